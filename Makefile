@@ -1,0 +1,59 @@
+# Two commands do everything: `make demo` and `make test`. Both set up what they need, without root.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+INTEROP_PIP := .venv-interop/bin/python -m pip --disable-pip-version-check --quiet
+TESTS ?= tests
+
+.PHONY: help demo test check format bench clean
+
+help:
+	@echo "make demo    the whole system on this machine, as a guided tour"
+	@echo "make test    format check, lint, types and every test"
+	@echo "make check   format check, lint and types only"
+	@echo "make format  rewrite the files as the format check wants them"
+	@echo "make bench   side by side with the existing implementation"
+	@echo "make clean   forget both virtual environments"
+
+# A stamp in each environment: a second run does not install again.
+.venv/.runtime: pyproject.toml constraints.txt
+	@echo "Setting up .venv (once) ..."
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "a2c-smcp needs Python 3.11 or newer; set PYTHON=")'
+	@$(PYTHON) -m venv .venv
+	@$(PIP) install -c constraints.txt hatchling editables
+	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[all]'
+	@touch $@
+
+.venv/.dev: .venv/.runtime
+	@echo "Adding the development tools (once) ..."
+	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[dev]'
+	@touch $@
+
+# The existing implementation has the same import name, so it lives in an environment of its own.
+.venv-interop/.ready: constraints-interop.txt
+	@echo "Setting up .venv-interop (once) ..."
+	@$(PYTHON) -m venv .venv-interop
+	@$(INTEROP_PIP) install -c constraints-interop.txt a2c-smcp
+	@touch $@
+
+demo: .venv/.runtime
+	@$(BIN)/a2c demo
+
+check: .venv/.dev
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+format: .venv/.dev
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+test: check .venv-interop/.ready
+	@$(BIN)/pytest $(TESTS)
+
+bench: .venv/.dev .venv-interop/.ready
+	@echo "The benchmark is not built yet; see CHANGELOG.md."; exit 1
+
+clean:
+	rm -rf .venv .venv-interop

@@ -1,0 +1,12 @@
+"""A2C-SMCP: an agent uses the tools, the screen and the documents of many computers through one server.
+
+Importing this package is cheap: each role is imported from its own room (`a2c_smcp.server`, `a2c_smcp.computer`,
+`a2c_smcp.agent`).
+"""
+
+from a2c_smcp.errors import SMCPError
+from a2c_smcp.smcp import EVENTS, PROTOCOL_VERSION, SMCP_NAMESPACE
+
+__all__ = ["EVENTS", "PROTOCOL_VERSION", "SMCP_NAMESPACE", "SMCPError", "__version__"]
+
+__version__ = "0.2.0"

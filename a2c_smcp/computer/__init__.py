@@ -1,0 +1,1 @@
+"""The Computer: many MCP servers under one roof."""

@@ -1,0 +1,1 @@
+"""Values of the Computer's own."""

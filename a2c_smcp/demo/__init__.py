@@ -1,0 +1,1 @@
+"""The guided tour that `a2c demo` runs."""

@@ -1,0 +1,428 @@
+"""Every error of the protocol, one class a code, and the forms it takes on the wire.
+
+    SMCPError                               any code
+    ├── BadRequestError                400
+    │   ├── InvalidWindowURIError           also a ValueError
+    │   ├── ToolNameDuplicatedError         two tools shown under one name
+    │   ├── InputNotFoundError              `${input:id}` that nobody can answer
+    │   └── VRLSyntaxError
+    ├── UnauthorizedError              401
+    ├── ForbiddenError                 403
+    ├── NotFoundError                  404
+    ├── RequestTimeoutError            408
+    ├── PayloadTooLargeError           413
+    ├── TooManyRequestsError           429
+    ├── InternalError                  500
+    ├── ToolError
+    │   ├── ToolNotFoundError         4001
+    │   ├── ToolDisabledError         4002
+    │   ├── ToolExecutionError        4003
+    │   │   └── ServerNotActiveError
+    │   ├── ToolExecutionTimeoutError 4004
+    │   └── ToolConfirmationError     4005
+    ├── RoomError
+    │   ├── RoomFullError             4101
+    │   ├── RoomNotFoundError         4102
+    │   ├── NotInRoomError            4103
+    │   ├── CrossRoomAccessError      4104
+    │   ├── NameTakenError            4105
+    │   └── AlreadyInRoomError        4106
+    └── FinderError
+        ├── DocumentNotFoundError     4201
+        ├── PageOutOfRangeError       4202
+        ├── ElementNotFoundError      4203
+        └── InvalidDPEURIError        4204  also a ValueError
+
+An error's attributes live in its `details`, so one that came over the wire has them too.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+__all__ = [
+    "AlreadyInRoomError",
+    "BadRequestError",
+    "CrossRoomAccessError",
+    "DocumentNotFoundError",
+    "ElementNotFoundError",
+    "FinderError",
+    "ForbiddenError",
+    "InputNotFoundError",
+    "InternalError",
+    "InvalidDPEURIError",
+    "InvalidWindowURIError",
+    "NameTakenError",
+    "NotFoundError",
+    "NotInRoomError",
+    "PageOutOfRangeError",
+    "PayloadTooLargeError",
+    "RequestTimeoutError",
+    "RoomError",
+    "RoomFullError",
+    "RoomNotFoundError",
+    "SMCPError",
+    "ServerNotActiveError",
+    "TooManyRequestsError",
+    "ToolConfirmationError",
+    "ToolDisabledError",
+    "ToolError",
+    "ToolExecutionError",
+    "ToolExecutionTimeoutError",
+    "ToolNameDuplicatedError",
+    "ToolNotFoundError",
+    "UnauthorizedError",
+    "VRLSyntaxError",
+    "error_from_payload",
+    "error_from_reason",
+    "make_finder_error",
+]
+
+_MAX_QUOTED = 200
+_REASON = re.compile(r"(\d{3,4}) ([^:]*): (.*)", re.DOTALL)
+
+
+def _clip(text: str) -> str:
+    return text if len(text) <= _MAX_QUOTED else text[:_MAX_QUOTED] + "…"
+
+
+class SMCPError(Exception):
+    """A failure with a code of the protocol, a message for people and details for programs."""
+
+    default_code: ClassVar[int] = 500
+    title: ClassVar[str] = "Error"
+
+    def __init__(self, code: int, message: str, details: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.details: dict[str, Any] = dict(details or {})
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.title}: {self.message}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self), self.code, self.message, self.details)
+
+    def payload(self) -> dict[str, Any]:
+        """The error as every request but the two membership events acks it."""
+        error: dict[str, Any] = {"code": self.code, "message": self.message}
+        if self.details:
+            error["details"] = self.details
+        return {"error": error}
+
+    def tool_call_payload(self) -> dict[str, Any]:
+        """The error as `client:tool_call` acks it: an error, and a failed tool result for whoever reads only those."""
+        return {**self.payload(), "content": [{"type": "text", "text": self.message}], "isError": True}
+
+    def reason(self) -> str:
+        """The error as the second argument of a refused join or leave: its code comes first."""
+        return str(self)
+
+
+class _CodedError(SMCPError):
+    """A class that knows its code; the message is all it needs."""
+
+    def __init__(self, message: str, details: Mapping[str, Any] | None = None) -> None:
+        super().__init__(self.default_code, message, details)
+
+
+class BadRequestError(_CodedError):
+    default_code = 400
+    title = "Bad Request"
+
+
+class InvalidWindowURIError(BadRequestError, ValueError):
+    title = "Invalid Window URI"
+
+    def __init__(self, uri: str, problem: str) -> None:
+        super().__init__(f"{problem}: {_clip(uri)!r}", {"uri": _clip(uri)})
+
+    @property
+    def uri(self) -> str | None:
+        return self.details.get("uri")
+
+
+class ToolNameDuplicatedError(BadRequestError):
+    title = "Tool Name Duplicated"
+
+    def __init__(self, tool_name: str, servers: Sequence[str]) -> None:
+        super().__init__(
+            f"Tool name duplicated: {tool_name} in servers: {list(servers)}. "
+            "Give one of them another name with ToolMeta.alias.",
+            {"tool_name": tool_name, "servers": list(servers)},
+        )
+
+    @property
+    def tool_name(self) -> str | None:
+        return self.details.get("tool_name")
+
+    @property
+    def servers(self) -> list[str]:
+        return list(self.details.get("servers", []))
+
+
+class InputNotFoundError(BadRequestError):
+    title = "Input Not Found"
+
+    def __init__(self, input_id: str, hint: str = "") -> None:
+        super().__init__(f"Input not found: {input_id}" + (f" ({hint})" if hint else ""), {"input_id": input_id})
+
+    @property
+    def input_id(self) -> str | None:
+        return self.details.get("input_id")
+
+
+class VRLSyntaxError(BadRequestError):
+    title = "VRL Syntax Error"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(f"VRL syntax error: {message}")
+
+
+class UnauthorizedError(_CodedError):
+    default_code = 401
+    title = "Unauthorized"
+
+
+class ForbiddenError(_CodedError):
+    default_code = 403
+    title = "Forbidden"
+
+
+class NotFoundError(_CodedError):
+    default_code = 404
+    title = "Not Found"
+
+
+class RequestTimeoutError(_CodedError):
+    default_code = 408
+    title = "Timeout"
+
+
+class PayloadTooLargeError(_CodedError):
+    default_code = 413
+    title = "Payload Too Large"
+
+
+class TooManyRequestsError(_CodedError):
+    default_code = 429
+    title = "Too Many Requests"
+
+
+class InternalError(_CodedError):
+    default_code = 500
+    title = "Internal Error"
+
+
+class ToolError(_CodedError):
+    """A failure of the tool itself; on the wire it is a result, not a routing error."""
+
+
+class ToolNotFoundError(ToolError):
+    default_code = 4001
+    title = "Tool Not Found"
+
+
+class ToolDisabledError(ToolError):
+    default_code = 4002
+    title = "Tool Disabled"
+
+
+class ToolExecutionError(ToolError):
+    default_code = 4003
+    title = "Tool Execution Failed"
+
+
+class ServerNotActiveError(ToolExecutionError):
+    title = "Server Not Active"
+
+    def __init__(self, server_name: str) -> None:
+        super().__init__(f"Server {server_name} is not active", {"server_name": server_name})
+
+    @property
+    def server_name(self) -> str | None:
+        return self.details.get("server_name")
+
+
+class ToolExecutionTimeoutError(ToolError):
+    default_code = 4004
+    title = "Tool Timeout"
+
+    def __init__(self, timeout: float) -> None:
+        super().__init__(f"Tool execution timeout after {timeout:g}s", {"timeout": timeout})
+
+    @property
+    def timeout(self) -> float | None:
+        return self.details.get("timeout")
+
+
+class ToolConfirmationError(ToolError):
+    default_code = 4005
+    title = "Tool Requires Confirmation"
+
+
+class RoomError(_CodedError):
+    """The office says no."""
+
+
+class RoomFullError(RoomError):
+    default_code = 4101
+    title = "Room Full"
+
+
+class RoomNotFoundError(RoomError):
+    default_code = 4102
+    title = "Room Not Found"
+
+
+class NotInRoomError(RoomError):
+    default_code = 4103
+    title = "Not In Room"
+
+
+class CrossRoomAccessError(RoomError):
+    default_code = 4104
+    title = "Cross Room Access"
+
+
+class NameTakenError(RoomError):
+    default_code = 4105
+    title = "Name Taken"
+
+
+class AlreadyInRoomError(RoomError):
+    default_code = 4106
+    title = "Already In Another Room"
+
+
+class FinderError(_CodedError):
+    """A document, or a part of one, cannot be read."""
+
+
+class DocumentNotFoundError(FinderError):
+    default_code = 4201
+    title = "Document Not Found"
+
+    def __init__(self, doc_ref: str) -> None:
+        super().__init__(f"Document not found: {_clip(doc_ref)}", {"doc_ref": doc_ref})
+
+    @property
+    def doc_ref(self) -> str | None:
+        return self.details.get("doc_ref")
+
+
+class PageOutOfRangeError(FinderError):
+    default_code = 4202
+    title = "Page Out of Range"
+
+    def __init__(self, page_index: int, page_count: int) -> None:
+        super().__init__(
+            f"Page {page_index} out of range (page_count: {page_count})",
+            {"page_index": page_index, "page_count": page_count},
+        )
+
+    @property
+    def page_index(self) -> int | None:
+        return self.details.get("page_index")
+
+    @property
+    def page_count(self) -> int | None:
+        return self.details.get("page_count")
+
+
+class ElementNotFoundError(FinderError):
+    default_code = 4203
+    title = "Element Not Found"
+
+    def __init__(self, element_id: str) -> None:
+        super().__init__(f"Element not found: {_clip(element_id)}", {"element_id": element_id})
+
+    @property
+    def element_id(self) -> str | None:
+        return self.details.get("element_id")
+
+
+class InvalidDPEURIError(FinderError, ValueError):
+    default_code = 4204
+    title = "Invalid DPE URI"
+
+    def __init__(self, uri: str, problem: str) -> None:
+        super().__init__(f"{problem}: {_clip(uri)!r}", {"uri": _clip(uri)})
+
+    @property
+    def uri(self) -> str | None:
+        return self.details.get("uri")
+
+
+#: The class that stands for a code which arrived over the wire.
+_BY_CODE: dict[int, type[SMCPError]] = {
+    cls.default_code: cls
+    for cls in (
+        BadRequestError,
+        UnauthorizedError,
+        ForbiddenError,
+        NotFoundError,
+        RequestTimeoutError,
+        PayloadTooLargeError,
+        TooManyRequestsError,
+        InternalError,
+        ToolNotFoundError,
+        ToolDisabledError,
+        ToolExecutionError,
+        ToolExecutionTimeoutError,
+        ToolConfirmationError,
+        RoomFullError,
+        RoomNotFoundError,
+        NotInRoomError,
+        CrossRoomAccessError,
+        NameTakenError,
+        AlreadyInRoomError,
+        DocumentNotFoundError,
+        PageOutOfRangeError,
+        ElementNotFoundError,
+        InvalidDPEURIError,
+    )
+}
+
+
+def _restore(cls: type[SMCPError], code: int, message: str, details: Mapping[str, Any] | None) -> SMCPError:
+    """Build an error from what it carries; the constructors take what it is made of."""
+    error = cls.__new__(cls)
+    SMCPError.__init__(error, code, message, details)
+    return error
+
+
+def _error(code: int, message: str, details: Mapping[str, Any] | None = None) -> SMCPError:
+    return _restore(_BY_CODE.get(code, SMCPError), code, message, details)
+
+
+def error_from_payload(payload: object) -> SMCPError | None:
+    """The error that a reply carries, as the class of its code, or `None` when it carries none.
+
+    Tolerant of what peers send: an `error` that is a bare string, or lacks a code, is a 500.
+    """
+    if not isinstance(payload, Mapping) or (error := payload.get("error")) is None:
+        return None
+    if not isinstance(error, Mapping):
+        return _error(500, str(error))
+    code = error.get("code")
+    details = error.get("details")
+    return _error(
+        code if isinstance(code, int) and not isinstance(code, bool) else 500,
+        str(error.get("message", "unknown error")),
+        details if isinstance(details, Mapping) else None,
+    )
+
+
+def error_from_reason(reason: object) -> SMCPError:
+    """The error behind a refused join or leave; older servers give no code, which counts as 403."""
+    text = str(reason) if reason else "refused without a reason"
+    if match := _REASON.match(text):
+        return _error(int(match[1]), match[3])
+    return _error(403, text)
+
+
+def make_finder_error(code: int, message: str, details: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The payload of a Finder error, for servers and tests that have no exception at hand."""
+    return SMCPError(code, message, details).payload()

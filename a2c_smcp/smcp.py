@@ -1,0 +1,454 @@
+"""The protocol as data: event names, the structures they carry, and one table of who may send what.
+
+Nothing here acts. The server, the computer and the agent derive their handlers from `EVENTS`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import MappingProxyType
+from typing import Any, Literal, NotRequired, TypeAlias
+
+# pydantic builds validators from these classes, and on Python 3.11 it wants this TypedDict.
+from typing_extensions import TypedDict
+
+from a2c_smcp.types import SERVER_NAME, TOOL_NAME, Attributes, Desktop, Role
+
+__all__ = [
+    "CANCEL_TOOL_CALL_EVENT",
+    "CANCEL_TOOL_CALL_NOTIFICATION",
+    "ENTER_OFFICE_NOTIFICATION",
+    "EVENTS",
+    "GET_CONFIG_EVENT",
+    "GET_DESKTOP_EVENT",
+    "GET_FINDER_EVENT",
+    "GET_TOOLS_EVENT",
+    "JOIN_OFFICE_EVENT",
+    "LEAVE_OFFICE_EVENT",
+    "LEAVE_OFFICE_NOTIFICATION",
+    "LIST_ROOM_EVENT",
+    "PROTOCOL_VERSION",
+    "READ_RESOURCE_EVENT",
+    "SMCP_NAMESPACE",
+    "TOOL_CALL_EVENT",
+    "UPDATE_CONFIG_EVENT",
+    "UPDATE_CONFIG_NOTIFICATION",
+    "UPDATE_DESKTOP_EVENT",
+    "UPDATE_DESKTOP_NOTIFICATION",
+    "UPDATE_FINDER_EVENT",
+    "UPDATE_FINDER_NOTIFICATION",
+    "UPDATE_TOOL_LIST_EVENT",
+    "UPDATE_TOOL_LIST_NOTIFICATION",
+    "AgentCallData",
+    "BaseMCPServerConfig",
+    "CallToolRet",
+    "DPEDocumentSummary",
+    "DPEElementDetail",
+    "DPEPageSummary",
+    "EnterOfficeNotification",
+    "EnterOfficeReq",
+    "Event",
+    "GetComputerConfigReq",
+    "GetComputerConfigRet",
+    "GetDeskTopReq",
+    "GetDeskTopRet",
+    "GetFinderReq",
+    "GetFinderRet",
+    "GetToolsReq",
+    "GetToolsRet",
+    "Kind",
+    "LeaveOfficeNotification",
+    "LeaveOfficeReq",
+    "ListRoomReq",
+    "ListRoomRet",
+    "MCPSSEConfig",
+    "MCPSSEParameters",
+    "MCPServerCommandInput",
+    "MCPServerConfig",
+    "MCPServerInput",
+    "MCPServerInputBase",
+    "MCPServerPickStringInput",
+    "MCPServerPromptStringInput",
+    "MCPServerStdioConfig",
+    "MCPServerStdioParameters",
+    "MCPServerStreamableHttpConfig",
+    "MCPServerStreamableHttpParameters",
+    "ReadResourceReq",
+    "ReadResourceRet",
+    "SMCPTool",
+    "SessionInfo",
+    "ToolCallReq",
+    "ToolMeta",
+    "UpdateComputerConfigReq",
+    "UpdateMCPConfigNotification",
+    "UpdateToolListNotification",
+]
+
+PROTOCOL_VERSION = "0.2.0"
+SMCP_NAMESPACE = "/smcp"
+
+# Agent → Server → Computer
+TOOL_CALL_EVENT = "client:tool_call"
+GET_CONFIG_EVENT = "client:get_config"
+GET_TOOLS_EVENT = "client:get_tools"
+GET_DESKTOP_EVENT = "client:get_desktop"
+GET_FINDER_EVENT = "client:get_finder"
+READ_RESOURCE_EVENT = "client:read_resource"
+
+# Agent or Computer → Server
+JOIN_OFFICE_EVENT = "server:join_office"
+LEAVE_OFFICE_EVENT = "server:leave_office"
+UPDATE_CONFIG_EVENT = "server:update_config"
+UPDATE_TOOL_LIST_EVENT = "server:update_tool_list"
+UPDATE_DESKTOP_EVENT = "server:update_desktop"
+UPDATE_FINDER_EVENT = "server:update_finder"
+CANCEL_TOOL_CALL_EVENT = "server:tool_call_cancel"
+LIST_ROOM_EVENT = "server:list_room"
+
+# Server → office
+ENTER_OFFICE_NOTIFICATION = "notify:enter_office"
+LEAVE_OFFICE_NOTIFICATION = "notify:leave_office"
+UPDATE_CONFIG_NOTIFICATION = "notify:update_config"
+UPDATE_TOOL_LIST_NOTIFICATION = "notify:update_tool_list"
+UPDATE_DESKTOP_NOTIFICATION = "notify:update_desktop"
+UPDATE_FINDER_NOTIFICATION = "notify:update_finder"
+CANCEL_TOOL_CALL_NOTIFICATION = "notify:tool_call_cancel"
+
+
+# --- calls and tools
+
+
+class AgentCallData(TypedDict):
+    agent: str
+    req_id: str
+
+
+class ToolCallReq(AgentCallData):
+    computer: str
+    tool_name: str
+    params: dict[str, Any]
+    timeout: int
+
+
+class CallToolRet(TypedDict, total=False):
+    """MCP's CallToolResult as it crosses the wire: the result-level `_meta` is spelled `meta`."""
+
+    meta: dict[str, Any] | None
+    content: list[dict[str, Any]]
+    structuredContent: dict[str, Any] | None
+    isError: bool
+
+
+class SMCPTool(TypedDict):
+    name: str
+    description: str
+    params_schema: dict[str, Any]
+    return_schema: dict[str, Any] | None
+    meta: NotRequired[Attributes | None]
+
+
+class ToolMeta(TypedDict, total=False):
+    auto_apply: NotRequired[bool | None]
+    ret_object_mapper: NotRequired[dict[str, Any] | None]
+    alias: NotRequired[str | None]
+    tags: NotRequired[list[str] | None]
+
+
+class GetToolsReq(AgentCallData):
+    computer: str
+
+
+class GetToolsRet(TypedDict):
+    tools: list[SMCPTool]
+    req_id: str
+
+
+# --- offices
+
+
+class EnterOfficeReq(TypedDict):
+    role: Role
+    name: str
+    office_id: str
+
+
+class LeaveOfficeReq(TypedDict):
+    office_id: str
+
+
+class EnterOfficeNotification(TypedDict, total=False):
+    office_id: str
+    computer: str | None
+    agent: str | None
+
+
+class LeaveOfficeNotification(TypedDict, total=False):
+    office_id: str
+    computer: str | None
+    agent: str | None
+
+
+class ListRoomReq(AgentCallData):
+    office_id: str
+
+
+class SessionInfo(TypedDict, total=False):
+    sid: str
+    name: str
+    role: Role
+    office_id: str
+
+
+class ListRoomRet(TypedDict):
+    sessions: list[SessionInfo]
+    req_id: str
+
+
+# --- announcements; an absent `computer` means the sender
+
+
+class UpdateComputerConfigReq(TypedDict):
+    computer: NotRequired[str]
+
+
+class UpdateMCPConfigNotification(TypedDict, total=False):
+    computer: str
+
+
+class UpdateToolListNotification(TypedDict, total=False):
+    computer: str
+
+
+# --- MCP server configuration
+
+
+class BaseMCPServerConfig(TypedDict):
+    name: SERVER_NAME
+    disabled: bool
+    forbidden_tools: list[TOOL_NAME]
+    tool_meta: dict[TOOL_NAME, ToolMeta]
+    default_tool_meta: NotRequired[ToolMeta | None]
+    vrl: NotRequired[str | None]
+
+
+class MCPServerStdioParameters(TypedDict):
+    command: str
+    args: list[str]
+    env: dict[str, str] | None
+    cwd: str | None
+    encoding: str
+    encoding_error_handler: Literal["strict", "ignore", "replace"]
+
+
+class MCPServerStdioConfig(BaseMCPServerConfig):
+    type: Literal["stdio"]
+    server_parameters: MCPServerStdioParameters
+
+
+class MCPServerStreamableHttpParameters(TypedDict):
+    url: str
+    headers: dict[str, Any] | None
+    timeout: str
+    sse_read_timeout: str
+    terminate_on_close: bool
+
+
+class MCPServerStreamableHttpConfig(BaseMCPServerConfig):
+    type: Literal["streamable"]
+    server_parameters: MCPServerStreamableHttpParameters
+
+
+class MCPSSEParameters(TypedDict):
+    url: str
+    headers: dict[str, Any] | None
+    timeout: float
+    sse_read_timeout: float
+
+
+class MCPSSEConfig(BaseMCPServerConfig):
+    type: Literal["sse"]
+    server_parameters: MCPSSEParameters
+
+
+MCPServerConfig: TypeAlias = MCPServerStdioConfig | MCPServerStreamableHttpConfig | MCPSSEConfig
+
+
+class MCPServerInputBase(TypedDict):
+    id: str
+    description: str
+
+
+class MCPServerPromptStringInput(MCPServerInputBase):
+    type: Literal["promptString"]
+    default: NotRequired[str | None]
+    password: NotRequired[bool | None]
+
+
+class MCPServerPickStringInput(MCPServerInputBase):
+    type: Literal["pickString"]
+    options: list[str]
+    default: NotRequired[str | None]
+
+
+class MCPServerCommandInput(MCPServerInputBase):
+    type: Literal["command"]
+    command: str
+    args: NotRequired[dict[str, str] | None]
+
+
+MCPServerInput: TypeAlias = MCPServerPromptStringInput | MCPServerPickStringInput | MCPServerCommandInput
+
+
+class GetComputerConfigReq(AgentCallData):
+    computer: str
+
+
+class GetComputerConfigRet(TypedDict):
+    inputs: NotRequired[list[MCPServerInput] | None]
+    servers: dict[SERVER_NAME, MCPServerConfig]
+
+
+# --- Desktop
+
+
+class GetDeskTopReq(AgentCallData):
+    computer: str
+    desktop_size: NotRequired[int]
+    window: NotRequired[str]
+
+
+class GetDeskTopRet(TypedDict, total=False):
+    desktops: list[Desktop]
+    req_id: str
+
+
+# --- Finder
+
+
+class GetFinderReq(AgentCallData):
+    computer: str
+    keywords: NotRequired[list[str]]
+    file_type: NotRequired[str]
+    offset: NotRequired[int]
+    limit: NotRequired[int]
+
+
+class DPEDocumentSummary(TypedDict):
+    doc_ref: str
+    uri: str
+    file_uri: str
+    file_type: str
+    title: str
+    page_count: int
+    keywords: NotRequired[list[str]]
+    summary: NotRequired[str]
+    server: str
+    last_modified: NotRequired[str]
+
+
+class GetFinderRet(TypedDict, total=False):
+    documents: list[DPEDocumentSummary]
+    total_count: int
+    req_id: str
+
+
+class DPEPageSummary(TypedDict):
+    page_index: int
+    title: str
+    element_count: int
+    uri: str
+    doc_ref: NotRequired[str]
+
+
+class DPEElementDetail(TypedDict):
+    element_id: str
+    category: str
+    summary: NotRequired[str]
+    content: dict[str, Any]
+    doc_ref: NotRequired[str]
+    page_index: NotRequired[int]
+    uri: NotRequired[str]
+    metadata: NotRequired[dict[str, Any]]
+
+
+class ReadResourceReq(AgentCallData):
+    computer: str
+    uri: str
+
+
+class ReadResourceRet(TypedDict):
+    contents: list[dict[str, Any]]
+    req_id: str
+
+
+# --- the table
+
+
+class Kind(Enum):
+    """What the server does with an event."""
+
+    MEMBERSHIP = "membership"  # changes who is in which office; acks with two arguments
+    RELAY = "relay"  # passed on to the computer it names, whose answer is passed back
+    ANNOUNCE = "announce"  # becomes a notification to the sender's office
+    QUERY = "query"  # answered by the server itself
+    NOTIFICATION = "notification"  # sent by the server only
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One row of the protocol."""
+
+    name: str
+    kind: Kind
+    request: type
+    response: type | None = None
+    senders: frozenset[Role] = frozenset()
+    notification: str | None = None
+    """The notification that an announcement becomes."""
+
+
+_AGENT: frozenset[Role] = frozenset({"agent"})
+_COMPUTER: frozenset[Role] = frozenset({"computer"})
+_ANYONE = _AGENT | _COMPUTER
+
+
+def _relay(name: str, request: type, response: type) -> Event:
+    return Event(name, Kind.RELAY, request, response, _AGENT)
+
+
+def _announce(name: str, request: type, senders: frozenset[Role], notification: str) -> Event:
+    return Event(name, Kind.ANNOUNCE, request, None, senders, notification)
+
+
+def _notification(name: str, request: type) -> Event:
+    return Event(name, Kind.NOTIFICATION, request)
+
+
+EVENTS: Mapping[str, Event] = MappingProxyType(
+    {
+        event.name: event
+        for event in (
+            _relay(TOOL_CALL_EVENT, ToolCallReq, CallToolRet),
+            _relay(GET_CONFIG_EVENT, GetComputerConfigReq, GetComputerConfigRet),
+            _relay(GET_TOOLS_EVENT, GetToolsReq, GetToolsRet),
+            _relay(GET_DESKTOP_EVENT, GetDeskTopReq, GetDeskTopRet),
+            _relay(GET_FINDER_EVENT, GetFinderReq, GetFinderRet),
+            _relay(READ_RESOURCE_EVENT, ReadResourceReq, ReadResourceRet),
+            Event(JOIN_OFFICE_EVENT, Kind.MEMBERSHIP, EnterOfficeReq, None, _ANYONE),
+            Event(LEAVE_OFFICE_EVENT, Kind.MEMBERSHIP, LeaveOfficeReq, None, _ANYONE),
+            _announce(UPDATE_CONFIG_EVENT, UpdateComputerConfigReq, _COMPUTER, UPDATE_CONFIG_NOTIFICATION),
+            _announce(UPDATE_TOOL_LIST_EVENT, UpdateToolListNotification, _COMPUTER, UPDATE_TOOL_LIST_NOTIFICATION),
+            _announce(UPDATE_DESKTOP_EVENT, UpdateComputerConfigReq, _COMPUTER, UPDATE_DESKTOP_NOTIFICATION),
+            _announce(UPDATE_FINDER_EVENT, UpdateComputerConfigReq, _COMPUTER, UPDATE_FINDER_NOTIFICATION),
+            _announce(CANCEL_TOOL_CALL_EVENT, AgentCallData, _AGENT, CANCEL_TOOL_CALL_NOTIFICATION),
+            Event(LIST_ROOM_EVENT, Kind.QUERY, ListRoomReq, ListRoomRet, _AGENT),
+            _notification(ENTER_OFFICE_NOTIFICATION, EnterOfficeNotification),
+            _notification(LEAVE_OFFICE_NOTIFICATION, LeaveOfficeNotification),
+            _notification(UPDATE_CONFIG_NOTIFICATION, UpdateMCPConfigNotification),
+            _notification(UPDATE_TOOL_LIST_NOTIFICATION, UpdateToolListNotification),
+            _notification(UPDATE_DESKTOP_NOTIFICATION, UpdateComputerConfigReq),
+            _notification(UPDATE_FINDER_NOTIFICATION, UpdateComputerConfigReq),
+            _notification(CANCEL_TOOL_CALL_NOTIFICATION, AgentCallData),
+        )
+    }
+)

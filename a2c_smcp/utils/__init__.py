@@ -1,0 +1,1 @@
+"""Values that more than one role needs."""

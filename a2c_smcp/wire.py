@@ -1,0 +1,220 @@
+"""What every role does to a message at the wire: validate it by its event, encode it, decode it.
+
+Knows the shape of messages and nothing of what they are for.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+import orjson
+from pydantic import TypeAdapter, ValidationError
+from socketio.packet import BINARY_EVENT, EVENT, Packet
+from typing_extensions import is_typeddict
+
+from a2c_smcp.errors import BadRequestError
+from a2c_smcp.smcp import EVENTS, TOOL_CALL_EVENT
+
+__all__ = [
+    "DEFAULT_MAX_MESSAGE",
+    "DEFAULT_MAX_TIMEOUT",
+    "MAX_DEPTH",
+    "SMCPPacket",
+    "Unacceptable",
+    "codec",
+    "parse",
+    "parse_response",
+    "whole_seconds",
+]
+
+#: What one encoded packet may have, in UTF-8 bytes; set alike on server, computer and agent.
+DEFAULT_MAX_MESSAGE: Final = 16 * 1024 * 1024
+#: The longest `timeout` that a tool call may ask for, in seconds.
+DEFAULT_MAX_TIMEOUT: Final = 3600
+#: How deep an event's payload may nest.
+MAX_DEPTH: Final = 100
+
+
+# --- validation
+
+
+class _Validator:
+    """Validates one TypedDict; built once, because building costs a thousand times more than using."""
+
+    def __init__(self, subject: str, shape: type) -> None:
+        self._subject = subject
+        self._adapter: TypeAdapter[Any] = TypeAdapter(shape)
+        self._nullable = _optional_keys(shape)
+
+    def __call__(self, data: object) -> Any:
+        if isinstance(data, Unacceptable):
+            raise data.error
+        if not isinstance(data, dict):
+            raise BadRequestError(f"{self._subject}: the payload must be one JSON object")
+        # A null in an optional field means absent.
+        if any(data.get(key, "") is None for key in self._nullable):
+            data = {key: value for key, value in data.items() if value is not None or key not in self._nullable}
+        try:
+            return self._adapter.validate_python(data, strict=True)
+        except ValidationError as error:
+            raise self._refusal(error) from None
+
+    def _refusal(self, error: ValidationError) -> BadRequestError:
+        """Names the first offending field; never its value, which may be a secret or a megabyte."""
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        field = ".".join(str(part) for part in first["loc"])[:200]
+        return BadRequestError(f"{self._subject}: field {field!r}: {first['msg']}", {"field": field})
+
+
+def _optional_keys(shape: type) -> frozenset[str]:
+    return (
+        cast("frozenset[str]", getattr(shape, "__optional_keys__", frozenset())) if is_typeddict(shape) else frozenset()
+    )
+
+
+_REQUESTS: Final[Mapping[str, _Validator]] = {name: _Validator(name, event.request) for name, event in EVENTS.items()}
+_RESPONSES: Final[Mapping[str, _Validator]] = {
+    name: _Validator(f"reply to {name}", event.response) for name, event in EVENTS.items() if event.response
+}
+
+
+def parse(event: str, data: object, *, max_timeout: int = DEFAULT_MAX_TIMEOUT) -> Any:
+    """The payload of an event as its TypedDict, unknown keys left out, or `BadRequestError` naming the field.
+
+    Strict: no `True` for 1, no bytes for text. Only a tool call's `timeout` may also be `30.0` or `"30"`.
+    """
+    validator = _REQUESTS.get(event)
+    if validator is None:
+        raise BadRequestError(f"unknown event {event[:100]!r}")
+    if event == TOOL_CALL_EVENT and isinstance(data, dict) and "timeout" in data:
+        data = {**data, "timeout": whole_seconds(data["timeout"], max_timeout)}
+    return validator(data)
+
+
+def parse_response(event: str, data: object) -> Any:
+    """The reply to a relayed or queried event as its TypedDict, or `BadRequestError` naming the field."""
+    return _RESPONSES[event](data)
+
+
+def whole_seconds(value: object, maximum: int = DEFAULT_MAX_TIMEOUT) -> int:
+    """Read a tool call's `timeout`, or raise `BadRequestError` naming what is allowed."""
+    seconds: int | None = None
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 18:
+        seconds = int(value)
+    elif isinstance(value, int) and not isinstance(value, bool):
+        seconds = value
+    elif isinstance(value, float) and value.is_integer():
+        seconds = int(value)
+    if seconds is None or not 1 <= seconds <= maximum:
+        raise BadRequestError(f"field 'timeout': must be whole seconds from 1 to {maximum}", {"field": "timeout"})
+    return seconds
+
+
+# --- JSON
+
+# Every digit becomes a 0, so that one substring search finds a number too long for orjson's 64 bits.
+_DIGITS: Final = bytes.maketrans(b"123456789", b"0" * 9)
+_LONG_NUMBER: Final = b"0" * 19
+
+
+class _Codec:
+    """A JSON module in python-socketio's sense: orjson, and the standard library for what orjson refuses."""
+
+    @staticmethod
+    def dumps(obj: Any, **_: Any) -> str:
+        try:
+            return orjson.dumps(obj).decode()
+        except TypeError:
+            # Integers over 64 bits, lone surrogates, keys that are not text, nesting over 254 levels.
+            return json.dumps(obj, separators=(",", ":"))
+
+    @staticmethod
+    def loads(text: str | bytes) -> Any:
+        raw = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+        # orjson reads an integer over 64 bits as a float, silently.
+        if _LONG_NUMBER not in raw.translate(_DIGITS):
+            try:
+                return orjson.loads(raw)
+            except orjson.JSONDecodeError:
+                pass  # perhaps an escaped lone surrogate, which the standard library takes
+        try:
+            return json.loads(text, parse_constant=_no_constant)
+        except RecursionError:
+            raise ValueError("JSON is nested too deeply to decode") from None
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+codec: Final = _Codec()
+
+
+# --- packets
+
+
+class Unacceptable:
+    """Stands in an event for a payload that decodes but is refused, so that the event can still be answered."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: BadRequestError) -> None:
+        self.error = error
+
+
+class SMCPPacket(Packet):  # type: ignore[misc]  # python-socketio ships no types
+    """A Socket.IO packet that carries JSON only; give it to python-socketio as `serializer`.
+
+    Unlike the library's `json=` argument this leaves other Socket.IO servers of the process alone. Sending bytes
+    raises `TypeError`; an event that arrives with bytes, or nested deeper than `MAX_DEPTH`, reaches its handler as
+    `Unacceptable`, to be answered with 400.
+    """
+
+    uses_binary_events = False
+    json = codec
+    data: Any
+
+    def decode(self, encoded_packet: str) -> int:
+        attachments: int = super().decode(encoded_packet)
+        # Counting brackets is far cheaper than walking, and most messages have fewer than the limit.
+        if self.packet_type == EVENT and encoded_packet.count("[") + encoded_packet.count("{") > MAX_DEPTH:
+            self._refuse_deep_nesting()
+        return attachments
+
+    def add_attachment(self, attachment: bytes) -> bool:
+        if self.attachment_count <= len(self.attachments):
+            raise ValueError("Unexpected binary attachment")
+        self.attachments.append(b"")  # counted, not kept
+        if len(self.attachments) < self.attachment_count:
+            return False
+        error = BadRequestError("binary payloads are not part of the protocol")
+        if self.packet_type == BINARY_EVENT:
+            self._refuse(error)
+        else:
+            self.data = [error.payload()]
+        return True
+
+    def _refuse_deep_nesting(self) -> None:
+        # The argument list itself is not part of any payload.
+        if isinstance(self.data, list) and any(_deeper_than(item, MAX_DEPTH) for item in self.data[1:]):
+            self._refuse(BadRequestError(f"the payload is nested deeper than {MAX_DEPTH} levels"))
+
+    def _refuse(self, error: BadRequestError) -> None:
+        name = self.data[0] if isinstance(self.data, list) and self.data else None
+        self.data = [name, Unacceptable(error)]
+
+
+def _deeper_than(value: Any, limit: int) -> bool:
+    level = [value] if isinstance(value, dict | list) else []
+    depth = 0
+    while level:
+        depth += 1
+        if depth > limit:
+            return True
+        level = [
+            child
+            for container in level
+            for child in (container.values() if isinstance(container, dict) else container)
+            if isinstance(child, dict | list)
+        ]
+    return False

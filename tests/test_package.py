@@ -1,0 +1,58 @@
+"""What someone who installs the package gets."""
+
+import importlib.metadata
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import a2c_smcp
+
+ROOT = Path(__file__).parent.parent
+
+HEAVY = ("typer", "rich", "prompt_toolkit", "uvicorn", "prometheus_client", "watchfiles", "vrl_python", "mcp")
+
+
+def run(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def script(name: str) -> str:
+    return str(Path(sys.executable).parent / name)
+
+
+def test_importing_the_package_imports_neither_the_cli_nor_uvicorn_nor_anything_optional() -> None:
+    code = f"import sys, a2c_smcp; print([m for m in {HEAVY!r} if m in sys.modules])"
+    assert run(sys.executable, "-c", code).stdout.strip() == "[]"
+
+
+def test_the_package_is_typed() -> None:
+    assert (Path(a2c_smcp.__file__).parent / "py.typed").exists()
+
+
+def test_the_version_is_the_distributions() -> None:
+    assert importlib.metadata.version("a2c-smcp") == a2c_smcp.__version__
+    assert a2c_smcp.__version__ in run(script("a2c"), "--version").stdout
+
+
+@pytest.mark.parametrize("command", [["a2c"], ["a2c", "computer"], ["a2c-computer"], ["smcp-computer"]])
+def test_the_commands_explain_themselves(command: list[str]) -> None:
+    result = run(script(command[0]), *command[1:], "--help")
+    assert result.returncode == 0
+    assert "Usage" in result.stdout
+
+
+def test_the_three_names_of_the_computer_command_are_one() -> None:
+    texts = {
+        re.sub(r"Usage: .*", "", run(script(name), *rest, "--help").stdout)
+        for name, *rest in (["a2c", "computer"], ["a2c-computer"], ["smcp-computer"])
+    }
+    assert len(texts) == 1
+
+
+@pytest.mark.parametrize("name", ["constraints.txt", "constraints-interop.txt"])
+def test_constraints_hold_names_and_versions_only(name: str) -> None:
+    for line in (ROOT / name).read_text().splitlines():
+        assert re.fullmatch(r"#.*|[A-Za-z0-9_.\-]+==[A-Za-z0-9_.+\-]+", line), line

@@ -1,0 +1,211 @@
+"""Validation by event, the JSON codec, and the packet that refuses binary."""
+
+from typing import Any
+
+import pytest
+import socketio
+from hypothesis import given
+from hypothesis import strategies as st
+from socketio.packet import ACK, BINARY_ACK, BINARY_EVENT, EVENT
+
+from a2c_smcp.errors import BadRequestError
+from a2c_smcp.smcp import (
+    EVENTS,
+    GET_DESKTOP_EVENT,
+    GET_FINDER_EVENT,
+    GET_TOOLS_EVENT,
+    JOIN_OFFICE_EVENT,
+    TOOL_CALL_EVENT,
+    UPDATE_CONFIG_EVENT,
+)
+from a2c_smcp.wire import MAX_DEPTH, SMCPPacket, Unacceptable, codec, parse, parse_response, whole_seconds
+
+CALL = {"agent": "a", "req_id": "1", "computer": "c", "tool_name": "t", "params": {"x": [1]}, "timeout": 30}
+
+
+def refused(event: str, data: object) -> BadRequestError:
+    with pytest.raises(BadRequestError) as caught:
+        parse(event, data)
+    assert caught.value.code == 400
+    return caught.value
+
+
+# --- validation
+
+
+def test_a_valid_request_comes_back_and_unknown_keys_do_not() -> None:
+    assert parse(TOOL_CALL_EVENT, {**CALL, "trace": "x"}) == CALL
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"agent": 1}, "agent"),
+        ({"req_id": None}, "req_id"),
+        ({"tool_name": b"t"}, "tool_name"),
+        ({"params": []}, "params"),
+        ({"params": None}, "params"),
+        ({"computer": ["c"]}, "computer"),
+    ],
+)
+def test_a_bad_field_is_named(change: dict[str, Any], field: str) -> None:
+    error = refused(TOOL_CALL_EVENT, {**CALL, **change})
+    assert error.details == {"field": field}
+    assert repr(field) in error.message
+
+
+def test_a_missing_field_is_named() -> None:
+    assert refused(GET_TOOLS_EVENT, {"agent": "a", "req_id": "1"}).details == {"field": "computer"}
+
+
+def test_a_refusal_does_not_repeat_the_value() -> None:
+    assert "hunter2" not in str(refused(GET_TOOLS_EVENT, {"agent": ["hunter2"], "req_id": "1", "computer": "c"}))
+
+
+@pytest.mark.parametrize("data", [None, [], "x", 1, b"", True])
+@pytest.mark.parametrize("event", sorted(EVENTS))
+def test_a_payload_that_is_no_object_is_refused(event: str, data: object) -> None:
+    assert "object" in refused(event, data).message
+
+
+def test_an_unknown_event_is_refused_and_its_name_clipped() -> None:
+    assert "unknown event" in refused("client:dance", {}).message
+    assert len(refused("x" * 10_000, {}).message) < 200
+
+
+def test_strict_no_true_for_one_and_no_text_for_numbers() -> None:
+    request = {"agent": "a", "req_id": "1", "computer": "c"}
+    for size in (True, 1.0, "1"):
+        assert refused(GET_DESKTOP_EVENT, {**request, "desktop_size": size})
+    assert refused(JOIN_OFFICE_EVENT, {"role": "visitor", "name": "n", "office_id": "o"}).details == {"field": "role"}
+
+
+def test_null_in_an_optional_field_means_absent() -> None:
+    request = {"agent": "a", "req_id": "1", "computer": "c"}
+    assert parse(GET_FINDER_EVENT, {**request, "keywords": None, "limit": None}) == request
+    assert parse(UPDATE_CONFIG_EVENT, {"computer": None}) == {}
+
+
+@pytest.mark.parametrize(("value", "seconds"), [(30, 30), (30.0, 30), ("30", 30), (1, 1), (3600, 3600)])
+def test_timeout_is_whole_seconds(value: object, seconds: int) -> None:
+    assert parse(TOOL_CALL_EVENT, {**CALL, "timeout": value})["timeout"] == seconds
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, "1.5", "", "x", True, None, [], 3601, float("inf"), "9" * 5000, "٣"])
+def test_other_timeouts_are_refused_and_the_maximum_is_named(value: object) -> None:
+    assert "3600" in refused(TOOL_CALL_EVENT, {**CALL, "timeout": value}).message
+
+
+def test_the_maximum_timeout_is_configurable() -> None:
+    assert whole_seconds(7200, 7200) == 7200
+    with pytest.raises(BadRequestError, match="from 1 to 10"):
+        parse(TOOL_CALL_EVENT, CALL, max_timeout=10)
+
+
+def test_replies_are_validated_too() -> None:
+    assert parse_response(GET_TOOLS_EVENT, {"tools": [], "req_id": "1", "more": 1}) == {"tools": [], "req_id": "1"}
+    with pytest.raises(BadRequestError, match="reply to client:get_tools"):
+        parse_response(GET_TOOLS_EVENT, {"tools": "none", "req_id": "1"})
+
+
+# --- JSON
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(json_values)
+def test_the_codec_round_trips_every_json_value(value: Any) -> None:
+    assert codec.loads(codec.dumps(value, separators=(",", ":"))) == value
+
+
+@pytest.mark.parametrize("value", [2**64, -(2**70), {"n": [10**30]}, "\ud800", {"\udfff": 1}, "12345678901234567890"])
+def test_what_orjson_refuses_the_standard_library_takes(value: Any) -> None:
+    text = codec.dumps(value)
+    assert isinstance(text, str)
+    assert codec.loads(text) == value
+
+
+def test_integers_stay_integers_at_the_edge_of_64_bits() -> None:
+    for number in (2**63 - 1, 2**63, 2**64 - 1, 2**64, -(2**63), -(2**63) - 1):
+        assert codec.loads(str(number)) == number
+        assert isinstance(codec.loads(str(number)), int)
+
+
+@pytest.mark.parametrize("text", ["", "{", "NaN", "[Infinity]", "[1,]", "\ud800", "[" * 100_000])
+def test_what_is_not_json_is_a_value_error(text: str) -> None:
+    with pytest.raises(ValueError):
+        codec.loads(text)
+
+
+def test_bytes_cannot_be_sent() -> None:
+    with pytest.raises(TypeError):
+        codec.dumps({"a": b"x"})
+    with pytest.raises(TypeError):
+        SMCPPacket(EVENT, data=["e", b"x"]).encode()
+
+
+# --- packets
+
+
+def nested(depth: int) -> Any:
+    value: Any = {}
+    for _ in range(depth - 1):
+        value = {"a": value}
+    return value
+
+
+def test_python_socketio_takes_the_packet_class_on_both_sides_and_keeps_its_own() -> None:
+    before = socketio.packet.Packet.json
+    assert socketio.AsyncServer(serializer=SMCPPacket).packet_class is SMCPPacket
+    assert socketio.AsyncClient(serializer=SMCPPacket).packet_class is SMCPPacket
+    assert socketio.packet.Packet.json is before
+
+
+def test_packets_round_trip() -> None:
+    for packet in (
+        SMCPPacket(EVENT, data=["client:tool_call", CALL], namespace="/smcp", id=7),
+        SMCPPacket(ACK, data=[True, None], namespace="/smcp", id=2**60),
+    ):
+        back = SMCPPacket(encoded_packet=packet.encode())
+        assert (back.packet_type, back.data, back.namespace, back.id) == (
+            packet.packet_type,
+            packet.data,
+            packet.namespace,
+            packet.id,
+        )
+
+
+def test_an_event_with_bytes_reaches_its_handler_as_unacceptable() -> None:
+    theirs = socketio.packet.Packet(EVENT, data=["client:tool_call", {**CALL, "params": {"b": b"x"}}], id=3)
+    first, *attachments = theirs.encode()
+    packet = SMCPPacket(encoded_packet=first)
+    assert packet.packet_type == BINARY_EVENT
+    assert packet.add_attachment(attachments[0]) is True
+    assert isinstance(packet.data[1], Unacceptable)
+    assert "binary" in refused(TOOL_CALL_EVENT, packet.data[1]).message
+
+
+def test_an_ack_with_bytes_becomes_an_error_reply() -> None:
+    first, *attachments = socketio.packet.Packet(ACK, data=[{"a": b"x", "b": b"y"}], id=3).encode()
+    packet = SMCPPacket(encoded_packet=first)
+    assert packet.packet_type == BINARY_ACK
+    assert [packet.add_attachment(item) for item in attachments] == [False, True]
+    assert packet.data[0]["error"]["code"] == 400
+
+
+def test_the_depth_limit_counts_the_payload_alone() -> None:
+    for depth, accepted in ((MAX_DEPTH, True), (MAX_DEPTH + 1, False), (900, False)):
+        text = SMCPPacket(EVENT, data=["client:tool_call", nested(depth)], id=1).encode()
+        payload = SMCPPacket(encoded_packet=text).data[1]
+        assert isinstance(payload, dict) is accepted
+        if not accepted:
+            assert "100 levels" in refused(TOOL_CALL_EVENT, payload).message
+
+
+def test_a_wide_payload_is_not_a_deep_one() -> None:
+    text = SMCPPacket(EVENT, data=["client:tool_call", {"list": [[{}]] * 500}]).encode()
+    assert isinstance(SMCPPacket(encoded_packet=text).data[1], dict)
