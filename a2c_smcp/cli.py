@@ -1,11 +1,14 @@
 """`a2c`: the one command. Each subcommand imports its own room when it runs, so that `a2c --help` stays quick."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Literal
 
 import typer
 
 from a2c_smcp import PROTOCOL_VERSION, __version__
 from a2c_smcp.computer.cli.main import app as computer_app
+from a2c_smcp.utils.logs import LogFormat, configure_logging
+from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, DEFAULT_MAX_TIMEOUT
 
 __all__ = ["app", "main"]
 
@@ -15,6 +18,11 @@ app = typer.Typer(
     add_completion=False,
 )
 app.add_typer(computer_app)
+
+LogLevelOption = Annotated[
+    Literal["debug", "info", "warning", "error"], typer.Option(help="What goes to the log on stderr.")
+]
+LogFormatOption = Annotated[LogFormat, typer.Option(help="For people, or one JSON object a line.")]
 
 
 def _print_version(wanted: bool) -> None:
@@ -30,6 +38,77 @@ def root(
     ] = False,
 ) -> None:
     """Options that stand before any subcommand."""
+
+
+@app.command()
+def server(
+    host: Annotated[str, typer.Option(help="Address to bind.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to bind; 0 picks one and prints it.")] = 7000,
+    api_key: Annotated[
+        list[str] | None, typer.Option(envvar="A2C_API_KEY", help="A key that may do everything; repeatable.")
+    ] = None,
+    keys: Annotated[Path | None, typer.Option(metavar="FILE", help="TOML file of keys and what each allows.")] = None,
+    api_key_header: Annotated[str, typer.Option(help="Header that carries the key.")] = "x-api-key",
+    tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="Certificate chain, PEM.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its private key, PEM.")] = None,
+    max_message: Annotated[int, typer.Option(min=1024, help="Largest message, in bytes.")] = DEFAULT_MAX_MESSAGE,
+    max_timeout: Annotated[
+        int, typer.Option(min=1, help="Longest timeout of a tool call, in seconds.")
+    ] = DEFAULT_MAX_TIMEOUT,
+    ping_interval: Annotated[float, typer.Option(min=0.1, help="Seconds between pings.")] = 10.0,
+    ping_timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to answer a ping.")] = 10.0,
+    pending_relays: Annotated[int, typer.Option(min=1, help="Unanswered requests per connection.")] = 1024,
+    requests_per_second: Annotated[
+        float | None, typer.Option(min=0.001, help="Requests per second and connection; default: no limit.")
+    ] = None,
+    connections_per_address: Annotated[
+        int | None, typer.Option(min=1, help="Connections per address; default: no limit.")
+    ] = None,
+    queued_bytes: Annotated[
+        int, typer.Option(min=1024, help="Bytes that may wait for a slow reader before it is disconnected.")
+    ] = 64 * 1024 * 1024,
+    name_length: Annotated[int, typer.Option(min=1, help="Longest name.")] = 64,
+    office_id_length: Annotated[int, typer.Option(min=1, help="Longest office id.")] = 128,
+    forwarded_allow_ips: Annotated[str, typer.Option(help="Proxies whose X-Forwarded-For is believed.")] = "127.0.0.1",
+    log_level: LogLevelOption = "info",
+    log_format: LogFormatOption = "text",
+) -> None:
+    """Run a server: offices for agents and computers, with health, readiness and metrics over HTTP."""
+    from a2c_smcp.server.auth import KeyFileError
+    from a2c_smcp.server.cli import ServerOptions, UsageProblem, serve
+    from a2c_smcp.server.limits import Limits
+
+    configure_logging(log_level, log_format)
+    limits = Limits(
+        max_message=max_message,
+        max_timeout=max_timeout,
+        pending_relays=pending_relays,
+        requests_per_second=requests_per_second,
+        connections_per_address=connections_per_address,
+        queued_bytes=queued_bytes,
+        name_length=name_length,
+        office_id_length=office_id_length,
+    )
+    options = ServerOptions(
+        host=host,
+        port=port,
+        api_keys=tuple(api_key or ()),
+        keys_file=keys,
+        api_key_header=api_key_header,
+        tls_cert=tls_cert,
+        tls_key=tls_key,
+        ping_interval=ping_interval,
+        ping_timeout=ping_timeout,
+        forwarded_allow_ips=forwarded_allow_ips,
+        limits=limits,
+    )
+    try:
+        serve(options)
+    except UsageProblem as problem:
+        raise typer.BadParameter(str(problem)) from None
+    except (KeyFileError, OSError) as error:
+        typer.echo(f"a2c server: {error}", err=True)
+        raise typer.Exit(1) from None
 
 
 @app.command()

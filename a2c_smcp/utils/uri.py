@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
+from a2c_smcp.utils.text import has_control_characters
+
 __all__ = ["MAX_URI_LENGTH", "RawURI", "URIProblem", "ascii_integer", "check_host", "encode_segment", "join", "split"]
 
 MAX_URI_LENGTH = 8192
 
-# C0 and C1 controls, DEL, the two Unicode line breaks, and surrogates, which no UTF-8 can carry.
-_FORBIDDEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _NOT_IN_HOST = re.compile(r"[\s/?#@\\]")
 _MAX_DIGITS = 18
@@ -40,7 +40,7 @@ def split(text: str, scheme: str) -> RawURI:
         raise URIProblem("a URI must be text")
     if len(text) > MAX_URI_LENGTH:
         raise URIProblem(f"a URI may have {MAX_URI_LENGTH} characters, this one has {len(text)}")
-    if _FORBIDDEN.search(text):
+    if has_control_characters(text):
         raise URIProblem("control characters must be percent-encoded")
     prefix = f"{scheme}://"
     if not text.startswith(prefix):
@@ -76,7 +76,7 @@ def check_host(host: str) -> None:
         raise URIProblem("the host is missing")
     if "@" in host:
         raise URIProblem("user information before the host is not allowed")
-    if _NOT_IN_HOST.search(host) or _FORBIDDEN.search(host):
+    if _NOT_IN_HOST.search(host) or has_control_characters(host):
         raise URIProblem("the host has a character that is not allowed")
 
 

@@ -1,0 +1,183 @@
+"""Credentials: who may connect, and what a key allows. Knows nothing of offices beyond the patterns that a key
+names.
+"""
+
+import hashlib
+import hmac
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from a2c_smcp.errors import UnauthorizedError
+from a2c_smcp.server.offices import Grant
+from a2c_smcp.types import Role
+
+__all__ = [
+    "DEFAULT_HEADER",
+    "APIKeyAuthentication",
+    "AuthenticationProvider",
+    "Credentials",
+    "Key",
+    "KeyFileError",
+    "OpenAuthentication",
+    "SyncAPIKeyAuthentication",
+    "SyncAuthenticationProvider",
+    "SyncOpenAuthentication",
+    "credentials_of",
+    "load_keys",
+]
+
+DEFAULT_HEADER = "x-api-key"
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What a client showed when it connected."""
+
+    headers: Mapping[str, str] = field(repr=False)
+    """Names in lower case."""
+    token: str | None = field(repr=False)
+    """`auth={"token": …}`."""
+    address: str
+
+
+class AuthenticationProvider(Protocol):
+    """Decides who may connect: return what the credentials allow, or raise `UnauthorizedError`."""
+
+    async def authenticate(self, credentials: Credentials) -> Grant: ...
+
+
+class SyncAuthenticationProvider(Protocol):
+    """The same for the threaded server."""
+
+    def authenticate(self, credentials: Credentials) -> Grant: ...
+
+
+def credentials_of(environ: Mapping[str, Any], auth: object, address: str) -> Credentials:
+    """Read the credentials of a connection from its WSGI-shaped environment and its `auth` payload."""
+    headers = {
+        key.removeprefix("HTTP_").replace("_", "-").lower(): value
+        for key, value in environ.items()
+        if key.startswith("HTTP_") and isinstance(value, str)
+    }
+    token = auth.get("token") if isinstance(auth, Mapping) else None
+    return Credentials(headers, token if isinstance(token, str) else None, address)
+
+
+class Key(BaseModel):
+    """One `[[keys]]` entry: a secret, or its hash, and what it allows."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    name: str = Field(min_length=1)
+    key: str | None = Field(default=None, min_length=1, repr=False)
+    sha256: str | None = Field(default=None, pattern=r"^[0-9a-fA-F]{64}$")
+    roles: frozenset[Role] = frozenset({"agent", "computer"})
+    offices: tuple[str, ...] = ("*",)
+
+    @model_validator(mode="after")
+    def _one_secret(self) -> "Key":
+        if (self.key is None) == (self.sha256 is None):
+            raise ValueError("give either key or sha256")
+        return self
+
+    @property
+    def digest(self) -> bytes:
+        return bytes.fromhex(self.sha256) if self.sha256 else _digest(self.key or "")
+
+    @property
+    def grant(self) -> Grant:
+        return Grant(self.name, self.roles, self.offices)
+
+
+class KeyFileError(ValueError):
+    """A keys file that cannot be used, with its name and the entry and field at fault."""
+
+
+class _KeyFile(BaseModel):
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    keys: tuple[Key, ...] = Field(min_length=1)
+
+
+def load_keys(path: Path) -> tuple[Key, ...]:
+    """Read a TOML keys file, or raise `KeyFileError` naming the file and the field."""
+    try:
+        return _KeyFile.model_validate(tomllib.loads(path.read_text("utf-8"))).keys
+    except OSError as error:
+        raise KeyFileError(f"{path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise KeyFileError(f"{path}: not TOML: {error}") from None
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(map(str, problem['loc'])) or 'file'}: {problem['msg']}"
+            for problem in error.errors(include_url=False, include_input=False, include_context=False)
+        )
+        raise KeyFileError(f"{path}: {problems}") from None
+
+
+class _KeyRing:
+    """Finds the key that was shown, in a time that does not depend on which it is or how much of it was right."""
+
+    def __init__(self, keys: Iterable[Key | str], header: str) -> None:
+        made = [key if isinstance(key, Key) else Key(name="api-key", key=key) for key in keys]
+        if not made:
+            raise ValueError("an API key check needs at least one key")
+        self._keys = [(key.digest, key.grant) for key in made]
+        self._header = header.lower()
+
+    def grant(self, credentials: Credentials) -> Grant:
+        shown = [secret for secret in (credentials.headers.get(self._header), credentials.token) if secret]
+        if not shown:
+            raise UnauthorizedError(f"no credentials: send the header {self._header} or auth={{'token': …}}")
+        found = None
+        for secret in shown:
+            digest = _digest(secret)
+            for candidate, grant in self._keys:
+                if hmac.compare_digest(digest, candidate) and found is None:
+                    found = grant
+        if found is None:
+            raise UnauthorizedError("the API key is not known here")
+        return found
+
+
+class APIKeyAuthentication:
+    """The default: an API key in a header or in the `auth` token."""
+
+    def __init__(self, keys: Iterable[Key | str], *, header: str = DEFAULT_HEADER) -> None:
+        self._ring = _KeyRing(keys, header)
+
+    async def authenticate(self, credentials: Credentials) -> Grant:
+        return self._ring.grant(credentials)
+
+
+class SyncAPIKeyAuthentication:
+    """The same for the threaded server."""
+
+    def __init__(self, keys: Iterable[Key | str], *, header: str = DEFAULT_HEADER) -> None:
+        self._ring = _KeyRing(keys, header)
+
+    def authenticate(self, credentials: Credentials) -> Grant:
+        return self._ring.grant(credentials)
+
+
+class OpenAuthentication:
+    """Lets everyone in, to everything. For loopback and tests."""
+
+    async def authenticate(self, credentials: Credentials) -> Grant:
+        return Grant()
+
+
+class SyncOpenAuthentication:
+    """The same for the threaded server."""
+
+    def authenticate(self, credentials: Credentials) -> Grant:
+        return Grant()
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()

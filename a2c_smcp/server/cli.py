@@ -1,0 +1,130 @@
+"""`a2c server`: options, the listening socket, and a clean exit."""
+
+import contextlib
+import ipaddress
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+
+from a2c_smcp.server.app import ServerApp, create_app
+from a2c_smcp.server.auth import APIKeyAuthentication, AuthenticationProvider, Key, OpenAuthentication, load_keys
+from a2c_smcp.server.limits import Limits
+
+__all__ = ["ServerOptions", "UsageProblem", "serve"]
+
+_DRAIN_SECONDS = 2.0
+_CLOSE_SECONDS = 2
+
+
+class UsageProblem(ValueError):  # noqa: N818 - what the person at the terminal reads
+    """Options that cannot work together, in words that say what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    host: str
+    port: int
+    api_keys: tuple[str, ...]
+    keys_file: Path | None
+    api_key_header: str
+    tls_cert: Path | None
+    tls_key: Path | None
+    ping_interval: float
+    ping_timeout: float
+    forwarded_allow_ips: str
+    limits: Limits
+
+
+def serve(options: ServerOptions) -> None:
+    """Serve until a signal says stop. Raises `UsageProblem`, `KeyFileError` or `OSError` before anything is served."""
+    auth = _authentication(options)
+    app = create_app(
+        auth, limits=options.limits, ping_interval=options.ping_interval, ping_timeout=options.ping_timeout
+    )
+    with _listen(options.host, options.port) as listener:
+        scheme = "https" if options.tls_cert else "http"
+        host = f"[{options.host}]" if ":" in options.host else options.host
+        address = f"{scheme}://{host}:{listener.getsockname()[1]}"
+        open_to_all = " (no API key: anyone on this machine)" if isinstance(auth, OpenAuthentication) else ""
+        _Server(_config(app, options), app, f"a2c server ready on {address}{open_to_all}").run([listener])
+
+
+def _authentication(options: ServerOptions) -> AuthenticationProvider:
+    keys: list[Key | str] = list(options.api_keys)
+    if options.keys_file:
+        keys += load_keys(options.keys_file)
+    if keys:
+        return APIKeyAuthentication(keys, header=options.api_key_header)
+    if not _is_loopback(options.host):
+        raise UsageProblem(
+            f"refusing to serve {options.host} without an API key: anyone who reaches it could use every computer. "
+            "Give --api-key, A2C_API_KEY or --keys, or bind 127.0.0.1."
+        )
+    return OpenAuthentication()
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family, backlog=2048)
+
+
+def _config(app: ServerApp, options: ServerOptions) -> uvicorn.Config:
+    if (options.tls_cert is None) != (options.tls_key is None):
+        raise UsageProblem("--tls-cert and --tls-key belong together")
+    return uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        ws="websockets-sansio",
+        ws_max_size=options.limits.max_message,
+        ws_per_message_deflate=False,
+        ws_ping_interval=None,  # Engine.IO has pings of its own
+        ssl_certfile=options.tls_cert,
+        ssl_keyfile=options.tls_key,
+        proxy_headers=True,
+        forwarded_allow_ips=options.forwarded_allow_ips,
+        timeout_graceful_shutdown=_CLOSE_SECONDS,
+    )
+
+
+class _Server(uvicorn.Server):
+    """Drains before it stops, says when it is ready, and exits with 0."""
+
+    def __init__(self, config: uvicorn.Config, app: ServerApp, ready: str) -> None:
+        super().__init__(config)
+        self._app = app
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        print(self._ready, file=sys.stderr, flush=True)
+
+    async def on_tick(self, counter: int) -> bool:
+        if not await super().on_tick(counter):
+            return False
+        await self._app.drain(_DRAIN_SECONDS)
+        return True
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        # uvicorn's own raises the signal again after its shutdown, so that a clean exit ends with status -15.
+        originals = {sig: signal.signal(sig, self.handle_exit) for sig in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for sig, handler in originals.items():
+                signal.signal(sig, handler)

@@ -1,0 +1,40 @@
+"""What the server counts, for `GET /metrics`. One collector registry an application, none of the process's own."""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from a2c_smcp.server.registry import Registry
+
+__all__ = ["Metrics"]
+
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
+
+
+class Metrics:
+    """An `Observer` that renders what it heard, and the registry's counts, as Prometheus text."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._collectors = collectors = CollectorRegistry()
+        self._relays = Counter("a2c_relays", "Requests passed on.", ["event", "outcome"], registry=collectors)
+        self._seconds = Histogram(
+            "a2c_relay_seconds", "Time until the answer.", ["event"], buckets=_BUCKETS, registry=collectors
+        )
+        self._refusals = Counter("a2c_refusals", "Requests and connections refused.", ["code"], registry=collectors)
+        members = Gauge("a2c_members", "Members of offices.", ["role"], registry=collectors)
+        members.labels("agent").set_function(lambda: registry.counts().agents)
+        members.labels("computer").set_function(lambda: registry.counts().computers)
+        Gauge("a2c_sessions", "Connections, in an office or not.", registry=collectors).set_function(
+            lambda: registry.counts().sessions
+        )
+        Gauge("a2c_offices", "Offices with someone in them.", registry=collectors).set_function(
+            lambda: registry.counts().offices
+        )
+
+    def relayed(self, event: str, outcome: str, seconds: float) -> None:
+        self._relays.labels(event, outcome).inc()
+        self._seconds.labels(event).observe(seconds)
+
+    def refused(self, code: int) -> None:
+        self._refusals.labels(str(code)).inc()
+
+    def render(self) -> bytes:
+        return generate_latest(self._collectors)

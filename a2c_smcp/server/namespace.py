@@ -1,0 +1,276 @@
+"""The asyncio shell: performs what `offices` decides, on a python-socketio server. States no rule of its own."""
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import socketio
+from socketio.exceptions import ConnectionRefusedError
+
+from a2c_smcp.errors import InternalError, NotFoundError, NotInRoomError, RequestTimeoutError, SMCPError
+from a2c_smcp.server import offices
+from a2c_smcp.server.auth import AuthenticationProvider, credentials_of
+from a2c_smcp.server.boundary import (
+    Observer,
+    Silent,
+    answer_of,
+    cancellation,
+    log_refusal,
+    payload_of,
+    refusal,
+    remote_address,
+)
+from a2c_smcp.server.effects import Broadcast, EnterRoom, RoomChange, room_of
+from a2c_smcp.server.limits import AddressLimit, Limits, TokenBucket
+from a2c_smcp.server.offices import Transition
+from a2c_smcp.server.registry import LocalRegistry, Registry
+from a2c_smcp.server.relays import Relay, RelayTable
+from a2c_smcp.server.transport import adopt_sockets, encode_request, forget_ack, use_unique_ack_ids
+from a2c_smcp.smcp import (
+    CANCEL_TOOL_CALL_NOTIFICATION,
+    JOIN_OFFICE_EVENT,
+    SMCP_NAMESPACE,
+    TOOL_CALL_EVENT,
+    Event,
+    Kind,
+)
+from a2c_smcp.wire import parse
+
+__all__ = ["SMCPNamespace"]
+
+logger = logging.getLogger("a2c_smcp.server")
+
+
+@dataclass(slots=True, eq=False)
+class _Link:
+    """What the shell keeps of a connection."""
+
+    sid: str
+    address: str
+    bucket: TokenBucket | None
+    gone: bool = False
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Join, leave and disconnect of one session are serialised."""
+
+
+class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-socketio ships no types
+    """The server role on a `socketio.AsyncServer`: `sio.register_namespace(SMCPNamespace(auth))`.
+
+    Create the server with `socketio.AsyncServer(**server_options(...))` for the protocol's message size and fast
+    broadcasts.
+    """
+
+    def __init__(
+        self,
+        auth: AuthenticationProvider,
+        *,
+        limits: Limits | None = None,
+        registry: Registry | None = None,
+        observer: Observer | None = None,
+        namespace: str = SMCP_NAMESPACE,
+    ) -> None:
+        super().__init__(namespace)
+        self.limits = limits or Limits()
+        self.registry: Registry = registry or LocalRegistry()
+        self._auth = auth
+        self._observer = observer or Silent()
+        self._links: dict[str, _Link] = {}
+        self._addresses = AddressLimit(self.limits.connections_per_address)
+        self._relays = RelayTable(self.limits.pending_relays)
+        self._draining = False
+
+    def _set_server(self, server: Any) -> None:
+        super()._set_server(server)
+        adopt_sockets(server, self.limits.queued_bytes)
+
+    @property
+    def pending_relays(self) -> int:
+        return len(self._relays)
+
+    async def drain(self, seconds: float) -> None:
+        """Refuse new requests from now on, and give the running ones this long."""
+        self._draining = True
+        try:
+            async with asyncio.timeout(seconds):
+                while self._relays:  # noqa: ASYNC110 - the relays' hot path owes nothing to shutdown
+                    await asyncio.sleep(0.02)
+        except TimeoutError:
+            logger.warning("%d requests were still waiting for an answer", len(self._relays))
+
+    async def trigger_event(self, event: Any, sid: str, *args: Any) -> Any:
+        """Everything that python-socketio has to say comes through here."""
+        # A client can send events of these two names, too: only the library's own are meant.
+        if event == "connect" and sid not in self._links:
+            return await self._connect(sid, *args)
+        if event == "disconnect" and not self.server.manager.is_connected(sid, self.namespace):
+            return await self._disconnect(sid)
+        return await self._answer(sid, event, payload_of(args))
+
+    # --- connections
+
+    async def _connect(self, sid: str, environ: dict[str, Any], auth: Any = None) -> None:
+        address = remote_address(environ)
+        try:
+            self._addresses.enter(address)
+            try:
+                await self._admit(sid, environ, auth, address)
+            except BaseException:
+                self._addresses.leave(address)
+                raise
+        except SMCPError as error:
+            self._observer.refused(error.code)
+            logger.warning("refused a connection from %s: %s", address, error)
+            raise ConnectionRefusedError(str(error), error.payload()) from None
+
+    async def _admit(self, sid: str, environ: dict[str, Any], auth: Any, address: str) -> None:
+        grant = await self._auth.authenticate(credentials_of(environ, auth, address))
+        manager = self.server.manager
+        # python-socketio reports no disconnect for a session whose connect handler is still running.
+        if manager.eio_sid_from_sid(sid, self.namespace) not in self.server.environ:
+            raise NotInRoomError("the connection has gone")
+        await self.registry.connect(sid, grant)
+        use_unique_ack_ids(manager, sid)
+        rate = self.limits.requests_per_second
+        bucket = TokenBucket(rate, asyncio.get_running_loop().time()) if rate else None
+        self._links[sid] = _Link(sid, address, bucket)
+
+    async def _disconnect(self, sid: str) -> None:
+        link = self._links.pop(sid, None)
+        if link is None:
+            return
+        link.gone = True
+        self._addresses.leave(link.address)
+        await self._end_relays(sid)
+        async with link.lock:
+            transition = await self.registry.disconnect(sid)
+        if transition is not None and not self._draining:
+            await self._perform((), transition.notices)
+
+    # --- requests
+
+    async def _answer(self, sid: str, event: Any, payload: object) -> Any:
+        """The boundary: whatever happens below, an event is answered."""
+        try:
+            if (link := self._links.get(sid)) is None:
+                raise NotInRoomError("this session has ended")
+            return await self._handle(link, event, payload)
+        except SMCPError as error:
+            log_refusal(event, sid, payload, error)
+            failure = error
+        except Exception:
+            logger.exception("failed to handle %.100s from %s", event, sid)
+            failure = InternalError("the server failed to handle this; its log says why")
+        self._observer.refused(failure.code)
+        return refusal(event, failure)
+
+    async def _handle(self, link: _Link, event: Any, payload: object) -> Any:
+        if self._draining:
+            raise InternalError("the server is shutting down")
+        if link.bucket:
+            link.bucket.take(asyncio.get_running_loop().time())
+        row = offices.admit(event)
+        request = parse(row.name, payload, max_timeout=self.limits.max_timeout)
+        match row.kind:
+            case Kind.RELAY:
+                return await self._relay(link, row, request, payload)
+            case Kind.MEMBERSHIP:
+                await self._change_membership(link, row, request)
+                return True, None
+            case Kind.ANNOUNCE:
+                notice = offices.announce(await self.registry.session(link.sid), row, request)
+                await self._perform((), (notice,))
+                return {}
+            case _:
+                office_id = offices.list_room(await self.registry.session(link.sid), row, request)
+                return offices.listing(await self.registry.members(office_id), request)
+
+    async def _change_membership(self, link: _Link, row: Event, request: Any) -> None:
+        async with link.lock:
+            if row.name == JOIN_OFFICE_EVENT:
+                offices.check_names(request, self.limits.name_length, self.limits.office_id_length)
+                transition = await self.registry.join(link.sid, request)
+            else:
+                transition = await self.registry.leave(link.sid, request)
+            if link.gone:
+                # The session ended while the registry was asked: nobody hears of it.
+                await self.registry.disconnect(link.sid)
+                raise NotInRoomError("this session has ended")
+            await self._perform(transition.rooms, ())
+        # Outside the lock, because a broadcast may come upon a dead member and wait for its disconnect. Nothing is
+        # awaited in between, so the notices of one session stay in order.
+        await self._finish(link.sid, transition)
+
+    async def _finish(self, sid: str, transition: Transition) -> None:
+        await self._perform((), transition.notices)
+        if transition.left_office:
+            await self._end_relays(sid)
+
+    async def _perform(self, rooms: Iterable[RoomChange], notices: Iterable[Broadcast]) -> None:
+        for change in rooms:
+            act = self.enter_room if isinstance(change, EnterRoom) else self.leave_room
+            await act(change.sid, room_of(change.office_id))
+        for notice in notices:
+            await self.emit(notice.event, notice.data, room=room_of(notice.office_id), skip_sid=notice.skip_sid)
+
+    # --- relays
+
+    async def _relay(self, link: _Link, row: Event, request: Any, payload: object) -> dict[str, Any]:
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        outcome = "failed"
+        try:
+            target = await self.registry.route(link.sid, row, request["computer"])
+            args = await self._ask(link.sid, target.sid, row.name, request, payload)
+            answer = answer_of(row.name, args)
+            outcome = "error" if "error" in answer else "answered"
+            return answer
+        except SMCPError as error:
+            outcome = str(error.code)
+            raise
+        finally:
+            self._observer.relayed(row.name, outcome, loop.time() - started)
+
+    async def _ask(self, caller: str, target: str, event: str, request: Any, payload: object) -> tuple[Any, ...]:
+        """Send a request to a computer and wait for its ack: not for ever, and not after either end has gone."""
+        loop = asyncio.get_running_loop()
+        answered: asyncio.Future[tuple[Any, ...]] = loop.create_future()
+
+        def on_ack(*args: Any) -> None:
+            if not answered.done():
+                answered.set_result(args)
+
+        def fail(error: SMCPError) -> None:
+            if not answered.done():
+                answered.set_exception(error)
+
+        manager = self.server.manager
+        if not manager.is_connected(target, self.namespace):
+            raise NotFoundError("the computer has gone")
+        seconds = self.limits.deadline(event, request.get("timeout"))
+        relay = Relay(caller, target, event, request["agent"], request["req_id"], fail)
+        self._relays.open(relay)
+        timer = loop.call_later(seconds, fail, RequestTimeoutError(f"the computer did not answer within {seconds:g} s"))
+        try:
+            relay.ack_id, encoded = encode_request(
+                self.server, self.namespace, target, event, payload, on_ack, self.limits.max_message
+            )
+            eio_sid = manager.eio_sid_from_sid(target, self.namespace)
+            for part in encoded if isinstance(encoded, list) else (encoded,):
+                await self.server.eio.send(eio_sid, part)
+            return await answered
+        finally:
+            timer.cancel()
+            self._relays.close(relay)
+            forget_ack(manager, target, relay.ack_id)
+
+    async def _end_relays(self, sid: str) -> None:
+        """Fail what waits for this session's answer, and cancel what it asked for."""
+        orphans = self._relays.orphaned_by(sid)
+        for relay in orphans.unanswered:
+            relay.fail(NotFoundError("the computer has gone"))
+        for relay in orphans.unwanted:
+            relay.fail(NotInRoomError("the agent has gone"))
+            if relay.event == TOOL_CALL_EVENT:
+                await self.emit(CANCEL_TOOL_CALL_NOTIFICATION, cancellation(relay), to=relay.target)

@@ -1,0 +1,250 @@
+"""Who may be in which office, and who may say what to whom. Pure: no sockets, no clocks, no storage.
+
+A decision looks at one session and at most two facts about the office (who has the agent's seat, who has the name),
+so its cost does not depend on how many are there. It returns what is to change, or raises the coded refusal.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+from a2c_smcp.errors import (
+    AlreadyInRoomError,
+    BadRequestError,
+    CrossRoomAccessError,
+    ForbiddenError,
+    NameTakenError,
+    NotFoundError,
+    NotInRoomError,
+    RoomFullError,
+)
+from a2c_smcp.server.effects import Broadcast, EnterRoom, LeaveRoom, RoomChange
+from a2c_smcp.smcp import (
+    ENTER_OFFICE_NOTIFICATION,
+    EVENTS,
+    LEAVE_OFFICE_NOTIFICATION,
+    EnterOfficeReq,
+    Event,
+    Kind,
+    LeaveOfficeReq,
+    ListRoomReq,
+    ListRoomRet,
+)
+from a2c_smcp.types import Role
+from a2c_smcp.utils.text import has_control_characters
+
+__all__ = [
+    "MAX_NAME",
+    "MAX_OFFICE_ID",
+    "Grant",
+    "Member",
+    "Session",
+    "Transition",
+    "admit",
+    "announce",
+    "check_names",
+    "disconnect",
+    "join",
+    "leave",
+    "list_room",
+    "listing",
+    "member_for",
+    "route",
+]
+
+MAX_NAME = 64
+MAX_OFFICE_ID = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a credential allows: which roles, and offices by fnmatch pattern."""
+
+    name: str = "anyone"
+    roles: frozenset[Role] = frozenset({"agent", "computer"})
+    offices: tuple[str, ...] = ("*",)
+
+    def allows_office(self, office_id: str) -> bool:
+        return any(fnmatchcase(office_id, pattern) for pattern in self.offices)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Someone in an office."""
+
+    sid: str
+    role: Role
+    name: str
+    office_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One connection: what it may do, the role it keeps for its life, and where it is."""
+
+    sid: str
+    grant: Grant = field(default_factory=Grant)
+    role: Role | None = None
+    member: Member | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """A change of membership, and what follows from it."""
+
+    before: Member | None
+    after: Session | None
+    """The session as it is to be kept; `None` when it has ended."""
+    rooms: tuple[RoomChange, ...] = ()
+    notices: tuple[Broadcast, ...] = ()
+
+    @property
+    def left_office(self) -> bool:
+        """Whether the session is no longer where it was: calls to it and from it have lost their peer."""
+        if self.before is None:
+            return False
+        now = self.after.member if self.after else None
+        return now is None or now.office_id != self.before.office_id
+
+
+def admit(event: object) -> Event:
+    """The row of an event that a client may send at all."""
+    row = EVENTS.get(event) if isinstance(event, str) else None
+    if row is None:
+        raise BadRequestError(f"unknown event {str(event)[:100]!r}")
+    if row.kind is Kind.NOTIFICATION:
+        raise ForbiddenError(f"{row.name} is sent by the server only")
+    return row
+
+
+# --- membership
+
+
+def check_names(request: EnterOfficeReq, max_name: int = MAX_NAME, max_office_id: int = MAX_OFFICE_ID) -> None:
+    """Raise `BadRequestError` for a name or an office id that nobody may have."""
+    _check_name("name", request["name"], max_name)
+    _check_name("office_id", request["office_id"], max_office_id)
+
+
+def join(session: Session, request: EnterOfficeReq, *, seat: str | None, holder: str | None) -> Transition:
+    """Enter an office, move to another, or take another name in it.
+
+    `seat` is the session of the office's agent, `holder` the session of that role which has the name there.
+    """
+    role, name, office_id = request["role"], request["name"], request["office_id"]
+    if role not in session.grant.roles:
+        raise ForbiddenError(f"this key does not allow the role {role!r}")
+    if not session.grant.allows_office(office_id):
+        raise ForbiddenError("this key does not allow that office")
+    if session.role not in (None, role):
+        raise ForbiddenError(f"the role of this session is {session.role}; connect again to be {role}")
+    here = session.member
+    if role == "agent":
+        if here is not None and here.office_id != office_id:
+            raise AlreadyInRoomError("this agent is in another office; it must leave that one first")
+        if seat not in (None, session.sid):
+            raise RoomFullError("the office has an agent")
+    if holder not in (None, session.sid):
+        raise NameTakenError(f"the name {name!r} is taken by another {role} of the office")
+    return _move(session, Member(session.sid, role, name, office_id))
+
+
+def leave(session: Session, request: LeaveOfficeReq) -> Transition:
+    here = _member_of(session)
+    if here.office_id != request["office_id"]:
+        raise CrossRoomAccessError("this session is in another office")
+    return _move(session, None)
+
+
+def disconnect(session: Session) -> Transition:
+    """The session has ended: free its name, and tell the others if it was anywhere."""
+    return replace(_move(session, None), after=None)
+
+
+def _move(session: Session, target: Member | None) -> Transition:
+    here = session.member
+    after = replace(session, member=target, role=target.role if target else session.role)
+    if here == target:
+        return Transition(here, after)
+    rooms: list[RoomChange] = []
+    notices = []
+    stays = here is not None and target is not None and here.office_id == target.office_id
+    if here is not None:
+        if not stays:
+            rooms.append(LeaveRoom(here.sid, here.office_id))
+        notices.append(_notice(LEAVE_OFFICE_NOTIFICATION, here))
+    if target is not None:
+        if not stays:
+            rooms.append(EnterRoom(target.sid, target.office_id))
+        notices.append(_notice(ENTER_OFFICE_NOTIFICATION, target))
+    return Transition(here, after, tuple(rooms), tuple(notices))
+
+
+def _notice(event: str, member: Member) -> Broadcast:
+    # The key of the other role is absent, not null.
+    return Broadcast(member.office_id, event, {"office_id": member.office_id, member.role: member.name}, member.sid)
+
+
+def _check_name(field_name: str, text: str, longest: int) -> None:
+    if not 1 <= len(text) <= longest:
+        raise BadRequestError(f"field {field_name!r}: must have 1 to {longest} characters", {"field": field_name})
+    if text != text.strip() or has_control_characters(text):
+        raise BadRequestError(
+            f"field {field_name!r}: must not have control characters or surrounding blanks", {"field": field_name}
+        )
+
+
+# --- everything that needs an office
+
+
+def member_for(session: Session, event: Event) -> Member:
+    """The sender of an event as a member, if its role may send it."""
+    if session.role is not None and session.role not in event.senders:
+        raise ForbiddenError(f"{event.name} is not for {session.role}s")
+    return _member_of(session)
+
+
+def route(session: Session, event: Event, computer: str, target: Member | None) -> Member:
+    """The computer that a relay goes to; `target` is who has that name in the sender's office."""
+    member_for(session, event)
+    if target is None:
+        # The same words when it is in another office: existence is not leaked.
+        raise NotFoundError(f"no computer named {computer[:MAX_NAME]!r} in this office")
+    return target
+
+
+def announce(session: Session, event: Event, request: dict[str, Any]) -> Broadcast:
+    """The notification that an announcement becomes."""
+    sender = member_for(session, event)
+    assert event.notification is not None
+    if sender.role == "computer":
+        if request.get("computer", sender.name) != sender.name:
+            raise ForbiddenError("a computer speaks for itself only")
+        request = {**request, "computer": sender.name}
+    return Broadcast(sender.office_id, event.notification, request, sender.sid)
+
+
+def list_room(session: Session, event: Event, request: ListRoomReq) -> str:
+    """The office whose members may be listed."""
+    sender = member_for(session, event)
+    if request["office_id"] != sender.office_id:
+        raise CrossRoomAccessError("an agent lists its own office only")
+    return sender.office_id
+
+
+def listing(members: Iterable[Member], request: ListRoomReq) -> ListRoomRet:
+    """The reply to a listing."""
+    return {
+        "sessions": [
+            {"sid": member.sid, "name": member.name, "role": member.role, "office_id": member.office_id}
+            for member in members
+        ],
+        "req_id": request["req_id"],
+    }
+
+
+def _member_of(session: Session) -> Member:
+    if session.member is None:
+        raise NotInRoomError("join an office first")
+    return session.member

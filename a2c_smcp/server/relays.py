@@ -1,0 +1,64 @@
+"""The calls that wait for a computer's answer: who asked, who was asked. Pure bookkeeping; a shell owns the waiting.
+
+Every relay is filed under both its sessions, so that the end of either finds it at once, and nothing is left behind.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from a2c_smcp.errors import SMCPError, TooManyRequestsError
+
+__all__ = ["Orphans", "Relay", "RelayTable"]
+
+
+@dataclass(slots=True, eq=False)
+class Relay:
+    """One request on its way. `fail` ends the wait for its answer with an error."""
+
+    caller: str
+    target: str
+    event: str
+    agent: str
+    req_id: str
+    fail: Callable[[SMCPError], None]
+    ack_id: int | None = field(default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Orphans:
+    """The relays that lost a peer."""
+
+    unanswered: tuple[Relay, ...]
+    """Their computer has gone: fail them."""
+    unwanted: tuple[Relay, ...]
+    """Their agent has gone: cancel them at the computer."""
+
+
+class RelayTable:
+    def __init__(self, most_per_caller: int) -> None:
+        self._most = most_per_caller
+        self._by_caller: dict[str, dict[Relay, None]] = {}
+        self._by_target: dict[str, dict[Relay, None]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._by_caller.values()))
+
+    def open(self, relay: Relay) -> None:
+        """File a relay, or raise `TooManyRequestsError` when its caller has too many."""
+        mine = self._by_caller.get(relay.caller)
+        if mine is not None and len(mine) >= self._most:
+            raise TooManyRequestsError(f"{self._most} requests are waiting for an answer; wait for some of them")
+        self._by_caller.setdefault(relay.caller, {})[relay] = None
+        self._by_target.setdefault(relay.target, {})[relay] = None
+
+    def close(self, relay: Relay) -> None:
+        """Forget a relay, whatever became of it."""
+        for index, sid in ((self._by_caller, relay.caller), (self._by_target, relay.target)):
+            if (filed := index.get(sid)) is not None:
+                filed.pop(relay, None)
+                if not filed:
+                    del index[sid]
+
+    def orphaned_by(self, sid: str) -> Orphans:
+        """What the end of a session, or its leaving the office, does to the calls it has part in."""
+        return Orphans(tuple(self._by_target.get(sid, ())), tuple(self._by_caller.get(sid, ())))

@@ -1,0 +1,254 @@
+"""The threaded shell (Flask, Django, werkzeug): performs what `offices` decides. States no rule of its own."""
+
+import logging
+import threading
+import time
+from collections.abc import Iterable
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import socketio
+from socketio.exceptions import ConnectionRefusedError
+
+from a2c_smcp.errors import InternalError, NotFoundError, NotInRoomError, RequestTimeoutError, SMCPError
+from a2c_smcp.server import offices
+from a2c_smcp.server.auth import SyncAuthenticationProvider, credentials_of
+from a2c_smcp.server.boundary import (
+    Observer,
+    Silent,
+    answer_of,
+    cancellation,
+    log_refusal,
+    payload_of,
+    refusal,
+    remote_address,
+)
+from a2c_smcp.server.effects import Broadcast, EnterRoom, RoomChange, room_of
+from a2c_smcp.server.limits import AddressLimit, Limits, TokenBucket
+from a2c_smcp.server.registry import MemoryRegistry
+from a2c_smcp.server.relays import Relay, RelayTable
+from a2c_smcp.server.transport import adopt_sockets, encode_request, forget_ack, use_unique_ack_ids
+from a2c_smcp.smcp import (
+    CANCEL_TOOL_CALL_NOTIFICATION,
+    JOIN_OFFICE_EVENT,
+    SMCP_NAMESPACE,
+    TOOL_CALL_EVENT,
+    Event,
+    Kind,
+)
+from a2c_smcp.wire import parse
+
+__all__ = ["SyncSMCPNamespace"]
+
+logger = logging.getLogger("a2c_smcp.server")
+
+
+@dataclass(slots=True, eq=False)
+class _Link:
+    """What the shell keeps of a connection."""
+
+    sid: str
+    address: str
+    bucket: TokenBucket | None
+
+
+class SyncSMCPNamespace(socketio.Namespace):  # type: ignore[misc]  # python-socketio ships no types
+    """The server role on a threaded `socketio.Server`: `sio.register_namespace(SyncSMCPNamespace(auth))`.
+
+    Create the server with `socketio.Server(async_mode="threading", **sync_server_options(...))` for the protocol's
+    message size. Every request has a thread; membership, rooms and the table of relays are changed under one lock.
+    """
+
+    def __init__(
+        self,
+        auth: SyncAuthenticationProvider,
+        *,
+        limits: Limits | None = None,
+        observer: Observer | None = None,
+        namespace: str = SMCP_NAMESPACE,
+    ) -> None:
+        super().__init__(namespace)
+        self.limits = limits or Limits()
+        self.registry = MemoryRegistry()
+        self._auth = auth
+        self._observer = observer or Silent()
+        self._links: dict[str, _Link] = {}
+        self._addresses = AddressLimit(self.limits.connections_per_address)
+        self._relays = RelayTable(self.limits.pending_relays)
+        # Re-entrant: a broadcast may come upon a dead member, whose disconnect is then handled on the spot.
+        self._lock = threading.RLock()
+
+    def _set_server(self, server: Any) -> None:
+        super()._set_server(server)
+        adopt_sockets(server, self.limits.queued_bytes)
+
+    @property
+    def pending_relays(self) -> int:
+        with self._lock:
+            return len(self._relays)
+
+    def trigger_event(self, event: Any, sid: str, *args: Any) -> Any:
+        """Everything that python-socketio has to say comes through here."""
+        # A client can send events of these two names, too: only the library's own are meant.
+        if event == "connect" and sid not in self._links:
+            return self._connect(sid, *args)
+        if event == "disconnect" and not self.server.manager.is_connected(sid, self.namespace):
+            return self._disconnect(sid)
+        return self._answer(sid, event, payload_of(args))
+
+    # --- connections
+
+    def _connect(self, sid: str, environ: dict[str, Any], auth: Any = None) -> None:
+        address = remote_address(environ)
+        try:
+            with self._lock:
+                self._addresses.enter(address)
+            try:
+                self._admit(sid, environ, auth, address)
+            except BaseException:
+                with self._lock:
+                    self._addresses.leave(address)
+                raise
+        except SMCPError as error:
+            self._observer.refused(error.code)
+            logger.warning("refused a connection from %s: %s", address, error)
+            raise ConnectionRefusedError(str(error), error.payload()) from None
+
+    def _admit(self, sid: str, environ: dict[str, Any], auth: Any, address: str) -> None:
+        grant = self._auth.authenticate(credentials_of(environ, auth, address))
+        manager = self.server.manager
+        rate = self.limits.requests_per_second
+        with self._lock:
+            # python-socketio reports no disconnect for a session whose connect handler is still running.
+            if manager.eio_sid_from_sid(sid, self.namespace) not in self.server.environ:
+                raise NotInRoomError("the connection has gone")
+            self.registry.connect(sid, grant)
+            use_unique_ack_ids(manager, sid)
+            self._links[sid] = _Link(sid, address, TokenBucket(rate, time.monotonic()) if rate else None)
+
+    def _disconnect(self, sid: str) -> None:
+        with self._lock:
+            link = self._links.pop(sid, None)
+            if link is None:
+                return
+            self._addresses.leave(link.address)
+            self._end_relays(sid)
+            transition = self.registry.disconnect(sid)
+            if transition is not None:
+                self._perform((), transition.notices)
+
+    # --- requests
+
+    def _answer(self, sid: str, event: Any, payload: object) -> Any:
+        """The boundary: whatever happens below, an event is answered."""
+        try:
+            if (link := self._links.get(sid)) is None:
+                raise NotInRoomError("this session has ended")
+            return self._handle(link, event, payload)
+        except SMCPError as error:
+            log_refusal(event, sid, payload, error)
+            failure = error
+        except Exception:
+            logger.exception("failed to handle %.100s from %s", event, sid)
+            failure = InternalError("the server failed to handle this; its log says why")
+        self._observer.refused(failure.code)
+        return refusal(event, failure)
+
+    def _handle(self, link: _Link, event: Any, payload: object) -> Any:
+        if link.bucket:
+            with self._lock:
+                link.bucket.take(time.monotonic())
+        row = offices.admit(event)
+        request = parse(row.name, payload, max_timeout=self.limits.max_timeout)
+        if row.kind is Kind.RELAY:
+            return self._relay(link, row, request, payload)
+        with self._lock:
+            match row.kind:
+                case Kind.MEMBERSHIP:
+                    self._change_membership(link, row, request)
+                    return True, None
+                case Kind.ANNOUNCE:
+                    self._perform((), (offices.announce(self.registry.session(link.sid), row, request),))
+                    return {}
+                case _:
+                    office_id = offices.list_room(self.registry.session(link.sid), row, request)
+                    return offices.listing(self.registry.members(office_id), request)
+
+    def _change_membership(self, link: _Link, row: Event, request: Any) -> None:
+        if row.name == JOIN_OFFICE_EVENT:
+            offices.check_names(request, self.limits.name_length, self.limits.office_id_length)
+            transition = self.registry.join(link.sid, request)
+        else:
+            transition = self.registry.leave(link.sid, request)
+        self._perform(transition.rooms, transition.notices)
+        if transition.left_office:
+            self._end_relays(link.sid)
+
+    def _perform(self, rooms: Iterable[RoomChange], notices: Iterable[Broadcast]) -> None:
+        for change in rooms:
+            act = self.enter_room if isinstance(change, EnterRoom) else self.leave_room
+            act(change.sid, room_of(change.office_id))
+        for notice in notices:
+            self.emit(notice.event, notice.data, room=room_of(notice.office_id), skip_sid=notice.skip_sid)
+
+    # --- relays
+
+    def _relay(self, link: _Link, row: Event, request: Any, payload: object) -> dict[str, Any]:
+        started = time.monotonic()
+        outcome = "failed"
+        try:
+            args = self._ask(link.sid, row, request, payload)
+            answer = answer_of(row.name, args)
+            outcome = "error" if "error" in answer else "answered"
+            return answer
+        except SMCPError as error:
+            outcome = str(error.code)
+            raise
+        finally:
+            self._observer.relayed(row.name, outcome, time.monotonic() - started)
+
+    def _ask(self, caller: str, row: Event, request: Any, payload: object) -> tuple[Any, ...]:
+        """Send a request to a computer and wait for its ack: not for ever, and not after either end has gone."""
+        answered: Future[tuple[Any, ...]] = Future()
+
+        # Whoever is second, an ack or a failure, comes too late.
+        def on_ack(*args: Any) -> None:
+            with suppress(InvalidStateError):
+                answered.set_result(args)
+
+        def fail(error: SMCPError) -> None:
+            with suppress(InvalidStateError):
+                answered.set_exception(error)
+
+        manager = self.server.manager
+        seconds = self.limits.deadline(row.name, request.get("timeout"))
+        with self._lock:
+            target = self.registry.route(caller, row, request["computer"]).sid
+            relay = Relay(caller, target, row.name, request["agent"], request["req_id"], fail)
+            self._relays.open(relay)
+        try:
+            relay.ack_id, encoded = encode_request(
+                self.server, self.namespace, target, row.name, payload, on_ack, self.limits.max_message
+            )
+            eio_sid = manager.eio_sid_from_sid(target, self.namespace)
+            for part in encoded if isinstance(encoded, list) else (encoded,):
+                self.server.eio.send(eio_sid, part)
+            return answered.result(seconds)
+        except TimeoutError:
+            raise RequestTimeoutError(f"the computer did not answer within {seconds:g} s") from None
+        finally:
+            with self._lock:
+                self._relays.close(relay)
+            forget_ack(manager, target, relay.ack_id)
+
+    def _end_relays(self, sid: str) -> None:
+        """Fail what waits for this session's answer, and cancel what it asked for."""
+        orphans = self._relays.orphaned_by(sid)
+        for relay in orphans.unanswered:
+            relay.fail(NotFoundError("the computer has gone"))
+        for relay in orphans.unwanted:
+            relay.fail(NotInRoomError("the agent has gone"))
+            if relay.event == TOOL_CALL_EVENT:
+                self.emit(CANCEL_TOOL_CALL_NOTIFICATION, cancellation(relay), to=relay.target)

@@ -1,0 +1,38 @@
+"""Log lines on stderr, for the command line only: the library itself adds no handlers."""
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+from typing import Literal
+
+__all__ = ["LogFormat", "configure_logging"]
+
+LogFormat = Literal["text", "json"]
+
+
+def configure_logging(level: str, log_format: LogFormat = "text") -> None:
+    """Send log lines to stderr; our own at `level`, everyone else's from warnings up."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_JsonFormatter() if log_format == "json" else logging.Formatter(_TEXT, "%H:%M:%S"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.getLogger("a2c_smcp").setLevel(level.upper())
+    # python-socketio and engineio speak of every packet at INFO.
+    for name in ("a2c_smcp.socketio", "a2c_smcp.engineio"):
+        logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLogger("a2c_smcp").level))
+
+
+_TEXT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
+
+
+class _JsonFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)

@@ -1,0 +1,301 @@
+"""Every sentence of the contract's *Offices*, directly on the core."""
+
+from typing import Any
+
+import pytest
+
+from a2c_smcp.errors import SMCPError
+from a2c_smcp.server.effects import Broadcast, EnterRoom, LeaveRoom
+from a2c_smcp.server.offices import Grant, Transition, admit, announce, check_names, list_room, listing, member_for
+from a2c_smcp.server.registry import MemoryRegistry
+from a2c_smcp.smcp import EVENTS, Kind
+from a2c_smcp.types import Role
+
+
+def registry(*sids: str) -> MemoryRegistry:
+    made = MemoryRegistry()
+    for sid in sids:
+        made.connect(sid, Grant())
+    return made
+
+
+def join(reg: MemoryRegistry, sid: str, role: Role, name: str, office: str = "o") -> Transition:
+    return reg.join(sid, {"role": role, "name": name, "office_id": office})
+
+
+def refused(code: int, action: Any, *args: Any) -> str:
+    with pytest.raises(SMCPError) as caught:
+        action(*args)
+    assert caught.value.code == code
+    return caught.value.message
+
+
+def entered(name: str, role: Role = "computer", office: str = "o", sid: str | None = None) -> Broadcast:
+    return Broadcast(office, "notify:enter_office", {"office_id": office, role: name}, sid or name)
+
+
+def left(name: str, role: Role = "computer", office: str = "o", sid: str | None = None) -> Broadcast:
+    return Broadcast(office, "notify:leave_office", {"office_id": office, role: name}, sid or name)
+
+
+# --- joining
+
+
+def test_a_join_enters_the_room_and_tells_the_others() -> None:
+    transition = join(registry("c"), "c", "computer", "c")
+    assert transition.rooms == (EnterRoom("c", "o"),)
+    assert transition.notices == (entered("c"),)
+
+
+def test_a_notification_names_one_role_and_the_other_key_is_absent() -> None:
+    assert join(registry("a"), "a", "agent", "a").notices[0].data == {"office_id": "o", "agent": "a"}
+
+
+def test_one_agent_an_office() -> None:
+    reg = registry("a", "b")
+    join(reg, "a", "agent", "a")
+    refused(4101, join, reg, "b", "agent", "b")
+
+
+def test_any_number_of_computers() -> None:
+    reg = registry(*map(str, range(50)))
+    for n in range(50):
+        join(reg, str(n), "computer", str(n))
+    assert len(reg.members("o")) == 50
+
+
+def test_names_are_unique_within_an_office_per_role() -> None:
+    reg = registry("a", "c", "d")
+    join(reg, "c", "computer", "x")
+    refused(4105, join, reg, "d", "computer", "x")
+    join(reg, "a", "agent", "x")
+
+
+def test_two_offices_may_each_have_a_laptop() -> None:
+    reg = registry("c", "d")
+    join(reg, "c", "computer", "laptop", "o1")
+    join(reg, "d", "computer", "laptop", "o2")
+
+
+def test_an_agent_in_another_office_must_leave_first() -> None:
+    reg = registry("a")
+    join(reg, "a", "agent", "a", "o1")
+    refused(4106, join, reg, "a", "agent", "a", "o2")
+    reg.leave("a", {"office_id": "o1"})
+    join(reg, "a", "agent", "a", "o2")
+
+
+def test_a_computer_that_joins_another_office_leaves_the_old_one_by_itself() -> None:
+    reg = registry("c")
+    join(reg, "c", "computer", "c", "o1")
+    transition = join(reg, "c", "computer", "c", "o2")
+    assert transition.rooms == (LeaveRoom("c", "o1"), EnterRoom("c", "o2"))
+    assert transition.notices == (left("c", office="o1"), entered("c", office="o2"))
+    assert transition.left_office
+    assert reg.members("o1") == ()
+
+
+def test_joining_the_same_office_under_the_same_name_is_idempotent_and_silent() -> None:
+    reg = registry("c")
+    join(reg, "c", "computer", "c")
+    again = join(reg, "c", "computer", "c")
+    assert (again.rooms, again.notices, again.left_office) == ((), (), False)
+
+
+def test_under_another_name_it_is_a_rename_that_frees_the_old_name() -> None:
+    reg = registry("c", "d")
+    join(reg, "c", "computer", "old")
+    renamed = join(reg, "c", "computer", "new")
+    assert renamed.rooms == ()
+    assert renamed.notices == (left("old", sid="c"), entered("new", sid="c"))
+    assert not renamed.left_office
+    join(reg, "d", "computer", "old")
+
+
+def test_an_agent_may_rename_itself_in_its_own_seat() -> None:
+    reg = registry("a")
+    join(reg, "a", "agent", "old")
+    join(reg, "a", "agent", "new")
+    assert [member.name for member in reg.members("o")] == ["new"]
+
+
+def test_a_session_keeps_one_role_for_its_life() -> None:
+    reg = registry("c")
+    join(reg, "c", "computer", "c")
+    refused(403, join, reg, "c", "agent", "c")
+    reg.leave("c", {"office_id": "o"})
+    refused(403, join, reg, "c", "agent", "c")
+    join(reg, "c", "computer", "c")
+
+
+def test_a_refused_join_changes_nothing() -> None:
+    reg = registry("a", "b", "c", "d")
+    join(reg, "a", "agent", "a")
+    join(reg, "c", "computer", "x")
+    join(reg, "d", "computer", "y", "o2")
+    before = (reg.members("o"), reg.members("o2"), reg.session("d"), reg.session("b"))
+    refused(4105, join, reg, "d", "computer", "x")
+    refused(4101, join, reg, "b", "agent", "b")
+    assert (reg.members("o"), reg.members("o2"), reg.session("d"), reg.session("b")) == before
+
+
+# --- leaving
+
+
+def test_leaving_frees_the_name_and_tells_the_others() -> None:
+    reg = registry("c", "d")
+    join(reg, "c", "computer", "x")
+    transition = reg.leave("c", {"office_id": "o"})
+    assert transition.rooms == (LeaveRoom("c", "o"),)
+    assert transition.notices == (left("x", sid="c"),)
+    assert transition.left_office
+    join(reg, "d", "computer", "x")
+
+
+def test_a_disconnect_frees_the_name_and_tells_the_others() -> None:
+    reg = registry("c", "d")
+    join(reg, "c", "computer", "x")
+    transition = reg.disconnect("c")
+    assert transition is not None
+    assert transition.notices == (left("x", sid="c"),)
+    assert transition.after is None
+    join(reg, "d", "computer", "x")
+    refused(4103, join, reg, "c", "computer", "z")
+
+
+def test_a_disconnect_of_someone_in_no_office_is_silent() -> None:
+    transition = registry("c").disconnect("c")
+    assert transition is not None
+    assert (transition.rooms, transition.notices) == ((), ())
+    assert registry().disconnect("nobody") is None
+
+
+def test_leaving_when_in_none_is_4103() -> None:
+    refused(4103, registry("c").leave, "c", {"office_id": "o"})
+
+
+def test_leaving_another_office_is_4104() -> None:
+    reg = registry("c")
+    join(reg, "c", "computer", "c")
+    refused(4104, reg.leave, "c", {"office_id": "o2"})
+
+
+# --- names
+
+
+@pytest.mark.parametrize("name", ["x", "x" * 64, "my laptop", "笔记本", "👩‍💻"])
+def test_names_may_be(name: str) -> None:
+    check_names({"role": "computer", "name": name, "office_id": "o" * 128})
+
+
+@pytest.mark.parametrize("name", ["", "x" * 65, " x", "x ", "a\nb", "a\x00", "\u2028x"])
+def test_names_may_not_be(name: str) -> None:
+    assert "'name'" in refused(400, check_names, {"role": "computer", "name": name, "office_id": "o"})
+
+
+@pytest.mark.parametrize("office_id", ["", "x" * 129, " o", "o\t"])
+def test_office_ids_may_not_be(office_id: str) -> None:
+    assert "'office_id'" in refused(400, check_names, {"role": "computer", "name": "n", "office_id": office_id})
+
+
+# --- keys
+
+
+def test_a_key_may_allow_one_role_only() -> None:
+    reg = MemoryRegistry()
+    reg.connect("c", Grant(roles=frozenset({"computer"})))
+    refused(403, join, reg, "c", "agent", "a")
+    join(reg, "c", "computer", "c")
+
+
+def test_a_key_may_allow_some_offices_only() -> None:
+    reg = MemoryRegistry()
+    reg.connect("c", Grant(offices=("team-*", "lab")))
+    refused(403, join, reg, "c", "computer", "c", "other")
+    refused(403, join, reg, "c", "computer", "c", "LAB")
+    join(reg, "c", "computer", "c", "team-1")
+    join(reg, "c", "computer", "c", "lab")
+
+
+# --- who may say what
+
+RELAYS = [event for event in EVENTS.values() if event.kind is Kind.RELAY]
+UPDATES = [event for event in EVENTS.values() if event.kind is Kind.ANNOUNCE and "computer" in event.senders]
+
+
+def office() -> MemoryRegistry:
+    reg = registry("a", "c", "d", "x", "lone")
+    join(reg, "a", "agent", "a")
+    join(reg, "c", "computer", "c")
+    join(reg, "d", "computer", "d")
+    join(reg, "x", "computer", "elsewhere", "o2")
+    return reg
+
+
+@pytest.mark.parametrize("event", RELAYS, ids=lambda event: event.name)
+def test_relays_are_for_agents_and_reach_their_own_office_only(event: Any) -> None:
+    reg = office()
+    assert reg.route("a", event, "c").sid == "c"
+    refused(403, reg.route, "c", event, "d")
+    refused(4103, reg.route, "lone", event, "c")
+    unknown = refused(404, reg.route, "a", event, "nobody")
+    elsewhere = refused(404, reg.route, "a", event, "elsewhere")
+    assert unknown.replace("nobody", "elsewhere") == elsewhere
+
+
+@pytest.mark.parametrize("event", UPDATES, ids=lambda event: event.name)
+def test_updates_are_for_computers_which_speak_for_themselves(event: Any) -> None:
+    reg = office()
+    expected = Broadcast("o", str(event.notification), {"computer": "c"}, "c")
+    assert announce(reg.session("c"), event, {"computer": "c"}) == expected
+    assert announce(reg.session("c"), event, {}) == expected
+    refused(403, announce, reg.session("c"), event, {"computer": "d"})
+    refused(403, announce, reg.session("a"), event, {"computer": "c"})
+    refused(4103, announce, reg.session("lone"), event, {})
+
+
+def test_cancelling_is_for_agents_and_the_agent_field_is_passed_on_as_sent() -> None:
+    reg = office()
+    event = EVENTS["server:tool_call_cancel"]
+    data = {"agent": "an identifier of its own", "req_id": "1"}
+    assert announce(reg.session("a"), event, data) == Broadcast("o", "notify:tool_call_cancel", data, "a")
+    refused(403, announce, reg.session("c"), event, data)
+
+
+def test_listing_is_for_agents_and_their_own_office() -> None:
+    reg = office()
+    event = EVENTS["server:list_room"]
+    request: Any = {"agent": "a", "req_id": "1", "office_id": "o"}
+    assert list_room(reg.session("a"), event, request) == "o"
+    refused(4104, list_room, reg.session("a"), event, {**request, "office_id": "o2"})
+    refused(403, list_room, reg.session("c"), event, request)
+    refused(4103, list_room, reg.session("lone"), event, request)
+    reply = listing(reg.members("o"), request)
+    assert reply["req_id"] == "1"
+    assert [(s["sid"], s["name"], s["role"], s["office_id"]) for s in reply["sessions"]] == [
+        ("a", "a", "agent", "o"),
+        ("c", "c", "computer", "o"),
+        ("d", "d", "computer", "o"),
+    ]
+
+
+@pytest.mark.parametrize("event", ["", "client:dance", "connect", "disconnect", None, 7, ["a"], {}])
+def test_unknown_events_are_400(event: object) -> None:
+    refused(400, admit, event)
+
+
+def test_notifications_from_a_client_are_403() -> None:
+    for event in EVENTS.values():
+        if event.kind is Kind.NOTIFICATION:
+            refused(403, admit, event.name)
+        else:
+            assert admit(event.name) is event
+
+
+def test_someone_in_no_office_is_nobodys_member() -> None:
+    refused(4103, member_for, registry("c").session("c"), EVENTS["server:update_config"])
+
+
+def test_counts() -> None:
+    counts = office().counts()
+    assert (counts.sessions, counts.agents, counts.computers, counts.offices) == (5, 1, 3, 2)

@@ -1,0 +1,151 @@
+"""Random lives of an office, checked after every step."""
+
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
+
+from a2c_smcp.errors import SMCPError
+from a2c_smcp.server import offices
+from a2c_smcp.server.effects import Broadcast, EnterRoom, LeaveRoom
+from a2c_smcp.server.offices import Grant, Transition
+from a2c_smcp.server.registry import MemoryRegistry
+from a2c_smcp.server.relays import Relay, RelayTable
+from a2c_smcp.smcp import EVENTS
+from a2c_smcp.types import Role
+
+OFFICES = ("o1", "o2", "o3")
+NAMES = ("n1", "n2", "n3")
+
+
+class Life(RuleBasedStateMachine):
+    sessions = Bundle("sessions")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.registry = MemoryRegistry()
+        self.rooms: dict[str, set[str]] = {office: set() for office in OFFICES}
+        self.relays = RelayTable(most_per_caller=1000)
+        self.failed: list[Relay] = []
+        self.known: set[str] = set()
+        self.count = 0
+
+    @rule(target=sessions)
+    def connect(self) -> str:
+        self.count += 1
+        sid = f"s{self.count}"
+        self.registry.connect(sid, Grant())
+        self.known.add(sid)
+        return sid
+
+    @rule(sid=sessions, role=st.sampled_from(["agent", "computer"]), name=st.sampled_from(NAMES))
+    def join_first_office(self, sid: str, role: Role, name: str) -> None:
+        self.join(sid, role, name, OFFICES[0])
+
+    @rule(
+        sid=sessions,
+        role=st.sampled_from(["agent", "computer"]),
+        name=st.sampled_from(NAMES),
+        office=st.sampled_from(OFFICES),
+    )
+    def join(self, sid: str, role: Role, name: str, office: str) -> None:
+        self.attempt(sid, lambda: self.registry.join(sid, {"role": role, "name": name, "office_id": office}))
+
+    @rule(sid=sessions, office=st.sampled_from(OFFICES))
+    def leave(self, sid: str, office: str) -> None:
+        self.attempt(sid, lambda: self.registry.leave(sid, {"office_id": office}))
+
+    @rule(sid=consumes(sessions))
+    def disconnect(self, sid: str) -> None:
+        transition = self.registry.disconnect(sid)
+        assert transition is not None
+        self.known.discard(sid)
+        self.perform(sid, transition)
+
+    @rule(sid=sessions, name=st.sampled_from(NAMES))
+    def call(self, sid: str, name: str) -> None:
+        before = self.picture()
+        try:
+            target = self.registry.route(sid, EVENTS["client:tool_call"], name)
+        except SMCPError:
+            pass
+        else:
+            caller = self.registry.session(sid).member
+            assert caller is not None
+            assert caller.office_id == target.office_id
+            assert (caller.role, target.role) == ("agent", "computer")
+            relay = Relay(sid, target.sid, "client:tool_call", "a", "1", lambda _: None)
+            self.relays.open(relay)
+        assert self.picture() == before
+
+    @rule(sid=sessions)
+    def announce(self, sid: str) -> None:
+        session = self.registry.session(sid)
+        try:
+            notice = offices.announce(session, EVENTS["server:update_config"], {})
+        except SMCPError:
+            return
+        assert session.member is not None
+        assert notice.office_id == session.member.office_id
+
+    def attempt(self, sid: str, action: Any) -> None:
+        before = self.picture()
+        try:
+            transition = action()
+        except SMCPError:
+            assert self.picture() == before, "a refusal changes nothing"
+            return
+        self.perform(sid, transition)
+
+    def perform(self, sid: str, transition: Transition) -> None:
+        touched = {transition.before.office_id} if transition.before else set()
+        if transition.after and transition.after.member:
+            touched.add(transition.after.member.office_id)
+        for effect in (*transition.rooms, *transition.notices):
+            assert effect.office_id in touched, "no effect crosses offices"
+            match effect:
+                case EnterRoom():
+                    self.rooms[effect.office_id].add(effect.sid)
+                case LeaveRoom():
+                    self.rooms[effect.office_id].discard(effect.sid)
+                case Broadcast():
+                    assert effect.skip_sid == sid
+        if transition.left_office:
+            orphans = self.relays.orphaned_by(sid)
+            for relay in (*orphans.unanswered, *orphans.unwanted):
+                self.relays.close(relay)
+
+    def picture(self) -> Any:
+        return (
+            {office: self.registry.members(office) for office in OFFICES},
+            {sid: self.registry.session(sid) for sid in self.known},
+        )
+
+    @invariant()
+    def one_agent_an_office_and_unique_names(self) -> None:
+        for office in OFFICES:
+            members = self.registry.members(office)
+            assert sum(member.role == "agent" for member in members) <= 1
+            assert len({(member.role, member.name) for member in members}) == len(members)
+
+    @invariant()
+    def registry_and_rooms_agree(self) -> None:
+        for office in OFFICES:
+            assert {member.sid for member in self.registry.members(office)} == self.rooms[office]
+
+    @invariant()
+    def sessions_and_offices_agree(self) -> None:
+        members = {member.sid: member for office in OFFICES for member in self.registry.members(office)}
+        for sid in self.known:
+            assert self.registry.session(sid).member == members.get(sid)
+        assert members.keys() <= self.known
+
+    @invariant()
+    def no_relay_outlives_its_peers(self) -> None:
+        waiting = {*self.relays._by_caller, *self.relays._by_target}
+        assert waiting <= self.known
+
+
+TestLife = Life.TestCase
+TestLife.settings = settings(max_examples=60, stateful_step_count=40, deadline=None, derandomize=True)
