@@ -34,7 +34,7 @@ help:
 .venv-interop/.ready: constraints-interop.txt
 	@echo "Setting up .venv-interop (once) ..."
 	@$(PYTHON) -m venv .venv-interop
-	@$(INTEROP_PIP) install -c constraints-interop.txt a2c-smcp
+	@$(INTEROP_PIP) install -c constraints-interop.txt 'a2c-smcp[cli]' requests websocket-client
 	@touch $@
 
 demo: .venv/.runtime

@@ -79,7 +79,6 @@ def sync_server(auth: SyncAuthenticationProvider, limits: Limits | None = None, 
     sio.register_namespace(namespace)
     logging.getLogger("werkzeug").setLevel(logging.CRITICAL)
     web = make_server("127.0.0.1", 0, socketio.WSGIApp(sio), threaded=True)
-    web.daemon_threads = True
     thread = threading.Thread(target=web.serve_forever, name="werkzeug")
     thread.start()
     try:
@@ -232,7 +231,7 @@ class SyncPeer:
 async def eventually(condition: Callable[[], Any], seconds: float = DEADLINE) -> Any:
     """Wait until something is true, under a deadline."""
     with anyio.fail_after(seconds):
-        while not (value := condition()):
+        while not (value := condition()):  # noqa: ASYNC110 - the condition may change in another thread or process
             await anyio.sleep(0.005)
     return value
 
