@@ -1,12 +1,13 @@
 """What a person writes in a config file, as frozen models: MCP servers, inputs, tool meta. Connects to nothing.
 
-A config is written with `${input:id}` placeholders in it and used after they are rendered. `parse_server` reads the
+A config is written with placeholders in it, `${input:id}`, and used after they are rendered. `parse_server` reads the
 rendered one, strictly enough to run; `parse_unrendered` reads it as written, where a text with a placeholder may stand
 for anything. Neither an error nor a `repr` shows a value, because a rendered value may be a secret.
 """
 
 import codecs
 import importlib.util
+import shlex
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeAlias, TypeVar
@@ -106,6 +107,21 @@ def _nameable(input_id: str) -> str:
     return input_id
 
 
+def _split(command: str) -> None:
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        raise ValueError("the command cannot be split into words: a quotation is not closed") from None
+    if not words:
+        raise ValueError("the command is blank")
+
+
+def _written_out(name: str) -> str:
+    if holds_placeholder(name):
+        raise ValueError("must be written out: it is needed before any input is asked for")
+    return name
+
+
 def _http_url(url: str) -> str:
     try:
         parts = urlsplit(url)
@@ -175,7 +191,7 @@ class BaseServerConfig(_Written):
 
     _shown: ClassVar[tuple[str, ...]] = ("name", "type")
 
-    name: Annotated[SERVER_NAME, Field(min_length=1)]
+    name: Annotated[SERVER_NAME, Field(min_length=1), AfterValidator(_written_out)]
     disabled: bool = False
     forbidden_tools: list[TOOL_NAME] = []
     tool_meta: dict[TOOL_NAME, ToolMeta] = {}
@@ -246,6 +262,12 @@ class CommandInput(_Input):
     args: dict[str, str] | None = None
     shell: bool = False
     """Our own key: hand the command to a shell instead of splitting it as a shell would."""
+
+    @model_validator(mode="after")
+    def _command_can_be_split(self) -> Self:
+        if not self.shell:
+            _split(self.command)
+        return self
 
 
 MCPServerInput: TypeAlias = Annotated[PromptStringInput | PickStringInput | CommandInput, Field(discriminator="type")]
