@@ -1,7 +1,7 @@
 """What is wrong with a configuration, and where. Names places, never values: a value may be a secret."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from a2c_smcp.errors import BadRequestError
@@ -22,9 +22,9 @@ class Problem:
     def __str__(self) -> str:
         return ": ".join(filter(None, (self.file, self.subject, self.field, self.message)))
 
-    def within(self, *, subject: str = "", file: str = "") -> "Problem":
-        """The same problem with the parts of its place that only the caller knows."""
-        return replace(self, subject=self.subject or subject, file=self.file or file)
+    def within(self, subject: str) -> "Problem":
+        """The same problem in the entry that only the caller knows."""
+        return replace(self, subject=self.subject or subject)
 
 
 class InvalidConfigError(BadRequestError):
@@ -33,8 +33,11 @@ class InvalidConfigError(BadRequestError):
     title = "Invalid Configuration"
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        self.problems = tuple(problems)
-        super().__init__("; ".join(map(str, self.problems)), {"problems": [str(problem) for problem in self.problems]})
+        super().__init__("; ".join(map(str, problems)), {"problems": [asdict(problem) for problem in problems]})
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        return tuple(Problem(**problem) for problem in self.details.get("problems", ()))
 
 
 def field_path(parts: Iterable[Any]) -> str:

@@ -162,8 +162,8 @@ def test_every_problem_is_named_with_its_place() -> None:
     [
         ({}, "server: type: required, and missing"),
         ({"type": "http"}, "server: type: must be one of 'stdio', 'streamable', 'sse'"),
-        ([], "server: Input should be"),
-        (None, "server: Input should be"),
+        ([], "server: must be an object"),
+        (None, "server: must be an object"),
         (stdio(encoding="klingon"), "encoding: no such text encoding"),
         (stdio(command=""), "command: "),
         (stdio(args=[["x"]]), "server_parameters.args[0]: "),
@@ -250,7 +250,7 @@ def test_the_three_kinds_of_input() -> None:
         ({"id": " ", "type": "promptString"}, "input ' ': id: must not"),
         ({"id": "p", "type": "promptString", "pasword": True}, "input 'p': pasword: unknown key"),
         ({"id": "p", "type": "ask"}, "input 'p': type: must be one of 'promptString', 'pickString', 'command'"),
-        ("p", "input: Input should be"),
+        ("p", "input: must be an object"),
     ],
 )
 def test_bad_inputs_are_refused_in_their_place(raw: object, message: str) -> None:

@@ -133,7 +133,7 @@ class InputResolver:
             values = {input_id: await self._value(input_id, subject) for input_id in template.inputs}
             return template.render(values, self._environ)
         except InvalidConfigError as error:
-            raise InvalidConfigError([problem.within(subject=subject) for problem in error.problems]) from None
+            raise InvalidConfigError([problem.within(subject) for problem in error.problems]) from None
 
     async def _value(self, input_id: str, subject: str) -> Any:
         try:

@@ -333,6 +333,8 @@ def _problem(finding: ErrorDetails, subject: str) -> Problem:
             message = "unknown key"
         case "missing":
             message = "required, and missing"
+        case "model_type" | "model_attributes_type" | "dict_type":
+            message = "must be an object"
         case _:
             message = finding["msg"].removeprefix("Value error, ")
     # The first part is the tag of the union, which is not a place in the file.
