@@ -227,7 +227,7 @@ def _read_inputs(inputs: object, foreign: bool, reading: _Reading) -> None:
         return
     for position, raw in enumerate(inputs, 1):
         if foreign and isinstance(raw, dict) and (known := _INPUT_KEYS.get(str(raw.get("type")))):
-            reading.unknown(raw, known, f"input {raw.get('id')!r}")
+            reading.unknown(raw, known, _subject("input", raw, "id", position))
             raw = {key: value for key, value in raw.items() if key in known}
         reading.add_input(raw, position)
 
@@ -257,7 +257,7 @@ def _is_foreign(raw: object) -> bool:
 def _read_foreign(name: str, raw: dict[str, Any], reading: _Reading) -> None:
     """Bring a flat entry into our shape: what belongs to the transport goes into `server_parameters`."""
     subject = f"server {name!r}"
-    kind = raw.get("type", "stdio" if "command" in raw else "streamable" if "url" in raw else None)
+    kind = raw.get("type") or ("stdio" if "command" in raw else "streamable" if "url" in raw else None)
     if kind is None:
         reading.problem("needs a command or a url", "", subject)
         return

@@ -38,6 +38,8 @@ class CommandInputResolver(BaseInputResolver):
             process = await _start(definition)
         except OSError as error:
             raise InputFailedError(definition.id, f"the command cannot be started: {error.strerror}") from None
+        except ValueError:
+            raise InputFailedError(definition.id, "the command cannot be started: a null character is in it") from None
         try:
             async with asyncio.timeout(self._timeout):
                 output, complaint, status = await _outcome(process)

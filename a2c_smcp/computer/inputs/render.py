@@ -40,15 +40,19 @@ class ConfigRender:
         if problems:
             raise InvalidConfigError(problems)
 
+    def unset(self, variables: Mapping[str, str]) -> list[Problem]:
+        """The environment variables that it refers to and that are not there."""
+        return [
+            Problem(f"the environment variable {name!r} is not set", place)
+            for name, place in self.variables.items()
+            if name not in variables
+        ]
+
     def render(self, inputs: Mapping[str, Any], variables: Mapping[str, str]) -> Any:
         """The config with every placeholder replaced, or `InvalidConfigError` naming those that have no value."""
         missing = [
             *(Problem(f"no value for input {name!r}", at) for name, at in self.inputs.items() if name not in inputs),
-            *(
-                Problem(f"the environment variable {name!r} is not set", at)
-                for name, at in self.variables.items()
-                if name not in variables
-            ),
+            *self.unset(variables),
         ]
         if missing:
             raise InvalidConfigError(missing)
@@ -56,8 +60,13 @@ class ConfigRender:
 
 
 def servers_referencing(input_id: str, servers: Mapping[str, Any]) -> list[str]:
-    """The names of the servers whose configs, as written, refer to this input."""
-    return [name for name, raw in servers.items() if input_id in ConfigRender(raw).inputs]
+    """The names of the servers whose configs, as written, refer to this input. Wrong configs are no obstacle."""
+
+    def refers(raw: Any) -> bool:
+        texts = (text for _, text, is_key in _texts(raw, (), []) if not is_key)
+        return any(("input", input_id) in PLACEHOLDER.findall(text) for text in texts)
+
+    return [name for name, raw in servers.items() if refers(raw)]
 
 
 def _texts(

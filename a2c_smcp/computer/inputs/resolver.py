@@ -113,8 +113,9 @@ class InputResolver:
 
     async def is_disabled(self, raw: dict[str, Any]) -> bool:
         """Whether this config, as written, is switched off; asks only for inputs that this itself depends on."""
-        switch = {"disabled": raw.get("disabled", False)}
-        return parse_unrendered({**raw, **await self._render(switch, f"server {raw.get('name')!r}")}).disabled
+        written = parse_unrendered(raw)
+        switch = await self._render({"disabled": written.disabled}, written.name)
+        return parse_unrendered({**raw, **switch}).disabled
 
     async def config(self, raw: dict[str, Any]) -> MCPServerConfig:
         """The config that this one becomes once its placeholders are rendered.
@@ -123,26 +124,29 @@ class InputResolver:
         `InputFailedError` the input. A config that is wrong as written is refused before anyone is asked anything.
         """
         written = parse_unrendered(raw)
-        return parse_server(await self._render(raw, f"server {written.name!r}"))
+        return parse_server(await self._render(raw, written.name))
 
     # --- rendering
 
-    async def _render(self, part: dict[str, Any], subject: str) -> Any:
+    async def _render(self, part: dict[str, Any], server: str) -> Any:
         try:
             template = ConfigRender(part)
-            values = {input_id: await self._value(input_id, subject) for input_id in template.inputs}
-            return template.render(values, self._environ)
+            if unset := template.unset(self._environ):
+                raise InvalidConfigError(unset)
         except InvalidConfigError as error:
-            raise InvalidConfigError([problem.within(subject) for problem in error.problems]) from None
+            raise InvalidConfigError([problem.within(f"server {server!r}") for problem in error.problems]) from None
+        for input_id in template.inputs:
+            if input_id not in self._store.definitions:
+                raise InputNotFoundError(input_id, f"server {server!r} refers to it, and no input has this id")
+        values = {input_id: await self._value(input_id, server) for input_id in template.inputs}
+        return template.render(values, self._environ)
 
-    async def _value(self, input_id: str, subject: str) -> Any:
+    async def _value(self, input_id: str, server: str) -> Any:
         try:
             return await self.resolve(input_id)
         except InputNotFoundError as error:
-            hint = f"{subject} refers to it"
-            if input_id in self._store.definitions:
-                hint += f"; set {variable_of(input_id)}, or give it a default"
-            raise InputNotFoundError(input_id, hint) from error
+            way_out = f"set {variable_of(input_id)}, or give it a default"
+            raise InputNotFoundError(input_id, f"server {server!r} refers to it; {way_out}") from error
 
     # --- one question, many who wait
 

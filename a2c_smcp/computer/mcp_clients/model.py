@@ -71,12 +71,8 @@ class _Written(BaseModel):
         return ((name, getattr(self, name)) for name in self._shown)
 
 
-def _left_alone(value: object, info: ValidationInfo) -> bool:
-    return info.context == _UNRENDERED and holds_placeholder(value)
-
-
 def _or_placeholder(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
-    return value if _left_alone(value, info) else handler(value)
+    return value if info.context == _UNRENDERED and holds_placeholder(value) else handler(value)
 
 
 class _Part(_Written):
@@ -335,6 +331,8 @@ def _problem(finding: ErrorDetails, subject: str) -> Problem:
             message = "required, and missing"
         case "model_type" | "model_attributes_type" | "dict_type":
             message = "must be an object"
+        case "time_delta_type" | "time_delta_parsing":
+            message = 'must be an ISO 8601 duration like "PT30S", or a number of seconds'
         case _:
             message = finding["msg"].removeprefix("Value error, ")
     # The first part is the tag of the union, which is not a place in the file.

@@ -77,8 +77,9 @@ def _masked_url(url: str) -> str:
     except ValueError:
         return MASK
     userinfo, at, host = parts.netloc.rpartition("@")
-    shown = parts._replace(
-        netloc=masked(userinfo, ":") + at + host if at else host,
-        query=masked(parts.query, "&") if parts.query else "",
-    ).geturl()
+    if at:
+        parts = parts._replace(netloc=f"{masked(userinfo, ':')}@{host}")
+    if parts.query:
+        parts = parts._replace(query=masked(parts.query, "&"))
+    shown = parts.geturl()
     return _PROTECTED.sub(lambda match: placeholders[int(match[1])], shown)

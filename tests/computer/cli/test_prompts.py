@@ -84,6 +84,18 @@ async def test_two_questions_are_asked_one_after_the_other(keys: PipeInput) -> N
     assert answers == {"a": "first", "b": "second"}
 
 
+async def test_a_prompt_that_nobody_waits_for_goes_away_and_gives_the_next_its_turn(keys: PipeInput) -> None:
+    resolver = CliInputResolver(terminal_input=keys, terminal_output=DummyOutput())
+    definition = parse_input({"id": "key", "type": "promptString"})
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(resolver.resolve, definition)
+            await anyio.wait_all_tasks_blocked()
+            tasks.cancel_scope.cancel()
+        keys.send_text("typed\r")
+        assert await resolver.resolve(definition) == "typed"
+
+
 SCRIPT = """
 import asyncio
 from a2c_smcp.computer.cli.prompts import CliInputResolver

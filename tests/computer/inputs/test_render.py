@@ -62,7 +62,12 @@ def test_nesting_has_a_limit_and_the_error_names_the_place() -> None:
 
 
 def test_which_servers_refer_to_an_input() -> None:
-    servers = {"a": {"args": ["-k", "${input:k}"]}, "b": {"args": ["${input:kk}"]}, "c": {"url": "http://${input:k}/"}}
+    servers = {
+        "a": {"args": ["-k", "${input:k}"]},
+        "b": {"args": ["${input:kk}", "${env:k}"]},
+        "c": {"url": "http://${input:j}:${input:k}/"},
+        "wrong": {"${input:k}": "x"},
+    }
     assert servers_referencing("k", servers) == ["a", "c"]
     assert servers_referencing("none", servers) == []
 

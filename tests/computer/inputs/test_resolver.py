@@ -21,7 +21,7 @@ from a2c_smcp.computer.inputs import (
 from a2c_smcp.computer.inputs.env import variable_of
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput, StdioServerConfig, parse_input
 from a2c_smcp.computer.problems import InvalidConfigError
-from a2c_smcp.errors import InputNotFoundError
+from a2c_smcp.errors import BadRequestError, InputNotFoundError
 
 
 class Gui(BaseInputResolver):
@@ -223,6 +223,14 @@ async def test_a_config_that_is_wrong_as_written_is_refused_before_anyone_is_ask
     gui = quick({"a": "1"})
     with pytest.raises(InvalidConfigError, match="server 's"):
         await InputResolver(InputStore([prompt("a")]), gui, environ={}).config(raw)
+    assert gui.asked == []
+
+
+@pytest.mark.parametrize("missing", ["${input:undefined}", "${env:NO_SUCH}"])
+async def test_what_nobody_can_give_is_found_before_anyone_is_asked(missing: str) -> None:
+    gui = quick({"a": "1"})
+    with pytest.raises(BadRequestError, match="server 's'"):
+        await InputResolver(InputStore([prompt("a")]), gui, environ={}).config(server("s", "${input:a}", missing))
     assert gui.asked == []
 
 
