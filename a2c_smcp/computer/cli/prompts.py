@@ -1,0 +1,69 @@
+"""Asks the person at the terminal for inputs: the last layer of resolution on the command line."""
+
+import sys
+
+import anyio
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import WordCompleter
+from prompt_toolkit.input import Input
+from prompt_toolkit.output import Output
+from prompt_toolkit.validation import Validator
+
+from a2c_smcp.computer.inputs import BaseInputResolver, InputFailedError
+from a2c_smcp.computer.mcp_clients.model import CommandInput, MCPServerInput, PickStringInput, PromptStringInput
+from a2c_smcp.errors import InputNotFoundError
+
+__all__ = ["CliInputResolver"]
+
+
+class CliInputResolver(BaseInputResolver):
+    """Prompts for one input at a time; has no answer when nobody sits at the terminal."""
+
+    def __init__(self, *, terminal_input: Input | None = None, terminal_output: Output | None = None) -> None:
+        self._input = terminal_input
+        self._output = terminal_output
+        self._turn = anyio.Lock()
+
+    async def resolve(self, definition: MCPServerInput) -> str:
+        if isinstance(definition, CommandInput) or not self._somebody_is_there():
+            raise InputNotFoundError(definition.id)
+        async with self._turn:
+            try:
+                if isinstance(definition, PickStringInput):
+                    return await self._pick(definition)
+                return await self._prompt(definition)
+            except (KeyboardInterrupt, EOFError):
+                raise InputFailedError(definition.id, "it was asked for, and not given") from None
+
+    def _somebody_is_there(self) -> bool:
+        return self._input is not None or (sys.stdin.isatty() and sys.stdout.isatty())
+
+    async def _prompt(self, definition: PromptStringInput) -> str:
+        return await self._session().prompt_async(
+            f"{_label(definition)}: ", is_password=bool(definition.password), default=definition.default or ""
+        )
+
+    async def _pick(self, definition: PickStringInput) -> str:
+        options = definition.options
+        by_number = {str(number): option for number, option in enumerate(options, 1)}
+        # An option that is itself a number is meant literally.
+        choices = {**by_number, **{option: option for option in options}}
+        menu = "".join(f"  {number}. {option}\n" for number, option in by_number.items())
+        answer = await self._session().prompt_async(
+            f"{_label(definition)}\n{menu}Number or text: ",
+            default=definition.default or "",
+            completer=WordCompleter(options, sentence=True),
+            validator=Validator.from_callable(
+                lambda text: text.strip() in choices, "Choose one of the options.", move_cursor_to_end=True
+            ),
+            validate_while_typing=False,
+        )
+        return choices[answer.strip()]
+
+    def _session(self) -> PromptSession[str]:
+        # A session of its own for every question: answers, passwords among them, must not come up as history.
+        return PromptSession(input=self._input, output=self._output)
+
+
+def _label(definition: MCPServerInput) -> str:
+    return f"{definition.description} ({definition.id})" if definition.description else definition.id

@@ -1,0 +1,28 @@
+"""`a2c computer validate`: says everything that is wrong with config files, and starts nothing."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+from a2c_smcp.computer.config_files import read_config_files
+
+__all__ = ["validate_files"]
+
+
+def validate_files(paths: Sequence[Path]) -> int:
+    """Print a line for every problem and every warning, and return the exit status."""
+    files = read_config_files(*paths)
+    for problem in files.problems:
+        typer.echo(f"error: {problem}")
+    for warning in files.warnings:
+        typer.echo(f"warning: {warning}")
+    if files.problems:
+        typer.echo(f"{_count(len(files.problems), 'error')}, {_count(len(files.warnings), 'warning')}")
+        return 1
+    typer.echo(f"valid: {_count(len(files.servers), 'server')}, {_count(len(files.inputs), 'input')}")
+    return 0
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

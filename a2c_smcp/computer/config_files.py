@@ -1,0 +1,300 @@
+"""Config files: our own shape, and the `mcpServers` and VS Code JSON that people already have.
+
+Reads and checks; resolves no input, starts nothing. What comes out is raw: our shape, placeholders in place.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from a2c_smcp.computer.inputs.render import ConfigRender
+from a2c_smcp.computer.mcp_clients.model import (
+    BaseServerConfig,
+    CommandInput,
+    MCPServerInput,
+    PickStringInput,
+    PromptStringInput,
+    SSEParameters,
+    StdioParameters,
+    StreamableHttpParameters,
+    parse_input,
+    parse_unrendered,
+)
+from a2c_smcp.computer.problems import InvalidConfigError, Problem
+
+__all__ = ["ConfigFiles", "load_config_files", "read_config_files"]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFiles:
+    """What one or several files say together, and what is wrong with them."""
+
+    servers: tuple[dict[str, Any], ...] = field(default=(), repr=False)
+    """Configs as written, in order, in our own shape; a file may hold secrets in clear text."""
+    inputs: tuple[MCPServerInput, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+
+
+def load_config_files(*paths: str | Path) -> ConfigFiles:
+    """Read files that must be right, or raise `InvalidConfigError` with everything that is wrong."""
+    files = read_config_files(*paths)
+    if files.problems:
+        raise InvalidConfigError(files.problems)
+    return files
+
+
+def read_config_files(*paths: str | Path) -> ConfigFiles:
+    """Read files and say everything that is wrong with them; they may refer to each other's inputs."""
+    readings = [_read(str(path)) for path in paths]
+    inputs = [(definition, reading.file) for reading in readings for definition in reading.inputs]
+    servers = [(raw, reading.file) for reading in readings for raw in reading.servers]
+    known = {input_id for reading in readings for input_id in reading.input_ids}
+    return ConfigFiles(
+        servers=tuple(raw for raw, _ in servers),
+        inputs=tuple(definition for definition, _ in inputs),
+        problems=(
+            *(problem for reading in readings for problem in reading.problems),
+            *_twice((f"server {raw['name']!r}", file) for raw, file in servers),
+            *_twice((f"input {definition.id!r}", file) for definition, file in inputs),
+            *(problem for reading in readings for problem in reading.undefined(known)),
+        ),
+        warnings=tuple(warning for reading in readings for warning in reading.warnings),
+    )
+
+
+# --- one file
+
+
+class _Reading:
+    """One file as it is being read; collects instead of stopping at the first problem."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.servers: list[dict[str, Any]] = []
+        self.inputs: list[MCPServerInput] = []
+        self.problems: list[Problem] = []
+        self.warnings: list[Problem] = []
+        #: Also of inputs that are wrong: what refers to one of those is not wrong as well.
+        self.input_ids: set[str] = set()
+        self._references: list[tuple[str, bool, str, str]] = []
+
+    def problem(self, message: str, field: str = "", subject: str = "") -> None:
+        self.problems.append(Problem(message, field, subject, self.file))
+
+    def warn(self, message: str, field: str = "", subject: str = "") -> None:
+        self.warnings.append(Problem(message, field, subject, self.file))
+
+    def unknown(self, keys: Iterable[str], known: Container[str], subject: str = "", *, refuse: bool = False) -> None:
+        for key in keys:
+            if key not in known and refuse:
+                self.problem("unknown key", key, subject)
+            elif key not in known:
+                self.warn("unknown key, ignored", key, subject)
+
+    def add_server(self, raw: object, position: int = 1, *, flat: bool = False) -> bool:
+        """Take in a config and say whether it is right.
+
+        `flat`: the file has no `server_parameters`, so the places that are named have none either.
+        """
+        before = len(self.problems)
+        subject = _subject("server", raw, "name", position)
+        with self._collecting(subject, flat):
+            template = ConfigRender(raw)
+            self._references += [(subject, flat, *reference) for reference in template.inputs.items()]
+        with self._collecting(subject, flat):
+            config = parse_unrendered(raw)
+        if len(self.problems) > before:
+            return False
+        assert isinstance(raw, dict)
+        self.servers.append({**raw, "name": config.name})
+        return True
+
+    def add_input(self, raw: object, position: int) -> None:
+        if isinstance(raw, dict):
+            self.input_ids.add(str(raw.get("id")))
+        with self._collecting(_subject("input", raw, "id", position)):
+            self.inputs.append(parse_input(raw))
+
+    def undefined(self, known: Container[str]) -> Iterator[Problem]:
+        """References to inputs that no file defines."""
+        for subject, flat, input_id, place in self._references:
+            if input_id not in known:
+                yield Problem(f"there is no input {input_id!r}", _place(place, flat), subject, self.file)
+
+    @contextmanager
+    def _collecting(self, subject: str, flat: bool = False) -> Iterator[None]:
+        try:
+            yield
+        except InvalidConfigError as error:
+            for problem in error.problems:
+                self.problem(problem.message, _place(problem.field, flat), subject)
+
+
+def _subject(kind: str, raw: object, key: str, position: int) -> str:
+    name = raw.get(key) if isinstance(raw, dict) else None
+    return f"{kind} {name!r}" if isinstance(name, str) else f"{kind} number {position}"
+
+
+def _place(field: str, flat: bool) -> str:
+    return field.removeprefix("server_parameters.") if flat else field
+
+
+def _read(file: str) -> _Reading:
+    reading = _Reading(file)
+    try:
+        text = Path(file).read_text(encoding="utf-8-sig")
+        data = _parse_json(text, reading)
+    except OSError as error:
+        reading.problem(f"cannot be read: {error.strerror}")
+    except UnicodeDecodeError:
+        reading.problem("cannot be read: it is not UTF-8 text")
+    except json.JSONDecodeError as error:
+        reading.problem(f"invalid JSON at line {error.lineno}, column {error.colno}: {error.msg}")
+    except (ValueError, RecursionError) as error:
+        reading.problem(f"invalid JSON: {'nested too deeply' if isinstance(error, RecursionError) else error}")
+    else:
+        _read_document(data, reading)
+    return reading
+
+
+def _twice(named: Iterable[tuple[str, str]]) -> Iterator[Problem]:
+    seen: dict[str, list[str]] = {}
+    for subject, file in named:
+        seen.setdefault(subject, []).append(file)
+    for subject, files in seen.items():
+        if len(files) > 1:
+            where = "" if len(set(files)) == 1 else f", also in {', '.join(sorted(set(files) - {files[-1]}))}"
+            yield Problem(f"defined {len(files)} times{where}", "", subject, files[-1])
+
+
+# --- shapes
+
+
+def _read_document(data: Any, reading: _Reading) -> None:
+    if isinstance(data, list):
+        for position, raw in enumerate(data, 1):
+            reading.add_server(raw, position)
+    elif not isinstance(data, dict):
+        reading.problem("must be a JSON object or a list of servers")
+    elif "mcpServers" in data:
+        _read_collection(data, "mcpServers", reading)
+    elif "servers" in data or "inputs" in data:
+        _read_collection(data, "servers", reading)
+    elif data.keys() & {"name", "type", "server_parameters"}:
+        reading.add_server(data)
+    else:
+        reading.problem("holds neither a server nor any of the keys servers, inputs, mcpServers")
+
+
+def _read_collection(data: dict[str, Any], key: str, reading: _Reading) -> None:
+    servers = data.get(key, [])
+    foreign = key == "mcpServers" or (isinstance(servers, dict) and any(map(_is_foreign, servers.values())))
+    reading.unknown(data, {key, "inputs"}, refuse=not foreign)
+    if isinstance(servers, dict):
+        for name, raw in servers.items():
+            _read_named(name, raw, foreign, reading)
+    elif isinstance(servers, list) and not foreign:
+        for position, raw in enumerate(servers, 1):
+            reading.add_server(raw, position)
+    else:
+        reading.problem("must be an object" if foreign else "must be an object or a list", key)
+    _read_inputs(data.get("inputs"), foreign, reading)
+
+
+def _read_named(name: str, raw: object, foreign: bool, reading: _Reading) -> None:
+    subject = f"server {name!r}"
+    if not isinstance(raw, dict):
+        reading.problem("must be an object", "", subject)
+    elif foreign and "server_parameters" not in raw:
+        _read_foreign(name, raw, reading)
+    elif raw.get("name", name) != name:
+        reading.problem("is not the name that it is listed under", "name", subject)
+    else:
+        reading.add_server({"name": name, **raw})
+
+
+def _read_inputs(inputs: object, foreign: bool, reading: _Reading) -> None:
+    if inputs is None:
+        return
+    if not isinstance(inputs, list):
+        reading.problem("must be a list", "inputs")
+        return
+    for position, raw in enumerate(inputs, 1):
+        if foreign and isinstance(raw, dict) and (known := _INPUT_KEYS.get(str(raw.get("type")))):
+            reading.unknown(raw, known, _subject("input", raw, "id", position))
+            raw = {key: value for key, value in raw.items() if key in known}
+        reading.add_input(raw, position)
+
+
+# --- files that other programs write
+
+_TYPES: Final = {"http": "streamable", "streamable-http": "streamable"}
+_OWN_KEYS: Final = BaseServerConfig.model_fields.keys() - {"name"}
+_PARAMETERS: Final[Mapping[str, Collection[str]]] = {
+    "stdio": StdioParameters.model_fields.keys(),
+    "streamable": StreamableHttpParameters.model_fields.keys(),
+    "sse": SSEParameters.model_fields.keys(),
+}
+_INPUT_KEYS: Final = {
+    "promptString": PromptStringInput.model_fields.keys(),
+    "pickString": PickStringInput.model_fields.keys(),
+    "command": CommandInput.model_fields.keys(),
+}
+#: `${workspaceFolder}`, `${userHome}` and the like mean something to the program that wrote the file only.
+_FOREIGN_VARIABLE: Final = re.compile(r"\$\{(?!input:|env:)[A-Za-z][^}]*\}")
+
+
+def _is_foreign(raw: object) -> bool:
+    return isinstance(raw, dict) and "server_parameters" not in raw and bool(raw.keys() & {"command", "url"})
+
+
+def _read_foreign(name: str, raw: dict[str, Any], reading: _Reading) -> None:
+    """Bring a flat entry into our shape: what belongs to the transport goes into `server_parameters`."""
+    subject = f"server {name!r}"
+    kind = raw.get("type") or ("stdio" if "command" in raw else "streamable" if "url" in raw else None)
+    if kind is None:
+        reading.problem("needs a command or a url", "", subject)
+        return
+    kind = _TYPES.get(str(kind), kind)
+    parameters = _PARAMETERS.get(str(kind), frozenset())
+    if parameters:
+        reading.unknown(raw, {"type", *_OWN_KEYS, *parameters}, subject)
+    own = {key: value for key, value in raw.items() if key in _OWN_KEYS}
+    server_parameters = {key: value for key, value in raw.items() if key in parameters}
+    if reading.add_server({"name": name, "type": kind, **own, "server_parameters": server_parameters}, flat=True):
+        for variable in sorted(set(_FOREIGN_VARIABLE.findall(json.dumps(server_parameters)))):
+            reading.warn(f"{variable} has no meaning here and is left as it is", "", subject)
+
+
+# --- JSON, and what editors accept as JSON
+
+_STRING: Final = r'"(?:\\.|[^"\\\n])*"'
+_COMMENT: Final = re.compile(_STRING + r"|//[^\n]*|/\*.*?\*/", re.DOTALL)
+_TRAILING_COMMA: Final = re.compile(_STRING + r"|,(?=\s*[}\]])")
+
+
+def _parse_json(text: str, reading: _Reading) -> Any:
+    """Read JSON, or JSON with comments and trailing commas, as `.vscode/mcp.json` may have them."""
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        for key, count in Counter(key for key, _ in pairs).items():
+            if count > 1:
+                reading.problem(f"the key {key!r} stands {count} times in one object")
+        return dict(pairs)
+
+    def refuse(name: str) -> Any:
+        raise ValueError(f"{name} is not JSON")
+
+    plain = _TRAILING_COMMA.sub(_blanked, _COMMENT.sub(_blanked, text))
+    return json.loads(plain, object_pairs_hook=unique, parse_constant=refuse)
+
+
+def _blanked(token: re.Match[str]) -> str:
+    """Blanks in place of what is left out keep line and column what they are in the file."""
+    return token[0] if token[0].startswith('"') else re.sub(r"\S", " ", token[0])

@@ -1,0 +1,43 @@
+"""What a way to come by an input's value must offer, and how it fails. Knows no particular way.
+
+InputNotFoundError         nobody has a value (in `a2c_smcp.errors`); a layer raises it to pass the question on
+InputFailedError           somebody who should have had one failed: it is not passed on
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from a2c_smcp.computer.mcp_clients.model import MCPServerInput, PickStringInput
+from a2c_smcp.errors import BadRequestError
+
+__all__ = ["BaseInputResolver", "InputFailedError", "check_value"]
+
+
+class InputFailedError(BadRequestError):
+    """An input that could not be had: its command failed, its value is not allowed, the person refused."""
+
+    title = "Input Failed"
+
+    def __init__(self, input_id: str, problem: str) -> None:
+        super().__init__(f"Input {input_id}: {problem}", {"input_id": input_id})
+
+    @property
+    def input_id(self) -> str | None:
+        return self.details.get("input_id")
+
+
+class BaseInputResolver(ABC):
+    """One layer. A front end writes its own for the last one, and need not care for what the others do."""
+
+    @abstractmethod
+    async def resolve(self, definition: MCPServerInput) -> Any:
+        """The input's value; `InputNotFoundError` when this layer has none and the next should be asked."""
+
+    def remember(self, definition: MCPServerInput, value: Any) -> None:  # noqa: B027  # only a cache cares
+        """Told the value that a later layer gave."""
+
+
+def check_value(definition: MCPServerInput, value: Any) -> None:
+    """Raise `InputFailedError` for a value that the definition does not allow. The message does not show it."""
+    if isinstance(definition, PickStringInput) and value not in definition.options:
+        raise InputFailedError(definition.id, f"the value is not one of the options {definition.options}")

@@ -1,0 +1,114 @@
+"""Runs the program that a `command` input names and takes what it prints. Knows nothing of caches or prompts."""
+
+import asyncio
+import contextlib
+import os
+import shlex
+import signal
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from typing import Final
+
+import anyio
+
+from a2c_smcp.computer.inputs.base import BaseInputResolver, InputFailedError
+from a2c_smcp.computer.inputs.env import PREFIX
+from a2c_smcp.computer.mcp_clients.model import CommandInput, MCPServerInput
+from a2c_smcp.errors import InputNotFoundError
+
+__all__ = ["COMMAND_TIMEOUT", "CommandInputResolver"]
+
+#: How long a command may take, in seconds.
+COMMAND_TIMEOUT: Final = 30.0
+_MAX_OUTPUT: Final = 64 * 1024
+_MAX_COMPLAINT: Final = 1000
+_COMPLAINT_LINES: Final = 5
+_REAPING: Final = 5.0
+
+
+class CommandInputResolver(BaseInputResolver):
+    """Answers `command` inputs, and passes on all others."""
+
+    def __init__(self, timeout: float = COMMAND_TIMEOUT) -> None:
+        self._timeout = timeout
+
+    async def resolve(self, definition: MCPServerInput) -> str:
+        if not isinstance(definition, CommandInput):
+            raise InputNotFoundError(definition.id)
+        try:
+            process = await _start(definition)
+        except OSError as error:
+            raise InputFailedError(definition.id, f"the command cannot be started: {error.strerror}") from None
+        except ValueError:
+            raise InputFailedError(definition.id, "the command cannot be started: a null character is in it") from None
+        try:
+            async with asyncio.timeout(self._timeout):
+                output, complaint, status = await _outcome(process)
+        except TimeoutError:
+            await _kill(process)
+            raise InputFailedError(definition.id, f"the command took longer than {self._timeout:g} s") from None
+        except BaseException:
+            await _kill(process)
+            raise
+        if status:
+            raise InputFailedError(definition.id, f"the command failed with status {status}{_last_lines(complaint)}")
+        return _value(definition.id, output)
+
+
+async def _start(definition: CommandInput) -> Process:
+    words = [word for key, value in (definition.args or {}).items() for word in (f"--{key}", value)]
+    if definition.shell:
+        arguments = ["/bin/sh", "-c", " ".join([definition.command, *map(shlex.quote, words)])]
+    else:
+        arguments = [*shlex.split(definition.command), *words]
+    return await asyncio.create_subprocess_exec(
+        *arguments,
+        stdin=DEVNULL,
+        stdout=PIPE,
+        stderr=PIPE,
+        # Values of other inputs are none of its business.
+        env={name: value for name, value in os.environ.items() if not name.startswith(PREFIX)},
+        # A group of its own, so that all of it can be ended; without a terminal it fails to ask instead of hanging.
+        start_new_session=True,
+    )
+
+
+async def _outcome(process: Process) -> tuple[bytes, bytes, int]:
+    assert process.stdout is not None
+    assert process.stderr is not None
+    output, complaint = await asyncio.gather(
+        _tail(process.stdout, _MAX_OUTPUT + 1), _tail(process.stderr, _MAX_COMPLAINT)
+    )
+    return output, complaint, await process.wait()
+
+
+async def _tail(stream: asyncio.StreamReader, size: int) -> bytes:
+    """The end of what comes: a command that prints without end costs time, not memory."""
+    kept = b""
+    while chunk := await stream.read(_MAX_OUTPUT):
+        kept = (kept + chunk)[-size:]
+    return kept
+
+
+async def _kill(process: Process) -> None:
+    """End the command and what it started. One that ended well is left alone: it may have started an agent to stay."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    # `wait()` also waits for the pipes, which something that left the group may hold open.
+    process._transport.close()  # type: ignore[attr-defined]
+    with anyio.move_on_after(_REAPING, shield=True):
+        await process.wait()
+
+
+def _value(input_id: str, output: bytes) -> str:
+    if len(output) > _MAX_OUTPUT:
+        raise InputFailedError(input_id, f"the command printed more than {_MAX_OUTPUT} bytes")
+    try:
+        return output.decode().strip()
+    except UnicodeDecodeError:
+        raise InputFailedError(input_id, "the command printed something that is not UTF-8 text") from None
+
+
+def _last_lines(complaint: bytes) -> str:
+    lines = complaint.decode(errors="replace").strip().splitlines()[-_COMPLAINT_LINES:]
+    # Escape sequences are for the command's own terminal, not for ours.
+    return "".join(f"\n  {''.join(c for c in line if c.isprintable())}" for line in lines)

@@ -1,0 +1,178 @@
+"""How inputs get their values: environment, then cache, then command or prompt, and each question is asked once.
+
+Knows no terminal and no window: whoever can ask a person hands in the last layer.
+"""
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import anyio
+
+from a2c_smcp.computer.inputs.base import BaseInputResolver, check_value
+from a2c_smcp.computer.inputs.command import CommandInputResolver
+from a2c_smcp.computer.inputs.env import EnvInputResolver, variable_of
+from a2c_smcp.computer.inputs.render import ConfigRender
+from a2c_smcp.computer.inputs.store import InputStore
+from a2c_smcp.computer.mcp_clients.model import (
+    CommandInput,
+    MCPServerConfig,
+    MCPServerInput,
+    parse_server,
+    parse_unrendered,
+)
+from a2c_smcp.computer.problems import InvalidConfigError
+from a2c_smcp.errors import InputNotFoundError
+
+__all__ = ["CacheInputResolver", "CompositeResolver", "InputResolver"]
+
+#: How long a layer may take to go away once nobody waits for its answer, in seconds.
+_GOING_AWAY: Final = 5.0
+
+
+class CacheInputResolver(BaseInputResolver):
+    """Answers with the values that the store has, and gives it those that later layers found."""
+
+    def __init__(self, store: InputStore) -> None:
+        self._store = store
+
+    async def resolve(self, definition: MCPServerInput) -> Any:
+        try:
+            return self._store.values[definition.id]
+        except KeyError:
+            raise InputNotFoundError(definition.id) from None
+
+    def remember(self, definition: MCPServerInput, value: Any) -> None:
+        self._store.keep_answer(definition, value)
+
+
+class CompositeResolver(BaseInputResolver):
+    """Layers, asked in order: the first that has an answer gives it, and those before it are told."""
+
+    def __init__(self, layers: Sequence[BaseInputResolver]) -> None:
+        self._layers = tuple(layers)
+
+    async def resolve(self, definition: MCPServerInput) -> Any:
+        for index, layer in enumerate(self._layers):
+            try:
+                value = await layer.resolve(definition)
+            except InputNotFoundError:
+                continue
+            check_value(definition, value)
+            for earlier in self._layers[:index]:
+                earlier.remember(definition, value)
+            return value
+        raise InputNotFoundError(definition.id)
+
+
+@dataclass(slots=True)
+class _Question:
+    """One input being asked for, and how many wait for the answer."""
+
+    definition: MCPServerInput
+    answer: asyncio.Task[Any]
+    waiting: int = 0
+
+
+class InputResolver:
+    """Renders configs with the values of inputs, and asks for each of them once, however many servers start together.
+
+    `last` is the layer that can ask a person; without it, defaults are used.
+    """
+
+    def __init__(
+        self,
+        store: InputStore,
+        last: BaseInputResolver | None = None,
+        *,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        self._store = store
+        self._environ = environ
+        self._layers = CompositeResolver(
+            [
+                EnvInputResolver(environ),
+                CacheInputResolver(store),
+                CommandInputResolver(),
+                *([] if last is None else [last]),
+            ]
+        )
+        self._questions: dict[str, _Question] = {}
+
+    async def resolve(self, input_id: str) -> Any:
+        """The value of an input; `InputNotFoundError` if nobody has one, `InputFailedError` if it cannot be had."""
+        definition = self._store.definition(input_id)
+        question = self._questions.get(input_id)
+        if question is None or question.definition is not definition:
+            question = self._questions[input_id] = _Question(definition, asyncio.create_task(self._ask(definition)))
+            # A failure that comes when everybody has left is nobody's concern.
+            question.answer.add_done_callback(lambda answer: answer.cancelled() or answer.exception())
+        return await self._wait(question)
+
+    async def is_disabled(self, raw: dict[str, Any]) -> bool:
+        """Whether this config, as written, is switched off; asks only for inputs that this itself depends on."""
+        written = parse_unrendered(raw)
+        switch = await self._render({"disabled": written.disabled}, written.name)
+        return parse_unrendered({**raw, **switch}).disabled
+
+    async def config(self, raw: dict[str, Any]) -> MCPServerConfig:
+        """The config that this one becomes once its placeholders are rendered.
+
+        `InvalidConfigError` names every offending field, `InputNotFoundError` the input and the server,
+        `InputFailedError` the input. A config that is wrong as written is refused before anyone is asked anything.
+        """
+        written = parse_unrendered(raw)
+        return parse_server(await self._render(raw, written.name))
+
+    # --- rendering
+
+    async def _render(self, part: dict[str, Any], server: str) -> Any:
+        try:
+            template = ConfigRender(part)
+            if unset := template.unset(self._environ):
+                raise InvalidConfigError(unset)
+        except InvalidConfigError as error:
+            raise InvalidConfigError([problem.within(f"server {server!r}") for problem in error.problems]) from None
+        for input_id in template.inputs:
+            if input_id not in self._store.definitions:
+                raise InputNotFoundError(input_id, f"server {server!r} refers to it, and no input has this id")
+        values = {input_id: await self._value(input_id, server) for input_id in template.inputs}
+        return template.render(values, self._environ)
+
+    async def _value(self, input_id: str, server: str) -> Any:
+        try:
+            return await self.resolve(input_id)
+        except InputNotFoundError as error:
+            way_out = f"set {variable_of(input_id)}, or give it a default"
+            raise InputNotFoundError(input_id, f"server {server!r} refers to it; {way_out}") from error
+
+    # --- one question, many who wait
+
+    async def _ask(self, definition: MCPServerInput) -> Any:
+        try:
+            return await self._layers.resolve(definition)
+        except InputNotFoundError:
+            # Not kept: somebody may be there to be asked next time.
+            if isinstance(definition, CommandInput) or definition.default is None:
+                raise
+            return definition.default
+
+    async def _wait(self, question: _Question) -> Any:
+        question.waiting += 1
+        try:
+            return await asyncio.shield(question.answer)
+        finally:
+            question.waiting -= 1
+            if not question.waiting:
+                await self._close(question)
+
+    async def _close(self, question: _Question) -> None:
+        """The last one who waited has left: a prompt that nobody needs goes away, a command is ended."""
+        if self._questions.get(question.definition.id) is question:
+            del self._questions[question.definition.id]
+        if not question.answer.done():
+            question.answer.cancel()
+            with anyio.CancelScope(shield=True):
+                await asyncio.wait([question.answer], timeout=_GOING_AWAY)

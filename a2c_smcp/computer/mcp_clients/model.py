@@ -1,0 +1,339 @@
+"""What a person writes in a config file, as frozen models: MCP servers, inputs, tool meta. Connects to nothing.
+
+A config is written with placeholders in it, `${input:id}`, and used after they are rendered. `parse_server` reads the
+rendered one, strictly enough to run; `parse_unrendered` reads it as written, where a text with a placeholder may stand
+for anything. Neither an error nor a `repr` shows a value, because a rendered value may be a secret.
+"""
+
+import codecs
+import importlib.util
+import shlex
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeAlias, TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import ErrorDetails
+
+from a2c_smcp.computer.problems import InvalidConfigError, Problem, field_path
+from a2c_smcp.computer.utils.placeholder import PLACEHOLDER, holds_placeholder
+from a2c_smcp.types import SERVER_NAME, TOOL_NAME
+
+__all__ = [
+    "BaseServerConfig",
+    "CommandInput",
+    "MCPServerConfig",
+    "MCPServerInput",
+    "PickStringInput",
+    "PromptStringInput",
+    "SSEParameters",
+    "SSEServerConfig",
+    "StdioParameters",
+    "StdioServerConfig",
+    "StreamableHttpParameters",
+    "StreamableHttpServerConfig",
+    "ToolMeta",
+    "parse_input",
+    "parse_server",
+    "parse_unrendered",
+    "wire_input",
+    "wire_server",
+]
+
+_T = TypeVar("_T")
+
+#: The validation context under which placeholders are left as they are.
+_UNRENDERED: Final = "unrendered"
+
+
+class _Written(BaseModel):
+    """What all of them share. `coerce_numbers_to_str`: people write `"PORT": 8080`, and inputs may be numbers."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True, hide_input_in_errors=True)
+
+    #: The fields that `repr` may show; the others may hold secrets.
+    _shown: ClassVar[tuple[str, ...]] = ()
+
+    def __repr_args__(self) -> Iterator[tuple[str, Any]]:
+        return ((name, getattr(self, name)) for name in self._shown)
+
+
+def _or_placeholder(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+    return value if info.context == _UNRENDERED and holds_placeholder(value) else handler(value)
+
+
+class _Part(_Written):
+    """A part of a server's config: placeholders may stand for it, and for each of its fields."""
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _stood_for(cls, value: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
+        return _or_placeholder(value, handler, info)  # type: ignore[no-any-return]
+
+    _fields_stood_for = field_validator("*", mode="wrap")(_or_placeholder)
+
+
+# --- checks that a type cannot express; their messages name no value
+
+
+def _known_encoding(name: str) -> str:
+    try:
+        codecs.lookup(name)
+    except LookupError:
+        raise ValueError("no such text encoding") from None
+    return name
+
+
+def _nameable(input_id: str) -> str:
+    if not PLACEHOLDER.fullmatch(f"${{input:{input_id}}}") or not input_id.strip():
+        raise ValueError("must not be blank, nor hold a closing brace: no placeholder could name it")
+    return input_id
+
+
+def _split(command: str) -> None:
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        raise ValueError("the command cannot be split into words: a quotation is not closed") from None
+    if not words:
+        raise ValueError("the command is blank")
+
+
+def _written_out(name: str) -> str:
+    if holds_placeholder(name):
+        raise ValueError("must be written out: it is needed before any input is asked for")
+    return name
+
+
+def _http_url(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        acceptable = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port > 0)
+    except ValueError:  # a port that is no number, a bracket that is not closed
+        acceptable = False
+    if not acceptable:
+        raise ValueError("must be an http:// or https:// URL with a host")
+    return url
+
+
+def _vrl_available(script: str) -> str:
+    if importlib.util.find_spec("vrl_python") is None:
+        raise ValueError("needs an extra that is not installed: pip install 'a2c-smcp[vrl]'")
+    return script
+
+
+_Name: TypeAlias = Annotated[str, Field(min_length=1)]
+_Url: TypeAlias = Annotated[str, AfterValidator(_http_url)]
+_Duration: TypeAlias = Annotated[timedelta, Field(gt=timedelta(0))]
+_Seconds: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+# --- tools
+
+
+class ToolMeta(_Part):
+    """What the Computer knows of a tool beyond MCP. Unknown keys are kept."""
+
+    model_config = ConfigDict(extra="allow")
+
+    auto_apply: bool | None = None
+    alias: str | None = None
+    tags: list[str] | None = None
+    ret_object_mapper: dict[str, Any] | None = None
+
+
+# --- servers
+
+
+class StdioParameters(_Part):
+    command: _Name
+    args: list[str] = []
+    env: dict[str, str] | None = None
+    cwd: str | None = None
+    encoding: Annotated[str, AfterValidator(_known_encoding)] = "utf-8"
+    encoding_error_handler: Literal["strict", "ignore", "replace"] = "strict"
+
+
+class StreamableHttpParameters(_Part):
+    url: _Url
+    headers: dict[str, str] | None = None
+    timeout: _Duration = timedelta(seconds=30)
+    sse_read_timeout: _Duration = timedelta(minutes=5)
+    terminate_on_close: bool = True
+
+
+class SSEParameters(_Part):
+    url: _Url
+    headers: dict[str, str] | None = None
+    timeout: _Seconds = 5.0
+    sse_read_timeout: _Seconds = 300.0
+
+
+class BaseServerConfig(_Written):
+    """What the three kinds of server have in common."""
+
+    _shown: ClassVar[tuple[str, ...]] = ("name", "type")
+
+    name: Annotated[SERVER_NAME, Field(min_length=1), AfterValidator(_written_out)]
+    disabled: bool = False
+    forbidden_tools: list[TOOL_NAME] = []
+    tool_meta: dict[TOOL_NAME, ToolMeta] = {}
+    default_tool_meta: ToolMeta | None = None
+    vrl: Annotated[str, AfterValidator(_vrl_available)] | None = None
+    protocol: Literal["auto", "legacy", "2026-07-28"] | None = None
+    """Our own key: which era of MCP to speak; unset means that the Computer finds out."""
+
+    # Not `name` and `type`, which say what this is before any input is asked for.
+    _stood_for = field_validator(
+        *("disabled", "forbidden_tools", "tool_meta", "default_tool_meta", "vrl", "protocol", "server_parameters"),
+        mode="wrap",
+        check_fields=False,
+    )(_or_placeholder)
+
+
+class StdioServerConfig(BaseServerConfig):
+    type: Literal["stdio"]
+    server_parameters: StdioParameters
+
+
+class StreamableHttpServerConfig(BaseServerConfig):
+    type: Literal["streamable"]
+    server_parameters: StreamableHttpParameters
+
+
+class SSEServerConfig(BaseServerConfig):
+    type: Literal["sse"]
+    server_parameters: SSEParameters
+
+
+MCPServerConfig: TypeAlias = Annotated[
+    StdioServerConfig | StreamableHttpServerConfig | SSEServerConfig, Field(discriminator="type")
+]
+
+
+# --- inputs
+
+
+class _Input(_Written):
+    _shown: ClassVar[tuple[str, ...]] = ("id", "type")
+
+    id: Annotated[str, AfterValidator(_nameable)]
+    description: str = ""
+
+
+class PromptStringInput(_Input):
+    type: Literal["promptString"]
+    default: str | None = None
+    password: bool | None = None
+
+
+class PickStringInput(_Input):
+    type: Literal["pickString"]
+    options: Annotated[list[str], Field(min_length=1)]
+    default: str | None = None
+
+    @model_validator(mode="after")
+    def _default_is_an_option(self) -> Self:
+        if self.default is not None and self.default not in self.options:
+            raise ValueError("the default is not one of the options")
+        return self
+
+
+class CommandInput(_Input):
+    type: Literal["command"]
+    command: _Name
+    args: dict[str, str] | None = None
+    shell: bool = False
+    """Our own key: hand the command to a shell instead of splitting it as a shell would."""
+
+    @model_validator(mode="after")
+    def _command_can_be_split(self) -> Self:
+        if not self.shell:
+            _split(self.command)
+        return self
+
+
+MCPServerInput: TypeAlias = Annotated[PromptStringInput | PickStringInput | CommandInput, Field(discriminator="type")]
+
+
+# --- reading and writing
+
+_SERVER: Final[TypeAdapter[MCPServerConfig]] = TypeAdapter(MCPServerConfig)
+_INPUT: Final[TypeAdapter[MCPServerInput]] = TypeAdapter(MCPServerInput)
+
+
+def parse_server(rendered: object) -> MCPServerConfig:
+    """A config that can be run, or `InvalidConfigError` naming every offending field."""
+    return _parse(_SERVER, rendered, "server")
+
+
+def parse_unrendered(raw: object) -> MCPServerConfig:
+    """A config as written, defaults filled in; a field with a placeholder is that text, whatever its declared type."""
+    return _parse(_SERVER, raw, "server", context=_UNRENDERED)
+
+
+def parse_input(raw: object) -> MCPServerInput:
+    """The definition of an input, or `InvalidConfigError` naming every offending field."""
+    return _parse(_INPUT, raw, "input")
+
+
+def wire_server(config: MCPServerConfig) -> dict[str, Any]:
+    """The config in the full shape of the protocol; durations are ISO 8601, `protocol` is there only when set."""
+    # `warnings=False`: in an unrendered config a placeholder may stand where a bool or a duration is declared.
+    data = config.model_dump(mode="json", warnings=False)
+    if config.protocol is None:
+        del data["protocol"]
+    return data
+
+
+def wire_input(definition: MCPServerInput) -> dict[str, Any]:
+    """The definition in the shape of the protocol; `shell`, our own key, is there only when set."""
+    data = definition.model_dump(mode="json")
+    if not data.get("shell"):
+        data.pop("shell", None)
+    return data
+
+
+def _parse(adapter: TypeAdapter[_T], data: object, kind: str, context: str | None = None) -> _T:
+    try:
+        return adapter.validate_python(data, context=context)
+    except ValidationError as error:
+        name = data.get("name" if kind == "server" else "id") if isinstance(data, dict) else None
+        subject = f"{kind} {name!r}" if isinstance(name, str) and name else kind
+        raise InvalidConfigError(
+            [_problem(finding, subject) for finding in error.errors(include_input=False)]
+        ) from None
+
+
+def _problem(finding: ErrorDetails, subject: str) -> Problem:
+    """A finding of pydantic's, without the value that it was found in."""
+    match finding["type"]:
+        case "union_tag_not_found":
+            return Problem("required, and missing", "type", subject)
+        case "union_tag_invalid":
+            return Problem(f"must be one of {finding['ctx']['expected_tags']}", "type", subject)
+        case "extra_forbidden":
+            message = "unknown key"
+        case "missing":
+            message = "required, and missing"
+        case "model_type" | "model_attributes_type" | "dict_type":
+            message = "must be an object"
+        case "time_delta_type" | "time_delta_parsing":
+            message = 'must be an ISO 8601 duration like "PT30S", or a number of seconds'
+        case _:
+            message = finding["msg"].removeprefix("Value error, ")
+    # The first part is the tag of the union, which is not a place in the file.
+    return Problem(message, field_path(finding["loc"][1:]), subject)

@@ -1,0 +1,85 @@
+"""Configs and inputs as an agent may see them: in full, placeholders in place, secrets masked. Resolves nothing."""
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final, cast
+from urllib.parse import urlsplit
+
+from a2c_smcp.computer.mcp_clients.model import (
+    MCPServerInput,
+    PromptStringInput,
+    parse_unrendered,
+    wire_input,
+    wire_server,
+)
+from a2c_smcp.computer.utils.placeholder import PLACEHOLDER, holds_placeholder
+from a2c_smcp.smcp import GetComputerConfigRet
+
+__all__ = ["MASK", "config_view", "input_view", "server_view"]
+
+MASK: Final = "***"
+_PROTECTED: Final = re.compile("\ue000(\\d+)\ue000")
+
+
+def config_view(servers: Iterable[dict[str, Any]], inputs: Iterable[MCPServerInput]) -> GetComputerConfigRet:
+    """What `client:get_config` answers, from configs as written."""
+    shown = [server_view(raw) for raw in servers]
+    return cast(
+        "GetComputerConfigRet",
+        {
+            "inputs": [input_view(definition) for definition in inputs],
+            "servers": {server["name"]: server for server in shown},
+        },
+    )
+
+
+def server_view(raw: dict[str, Any]) -> dict[str, Any]:
+    """A config as written, with its defaults; `InvalidConfigError` if it could never be used."""
+    shown = wire_server(parse_unrendered(raw))
+    parameters = shown["server_parameters"]
+    if isinstance(parameters, dict):
+        for key in ("env", "headers"):
+            if isinstance(parameters.get(key), dict):
+                parameters[key] = {name: _masked(value) for name, value in parameters[key].items()}
+        if "url" in parameters:
+            parameters["url"] = _masked_url(parameters["url"])
+    return shown
+
+
+def input_view(definition: MCPServerInput) -> dict[str, Any]:
+    """The definition of an input; never its value, nor the default of a password."""
+    shown = wire_input(definition)
+    if isinstance(definition, PromptStringInput) and definition.password and definition.default is not None:
+        shown["default"] = MASK
+    return shown
+
+
+def _masked(value: str) -> str:
+    return value if holds_placeholder(value) else MASK
+
+
+def _masked_url(url: str) -> str:
+    """Hide userinfo and query, except for what a placeholder stands for."""
+    placeholders: list[str] = []
+
+    def protect(match: re.Match[str]) -> str:
+        # Their own colons and braces would be taken for the URL's.
+        placeholders.append(match[0])
+        return f"\ue000{len(placeholders) - 1}\ue000"
+
+    def masked(text: str, separator: str) -> str:
+        if not _PROTECTED.search(text):
+            return MASK
+        return separator.join(part if _PROTECTED.search(part) else MASK for part in text.split(separator))
+
+    try:
+        parts = urlsplit(PLACEHOLDER.sub(protect, url))
+    except ValueError:
+        return MASK
+    userinfo, at, host = parts.netloc.rpartition("@")
+    if at:
+        parts = parts._replace(netloc=f"{masked(userinfo, ':')}@{host}")
+    if parts.query:
+        parts = parts._replace(query=masked(parts.query, "&"))
+    shown = parts.geturl()
+    return _PROTECTED.sub(lambda match: placeholders[int(match[1])], shown)

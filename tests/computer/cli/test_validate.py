@@ -1,0 +1,73 @@
+"""`a2c computer validate`, as people run it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+A2C = str(Path(sys.executable).parent / "a2c")
+CANARY = "canary-2be9"
+
+
+def validate(*files: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [A2C, "computer", "validate", *map(str, files)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, "A2C_INPUT_KEY": CANARY},
+    )
+
+
+def write(file: Path, content: object) -> Path:
+    file.write_text(content if isinstance(content, str) else json.dumps(content))
+    return file
+
+
+def test_a_good_file_is_valid_and_nothing_is_started_or_resolved(tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    touch = {"command": "touch", "args": [str(started), "${input:key}", "${input:cmd}"]}
+    inputs = [
+        {"id": "key", "type": "promptString", "password": True},
+        {"id": "cmd", "type": "command", "command": f"touch {started}"},
+    ]
+    result = validate(write(tmp_path / "mcp.json", {"mcpServers": {"t": touch}, "inputs": inputs}))
+    assert (result.returncode, result.stdout, result.stderr) == (0, "valid: 1 server, 2 inputs\n", "")
+    assert not started.exists()
+
+
+def test_warnings_do_not_make_a_file_invalid(tmp_path: Path) -> None:
+    file = write(tmp_path / "mcp.json", {"mcpServers": {"t": {"command": "run", "colour": 1}}})
+    result = validate(file)
+    assert result.returncode == 0
+    assert result.stdout.splitlines() == [
+        f"warning: {file}: server 't': colour: unknown key, ignored",
+        "valid: 1 server, 0 inputs",
+    ]
+
+
+def test_everything_that_is_wrong_is_said_and_the_status_is_1(tmp_path: Path) -> None:
+    broken = write(tmp_path / "broken.json", '{"servers": [\n}')
+    wrong = write(
+        tmp_path / "wrong.json",
+        [{"name": "a", "type": "stdio", "colour": CANARY, "server_parameters": {"command": "${input:nope}"}}],
+    )
+    result = validate(broken, wrong, tmp_path / "missing.json")
+    assert result.returncode == 1
+    assert result.stdout.splitlines() == [
+        f"error: {broken}: invalid JSON at line 2, column 1: Expecting value",
+        f"error: {wrong}: server 'a': colour: unknown key",
+        f"error: {tmp_path}/missing.json: cannot be read: No such file or directory",
+        f"error: {wrong}: server 'a': server_parameters.command: there is no input 'nope'",
+        "4 errors, 0 warnings",
+    ]
+    assert CANARY not in result.stdout + result.stderr
+
+
+def test_without_a_file_it_explains_itself() -> None:
+    result = validate()
+    assert result.returncode == 2
+    assert "FILE" in result.stderr
