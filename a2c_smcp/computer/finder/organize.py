@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import Final
 
 from a2c_smcp.computer.history import order_servers
-from a2c_smcp.computer.utils.dpe_uri import parse_dpe_uri
-from a2c_smcp.errors import BadRequestError, InvalidDPEURIError
+from a2c_smcp.computer.utils.dpe_uri import try_parse_dpe_uri
+from a2c_smcp.errors import BadRequestError
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.types import SERVER_NAME
 
@@ -38,7 +38,7 @@ def organize_finder(
         documents = [document for document in documents if _matches(document, wanted)]
     by_server: dict[SERVER_NAME, list[DPEDocumentSummary]] = {}
     for document in documents:
-        if _is_valid(document["uri"]):
+        if try_parse_dpe_uri(document["uri"]) is not None:
             by_server.setdefault(document["server"], []).append(document)
     ordered = [
         document for server in order_servers(history or (), by_server) for document in _newest_first(by_server[server])
@@ -48,29 +48,14 @@ def organize_finder(
 
 def _matches(document: DPEDocumentSummary, wanted: Sequence[str]) -> bool:
     """Whether one field holds one of the keywords; never across two fields."""
-
-    def holds_one(text: str) -> bool:
-        return any(keyword in text for keyword in wanted)
-
-    return (
-        holds_one(document["title"].casefold())
-        or holds_one(" ".join(document.get("keywords") or ()).casefold())
-        or holds_one(_folded(document.get("summary") or ""))
-    )
+    title = document["title"].casefold()
+    tags = " ".join(document.get("keywords") or ()).casefold()
+    summary = _folded(document.get("summary") or "")
+    return any(keyword in title or keyword in tags or keyword in summary for keyword in wanted)
 
 
 # Summaries are long, and outside ASCII folding is slow.
 _folded = lru_cache(maxsize=2**14)(str.casefold)
-
-
-# Parsing a URI costs more than all the rest, and a document keeps its URI.
-@lru_cache(maxsize=2**16)
-def _is_valid(uri: str) -> bool:
-    try:
-        parse_dpe_uri(uri)
-    except InvalidDPEURIError:
-        return False
-    return True
 
 
 def _newest_first(documents: Sequence[DPEDocumentSummary]) -> list[DPEDocumentSummary]:
@@ -87,6 +72,7 @@ def _newest_first(documents: Sequence[DPEDocumentSummary]) -> list[DPEDocumentSu
     return [*(document for _, document in dated), *undated]
 
 
+@lru_cache(maxsize=2**14)
 def _instant(text: str | None) -> timedelta | None:
     """The time since the epoch; a timestamp that names no offset is in UTC."""
     if not text:
