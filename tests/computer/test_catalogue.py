@@ -89,6 +89,12 @@ def test_an_unknown_tool_is_4001() -> None:
     assert code_of(Catalogue(), "read") == 4001
 
 
+def test_a_name_as_long_as_a_message_is_not_repeated_whole() -> None:
+    with pytest.raises(SMCPError) as caught:
+        Catalogue().resolve("x" * 100_000)
+    assert len(caught.value.message) < 300
+
+
 # --- forbidden tools
 
 

@@ -169,7 +169,8 @@ async def test_a_large_result_goes_through(worker: VRLWorker) -> None:
 
 async def test_what_vrl_cannot_take_leaves_the_result_alone(worker: VRLWorker) -> None:
     before = result()
-    assert await worker.transform(".", before, "read", {"lone": "\ud800"}) is before
+    for parameters in ({"lone": "\ud800"}, {"no JSON": object()}):
+        assert await worker.transform(".", before, "read", parameters) is before
 
 
 # --- deadlines and endings

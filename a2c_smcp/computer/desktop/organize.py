@@ -63,9 +63,8 @@ def windows_to_read(
 ) -> list[ListedWindow]:
     """The windows that are still to be read, in the order in which they would show; none when the desktop is known.
 
-    `read` has what was read so far, `None` for what could not be. A window is named only if it shows unless another
-    one that is still unread turns out to show instead: no more than `size` at a time, and none beside a server's
-    fullscreen window while that one may show.
+    `read` has what was read so far, `None` for what could not be. The desktop is taken as if every unread window had
+    text, so what is named is never more than `size`, nor beside a server's fullscreen window while that one may show.
     """
     if size is not None and size <= 0:
         return []
@@ -129,7 +128,7 @@ def _texts(result: ReadResourceResult) -> list[str]:
 def _warn_of_blobs(uri: str, result: ReadResourceResult) -> None:
     for content in result.contents:
         if isinstance(content, BlobResourceContents):
-            logger.warning("window %s holds a blob (%s), which the desktop does not show", uri, content.mime_type)
+            logger.warning("window %s holds a blob, which the desktop does not show", uri)
 
 
 def _render(resource: Resource, result: ReadResourceResult) -> Desktop:

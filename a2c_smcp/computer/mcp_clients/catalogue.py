@@ -25,6 +25,7 @@ from a2c_smcp.types import SERVER_NAME, TOOL_NAME, AttributeValue
 __all__ = ["ANNOTATION_KEY", "Catalogue", "Listing", "ShownTool", "boot", "merge_meta", "smcp_tool", "tool_meta_object"]
 
 ANNOTATION_KEY: Final = "MCP_TOOL_ANNOTATION"
+_MAX_QUOTED: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +79,11 @@ class Catalogue:
             return shown
         for listing in self.listings.values():
             if name in listing.config.forbidden_tools or any(tool.name == name for tool in _offers(listing, True)):
-                raise ToolDisabledError(f"Tool {name} is disabled on server {listing.server}")
+                raise ToolDisabledError(f"Tool {name[:_MAX_QUOTED]} is disabled on server {listing.server}")
         for listing in self.listings.values():
             if not listing.active and any(tool.name == name for tool in _offers(listing)):
                 raise ServerNotActiveError(listing.server)
-        raise ToolNotFoundError(f"Tool not found: {name}")
+        raise ToolNotFoundError(f"Tool not found: {name[:_MAX_QUOTED]}")
 
     def update(self, listing: Listing, order: Sequence[SERVER_NAME] | None = None) -> "Catalogue":
         """After a server was added, updated or started; `ToolNameDuplicatedError` if it would clash.

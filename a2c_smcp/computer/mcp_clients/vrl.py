@@ -92,25 +92,27 @@ class VRLWorker:
 
     async def _run(self, program: str, event: Mapping[str, Any]) -> Any:
         request = {"program": program, "event": event, "seconds": self._deadline}
-        async with self._lock:
-            try:
+        try:
+            async with self._lock:
                 with anyio.fail_after(self._deadline):
-                    line = await _exchange(await self._started(), json.dumps(request).encode() + b"\n")
-            except TimeoutError:
-                await self._discard()
-                raise _Failure(f"it took longer than {self._deadline:g} s") from None
-            except (OSError, ValueError) as error:
-                # The pipe broke, or the answer is larger than any result may be.
-                await self._discard()
-                raise _Failure(str(error)) from None
-            except BaseException:
-                # Cancelled: the answer is still to come, and would be taken for the next one's.
-                await self._discard()
-                raise
-        answer: dict[str, Any] = json.loads(line)
+                    answer = await self._ask(request)
+        except TimeoutError:
+            raise _Failure(f"it took longer than {self._deadline:g} s") from None
+        except (OSError, ValueError, TypeError, RecursionError) as error:
+            # The pipe broke, the answer is larger than any result may be, or the event is no JSON.
+            raise _Failure(str(error)) from None
         if "error" in answer:
             raise _Failure(_first_line(answer["error"]))
         return answer["event"]
+
+    async def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            answer: dict[str, Any] = json.loads(await _exchange(await self._started(), json.dumps(request).encode()))
+        except BaseException:
+            # Also when cancelled: the answer that is still to come would be taken for the next one's.
+            await self._discard()
+            raise
+        return answer
 
     async def _started(self) -> asyncio.subprocess.Process:
         if self._process is None or self._process.returncode is not None:
@@ -141,7 +143,7 @@ class VRLWorker:
 async def _exchange(process: asyncio.subprocess.Process, request: bytes) -> bytes:
     assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.write(request)
+    process.stdin.write(request + b"\n")
     await process.stdin.drain()
     line = await process.stdout.readline()
     if not line.endswith(b"\n"):
