@@ -14,6 +14,7 @@ from a2c_smcp.computer.utils.dpe_uri import (
     is_dpe_uri,
     page_uri,
     parse_dpe_uri,
+    try_parse_dpe_uri,
     with_params,
 )
 from a2c_smcp.errors import InvalidDPEURIError, SMCPError
@@ -255,3 +256,8 @@ def test_any_text_parses_or_has_the_modules_own_error(text: str) -> None:
 def test_helpers_agree_with_parse(uri: ParsedDPEUri, element_id: str, page_index: int) -> None:
     assert parse_dpe_uri(element_uri(uri.build(), element_id)).element_id == element_id
     assert parse_dpe_uri(page_uri(uri.build(), page_index)).page_index == page_index
+
+
+def test_trying_gives_the_same_value_or_none() -> None:
+    assert try_parse_dpe_uri("dpe://h/d?format=text") == parse_dpe_uri("dpe://h/d?format=text")
+    assert try_parse_dpe_uri("dpe://h/d?format=pdf") is None

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from a2c_smcp.errors import InvalidDPEURIError
 from a2c_smcp.utils.uri import URIProblem, ascii_integer, check_host, encode_segment, join, split
@@ -14,6 +15,7 @@ __all__ = [
     "is_dpe_uri",
     "page_uri",
     "parse_dpe_uri",
+    "try_parse_dpe_uri",
     "with_params",
 ]
 
@@ -80,6 +82,16 @@ def parse_dpe_uri(raw: str) -> ParsedDPEUri:
         return ParsedDPEUri(_SCHEME, uri.host, doc_ref, sub_path, uri.query)
     except URIProblem as problem:
         raise InvalidDPEURIError(str(raw), str(problem)) from None
+
+
+# A catalogue of ten thousand documents is asked about again and again, and parsing would cost more than all the rest.
+@lru_cache(maxsize=2**16)
+def try_parse_dpe_uri(raw: str) -> ParsedDPEUri | None:
+    """Read a `dpe://` URI that may be invalid: `None` for one that is. What was read is remembered."""
+    try:
+        return parse_dpe_uri(raw)
+    except InvalidDPEURIError:
+        return None
 
 
 def build_dpe_uri(

@@ -1,0 +1,45 @@
+"""Whether a tool call runs, is asked about, or is refused. Decides; asks nobody itself."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from a2c_smcp.computer.mcp_clients.model import ToolMeta
+from a2c_smcp.errors import ToolConfirmationError
+from a2c_smcp.types import TOOL_NAME
+
+__all__ = ["Approval", "Ask", "Refuse", "Run", "approve", "approve_answer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Nobody needs to be asked, or the person agreed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """The confirmation callback is to be asked; `approve_answer` takes what it returns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """The call ends with 4005."""
+
+    reason: str
+
+    def error(self, tool_name: TOOL_NAME) -> ToolConfirmationError:
+        return ToolConfirmationError(f"Tool {tool_name} requires confirmation: {self.reason}")
+
+
+Approval: TypeAlias = Run | Ask | Refuse
+
+
+def approve(meta: ToolMeta | None, *, can_ask: bool) -> Approval:
+    """What to do with a call to a tool of this merged meta, given whether there is a callback to ask."""
+    if meta is not None and meta.auto_apply is True:
+        return Run()
+    return Ask() if can_ask else Refuse("nobody can confirm it here")
+
+
+def approve_answer(answer: object) -> Run | Refuse:
+    """What to do after the callback answered. Only `True` is a yes: a callback that forgets to return refuses."""
+    return Run() if answer is True else Refuse("the person refused")

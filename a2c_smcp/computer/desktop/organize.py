@@ -1,0 +1,136 @@
+"""Which windows show, in which order, and which ones have to be read to know. Pure: reads nothing itself.
+
+Whether a window shows depends on what it holds, and which others show depends on that. So the shell reads what
+`windows_to_read` names, and asks again with what came, until nothing is left to read; `organize_desktop` then renders.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from mcp.types import BlobResourceContents, ReadResourceResult, Resource, TextResourceContents
+
+from a2c_smcp.computer.history import order_servers, used_servers
+from a2c_smcp.computer.types import ToolCallRecord
+from a2c_smcp.errors import InvalidWindowURIError
+from a2c_smcp.types import SERVER_NAME, Desktop
+from a2c_smcp.utils.window_uri import WindowURI, is_window_uri
+
+__all__ = ["ListedWindow", "WindowKey", "listed_windows", "organize_desktop", "windows_to_read"]
+
+logger = logging.getLogger(__name__)
+
+ListedWindow: TypeAlias = tuple[SERVER_NAME, Resource]
+#: A server's name and the URI of a window that it lists.
+WindowKey: TypeAlias = tuple[SERVER_NAME, str]
+
+
+def organize_desktop(
+    windows: Sequence[tuple[SERVER_NAME, Resource, ReadResourceResult]],
+    size: int | None,
+    history: Sequence[ToolCallRecord],
+) -> list[Desktop]:
+    """The windows as agents see them. Give each server's windows in the order of its own list, history oldest first."""
+    if size is not None and size <= 0:
+        return []
+    candidates = []
+    for index, (server, resource, result) in enumerate(windows):
+        if (uri := _parse(resource.uri)) is not None:
+            _warn_of_blobs(resource.uri, result)
+            if _texts(result):
+                candidates.append(_Candidate(index, server, uri))
+    return [_render(*windows[candidate.index][1:]) for candidate in _arrange(candidates, history)[:size]]
+
+
+def listed_windows(
+    resources: Mapping[SERVER_NAME, Iterable[Resource]], window: str | None = None
+) -> list[ListedWindow]:
+    """The windows among listed resources, each once per server; with `window`, only those of exactly this URI."""
+    unique: dict[WindowKey, Resource] = {}
+    for server, listed in resources.items():
+        for resource in listed:
+            if is_window_uri(resource.uri) and window in (None, resource.uri):
+                unique.setdefault((server, resource.uri), resource)
+    return [(server, resource) for (server, _), resource in unique.items()]
+
+
+def windows_to_read(
+    listed: Sequence[ListedWindow],
+    read: Mapping[WindowKey, ReadResourceResult | None],
+    size: int | None,
+    history: Sequence[ToolCallRecord],
+) -> list[ListedWindow]:
+    """The windows that are still to be read, in the order in which they would show; none when the desktop is known.
+
+    `read` has what was read so far, `None` for what could not be. The desktop is taken as if every unread window had
+    text, so what is named is never more than `size`, nor beside a server's fullscreen window while that one may show.
+    """
+    if size is not None and size <= 0:
+        return []
+    candidates = [
+        _Candidate(index, server, uri)
+        for index, (server, resource) in enumerate(listed)
+        if (uri := _parse(resource.uri)) is not None and _may_show(read, (server, resource.uri))
+    ]
+    hopeful = [listed[candidate.index] for candidate in _arrange(candidates, history)[:size]]
+    return [(server, resource) for server, resource in hopeful if (server, resource.uri) not in read]
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A window that shows, as far as it alone is concerned."""
+
+    index: int
+    server: SERVER_NAME
+    uri: WindowURI
+
+
+def _arrange(candidates: Iterable[_Candidate], history: Sequence[ToolCallRecord]) -> list[_Candidate]:
+    """The order of servers, the order inside each, and the fullscreen rule."""
+    by_server: dict[SERVER_NAME, list[_Candidate]] = {}
+    for candidate in candidates:
+        by_server.setdefault(candidate.server, []).append(candidate)
+    return [
+        candidate
+        for server in order_servers(used_servers(history), by_server)
+        for candidate in _arrange_server(by_server[server])
+    ]
+
+
+def _arrange_server(windows: Sequence[_Candidate]) -> Sequence[_Candidate]:
+    for window in windows:
+        if window.uri.fullscreen:
+            return [window]
+    return sorted(windows, key=lambda window: -(window.uri.priority or 0))
+
+
+def _may_show(read: Mapping[WindowKey, ReadResourceResult | None], key: WindowKey) -> bool:
+    """Whether a window is unread, or was read and has text."""
+    if key not in read:
+        return True
+    result = read[key]
+    return result is not None and bool(_texts(result))
+
+
+def _parse(uri: str) -> WindowURI | None:
+    try:
+        return WindowURI.parse(uri)
+    except InvalidWindowURIError:
+        return None
+
+
+def _texts(result: ReadResourceResult) -> list[str]:
+    """The texts of a window, empty ones included; a window without any never shows."""
+    return [content.text for content in result.contents if isinstance(content, TextResourceContents)]
+
+
+def _warn_of_blobs(uri: str, result: ReadResourceResult) -> None:
+    for content in result.contents:
+        if isinstance(content, BlobResourceContents):
+            logger.warning("window %s holds a blob, which the desktop does not show", uri)
+
+
+def _render(resource: Resource, result: ReadResourceResult) -> Desktop:
+    body = "\n\n".join(filter(None, _texts(result)))
+    return f"{resource.uri}\n\n{body}" if body else resource.uri

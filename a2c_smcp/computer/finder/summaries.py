@@ -1,0 +1,100 @@
+"""`DPEDocumentSummary` from what an MCP server lists and what it answers at level 0 or 1. Reads nothing itself."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from mcp.types import ReadResourceResult, Resource, TextResourceContents
+
+from a2c_smcp.computer.utils.dpe_uri import parse_dpe_uri, try_parse_dpe_uri
+from a2c_smcp.smcp import DPEDocumentSummary
+from a2c_smcp.types import SERVER_NAME
+
+__all__ = ["CataloguePage", "Fields", "build_summary", "listed_documents", "read_catalogue", "read_document"]
+
+#: What a server says of a document, unchecked.
+Fields: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CataloguePage:
+    """What a server answers at level 0."""
+
+    documents: Mapping[str, Fields]
+    """By `doc_ref`."""
+    count: int
+    """How many documents this page has, nameless ones included: where the next page starts."""
+    total_count: int
+
+
+def listed_documents(resources: Iterable[Resource]) -> list[Resource]:
+    """The documents among a server's listed resources: those whose URI parses as level 1, each once."""
+    unique: dict[str, Resource] = {}
+    for resource in resources:
+        if (uri := try_parse_dpe_uri(resource.uri)) is not None and uri.level == 1:
+            unique.setdefault(resource.uri, resource)
+    return list(unique.values())
+
+
+def read_document(result: ReadResourceResult) -> Fields:
+    """The fields of a document from level 1; `ValueError` for what is not one JSON object."""
+    for content in result.contents:
+        if isinstance(content, TextResourceContents):
+            return _json_object(content.text)
+    raise ValueError("the document holds no text")
+
+
+def read_catalogue(result: ReadResourceResult) -> CataloguePage:
+    """The documents of a server from level 0; `ValueError` for what is not a catalogue."""
+    catalogue = read_document(result)
+    documents = catalogue.get("documents")
+    if not isinstance(documents, list):
+        raise ValueError("the catalogue has no list of documents")
+    return CataloguePage(
+        documents={
+            document["doc_ref"]: document
+            for document in documents
+            if isinstance(document, dict) and isinstance(document.get("doc_ref"), str)
+        },
+        count=len(documents),
+        total_count=_count(catalogue.get("total_count")) or len(documents),
+    )
+
+
+def build_summary(server: SERVER_NAME, resource: Resource, fields: Fields) -> DPEDocumentSummary:
+    """The summary of a listed document; where a field is missing, or not what it should be, the default stands."""
+    summary: DPEDocumentSummary = {
+        "doc_ref": parse_dpe_uri(resource.uri).doc_ref or "",
+        "uri": resource.uri,
+        "file_uri": _text(fields.get("file_uri")),
+        "file_type": _text(fields.get("file_type")),
+        "title": _text(fields.get("title")) or resource.name,
+        "page_count": _count(fields.get("page_count")),
+        "server": server,
+    }
+    if isinstance(keywords := fields.get("keywords"), list):
+        summary["keywords"] = [keyword for keyword in keywords if isinstance(keyword, str)]
+    if text := _text(fields.get("summary")) or resource.description:
+        summary["summary"] = text
+    if modified := _text(fields.get("last_modified")):
+        summary["last_modified"] = modified
+    return summary
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ValueError("the document is not JSON") from None
+    if not isinstance(value, dict):
+        raise ValueError("the document is not a JSON object")
+    return value
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _count(value: object) -> int:
+    return value if type(value) is int and value > 0 else 0

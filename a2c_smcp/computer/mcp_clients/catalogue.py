@@ -1,0 +1,233 @@
+"""Which tools are shown, under which names, and what a name means when it is called. Pure: MCP's lists come in.
+
+A `Catalogue` is a value. Each change returns a new one, and a refused change leaves the old one as it was; what
+agents see has changed when `tools` has. Names clash by three rules:
+
+    boot      decided in config order; the losing server fails as a whole, the others work
+    update    a server that is added, updated or started is refused
+    refresh   a running server whose list changed, or that came back, hides the tools that are newly in the way
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Final
+
+from mcp.types import Tool
+
+from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, ToolMeta
+from a2c_smcp.computer.results import TOOL_META_MARKER
+from a2c_smcp.errors import ServerNotActiveError, ToolDisabledError, ToolNameDuplicatedError, ToolNotFoundError
+from a2c_smcp.smcp import SMCPTool
+from a2c_smcp.types import SERVER_NAME, TOOL_NAME, AttributeValue
+
+__all__ = ["ANNOTATION_KEY", "Catalogue", "Listing", "ShownTool", "boot", "merge_meta", "smcp_tool", "tool_meta_object"]
+
+ANNOTATION_KEY: Final = "MCP_TOOL_ANNOTATION"
+_MAX_QUOTED: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A server's config, and the tools it listed last."""
+
+    config: MCPServerConfig
+    tools: tuple[Tool, ...]
+    active: bool = True
+    """A server that has stopped or died keeps its list, so that a call can be told why it fails."""
+
+    @property
+    def server(self) -> SERVER_NAME:
+        return self.config.name
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTool:
+    """What a shown name stands for."""
+
+    name: TOOL_NAME
+    server: SERVER_NAME
+    tool: Tool
+    meta: ToolMeta | None
+    """The merged meta, `None` where nothing is configured."""
+
+    @property
+    def original(self) -> TOOL_NAME:
+        return self.tool.name
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The tools of all servers. `listings` is in config order; `shown` maps each shown name to its tool."""
+
+    listings: Mapping[SERVER_NAME, Listing] = field(default_factory=dict)
+    shown: Mapping[TOOL_NAME, ShownTool] = field(default_factory=dict)
+
+    @cached_property
+    def tools(self) -> list[SMCPTool]:
+        """What `client:get_tools` returns, built once; not to be changed by its reader."""
+        return [smcp_tool(shown) for shown in self.shown.values()]
+
+    def resolve(self, name: TOOL_NAME) -> ShownTool:
+        """The tool that a call means.
+
+        Raises `ToolDisabledError` for a forbidden tool, `ServerNotActiveError` for one whose server is not running,
+        and `ToolNotFoundError` for any other name.
+        """
+        if shown := self.shown.get(name):
+            return shown
+        for listing in self.listings.values():
+            if name in listing.config.forbidden_tools or any(tool.name == name for tool in _offers(listing, True)):
+                raise ToolDisabledError(f"Tool {name[:_MAX_QUOTED]} is disabled on server {listing.server}")
+        for listing in self.listings.values():
+            if not listing.active and any(tool.name == name for tool in _offers(listing)):
+                raise ServerNotActiveError(listing.server)
+        raise ToolNotFoundError(f"Tool not found: {name[:_MAX_QUOTED]}")
+
+    def update(self, listing: Listing, order: Sequence[SERVER_NAME] | None = None) -> "Catalogue":
+        """After a server was added, updated or started; `ToolNameDuplicatedError` if it would clash.
+
+        `order` is the config order; without it a server that is new goes last.
+        """
+        others = {name: tool for name, tool in self.shown.items() if tool.server != listing.server}
+        if clash := _first_clash(listing, others):
+            raise clash
+        listings = {**self.listings, listing.server: listing}
+        if order is not None:
+            position = {name: index for index, name in enumerate(order)}
+            listings = dict(sorted(listings.items(), key=lambda item: position.get(item[0], len(position))))
+        # Its names are its own now, also where a tool that is hidden elsewhere waits for one of them.
+        return _show(listings, [*others.values(), *_offers(listing)])
+
+    def refresh(
+        self, server: SERVER_NAME, tools: Iterable[Tool]
+    ) -> tuple["Catalogue", tuple[ToolNameDuplicatedError, ...]]:
+        """After a running server's list changed, or a server that died came back; and the clashes that are new.
+
+        The tools that are in the way stay hidden until their name is free.
+        """
+        known = set(self._hidden())
+        listing = replace(self.listings[server], tools=tuple(tools), active=True)
+        new = _show({**self.listings, server: listing}, self.shown.values())
+        clashes = [(name, servers) for name, servers in new._hidden() if (name, servers) not in known]
+        return new, tuple(ToolNameDuplicatedError(name, servers) for name, servers in dict.fromkeys(clashes))
+
+    def stop(self, server: SERVER_NAME) -> "Catalogue":
+        """After a server stopped, died or failed: its tools are gone, its names free."""
+        if server not in self.listings:
+            return self
+        listing = replace(self.listings[server], active=False)
+        return _show({**self.listings, server: listing}, self.shown.values())
+
+    def remove(self, server: SERVER_NAME) -> "Catalogue":
+        """After a server's config was removed."""
+        listings = {name: listing for name, listing in self.listings.items() if name != server}
+        return _show(listings, self.shown.values())
+
+    def _hidden(self) -> Iterator[tuple[TOOL_NAME, tuple[SERVER_NAME, SERVER_NAME]]]:
+        """The names that active servers offer in vain, each with its holder and the server in the way."""
+        for listing in self.listings.values():
+            for tool in _offers(listing) if listing.active else ():
+                if (holder := self.shown[tool.name]).tool is not tool.tool:
+                    yield tool.name, (holder.server, tool.server)
+
+
+def boot(listings: Iterable[Listing]) -> tuple[Catalogue, dict[SERVER_NAME, ToolNameDuplicatedError]]:
+    """The catalogue of servers that start together, in config order, and why the losers of a clash fail.
+
+    Whatever starts first, the outcome is the same; it may be computed again with every server that joins.
+    """
+    admitted: dict[SERVER_NAME, Listing] = {}
+    taken: dict[TOOL_NAME, ShownTool] = {}
+    failed: dict[SERVER_NAME, ToolNameDuplicatedError] = {}
+    for listing in listings:
+        if clash := _first_clash(listing, taken):
+            failed[listing.server] = clash
+        else:
+            admitted[listing.server] = listing
+            taken.update((tool.name, tool) for tool in _offers(listing))
+    return _show(admitted, ()), failed
+
+
+def merge_meta(config: MCPServerConfig, original: TOOL_NAME) -> ToolMeta | None:
+    """`default_tool_meta` under the tool's own meta, shallow; a `None` overrides nothing. `None` without either."""
+    parts = [meta for meta in (config.default_tool_meta, config.tool_meta.get(original)) if meta is not None]
+    merged: dict[str, Any] = {}
+    for meta in parts:
+        merged.update(
+            (key, value) for key, value in meta.model_dump().items() if value is not None or key not in merged
+        )
+    return ToolMeta.model_validate(merged) if parts else None
+
+
+def tool_meta_object(meta: ToolMeta) -> dict[str, Any]:
+    """The meta with every key of the protocol present, `None` where unset, and then the unknown ones."""
+    return meta.model_dump(mode="json")
+
+
+def smcp_tool(shown: ShownTool) -> SMCPTool:
+    """The tool as agents see it."""
+    return {
+        "name": shown.name,
+        "description": shown.tool.description or "",
+        "params_schema": shown.tool.input_schema,
+        "return_schema": shown.tool.output_schema,
+        "meta": _smcp_meta(shown),
+    }
+
+
+def _smcp_meta(shown: ShownTool) -> dict[str, AttributeValue]:
+    own = shown.tool.meta or {}
+    meta = {key: _attribute(value) for key, value in own.items() if key not in (TOOL_META_MARKER, ANNOTATION_KEY)}
+    if shown.meta is not None:
+        meta[TOOL_META_MARKER] = _json(tool_meta_object(shown.meta))
+    if shown.tool.annotations is not None:
+        meta[ANNOTATION_KEY] = _json(shown.tool.annotations.model_dump(mode="json", by_alias=True, exclude_none=True))
+    return meta
+
+
+def _attribute(value: Any) -> AttributeValue:
+    """Plain values and lists of one plain type as they are, anything else as JSON."""
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, list):
+        kinds = {type(item) for item in value}
+        if len(kinds) <= 1 and kinds <= {str, bool, int, float}:
+            return value
+    return _json(value)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _offers(listing: Listing, forbidden: bool = False) -> Iterator[ShownTool]:
+    """A server's tools under the names they want: those that may be called, or those that are forbidden."""
+    banned = set(listing.config.forbidden_tools)
+    for tool in listing.tools:
+        meta = merge_meta(listing.config, tool.name)
+        name = (meta.alias if meta is not None else None) or tool.name
+        if (name in banned or tool.name in banned) is forbidden:
+            yield ShownTool(name, listing.server, tool, meta)
+
+
+def _first_clash(listing: Listing, taken: Mapping[TOOL_NAME, ShownTool]) -> ToolNameDuplicatedError | None:
+    """The first of a server's tools whose name is taken, by another server or by itself."""
+    own: dict[TOOL_NAME, ShownTool] = {}
+    for tool in _offers(listing):
+        if holder := taken.get(tool.name) or own.get(tool.name):
+            return ToolNameDuplicatedError(tool.name, [holder.server, tool.server])
+        own[tool.name] = tool
+    return None
+
+
+def _show(listings: Mapping[SERVER_NAME, Listing], holders: Iterable[ShownTool]) -> Catalogue:
+    """Who is shown: whoever holds a name keeps it; the others get what is free, in config order."""
+    offers = [tool for listing in listings.values() if listing.active for tool in _offers(listing)]
+    held = {(tool.name, tool.server, tool.original) for tool in holders}
+    owners: dict[TOOL_NAME, ShownTool] = {}
+    for tool in sorted(offers, key=lambda tool: (tool.name, tool.server, tool.original) not in held):
+        owners.setdefault(tool.name, tool)
+    shown = {tool.name: tool for tool in offers if owners[tool.name] is tool}
+    return Catalogue(listings, shown)

@@ -1,0 +1,163 @@
+"""VRL: a config's program that transforms what its server's tools return. Needs the extra `vrl`.
+
+The library holds the GIL while a program runs, so programs run in a kept worker process, which is killed at the
+deadline and replaced by the next call. A program that fails never harms a result: it is logged, and the result stays.
+"""
+
+import asyncio
+import json
+import logging
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import anyio
+from mcp.types import CallToolResult
+
+from a2c_smcp.computer.results import VRL_MARKER, to_wire, with_markers
+from a2c_smcp.errors import BadRequestError, VRLSyntaxError
+from a2c_smcp.types import TOOL_NAME
+
+__all__ = ["VRL_SECONDS", "VRLWorker", "check_vrl"]
+
+logger = logging.getLogger(__name__)
+
+#: How long one run of a program may take.
+VRL_SECONDS: Final = 5.0
+
+# By its file, not as a module: importing our packages would cost the worker a second, and it needs none of them.
+_WORKER: Final = (sys.executable, "-P", str(Path(__file__).with_name("vrl_worker.py")))
+_MAX_ANSWER: Final = 64 * 1024 * 1024
+_REAP_SECONDS: Final = 5.0
+
+
+class _Failure(Exception):  # noqa: N818 - never leaves this module
+    """Why a program gave no event."""
+
+
+def check_vrl(program: str) -> None:
+    """Refuse a program that does not compile: `VRLSyntaxError` with the compiler's own message.
+
+    `BadRequestError`, naming the extra, where it is not installed.
+    """
+    try:
+        from vrl_python import VRLRuntime
+    except ImportError:
+        raise BadRequestError("vrl needs an extra that is not installed: pip install 'a2c-smcp[vrl]'") from None
+    diagnostic = VRLRuntime.check_syntax(program)
+    if diagnostic is not None:
+        raise VRLSyntaxError(diagnostic.formatted_message.strip())
+
+
+class VRLWorker:
+    """One worker process, started by the first transformation, closed with `async with`; runs one program at a time."""
+
+    def __init__(self, deadline: float = VRL_SECONDS) -> None:
+        self._deadline = deadline
+        self._lock = asyncio.Lock()
+        self._process: asyncio.subprocess.Process | None = None
+        self._closed = False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """End the worker process; a transformation that runs leaves its result alone."""
+        self._closed = True
+        await self._discard()
+
+    async def transform(
+        self, program: str, result: CallToolResult, tool_name: TOOL_NAME, parameters: Mapping[str, Any]
+    ) -> CallToolResult:
+        """The result with what the program made of it in its meta.
+
+        An error result comes back as it was, and so does any result when the program fails.
+        """
+        if result.is_error:
+            return result
+        event = {**to_wire(result), "tool_name": tool_name, "parameters": dict(parameters)}
+        try:
+            transformed = await self._run(program, event)
+        except _Failure as failure:
+            logger.warning("VRL left the result of %s alone: %s", tool_name, failure)
+            return result
+        return with_markers(result, {VRL_MARKER: json.dumps(transformed, ensure_ascii=False)})
+
+    async def _run(self, program: str, event: Mapping[str, Any]) -> Any:
+        request = {"program": program, "event": event, "seconds": self._deadline}
+        try:
+            async with self._lock:
+                with anyio.fail_after(self._deadline):
+                    answer = await self._ask(request)
+        except TimeoutError:
+            raise _Failure(f"it took longer than {self._deadline:g} s") from None
+        except (OSError, ValueError, TypeError, RecursionError) as error:
+            # The pipe broke, the answer is larger than any result may be, or the event is no JSON.
+            raise _Failure(str(error)) from None
+        if "error" in answer:
+            raise _Failure(_first_line(answer["error"]))
+        return answer["event"]
+
+    async def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            answer: dict[str, Any] = json.loads(await _exchange(await self._started(), json.dumps(request).encode()))
+        except BaseException:
+            # Also when cancelled: the answer that is still to come would be taken for the next one's.
+            await self._discard()
+            raise
+        return answer
+
+    async def _started(self) -> asyncio.subprocess.Process:
+        if self._process is None or self._process.returncode is not None:
+            self._check_open()
+            self._process = await asyncio.create_subprocess_exec(
+                *_WORKER,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+                limit=_MAX_ANSWER,
+                # A Ctrl-C at the terminal is the Computer's to handle.
+                start_new_session=True,
+            )
+            self._check_open()
+        return self._process
+
+    def _check_open(self) -> None:
+        """Before the worker starts, and again after: it may be closed in between."""
+        if self._closed:
+            raise OSError("the VRL worker is closed")
+
+    async def _discard(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            await _end(process)
+
+
+async def _exchange(process: asyncio.subprocess.Process, request: bytes) -> bytes:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(request + b"\n")
+    await process.stdin.drain()
+    line = await process.stdout.readline()
+    if not line.endswith(b"\n"):
+        raise OSError("the VRL worker ended")
+    return line
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Kill and reap; it has nothing to save."""
+    if process.returncode is None:
+        process.kill()
+    with anyio.move_on_after(_REAP_SECONDS, shield=True):
+        await process.wait()
+
+
+def _first_line(text: str) -> str:
+    return next(filter(None, map(str.strip, text.splitlines())), "")[:200]

@@ -1,0 +1,91 @@
+"""Tool results between MCP and the wire, and the results that stand for a failure.
+
+On the wire a result has exactly the keys `meta`, `content`, `structuredContent` and `isError`; what the Computer has
+to say about it are markers in `meta`.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from mcp.types import CallToolResult, TextContent
+from pydantic import ValidationError
+
+from a2c_smcp.errors import BadRequestError, SMCPError, ToolExecutionTimeoutError
+from a2c_smcp.smcp import CallToolRet
+
+__all__ = [
+    "CANCELLED_MARKER",
+    "ERROR_CODE_MARKER",
+    "TIMEOUT_MARKER",
+    "TOOL_META_MARKER",
+    "VRL_MARKER",
+    "cancelled_result",
+    "error_result",
+    "from_wire",
+    "to_wire",
+    "with_markers",
+]
+
+#: An object here, as existing agents read it; only in `SMCPTool.meta` is it a JSON string.
+TOOL_META_MARKER: Final = "a2c_tool_meta"
+VRL_MARKER: Final = "a2c_vrl_transformed"
+TIMEOUT_MARKER: Final = "a2c_timeout"
+CANCELLED_MARKER: Final = "a2c_cancelled"
+ERROR_CODE_MARKER: Final = "error_code"
+
+
+def to_wire(result: CallToolResult) -> CallToolRet:
+    """The result as `client:tool_call` acks it."""
+    return {
+        "meta": dict(result.meta) if result.meta else None,
+        "content": [item.model_dump(mode="json", by_alias=True, exclude_none=True) for item in result.content],
+        "structuredContent": _structured(result.structured_content),
+        "isError": result.is_error,
+    }
+
+
+def from_wire(data: Mapping[str, Any]) -> CallToolResult:
+    """The result that a computer sent, or `BadRequestError` naming the field that is not MCP's.
+
+    Tolerant of what peers send: `_meta` for `meta`, keys that we do not know, and keys that are missing.
+    """
+    meta = data.get("meta")
+    known = {
+        "_meta": data.get("_meta") if meta is None else meta,
+        "content": data.get("content") or [],
+        "structuredContent": data.get("structuredContent"),
+        "isError": data.get("isError") or False,
+    }
+    try:
+        return CallToolResult.model_validate(known)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        field = ".".join(str(part) for part in first["loc"])[:200]
+        raise BadRequestError(f"tool result: field {field!r}: {first['msg']}", {"field": field}) from None
+
+
+def with_markers(result: CallToolResult, markers: Mapping[str, Any]) -> CallToolResult:
+    """The same result with these keys in its meta, over whatever its server put there."""
+    return result.model_copy(update={"meta": {**(result.meta or {}), **markers}}) if markers else result
+
+
+def error_result(error: SMCPError) -> CallToolResult:
+    """The result that stands for a failed call (4001 to 4005) or for one that is too large to send (413)."""
+    markers: dict[str, Any] = {ERROR_CODE_MARKER: error.code}
+    if error.code == ToolExecutionTimeoutError.default_code:
+        markers[TIMEOUT_MARKER] = True
+    return _failure(error.message, markers)
+
+
+def cancelled_result() -> CallToolResult:
+    """The result of a call that the agent took back: an error without a code."""
+    return _failure("Tool call cancelled", {CANCELLED_MARKER: True})
+
+
+def _failure(text: str, meta: dict[str, Any]) -> CallToolResult:
+    return CallToolResult(content=[TextContent(text=text)], is_error=True, _meta=meta)
+
+
+def _structured(value: Any) -> dict[str, Any] | None:
+    """MCP of 2026-07-28 allows any JSON value here, the protocol an object; MCP's SDKs wrap the others like this."""
+    return value if value is None or isinstance(value, dict) else {"result": value}

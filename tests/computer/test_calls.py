@@ -1,0 +1,164 @@
+"""A request that arrives twice runs once."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from a2c_smcp.computer.calls import MAX_BYTES, MAX_RESULTS, CallKey, CallMemory, Finished, New, Running
+from a2c_smcp.errors import BadRequestError
+
+KEY = CallKey("office", "agent", "req-1")
+Memory = CallMemory[str, str]
+
+
+def key(number: int) -> CallKey:
+    return CallKey("office", "agent", f"req-{number}")
+
+
+def admit(memory: Memory, call: CallKey = KEY, now: float = 0.0, tool: str = "t", **params: Any) -> object:
+    return memory.admit(call, tool, params, "entry", now)
+
+
+def run(memory: Memory, call: CallKey, now: float = 0.0, size: int = 1) -> None:
+    assert admit(memory, call, now) == New()
+    memory.finish(call, f"result of {call.req_id}", size, now)
+
+
+def test_a_first_request_is_new() -> None:
+    assert admit(Memory()) == New()
+
+
+def test_a_repeat_of_a_running_call_gets_the_entry_of_the_first() -> None:
+    memory = Memory()
+    memory.admit(KEY, "t", {}, "first", 0)
+    assert memory.admit(KEY, "t", {}, "second", 1) == Running("first")
+
+
+def test_a_repeat_of_a_finished_call_gets_its_result() -> None:
+    memory = Memory()
+    run(memory, KEY)
+    assert admit(memory, now=299) == Finished("result of req-1")
+
+
+@pytest.mark.parametrize("finished", [True, False])
+@pytest.mark.parametrize(("tool", "params"), [("other", {}), ("t", {"x": 1})])
+def test_the_same_key_with_another_tool_or_params_is_400(finished: bool, tool: str, params: dict[str, Any]) -> None:
+    memory = Memory()
+    admit(memory)
+    if finished:
+        memory.finish(KEY, "result", 1, 0)
+    with pytest.raises(BadRequestError) as caught:
+        admit(memory, tool=tool, **params)
+    assert caught.value.details == {"req_id": "req-1"}
+    assert admit(memory) == (Finished("result") if finished else Running("entry"))
+
+
+def test_the_order_of_the_params_makes_no_other_call() -> None:
+    memory = Memory()
+    admit(memory, a=1, b=[{"c": 2, "d": 3}])
+    assert admit(memory, b=[{"d": 3, "c": 2}], a=1) == Running("entry")
+
+
+def test_one_is_not_true() -> None:
+    memory = Memory()
+    admit(memory, a=1)
+    with pytest.raises(BadRequestError):
+        admit(memory, a=True)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [CallKey("lobby", "agent", "req-1"), CallKey("office", "spy", "req-1"), CallKey("office", "agent", "req-2")],
+)
+def test_office_agent_and_req_id_tell_calls_apart(other: CallKey) -> None:
+    memory = Memory()
+    run(memory, KEY)
+    assert admit(memory, other) == New()
+
+
+def test_a_result_is_remembered_for_five_minutes_after_it_came() -> None:
+    memory = Memory()
+    admit(memory, now=0)
+    memory.finish(KEY, "result", 1, 1000)
+    assert admit(memory, now=1299.9) == Finished("result")
+    assert admit(memory, now=1300) == New()
+
+
+def test_a_running_call_is_remembered_however_long_it_runs() -> None:
+    memory = Memory()
+    admit(memory, now=0)
+    assert admit(memory, now=100_000) == Running("entry")
+
+
+def test_256_results_are_remembered_and_the_oldest_goes_first() -> None:
+    memory = Memory()
+    for number in range(MAX_RESULTS + 1):
+        run(memory, key(number))
+    assert admit(memory, key(1)) == Finished("result of req-1")
+    assert admit(memory, key(0)) == New()
+
+
+def test_64_mib_are_remembered_in_all() -> None:
+    memory = Memory()
+    run(memory, key(0), size=MAX_BYTES // 2)
+    run(memory, key(1), size=MAX_BYTES // 2)
+    assert admit(memory, key(0)) == Finished("result of req-0")
+    run(memory, key(2), size=1)
+    assert admit(memory, key(0)) == New()
+    assert admit(memory, key(1)) == Finished("result of req-1")
+
+
+def test_a_result_over_the_whole_memory_is_not_kept() -> None:
+    memory = Memory(max_bytes=10)
+    run(memory, KEY, size=11)
+    assert admit(memory) == New()
+
+
+def test_forgetting_a_running_call_lets_a_repeat_run() -> None:
+    memory = Memory()
+    admit(memory)
+    memory.forget(KEY)
+    assert memory.running(KEY) is None
+    assert admit(memory) == New()
+
+
+def test_forgetting_does_not_touch_a_result() -> None:
+    memory = Memory()
+    run(memory, KEY)
+    memory.forget(KEY)
+    assert admit(memory) == Finished("result of req-1")
+
+
+def test_a_cancellation_finds_the_running_call_and_no_other() -> None:
+    memory = Memory()
+    admit(memory)
+    assert memory.running(KEY) == "entry"
+    assert memory.running(key(2)) is None
+    memory.finish(KEY, "result", 1, 0)
+    assert memory.running(KEY) is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 8), st.integers(0, 4)), max_size=60))
+def test_the_limits_hold_after_any_sequence_of_calls(calls: list[tuple[int, int, int]]) -> None:
+    memory = Memory(remembered_seconds=10, max_results=3, max_bytes=12)
+    finished: dict[CallKey, tuple[float, int]] = {}
+    now = 0.0
+    for number, size, wait in calls:
+        now += wait
+        if isinstance(admit(memory, key(number), now), New):
+            memory.finish(key(number), "result", size, now)
+            finished.pop(key(number), None)
+            finished[key(number)] = (now, size)
+        remembered = [call for call in finished if isinstance(_peek(memory, call, now), Finished)]
+        assert len(remembered) <= 3
+        assert sum(finished[call][1] for call in remembered) <= 12
+        assert all(now - finished[call][0] < 10 for call in remembered)
+
+
+def _peek(memory: Memory, call: CallKey, now: float) -> object:
+    admission = admit(memory, call, now)
+    if isinstance(admission, New):
+        memory.forget(call)
+    return admission

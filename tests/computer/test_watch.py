@@ -1,0 +1,175 @@
+"""What change notifications mean, and when they are announced. The first tests are named after the seed's own list."""
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from a2c_smcp.computer.watch import ANNOUNCE_SECONDS, Announcements, Channel, ListChange, Watch, channel_of
+
+DESKTOP, FINDER = Channel.DESKTOP, Channel.FINDER
+
+
+def watching(**listed: list[str]) -> Watch:
+    watch = Watch()
+    for server, uris in listed.items():
+        watch, _ = watch.relist(server, uris)
+    return watch
+
+
+def announced(change: tuple[Watch, ListChange]) -> set[Channel]:
+    return set(change[1].announce)
+
+
+# --- the seed's list
+
+
+def test_the_same_set_of_uris_announces_nothing() -> None:
+    assert announced(watching(a=["dpe://h/1", "dpe://h/2"]).relist("a", ["dpe://h/2", "dpe://h/1"])) == set()
+
+
+@pytest.mark.parametrize("after", [["dpe://h/1", "dpe://h/2"], [], ["dpe://h/3"]])
+def test_a_different_set_announces(after: list[str]) -> None:
+    assert announced(watching(a=["dpe://h/1"]).relist("a", after)) == {FINDER}
+
+
+def test_only_dpe_uris_matter_to_the_finder_and_only_windows_to_the_desktop() -> None:
+    watch = watching(a=["dpe://h/1", "window://h", "file:///x"])
+    assert announced(watch.relist("a", ["dpe://h/1", "window://h", "file:///y", "http://h"])) == set()
+    assert announced(watch.relist("a", ["dpe://h/1", "file:///x"])) == {DESKTOP}
+    assert announced(watch.relist("a", ["window://h", "window://i"])) == {DESKTOP, FINDER}
+
+
+# --- the contract's rulings
+
+
+def test_each_channel_names_the_event_that_announces_it() -> None:
+    assert [channel.value for channel in Channel] == ["server:update_desktop", "server:update_finder"]
+
+
+@pytest.mark.parametrize(
+    ("uri", "channel"),
+    [
+        ("window://h", DESKTOP),
+        ("dpe://h/d", FINDER),
+        ("dpe://h/d/pages/1", FINDER),
+        ("window:h", None),
+        ("WINDOW://h", None),
+    ],
+)
+def test_an_update_belongs_to_the_channel_of_its_scheme(uri: str, channel: Channel | None) -> None:
+    assert channel_of(uri) is channel
+
+
+def test_the_sets_of_all_servers_are_compared() -> None:
+    watch = watching(a=["window://x", "dpe://h/1"], b=["window://y"])
+    assert announced(watch.relist("b", ["window://y"])) == set()
+    # Another server lists the same: what there is on the whole stays the same.
+    assert announced(watch.relist("b", ["window://y", "window://x"])) == set()
+
+
+def test_the_first_list_changed_after_connecting_is_silent_without_a_change() -> None:
+    connected, change = Watch().relist("a", ["window://x"])
+    assert change.announce == {DESKTOP}
+    assert announced(connected.relist("a", ["window://x"])) == set()
+
+
+def test_a_server_without_either_kind_of_resource_comes_and_goes_silently() -> None:
+    watch, change = Watch().relist("a", ["file:///x"])
+    assert change == ListChange(frozenset())
+    assert announced(watch.drop("a")) == set()
+
+
+def test_a_server_that_goes_counts_as_a_list_change() -> None:
+    after, change = watching(a=["window://x", "dpe://h/1"], b=["window://x"]).drop("a")
+    assert change == ListChange(frozenset({FINDER}), removed=frozenset({"window://x", "dpe://h/1"}))
+    assert after == watching(b=["window://x"])
+
+
+def test_dropping_a_server_that_is_not_there_changes_nothing() -> None:
+    watch = watching(a=["window://x"])
+    assert watch.drop("b") == (watch, ListChange(frozenset()))
+
+
+def test_what_is_new_and_what_is_gone_is_named_per_server() -> None:
+    watch = watching(a=["window://x", "dpe://h/1"], b=["dpe://h/2"])
+    _, change = watch.relist("a", ["window://x", "dpe://h/2", "file:///z"])
+    assert change.added == {"dpe://h/2"}
+    assert change.removed == {"dpe://h/1"}
+
+
+def test_the_uris_of_a_channel_are_those_of_all_servers() -> None:
+    watch = watching(a=["window://x", "dpe://h/1"], b=["dpe://h/2"])
+    assert watch.uris(FINDER) == {"dpe://h/1", "dpe://h/2"}
+    assert watch.uris(DESKTOP) == {"window://x"}
+
+
+# --- what to read again
+
+LISTED = ["dpe://h/1", "dpe://h/2?format=json", "dpe://h/2/pages/0", "dpe://other/1", "dpe://h/?bad=%", "window://h"]
+
+
+@pytest.mark.parametrize(
+    ("uri", "stale"),
+    [
+        ("dpe://h/1", {"dpe://h/1"}),
+        ("dpe://h/2", {"dpe://h/2?format=json"}),
+        ("dpe://h/1/pages/3", {"dpe://h/1"}),
+        ("dpe://h/1/elements/e", {"dpe://h/1"}),
+        ("dpe://h", {"dpe://h/1", "dpe://h/2?format=json"}),
+        ("dpe://h/unlisted", set()),
+        ("dpe://", set()),
+        ("window://h", set()),
+    ],
+)
+def test_an_updated_uri_makes_its_document_stale_and_no_other(uri: str, stale: set[str]) -> None:
+    assert watching(a=LISTED, b=["dpe://h/1"]).stale_documents("a", uri) == stale
+
+
+def test_a_server_that_is_not_there_has_no_stale_documents() -> None:
+    assert Watch().stale_documents("a", "dpe://h/1") == set()
+
+
+# --- announcements
+
+
+def test_the_first_change_is_announced_at_once() -> None:
+    assert Announcements().due is None
+    assert Announcements().change(7.0).due == 7.0
+
+
+def test_a_change_soon_after_waits_for_its_turn() -> None:
+    assert Announcements().change(7.0).sent(7.0).change(7.03).due == 7.0 + ANNOUNCE_SECONDS
+
+
+def test_a_change_long_after_is_announced_at_once() -> None:
+    assert Announcements().change(7.0).sent(7.0).change(9.0).due == 9.0
+
+
+def test_changes_that_wait_become_one() -> None:
+    waiting = Announcements().change(7.0).sent(7.0).change(7.01)
+    assert waiting.change(7.05) == waiting
+    assert waiting.sent(7.1).due is None
+
+
+def test_a_change_after_the_sending_began_is_not_lost() -> None:
+    assert Announcements().change(7.0).sent(7.0).change(7.0).due == 7.0 + ANNOUNCE_SECONDS
+
+
+@given(st.lists(st.integers(0, 300), min_size=1, max_size=30))
+def test_however_changes_come_announcements_keep_their_distance_and_the_last_is_never_lost(gaps: list[int]) -> None:
+    moments = [sum(gaps[: index + 1]) / 1000 for index in range(len(gaps))]
+    state = Announcements()
+    sent: list[float] = []
+    for moment in moments:
+        while state.due is not None and state.due <= moment:
+            sent.append(state.due)
+            state = state.sent(state.due)
+        state = state.change(moment)
+    assert state.due is not None
+    sent.append(state.due)
+    assert sent[0] == moments[0]
+    assert all(later - earlier >= ANNOUNCE_SECONDS - 1e-9 for earlier, later in itertools.pairwise(sent))
+    assert sent[-1] >= moments[-1]
+    assert all(any(moment <= at <= moment + ANNOUNCE_SECONDS for at in sent) for moment in moments)
