@@ -27,6 +27,7 @@
     │   ├── CrossRoomAccessError      4104
     │   ├── NameTakenError            4105
     │   └── AlreadyInRoomError        4106
+    ├── ConnectionLostError          0  never on the wire: this side lost, or never had, its connection
     └── FinderError
         ├── DocumentNotFoundError     4201
         ├── PageOutOfRangeError       4202
@@ -43,6 +44,7 @@ from typing import Any, ClassVar
 __all__ = [
     "AlreadyInRoomError",
     "BadRequestError",
+    "ConnectionLostError",
     "CrossRoomAccessError",
     "DocumentNotFoundError",
     "ElementNotFoundError",
@@ -213,6 +215,11 @@ class TooManyRequestsError(_CodedError):
 class InternalError(_CodedError):
     default_code = 500
     title = "Internal Error"
+
+
+class ConnectionLostError(_CodedError):
+    default_code = 0
+    title = "Connection Lost"
 
 
 class ToolError(_CodedError):

@@ -22,6 +22,7 @@ __all__ = [
     "SMCPPacket",
     "Unacceptable",
     "codec",
+    "exceeds",
     "parse",
     "parse_response",
     "whole_seconds",
@@ -148,6 +149,13 @@ def _no_constant(name: str) -> Any:
 
 
 codec: Final = _Codec()
+
+
+def exceeds(text: str, max_message: int) -> bool:
+    """Whether an encoded packet is over the limit, in UTF-8 bytes and with Engine.IO's one character before it."""
+    if (len(text) + 1) * (1 if text.isascii() else 4) <= max_message:
+        return False  # most texts need no encoding to tell
+    return len(text.encode("utf-8", "surrogatepass")) + 1 > max_message
 
 
 # --- packets

@@ -1,6 +1,7 @@
 """A light MCP stdio server on the standard library: one tool, `echo`, that returns its `text`; `sleep` waits first.
 
-It starts in a few hundredths of a second and costs next to nothing per call, so that what is measured is what lies before it.
+It starts in a few hundredths of a second and costs next to nothing per call, so that what is measured is what lies
+before it.
 """
 
 import json

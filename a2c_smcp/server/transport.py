@@ -24,7 +24,7 @@ from engineio.payload import Payload
 from socketio.packet import EVENT
 
 from a2c_smcp.errors import PayloadTooLargeError
-from a2c_smcp.wire import SMCPPacket
+from a2c_smcp.wire import SMCPPacket, exceeds
 
 __all__ = [
     "SMCPManager",
@@ -93,7 +93,7 @@ def encode_request(
     ack_id: int = server.manager._generate_ack_id(sid, callback)
     try:
         encoded = server.packet_class(EVENT, namespace=namespace, data=[event, data], id=ack_id).encode()
-        if isinstance(encoded, str) and _exceeds(encoded, max_message):
+        if isinstance(encoded, str) and exceeds(encoded, max_message):
             raise PayloadTooLargeError(f"{event} has more than {max_message} bytes")
     except BaseException:
         forget_ack(server.manager, sid, ack_id)
@@ -104,13 +104,6 @@ def encode_request(
 def forget_ack(manager: Any, sid: str, ack_id: int | None) -> None:
     """Drop the callback of an ack that is no longer waited for."""
     manager.callbacks.get(sid, {}).pop(ack_id, None)
-
-
-def _exceeds(text: str, limit: int) -> bool:
-    # Engine.IO puts one character before the text. Most texts need no encoding to tell.
-    if (len(text) + 1) * (1 if text.isascii() else 4) <= limit:
-        return False
-    return len(text.encode("utf-8", "surrogatepass")) + 1 > limit
 
 
 # --- sockets

@@ -41,7 +41,9 @@ class QuietServer(uvicorn.Server):
 
 
 @contextlib.contextmanager
-def async_server(auth: AuthenticationProvider, limits: Limits | None = None, **options: Any) -> Iterator[Running]:
+def async_server(
+    auth: AuthenticationProvider, limits: Limits | None = None, port: int = 0, **options: Any
+) -> Iterator[Running]:
     app = create_app(auth, limits=limits, **options)
     config = uvicorn.Config(
         app,
@@ -53,13 +55,13 @@ def async_server(auth: AuthenticationProvider, limits: Limits | None = None, **o
         ws_ping_interval=None,
         timeout_graceful_shutdown=1,
     )
-    with serving(config) as url:
+    with serving(config, port) as url:
         yield Running(url, app.namespace, app.sio)
 
 
 @contextlib.contextmanager
-def serving(config: uvicorn.Config) -> Iterator[str]:
-    listener = socket.create_server(("127.0.0.1", 0), backlog=256)
+def serving(config: uvicorn.Config, port: int = 0) -> Iterator[str]:
+    listener = socket.create_server(("127.0.0.1", port), backlog=256)
     server = QuietServer(config)
     thread = threading.Thread(target=server.run, args=([listener],), name="uvicorn")
     thread.start()

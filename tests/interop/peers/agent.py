@@ -1,4 +1,6 @@
-"""Runs in .venv-interop: the existing agent joins, looks around, calls a tool, and prints what it got as one JSON line."""
+"""Runs in .venv-interop: the existing agent joins, looks around, calls a tool, and prints what it got as one JSON
+line.
+"""
 
 import asyncio
 import json

@@ -1,4 +1,6 @@
-"""Runs in .venv-interop: the existing server, asyncio or threaded, on a port the system picks; stops when stdin closes."""
+"""Runs in .venv-interop: the existing server, asyncio or threaded, on a port the system picks; stops when stdin
+closes.
+"""
 
 import sys
 import threading

@@ -1,0 +1,419 @@
+"""A client's connection to the server, for computers and agents alike: it asks, answers, comes back and joins again.
+
+Knows membership and messages, nothing of tools. Every connection is a python-socketio client of its own: what
+belonged to one that was lost, an ack or a handler that still runs, cannot reach the next.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+import orjson
+import socketio
+from socketio.packet import EVENT
+
+from a2c_smcp.errors import (
+    BadRequestError,
+    ConnectionLostError,
+    InternalError,
+    PayloadTooLargeError,
+    RequestTimeoutError,
+    SMCPError,
+    UnauthorizedError,
+    error_from_payload,
+    error_from_reason,
+)
+from a2c_smcp.smcp import JOIN_OFFICE_EVENT, LEAVE_OFFICE_EVENT, SMCP_NAMESPACE
+from a2c_smcp.types import Role
+from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, SMCPPacket, codec, exceeds
+
+__all__ = [
+    "Connected",
+    "Disconnected",
+    "Joined",
+    "Left",
+    "Link",
+    "LinkEvent",
+    "LinkOptions",
+    "Membership",
+    "RejoinFailed",
+]
+
+logger = logging.getLogger("a2c_smcp.link")
+
+#: Refusals that pass: the server may not have noticed yet that the old session of this client has ended.
+_PASSING: Final = frozenset({4101, 4105})
+_PACKET_OVERHEAD: Final = 64  # what Socket.IO puts around a payload: type, namespace, ack id, brackets
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """Who this client is, and where."""
+
+    role: Role
+    name: str
+    office_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Disconnected:
+    """The connection ended. `final` when the client will not come back by itself."""
+
+    reason: str
+    final: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    membership: Membership
+    again: bool
+    """Whether it was joined before, on a connection that was lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    membership: Membership
+
+
+@dataclass(frozen=True, slots=True)
+class RejoinFailed:
+    """Back at the server but not in the office. `final` when it is not tried any more."""
+
+    membership: Membership
+    error: SMCPError
+    final: bool
+
+
+LinkEvent: TypeAlias = Connected | Disconnected | Joined | Left | RejoinFailed
+Handler: TypeAlias = Callable[[Any], Awaitable[Any]]
+Fit: TypeAlias = Callable[[str, Any, PayloadTooLargeError], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkOptions:
+    """How to reach a server. The defaults suit a server of ours."""
+
+    url: str
+    api_key: str | None = field(default=None, repr=False)
+    api_key_header: str = "x-api-key"
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    transports: Sequence[str] = ("websocket",)
+    socketio_path: str = "socket.io"
+    max_message: int = DEFAULT_MAX_MESSAGE
+    reconnect: bool = True
+    connect_timeout: float = 10.0
+    membership_timeout: float = 10.0
+    backoff: tuple[float, float] = (0.2, 5.0)
+    """The first and the longest pause between attempts to connect."""
+    rejoin_every: float = 1.0
+    rejoin_report_after: float = 30.0
+
+
+def _ignore(_: LinkEvent) -> None:
+    pass
+
+
+class Link:
+    """`async with Link(options, handlers) as link`. Handlers answer what the server sends; their result is acked.
+
+    `on_event` hears of connections and memberships as they come and go. `too_large` makes the reply that stands for one
+    that is over `max_message`; the default is the 413 error.
+    """
+
+    def __init__(
+        self,
+        options: LinkOptions,
+        handlers: Mapping[str, Handler],
+        *,
+        on_event: Callable[[LinkEvent], None] = _ignore,
+        too_large: Fit | None = None,
+    ) -> None:
+        self.options = options
+        self.membership: Membership | None = None
+        """Where this client is, or will be again as soon as it can."""
+        self._handlers = dict(handlers)
+        self._on_event = on_event
+        self._too_large = too_large or (lambda _event, _payload, error: error.payload())
+        self._sio: Any = None
+        self._pending: set[asyncio.Future[tuple[Any, ...]]] = set()
+        self._supervisor: asyncio.Task[None] | None = None
+        self._dropped = asyncio.Event()
+        self._in_office = False
+        self._drop_reason = ""
+
+    async def __aenter__(self) -> "Link":
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    @property
+    def connected(self) -> bool:
+        return self._sio is not None
+
+    @property
+    def joined(self) -> bool:
+        """Whether the server has this client in its office right now."""
+        return self._in_office and self.connected
+
+    async def open(self) -> None:
+        """Connect, or raise: `UnauthorizedError`, another refusal's class, or `ConnectionLostError` when nobody
+        answers.
+        """
+        if self._supervisor is not None:
+            return
+        first: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._supervisor = asyncio.create_task(self._supervise(first), name="a2c-link")
+        try:
+            await asyncio.shield(first)
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """End the connection for good. Safe to call twice, and from any task."""
+        supervisor, self._supervisor = self._supervisor, None
+        if supervisor is not None:
+            supervisor.cancel()
+            await asyncio.wait({supervisor})
+
+    # --- asking
+
+    async def request(self, event: str, data: Any, timeout: float) -> tuple[Any, ...]:
+        """Send an event and return what its ack carries.
+
+        Raises `RequestTimeoutError`, `PayloadTooLargeError`, or `ConnectionLostError` at once when the connection
+        drops.
+        """
+        sio = self._sio
+        if sio is None:
+            raise ConnectionLostError("not connected to the server")
+        loop = asyncio.get_running_loop()
+        answered: asyncio.Future[tuple[Any, ...]] = loop.create_future()
+
+        def on_ack(*args: Any) -> None:
+            if not answered.done():
+                answered.set_result(args)
+
+        def on_timeout() -> None:
+            if not answered.done():
+                answered.set_exception(RequestTimeoutError(f"the server did not answer {event} within {timeout:g} s"))
+
+        ack_id = sio._generate_ack_id(SMCP_NAMESPACE, on_ack)
+        timer = loop.call_later(timeout, on_timeout)
+        self._pending.add(answered)
+        try:
+            text = SMCPPacket(EVENT, data=[event, data], namespace=SMCP_NAMESPACE, id=ack_id).encode()
+            if exceeds(text, self.options.max_message):
+                raise PayloadTooLargeError(f"{event} has more than {self.options.max_message} bytes")
+            await sio.eio.send(text)
+            return await answered
+        finally:
+            timer.cancel()
+            self._pending.discard(answered)
+            sio.callbacks.get(SMCP_NAMESPACE, {}).pop(ack_id, None)
+
+    async def join(self, membership: Membership) -> None:
+        """Join an office, or raise the class of the refusal's code. From now on every reconnect joins it again."""
+        await self._join(membership)
+        self.membership = membership
+        self._in_office = True
+        self._on_event(Joined(membership, again=False))
+
+    async def leave(self) -> None:
+        """Leave the office, if in one."""
+        membership, self.membership = self.membership, None
+        if membership is None:
+            return
+        self._in_office = False
+        args = await self.request(
+            LEAVE_OFFICE_EVENT, {"office_id": membership.office_id}, self.options.membership_timeout
+        )
+        self._on_event(Left(membership))
+        _raise_refusal(args)
+
+    async def _join(self, membership: Membership) -> None:
+        request = {"role": membership.role, "name": membership.name, "office_id": membership.office_id}
+        _raise_refusal(await self.request(JOIN_OFFICE_EVENT, request, self.options.membership_timeout))
+
+    # --- answering
+
+    async def _dispatch(self, event: str, *args: Any) -> Any:
+        handler = self._handlers.get(event)
+        try:
+            if handler is None:
+                raise BadRequestError(f"unknown event {event[:100]!r}")
+            reply = await handler(args[0] if len(args) == 1 else None)
+            return None if reply is None else self._fitted(event, reply)
+        except SMCPError as error:
+            logger.warning("refused %.100s: %s", event, error)
+            return error.payload()
+        except Exception:
+            # The last boundary: python-socketio sends no ack when a handler raises, and the caller waits for ever.
+            logger.exception("failed to handle %.100s", event)
+            return InternalError("this client failed to handle the request; its log says why").payload()
+
+    def _fitted(self, event: str, reply: Any) -> Any:
+        """The reply, encoded once, or what stands for one that is too large: the connection lives."""
+        text = codec.dumps(reply).encode()
+        if len(text) + _PACKET_OVERHEAD > self.options.max_message:
+            error = PayloadTooLargeError(f"the reply to {event} has more than {self.options.max_message} bytes")
+            return self._too_large(event, reply, error)
+        return orjson.Fragment(text)
+
+    # --- staying connected
+
+    async def _supervise(self, first: asyncio.Future[None]) -> None:
+        pause, longest = self.options.backoff
+        try:
+            while True:
+                try:
+                    await self._connect()
+                except SMCPError as error:
+                    if not first.done():
+                        first.set_exception(error)
+                        return
+                    if isinstance(error, UnauthorizedError):
+                        self._on_event(Disconnected(str(error), final=True))
+                        return
+                    logger.info("cannot reach %s: %s", self.options.url, error)
+                    await asyncio.sleep(pause * random.uniform(0.5, 1.0))
+                    pause = min(pause * 2, longest)
+                    continue
+                pause = self.options.backoff[0]
+                if not first.done():
+                    first.set_result(None)
+                self._on_event(Connected(self.options.url))
+                await self._stay()
+                await self._disconnect(self._drop_reason)
+                if not self.options.reconnect:
+                    return
+        finally:
+            await self._disconnect("closed by this side", final=True)
+
+    async def _stay(self) -> None:
+        """Join again if there is an office to be in, and wait for the connection to drop."""
+        rejoin = asyncio.create_task(self._rejoin()) if self.membership else None
+        try:
+            await self._dropped.wait()
+        finally:
+            if rejoin is not None:
+                rejoin.cancel()
+                await asyncio.wait({rejoin})
+
+    async def _rejoin(self) -> None:
+        loop = asyncio.get_running_loop()
+        started, reported = loop.time(), False
+        while (membership := self.membership) is not None:
+            try:
+                await self._join(membership)
+            except ConnectionLostError:
+                return
+            except SMCPError as error:
+                passing = error.code in _PASSING or isinstance(error, RequestTimeoutError)
+                if not passing or (not reported and loop.time() - started >= self.options.rejoin_report_after):
+                    reported = True
+                    logger.warning("not back in the office: %s", error)
+                    self._on_event(RejoinFailed(membership, error, final=not passing))
+                if not passing:
+                    return
+                await asyncio.sleep(self.options.rejoin_every)
+            else:
+                self._in_office = True
+                self._on_event(Joined(membership, again=True))
+                return
+
+    async def _connect(self) -> None:
+        options = self.options
+        refusal: list[SMCPError] = []
+        self._dropped.clear()
+        sio = socketio.AsyncClient(
+            reconnection=False,
+            serializer=SMCPPacket,
+            handle_sigint=False,
+            logger=logging.getLogger("a2c_smcp.socketio"),
+            engineio_logger=logging.getLogger("a2c_smcp.engineio"),
+            websocket_extra_options={"max_msg_size": options.max_message},
+        )
+
+        async def on_refused(data: Any = None) -> None:
+            refusal.append(_refusal(data))
+
+        async def on_disconnect(reason: Any = None) -> None:
+            self._drop_reason = str(reason or "connection lost")
+            self._dropped.set()
+
+        sio.on("*", self._dispatch, namespace=SMCP_NAMESPACE)
+        sio.on("connect_error", on_refused, namespace=SMCP_NAMESPACE)
+        sio.on("disconnect", on_disconnect, namespace=SMCP_NAMESPACE)
+        headers = dict(options.headers)
+        if options.api_key is not None:
+            headers[options.api_key_header] = options.api_key
+        try:
+            async with asyncio.timeout(options.connect_timeout):
+                await sio.connect(
+                    options.url,
+                    headers=headers,
+                    auth={"token": options.api_key} if options.api_key is not None else None,
+                    transports=list(options.transports),
+                    namespaces=[SMCP_NAMESPACE],
+                    socketio_path=options.socketio_path,
+                    wait_timeout=options.connect_timeout,
+                )
+        except (socketio.exceptions.ConnectionError, TimeoutError, OSError, ValueError) as error:
+            await _dispose(sio)
+            if refusal and isinstance(error, socketio.exceptions.ConnectionError):
+                raise refusal[0] from None
+            raise ConnectionLostError(f"cannot connect to {options.url}: {error or 'no answer in time'}") from None
+        except BaseException:
+            await _dispose(sio)
+            raise
+        self._sio = sio
+
+    async def _disconnect(self, reason: str, *, final: bool = False) -> None:
+        sio, self._sio = self._sio, None
+        if sio is None:
+            return
+        self._in_office = False
+        for answered in list(self._pending):
+            if not answered.done():
+                answered.set_exception(ConnectionLostError(f"the connection to the server was lost: {reason}"))
+        await _dispose(sio)
+        self._on_event(Disconnected(reason, final=final or not self.options.reconnect))
+
+
+async def _dispose(sio: Any) -> None:
+    """End a python-socketio client and whatever it holds, in bounded time."""
+    with suppress(Exception):
+        async with asyncio.timeout(2):
+            await sio.disconnect()
+    for task in (sio.eio.read_loop_task, sio.eio.write_loop_task):
+        if isinstance(task, asyncio.Task) and not task.done() and task is not asyncio.current_task():
+            task.cancel()
+            await asyncio.wait({task}, timeout=1)
+    if sio.eio.http is not None and not sio.eio.http.closed:
+        await sio.eio.http.close()
+
+
+def _refusal(data: Any) -> SMCPError:
+    """What a refused connection says. Engine.IO reports an unreachable server in the same way, as plain text."""
+    if isinstance(data, Mapping):
+        details = data.get("data")
+        first = details[0] if isinstance(details, list) and details else details
+        return error_from_payload(first) or UnauthorizedError(str(data.get("message", "refused")))
+    return ConnectionLostError(str(data or "connection refused"))
+
+
+def _raise_refusal(args: tuple[Any, ...]) -> None:
+    if not args or args[0] is not True:
+        raise error_from_reason(args[1] if len(args) > 1 else None)

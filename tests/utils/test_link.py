@@ -1,0 +1,277 @@
+"""The clients' connection: asking, answering, losing it, coming back."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from typing import Any
+
+import anyio
+import pytest
+
+from a2c_smcp.errors import ConnectionLostError, NameTakenError, PayloadTooLargeError, RequestTimeoutError, SMCPError
+from a2c_smcp.server import APIKeyAuthentication, Limits, OpenAuthentication
+from a2c_smcp.smcp import GET_TOOLS_EVENT, LIST_ROOM_EVENT
+from a2c_smcp.utils.link import (
+    Connected,
+    Disconnected,
+    Joined,
+    Left,
+    Link,
+    LinkEvent,
+    LinkOptions,
+    Membership,
+    RejoinFailed,
+)
+from tests.server.conftest import LIMITS
+from tests.server.harness import Running, async_server, eventually
+
+pytestmark = pytest.mark.parametrize("transport", ["websocket", "polling"])
+
+AGENT = Membership("agent", "a", "link-office")
+COMPUTER = Membership("computer", "c", "link-office")
+GET_TOOLS = {"agent": "a", "req_id": "1", "computer": "c"}
+
+
+def options(url: str, transport: str, **more: Any) -> LinkOptions:
+    defaults: dict[str, Any] = {"max_message": LIMITS.max_message, "backoff": (0.05, 0.2), "rejoin_every": 0.05}
+    return LinkOptions(url, transports=(transport,), **{**defaults, **more})
+
+
+@pytest.fixture
+async def stack() -> AsyncIterator[AsyncExitStack]:
+    async with AsyncExitStack() as stack:
+        yield stack
+
+
+async def linked(stack: AsyncExitStack, server: Running, transport: str, handlers: Any = None, **more: Any) -> Any:
+    events: list[LinkEvent] = []
+    link = await stack.enter_async_context(
+        Link(options(server.url, transport, **more), handlers or {}, on_event=events.append)
+    )
+    return link, events
+
+
+@pytest.fixture
+def server(open_async_server: Running) -> Running:
+    return open_async_server
+
+
+@pytest.fixture(scope="module")
+def open_async_server() -> Any:
+    # Quick pings: a polling client that was cut is only missed when it does not answer one.
+    with async_server(OpenAuthentication(), LIMITS, ping_interval=0.4, ping_timeout=0.6) as running:
+        yield running
+
+
+async def cut(link: Link) -> None:
+    """As a cable that is pulled: no word to the server."""
+    eio = link._sio.eio
+    if eio.ws is not None:
+        await eio.ws.close()
+    else:
+        await eio.http.close()
+
+
+async def test_join_request_answer_leave(stack: AsyncExitStack, server: Running, transport: str) -> None:
+    async def tools(data: Any) -> Any:
+        return {"tools": [], "req_id": data["req_id"], "big": 2**70}
+
+    agent, events = await linked(stack, server, transport)
+    computer, _ = await linked(stack, server, transport, {GET_TOOLS_EVENT: tools})
+    await agent.join(AGENT)
+    await computer.join(COMPUTER)
+    assert await agent.request(GET_TOOLS_EVENT, GET_TOOLS, 5) == ({"tools": [], "req_id": "1", "big": 2**70},)
+    await agent.leave()
+    await agent.leave()
+    assert events == [Connected(server.url), Joined(AGENT, again=False), Left(AGENT)]
+    assert agent._pending == set()
+
+
+async def test_a_refused_join_raises_its_class_and_is_not_remembered(
+    stack: AsyncExitStack, server: Running, transport: str
+) -> None:
+    one, _ = await linked(stack, server, transport)
+    two, _ = await linked(stack, server, transport)
+    await one.join(COMPUTER)
+    with pytest.raises(NameTakenError):
+        await two.join(COMPUTER)
+    assert two.membership is None
+
+
+async def test_an_unknown_event_and_a_failing_handler_are_answered(
+    stack: AsyncExitStack, server: Running, transport: str
+) -> None:
+    async def broken(_: Any) -> Any:
+        raise RuntimeError("secret detail")
+
+    agent, _ = await linked(stack, server, transport)
+    computer, _ = await linked(stack, server, transport, {GET_TOOLS_EVENT: broken})
+    await agent.join(AGENT)
+    await computer.join(COMPUTER)
+    (reply,) = await agent.request(GET_TOOLS_EVENT, GET_TOOLS, 5)
+    assert reply["error"]["code"] == 500
+    assert "secret" not in str(reply)
+    (reply,) = await agent.request("client:get_config", GET_TOOLS, 5)
+    assert reply["error"]["code"] == 400
+
+
+async def test_too_large_is_refused_on_this_side_and_the_connection_lives(
+    stack: AsyncExitStack, server: Running, transport: str
+) -> None:
+    async def huge(_: Any) -> Any:
+        return {"tools": ["字" * 400_000]}
+
+    agent, _ = await linked(stack, server, transport)
+    computer, _ = await linked(stack, server, transport, {GET_TOOLS_EVENT: huge})
+    await agent.join(AGENT)
+    await computer.join(COMPUTER)
+    with pytest.raises(PayloadTooLargeError):
+        await agent.request(GET_TOOLS_EVENT, {**GET_TOOLS, "padding": "字" * 400_000}, 5)
+    (reply,) = await agent.request(GET_TOOLS_EVENT, GET_TOOLS, 5)
+    assert reply["error"]["code"] == 413
+    assert agent.joined
+    assert computer.joined
+
+
+async def test_a_request_has_a_deadline(stack: AsyncExitStack, server: Running, transport: str) -> None:
+    async def never(_: Any) -> Any:
+        await asyncio.sleep(5)
+
+    agent, _ = await linked(stack, server, transport)
+    computer, _ = await linked(stack, server, transport, {GET_TOOLS_EVENT: never})
+    await agent.join(AGENT)
+    await computer.join(COMPUTER)
+    with pytest.raises(RequestTimeoutError):
+        await agent.request(GET_TOOLS_EVENT, GET_TOOLS, 0.2)
+    assert agent._pending == set()
+
+
+async def test_a_lost_connection_fails_what_is_pending_at_once_and_joins_again(
+    stack: AsyncExitStack, server: Running, transport: str
+) -> None:
+    called = asyncio.Event()
+
+    async def never(_: Any) -> Any:
+        called.set()
+        await asyncio.sleep(5)
+
+    agent, events = await linked(stack, server, transport)
+    computer, _ = await linked(stack, server, transport, {GET_TOOLS_EVENT: never})
+    await agent.join(AGENT)
+    await computer.join(COMPUTER)
+    failures: list[BaseException] = []
+
+    async def ask() -> None:
+        try:
+            await agent.request(GET_TOOLS_EVENT, GET_TOOLS, 30)
+        except SMCPError as error:
+            failures.append(error)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ask)
+        await called.wait()
+        await cut(agent)
+    assert isinstance(failures[0], ConnectionLostError)
+    await eventually(lambda: Joined(AGENT, again=True) in events)
+    listing = {"agent": "a", "req_id": "1", "office_id": AGENT.office_id}
+    (reply,) = await agent.request(LIST_ROOM_EVENT, listing, 5)
+    assert len(reply["sessions"]) == 2
+
+
+async def test_a_result_that_comes_after_the_connection_dropped_is_not_acked_on_the_next(
+    stack: AsyncExitStack, server: Running, transport: str
+) -> None:
+    release = asyncio.Event()
+    calls: list[str] = []
+
+    async def slow(data: Any) -> Any:
+        calls.append(data["req_id"])
+        if data["req_id"] == "old":
+            await release.wait()
+        return {"tools": [], "req_id": data["req_id"]}
+
+    agent, _ = await linked(stack, server, transport)
+    computer, events = await linked(stack, server, transport, {GET_TOOLS_EVENT: slow})
+    await agent.join(AGENT)
+    await computer.join(COMPUTER)
+    replies: list[Any] = []
+
+    async def ask_old() -> None:
+        replies.append((await agent.request(GET_TOOLS_EVENT, {**GET_TOOLS, "req_id": "old"}, 20))[0])
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ask_old)
+        await eventually(lambda: calls == ["old"])
+        await cut(computer)
+    # The server noticed, or the next session took its place: either way not the answer of another call.
+    assert replies[0]["error"]["code"] == 404
+    await eventually(lambda: Joined(COMPUTER, again=True) in events)
+    release.set()
+    (reply,) = await agent.request(GET_TOOLS_EVENT, {**GET_TOOLS, "req_id": "new"}, 5)
+    assert reply["req_id"] == "new"
+
+
+async def test_it_comes_back_after_the_server_was_restarted(transport: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as reserved:
+        port = reserved.getsockname()[1]
+    events: list[LinkEvent] = []
+    with async_server(OpenAuthentication(), LIMITS, port=port) as server:
+        link = Link(options(server.url, transport), {}, on_event=events.append)
+        await link.open()
+        await link.join(COMPUTER)
+    try:
+        await eventually(lambda: any(isinstance(event, Disconnected) for event in events))
+        assert not link.connected
+        with pytest.raises(ConnectionLostError):
+            await link.request(GET_TOOLS_EVENT, GET_TOOLS, 1)
+        with async_server(OpenAuthentication(), LIMITS, port=port):
+            await eventually(lambda: Joined(COMPUTER, again=True) in events)
+            assert link.joined
+    finally:
+        await link.close()
+
+
+async def test_a_name_that_its_old_session_still_holds_is_tried_for_again_and_reported(
+    stack: AsyncExitStack, server: Running, transport: str
+) -> None:
+    held, events = await linked(stack, server, transport, rejoin_report_after=0.2)
+    await held.join(COMPUTER)
+    # Someone else takes the name in the moment of the drop, as an old session would hold it.
+    thief, _ = await linked(stack, server, transport)
+    held.membership = Membership("computer", "thief", COMPUTER.office_id)
+    await thief.join(held.membership)
+    await cut(held)
+    report = await eventually(lambda: next((e for e in events if isinstance(e, RejoinFailed)), None))
+    assert report.error.code == 4105
+    assert not report.final
+    await thief.leave()
+    await eventually(lambda: Joined(held.membership, again=True) in events)
+
+
+async def test_a_wrong_key_is_a_refusal_and_a_dead_server_is_not(transport: str) -> None:
+    with async_server(APIKeyAuthentication(["right"]), LIMITS) as server:
+        with pytest.raises(SMCPError) as caught:
+            await Link(options(server.url, transport, api_key="wrong"), {}).open()
+        assert caught.value.code == 401
+        assert "wrong" not in str(caught.value)
+        async with Link(options(server.url, transport, api_key="right"), {}) as link:
+            assert link.connected
+    with pytest.raises(ConnectionLostError):
+        await Link(options(server.url, transport), {}).open()
+
+
+async def test_closing_leaves_no_task(server: Running, transport: str) -> None:
+    before = asyncio.all_tasks()
+    async with Link(options(server.url, transport), {}) as link:
+        await link.join(Membership("computer", "brief", "brief"))
+    await link.close()
+    await eventually(lambda: asyncio.all_tasks() <= before)
+
+
+def test_a_key_is_not_in_a_repr(transport: str) -> None:
+    assert "hunter2" not in repr(LinkOptions("http://h", api_key="hunter2", headers={"a": "hunter2"}))
+
+
+def test_limits_agree(transport: str) -> None:
+    assert Limits().max_message == LinkOptions("http://h").max_message
