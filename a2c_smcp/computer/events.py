@@ -1,0 +1,129 @@
+"""What happens on a Computer, as values, and the stream that its front ends follow. Knows no sockets and no terminals.
+
+    async with computer.events() as events:
+        async for event in events: ...
+
+Nobody waits for a reader: one that falls behind loses the oldest events, and is told how many.
+"""
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Final, Self, TypeAlias
+
+from a2c_smcp.computer.mcp_clients.connection import ServerState
+from a2c_smcp.errors import ToolNameDuplicatedError
+from a2c_smcp.types import SERVER_NAME
+
+__all__ = [
+    "BUFFERED_EVENTS",
+    "Broadcast",
+    "ComputerEvent",
+    "ConfigChanged",
+    "EventStream",
+    "EventsLost",
+    "RestartOffered",
+    "ServerStatus",
+    "ToolHidden",
+    "ToolListChanged",
+]
+
+#: How many events wait for a reader.
+BUFFERED_EVENTS: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class ToolListChanged:
+    """What `get_available_tools` returns is not what it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigChanged:
+    """What `get_config` returns is not what it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerStatus:
+    """The state that an MCP server is in now; `reason` says why where there is something to say."""
+
+    server: SERVER_NAME
+    state: ServerState
+    reason: str | None = None
+    restarts: int = 0
+    """How many times in a row it had to be started again."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestartOffered:
+    """A server runs with values that are no longer the configured ones; a restart would take over the new ones."""
+
+    server: SERVER_NAME
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolHidden:
+    """A running server lists a new tool under a name that is taken: that one is not shown, the others are."""
+
+    error: ToolNameDuplicatedError
+
+
+@dataclass(frozen=True, slots=True)
+class EventsLost:
+    """This reader fell behind: so many events, older than the next one, are gone."""
+
+    count: int
+
+
+ComputerEvent: TypeAlias = ToolListChanged | ConfigChanged | ServerStatus | RestartOffered | ToolHidden | EventsLost
+
+
+class EventStream:
+    """The events from the moment it is entered; `async with`, then `async for`. For one reader."""
+
+    def __init__(self, streams: "set[EventStream]", limit: int) -> None:
+        self._streams = streams
+        self._waiting: deque[ComputerEvent] = deque(maxlen=limit)
+        self._lost = 0
+        self._wake = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        self._streams.add(self)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._streams.discard(self)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> ComputerEvent:
+        while not self._waiting:
+            self._wake.clear()
+            await self._wake.wait()
+        if self._lost:
+            lost, self._lost = self._lost, 0
+            return EventsLost(lost)
+        return self._waiting.popleft()
+
+    def put(self, event: ComputerEvent) -> None:
+        self._lost += len(self._waiting) == self._waiting.maxlen
+        self._waiting.append(event)
+        self._wake.set()
+
+
+class Broadcast:
+    """One writer, any number of readers. `publish` returns at once."""
+
+    def __init__(self) -> None:
+        self._streams: set[EventStream] = set()
+
+    def publish(self, event: ComputerEvent) -> None:
+        for stream in tuple(self._streams):
+            stream.put(event)
+
+    def subscribe(self, limit: int = BUFFERED_EVENTS) -> EventStream:
+        return EventStream(self._streams, limit)

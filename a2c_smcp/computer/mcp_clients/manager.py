@@ -1,0 +1,592 @@
+"""The MCP servers of one Computer: started together, changed while they run, their tools in one catalogue.
+
+Takes configs as written and has them rendered when a server starts, not before: nobody is asked for what is not
+needed. Knows nothing of agents, of approvals, or of what a call is remembered for.
+
+A server's new connection is opened beside the one that serves, takes its place only once its tools are admitted, and
+is closed otherwise: whatever is refused leaves the old one running. Operations on one server wait for each other;
+stopping and removing interrupt a start that is under way.
+"""
+
+import asyncio
+import logging
+import weakref
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
+
+import anyio
+from mcp import MCPError
+from mcp.types import CallToolResult, Tool
+from pydantic import ValidationError
+
+from a2c_smcp.computer.events import ComputerEvent, RestartOffered, ServerStatus, ToolHidden, ToolListChanged
+from a2c_smcp.computer.inputs import InputResolver
+from a2c_smcp.computer.mcp_clients.catalogue import Catalogue, Listing, ShownTool, boot
+from a2c_smcp.computer.mcp_clients.connection import MCPConnection, ServerState, StateChange, Timings, client_factory
+from a2c_smcp.computer.mcp_clients.feed import Change, ChangeKind
+from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, parse_unrendered
+from a2c_smcp.computer.mcp_clients.vrl import VRLWorker, check_vrl
+from a2c_smcp.computer.utils.placeholder import holds_placeholder
+from a2c_smcp.errors import BadRequestError, NotFoundError, ServerNotActiveError, SMCPError, ToolExecutionError
+from a2c_smcp.smcp import SMCPTool
+from a2c_smcp.types import SERVER_NAME, TOOL_NAME
+
+__all__ = ["MCPServerManager"]
+
+logger = logging.getLogger(__name__)
+
+#: A config as written: our own shape, placeholders in place.
+RawConfig = dict[str, Any]
+
+
+class _Life:
+    """One connection, from its start until it is closed; it serves while it is `admitted`."""
+
+    def __init__(self, config: MCPServerConfig) -> None:
+        self.config = config
+        self.connection: MCPConnection
+        self.tools: list[Tool] = []
+        self.admitted = False
+        self.stale = False
+        """Whether the server said that its list of tools is not what we read."""
+        self.relisting: asyncio.Task[None] | None = None
+
+
+@dataclass(slots=True)
+class _Server:
+    raw: RawConfig
+    status: ServerStatus
+    life: _Life | None = None
+
+    @property
+    def name(self) -> SERVER_NAME:
+        return self.status.server
+
+
+def _ignore(_: ComputerEvent) -> None:
+    pass
+
+
+class MCPServerManager:
+    """`initialize` with configs, change what runs at any time, `stop_all` in the end.
+
+    `on_event` is called from the event loop and must return at once. A manager that is dropped while its servers run
+    has them stopped.
+    """
+
+    def __init__(
+        self,
+        resolver: InputResolver,
+        *,
+        on_event: Callable[[ComputerEvent], None] = _ignore,
+        auto_connect: bool = True,
+        auto_reconnect: bool = True,
+        max_restarts: int = 10,
+        max_calls: int = 64,
+        timings: Timings | None = None,
+    ) -> None:
+        self.auto_connect = auto_connect
+        self.auto_reconnect = auto_reconnect
+        self._resolver = resolver
+        self._on_event = on_event
+        self._connection_options = {"max_restarts": max_restarts, "max_calls": max_calls, "timings": timings}
+        #: In config order.
+        self._servers: dict[SERVER_NAME, _Server] = {}
+        self._catalogue = Catalogue()
+        self._is_open = False
+        #: What the servers that start together have listed; `None` when no boot is under way.
+        self._boot: dict[SERVER_NAME, Listing] | None = None
+        self._booted = asyncio.Event()
+        self._booted.set()
+        self._turns: weakref.WeakValueDictionary[SERVER_NAME, asyncio.Lock] = weakref.WeakValueDictionary()
+        self._starts: dict[SERVER_NAME, anyio.CancelScope] = {}
+        self._vrl: VRLWorker | None = None
+        self._connections: dict[MCPConnection, asyncio.AbstractEventLoop] = {}
+        weakref.finalize(self, _abandon, self._connections).atexit = False
+
+    # --- what there is
+
+    @property
+    def configs(self) -> Mapping[SERVER_NAME, RawConfig]:
+        """The configs as written, in order; they may hold secrets."""
+        return {name: server.raw for name, server in self._servers.items()}
+
+    @property
+    def statuses(self) -> list[ServerStatus]:
+        """The state of every server, in config order."""
+        return [server.status for server in self._servers.values()]
+
+    @property
+    def connections(self) -> Mapping[SERVER_NAME, MCPConnection]:
+        """The connections that serve, in config order."""
+        return {
+            name: server.life.connection
+            for name, server in self._servers.items()
+            if server.life is not None and server.status.state is ServerState.RUNNING
+        }
+
+    @property
+    def tools(self) -> list[SMCPTool]:
+        """What `client:get_tools` returns; not to be changed by its reader."""
+        return self._catalogue.tools
+
+    # --- all servers
+
+    async def initialize(self, servers: Iterable[RawConfig]) -> None:
+        """Stop what runs, then `load` and `start_all`."""
+        await self.stop_all()
+        self.load(servers)
+        await self.start_all()
+
+    def load(self, servers: Iterable[RawConfig]) -> None:
+        """Take configs in without starting anything; `InvalidConfigError` if one could never be used."""
+        loaded = [(parse_unrendered(raw), raw) for raw in servers]
+        self._servers = {
+            written.name: _Server(raw, _at_rest(written.name, _is_off(written))) for written, raw in loaded
+        }
+        self._show(Catalogue())
+
+    async def start_all(self) -> None:
+        """Start every enabled server at once; returns when the slowest runs or has failed. Raises for none of them.
+
+        Their tools can be called as they come. Clashes are settled in the end, when it is known who is there.
+        """
+        self._is_open = True
+        self._boot = {}
+        self._booted.clear()
+        try:
+            async with anyio.create_task_group() as tasks:
+                for name in self._servers if self.auto_connect else ():
+                    tasks.start_soon(self._start_at_boot, name)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._end_boot()
+
+    async def stop_all(self) -> None:
+        """Stop every server and whatever was started for them. Idempotent."""
+        self._is_open = False
+        with anyio.CancelScope(shield=True):
+            async with anyio.create_task_group() as tasks:
+                for name in {*self._servers, *self._starts}:
+                    tasks.start_soon(self._stop_in_the_end, name)
+            vrl, self._vrl = self._vrl, None
+            if vrl is not None:
+                await vrl.aclose()
+
+    # --- one server
+
+    async def add_or_update_server(self, raw: RawConfig) -> None:
+        """Take a config in; where servers start by themselves, return once it runs.
+
+        Raises what is wrong with it (`InvalidConfigError`, `VRLSyntaxError`, `InputNotFoundError`), why it does not
+        start (`ToolExecutionError`), or `ToolNameDuplicatedError`. Whatever it raises, everything is as before.
+        """
+        written = parse_unrendered(raw)
+        if written.vrl is not None and not holds_placeholder(written.vrl):
+            check_vrl(written.vrl)
+        await self._booted.wait()
+        async with self._turn(written.name, is_start=True):
+            server = self._servers.get(written.name)
+            if server is None:
+                await self._add(raw, written)
+            elif raw != server.raw or server.status.state is ServerState.FAILED:
+                await self._update(server, raw, written)
+
+    async def remove_server(self, name: SERVER_NAME) -> None:
+        """Stop a server and forget it, or raise `NotFoundError`."""
+        async with self._turn(name):
+            await self._stop(self._server(name))
+            del self._servers[name]
+            if self._boot is not None:
+                self._boot.pop(name, None)
+                self._decide(self._boot)
+            else:
+                self._show(self._catalogue.remove(name))
+
+    async def start_server(self, name: SERVER_NAME) -> None:
+        """Return once the server runs, or raise why it does not; a server that is backing off is started now."""
+        await self._booted.wait()
+        async with self._turn(name, is_start=True):
+            server = self._server(name)
+            if server.status.state is not ServerState.RUNNING:
+                await self._start_again(server)
+
+    async def stop_server(self, name: SERVER_NAME) -> None:
+        """Stop a server, also one that is being started. It stays stopped until it is started."""
+        async with self._turn(name):
+            await self._stop(self._server(name))
+
+    async def restart_server(self, name: SERVER_NAME) -> None:
+        """Start a server anew with its config and its inputs as they are now.
+
+        What cannot be rendered, or is another config than the one that runs and does not start, leaves the old one
+        running.
+        """
+        await self._booted.wait()
+        async with self._turn(name, is_start=True):
+            server = self._server(name)
+            life, resolver = server.life, self._resolver
+            if (
+                life is None
+                or await resolver.is_disabled(server.raw)
+                or await resolver.config(server.raw) == life.config
+            ):
+                await self._start_again(server)
+            else:
+                await self._replace(name, server.raw)
+
+    async def refresh_tool_mapping(self) -> None:
+        """Read the tools of every running server again. They are read by themselves when a server says so."""
+        lives = [server.life for server in self._servers.values() if server.life is not None]
+        tasks = [self._relist_soon(life) for life in lives]
+        if tasks:
+            await asyncio.wait(tasks)
+
+    # --- calls
+
+    def validate_tool_call(self, tool_name: TOOL_NAME) -> ShownTool:
+        """The tool that a shown name means; raises `ToolNotFoundError`, `ToolDisabledError`, `ServerNotActiveError`."""
+        return self._catalogue.resolve(tool_name)
+
+    async def call_tool(
+        self, tool: ShownTool, params: Mapping[str, Any], timeout: float | None = None
+    ) -> CallToolResult:
+        """Call a tool, and transform its result if the config says so. Raises what `MCPConnection.call_tool` raises."""
+        server = self._servers.get(tool.server)
+        if server is None or server.life is None:
+            raise ServerNotActiveError(tool.server)
+        life = server.life
+        result = await life.connection.call_tool(tool.original, params, timeout)
+        if life.config.vrl is None:
+            return result
+        if self._vrl is None:
+            self._vrl = VRLWorker()
+        return await self._vrl.transform(life.config.vrl, result, tool.original, params)
+
+    # --- starting and stopping, in a server's turn
+
+    @asynccontextmanager
+    async def _turn(self, name: SERVER_NAME, *, is_start: bool = False) -> AsyncIterator[None]:
+        """One operation on a server at a time; one that stops it ends the start that it would have to wait for."""
+        if not is_start and name in self._starts:
+            self._starts[name].cancel()
+        async with self._turns.setdefault(name, asyncio.Lock()):
+            if not is_start:
+                yield
+                return
+            with anyio.CancelScope() as scope:
+                self._starts[name] = scope
+                try:
+                    yield
+                finally:
+                    del self._starts[name]
+            if scope.cancelled_caught:
+                raise ServerNotActiveError(name)
+
+    def _server(self, name: SERVER_NAME) -> _Server:
+        try:
+            return self._servers[name]
+        except KeyError:
+            raise NotFoundError(f"no MCP server is called {name!r}") from None
+
+    async def _start_at_boot(self, name: SERVER_NAME) -> None:
+        try:
+            async with self._turn(name, is_start=True):
+                if self._is_open:
+                    await self._start(self._server(name))
+        except SMCPError as error:
+            logger.warning("MCP server %s does not run: %s", name, error)
+        except Exception:
+            # A boundary: one server's fault must not keep the others from starting. Its state says that it failed.
+            logger.exception("MCP server %s could not be started", name)
+
+    async def _start(self, server: _Server) -> None:
+        """From rest to running, or to disabled; or raise, its state saying why."""
+        try:
+            if await self._resolver.is_disabled(server.raw):
+                self._set(server, ServerState.DISABLED)
+                return
+            self._set(server, ServerState.STARTING)
+            await self._replace(server.name, server.raw)
+        except Exception as error:
+            self._set(server, ServerState.FAILED, error.message if isinstance(error, SMCPError) else "internal error")
+            raise
+        except BaseException:
+            self._set(server, ServerState.STOPPED)
+            raise
+
+    async def _start_again(self, server: _Server) -> None:
+        if not self._is_open:
+            raise BadRequestError("no server can be started before the computer is, or after it was shut down")
+        await self._stop(server)
+        await self._start(server)
+        if server.status.state is ServerState.DISABLED:
+            raise BadRequestError(f"the server {server.name!r} is disabled")
+
+    async def _stop(self, server: _Server) -> None:
+        if server.life is not None:
+            await self._close(server.life)
+        elif server.status.state is ServerState.FAILED:
+            self._set(server, ServerState.STOPPED)
+
+    async def _stop_in_the_end(self, name: SERVER_NAME) -> None:
+        async with self._turn(name):
+            if (server := self._servers.get(name)) is not None:
+                await self._stop(server)
+
+    async def _add(self, raw: RawConfig, written: MCPServerConfig) -> None:
+        disabled = await self._resolver.is_disabled(raw) if self._starts_by_itself else _is_off(written)
+        if disabled or not self._starts_by_itself:
+            server = self._servers[written.name] = _Server(raw, _at_rest(written.name, disabled))
+            self._on_event(server.status)
+        else:
+            await self._replace(written.name, raw)
+
+    async def _update(self, server: _Server, raw: RawConfig, written: MCPServerConfig) -> None:
+        serves = server.life is not None
+        disabled = await self._resolver.is_disabled(raw) if serves or self._starts_by_itself else _is_off(written)
+        if disabled:
+            await self._stop(server)
+            server.raw = raw
+            self._set(server, ServerState.DISABLED)
+        elif serves and not self.auto_reconnect:
+            server.raw = raw
+            self._on_event(RestartOffered(server.name, "its config was updated"))
+        elif serves or (self._starts_by_itself and server.status.state is not ServerState.STOPPED):
+            await self._replace(server.name, raw)
+        else:
+            server.raw = raw
+            self._set(server, ServerState.STOPPED)
+
+    @property
+    def _starts_by_itself(self) -> bool:
+        return self._is_open and self.auto_connect
+
+    async def _replace(self, name: SERVER_NAME, raw: RawConfig) -> None:
+        """Start a server beside what runs under its name, and have it take that place; or raise, nothing changed."""
+        life = await self._open(raw)
+        try:
+            old = self._admit(name, life, raw)
+        except BaseException:
+            await self._close(life)
+            raise
+        if old is not None:
+            await self._close(old)
+
+    # --- lives
+
+    async def _open(self, raw: RawConfig) -> _Life:
+        """A running connection with its tools listed, not yet admitted."""
+        config = await self._resolver.config(raw)
+        if config.vrl is not None:
+            check_vrl(config.vrl)
+        life = _Life(config)
+        # Weak: what a connection's owner task holds must not keep a Computer alive that nobody has any more.
+        this = weakref.ref(self)
+        life.connection = client_factory(
+            config,
+            auto_reconnect=self.auto_reconnect,
+            on_state=partial(_tell_state, this, life),
+            on_change=partial(_tell_change, this, life),
+            **self._connection_options,
+        )
+        self._connections[life.connection] = asyncio.get_running_loop()
+        try:
+            await life.connection.connect()
+            life.tools = await _list_tools(life.connection)
+        except BaseException:
+            await self._close(life)
+            raise
+        return life
+
+    async def _close(self, life: _Life) -> None:
+        """Also when cancelled: what was started is stopped. While it is admitted, its states are the server's."""
+        with anyio.CancelScope(shield=True):
+            await life.connection.disconnect()
+            if life.relisting is not None and life.relisting is not asyncio.current_task():
+                await asyncio.wait({life.relisting})
+        self._connections.pop(life.connection, None)
+
+    def _admit(self, name: SERVER_NAME, life: _Life, raw: RawConfig) -> _Life | None:
+        """Have a connection serve, and return the one that served; or raise the clash, nothing changed."""
+        if life.connection.state is not ServerState.RUNNING:
+            raise ToolExecutionError(f"Server {name} ended right after its start", {"server_name": name})
+        listing = Listing(life.config, tuple(life.tools))
+        admitted = None if self._boot is not None else self._catalogue.update(listing, [*self._servers, name])
+        server = self._servers.setdefault(name, _Server(raw, _at_rest(name, disabled=False)))
+        old, server.life, server.raw = server.life, life, raw
+        if old is not None:
+            old.admitted = False
+        life.admitted = True
+        if self._boot is not None:
+            self._boot[name] = listing
+            self._decide(self._boot)
+        elif admitted is not None:
+            self._show(admitted)
+            self._set(server, ServerState.RUNNING)
+        if life.stale:
+            self._relist_soon(life)
+        return old
+
+    def _state_changed(self, life: _Life, change: StateChange) -> None:
+        if not life.admitted:
+            return
+        server = self._servers[life.config.name]
+        if change.new is ServerState.RUNNING:
+            self._relist_soon(life)  # it came back; it runs for others once its tools are known
+            return
+        if change.new in (ServerState.STOPPED, ServerState.FAILED):
+            life.admitted, server.life = False, None
+            self._connections.pop(life.connection, None)
+        self._withdraw(server.name)
+        self._set(server, change.new, change.reason, change.restarts)
+
+    # --- tools
+
+    def _show(self, catalogue: Catalogue) -> None:
+        before, self._catalogue = self._catalogue.tools, catalogue
+        if catalogue.tools != before:
+            self._on_event(ToolListChanged())
+
+    def _withdraw(self, name: SERVER_NAME) -> None:
+        if self._boot is None:
+            self._show(self._catalogue.stop(name))
+        elif name in self._boot:
+            self._boot[name] = replace(self._boot[name], active=False)
+            self._decide(self._boot)
+
+    def _decide(self, listed: Mapping[SERVER_NAME, Listing]) -> dict[SERVER_NAME, SMCPError]:
+        """Show the tools of those that have started so far. A loser waits: whoever beats it may lose to a third."""
+        catalogue, losers = boot([listed[name] for name in self._servers if name in listed])
+        self._show(catalogue)
+        for name, listing in listed.items():
+            server = self._servers[name]
+            if name not in losers and listing.active and server.status.state is ServerState.STARTING:
+                self._set(server, ServerState.RUNNING)
+        return dict(losers)
+
+    async def _end_boot(self) -> None:
+        losers = self._decide(self._boot or {})
+        self._boot = None
+        lost: list[_Life] = []
+        for name, clash in losers.items():
+            server = self._servers[name]
+            if server.life is not None:
+                logger.warning("MCP server %s does not run: %s", name, clash)
+                server.life.admitted = False
+                lost.append(server.life)
+                server.life = None
+                self._set(server, ServerState.FAILED, clash.message)
+        async with anyio.create_task_group() as tasks:
+            for life in lost:
+                tasks.start_soon(self._close, life)
+        self._booted.set()
+
+    def _relist_soon(self, life: _Life) -> asyncio.Task[None]:
+        """Outside the session's receive loop, one at a time; what changes meanwhile is read once more."""
+        life.stale = True
+        if life.relisting is None:
+            life.relisting = asyncio.create_task(self._relist(life), name=f"tools of MCP server {life.config.name}")
+        return life.relisting
+
+    async def _relist(self, life: _Life) -> None:
+        try:
+            while life.stale and life.admitted:
+                life.stale = False
+                try:
+                    tools = await _list_tools(life.connection)
+                except SMCPError as error:
+                    await self._unlisted(life, error)
+                else:
+                    if life.admitted and life.connection.state is ServerState.RUNNING:
+                        self._relisted(life, tools)
+        finally:
+            life.relisting = None
+
+    def _relisted(self, life: _Life, tools: list[Tool]) -> None:
+        server = self._servers[life.config.name]
+        if self._boot is not None:
+            self._boot[server.name] = Listing(life.config, tuple(tools))
+            self._decide(self._boot)
+            return
+        catalogue, clashes = self._catalogue.refresh(server.name, tools)
+        self._show(catalogue)
+        self._set(server, ServerState.RUNNING, restarts=life.connection.restarts)
+        for clash in clashes:
+            logger.warning("MCP server %s: %s", server.name, clash)
+            self._on_event(ToolHidden(clash))
+
+    async def _unlisted(self, life: _Life, error: SMCPError) -> None:
+        """Its tools cannot be read. One that has served keeps its list; one that came back is of no use."""
+        if not life.admitted or life.connection.state is not ServerState.RUNNING:
+            return  # it died, and its tools are read when it is back
+        server = self._servers[life.config.name]
+        logger.warning("MCP server %s: its tools could not be read again: %s", server.name, error)
+        if server.status.state is not ServerState.RUNNING:
+            life.admitted, server.life = False, None
+            self._set(server, ServerState.FAILED, error.message)
+            await self._close(life)
+
+    # --- states
+
+    def _set(self, server: _Server, state: ServerState, reason: str | None = None, restarts: int = 0) -> None:
+        status = ServerStatus(server.name, state, reason, restarts)
+        if status != server.status:
+            server.status = status
+            self._on_event(status)
+
+
+def _is_off(written: MCPServerConfig) -> bool:
+    """Whether a config says so as written; what a placeholder will say is asked when the server is to start."""
+    return written.disabled is True
+
+
+def _at_rest(name: SERVER_NAME, disabled: bool) -> ServerStatus:
+    return ServerStatus(name, ServerState.DISABLED if disabled else ServerState.STOPPED)
+
+
+async def _list_tools(connection: MCPConnection) -> list[Tool]:
+    try:
+        return await connection.list_tools()
+    except (MCPError, ValidationError) as error:
+        why = error.message if isinstance(error, MCPError) else "it is no list of MCP tools"
+        raise ToolExecutionError(
+            f"Server {connection.name} failed to list its tools: {why}", {"server_name": connection.name}
+        ) from error
+
+
+# --- between a connection and its manager, which may be gone
+
+
+def _tell_state(manager: weakref.ref[MCPServerManager], life: _Life, change: StateChange) -> None:
+    if (this := manager()) is not None:
+        this._state_changed(life, change)
+
+
+def _tell_change(manager: weakref.ref[MCPServerManager], life: _Life, change: Change) -> None:
+    if (this := manager()) is None or change.kind is not ChangeKind.TOOLS:
+        return
+    if life.admitted:
+        this._relist_soon(life)
+    else:
+        life.stale = True
+
+
+_abandoned: Final[set[asyncio.Task[None]]] = set()
+
+
+def _abandon(connections: Mapping[MCPConnection, asyncio.AbstractEventLoop]) -> None:
+    """Their manager was dropped while they ran, in whatever thread: stop them."""
+    for connection, loop in list(connections.items()):
+        with suppress(RuntimeError):  # the loop is closed, and they with it
+            loop.call_soon_threadsafe(_stop_abandoned, connection)
+
+
+def _stop_abandoned(connection: MCPConnection) -> None:
+    logger.warning("MCP server %s is stopped: its Computer was dropped without being shut down", connection.name)
+    stopping = asyncio.get_running_loop().create_task(connection.disconnect())
+    _abandoned.add(stopping)
+    stopping.add_done_callback(_abandoned.discard)

@@ -1,0 +1,133 @@
+"""Computers for the tests: quick timings, servers that misbehave by name, and a record of what happened."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import anyio
+from mcp.types import CallToolResult, TextContent
+
+from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.events import ComputerEvent, ServerStatus
+from a2c_smcp.computer.mcp_clients.connection import ServerState, Timings
+from a2c_smcp.computer.mcp_clients.stdio import StdioTimings
+from tests.computer.fakes.misbehaving import TOOLS
+from tests.computer.fakes.processes import command, nothing_left_over
+
+FAST = Timings(
+    start=10,
+    probe_silence=0.5,
+    backoff_first=0.01,
+    backoff_most=0.05,
+    stdio=StdioTimings(flush=0.2, eof=0.2, terminate=0.2, kill=2, drain=0.1),
+)
+DEADLINE = 20.0
+
+E = TypeVar("E")
+
+
+def server(name: str, mode: str = "normal", *, prefixed: bool = True, **more: Any) -> dict[str, Any]:
+    """The config, as written, of a misbehaving server. Its tools are called `NAME.TOOL`, or just `TOOL`.
+
+    Keywords that are keys of a config go there, others are the server's options.
+    """
+    keys = ("disabled", "forbidden_tools", "tool_meta", "default_tool_meta", "vrl", "protocol")
+    own = {key: more.pop(key) for key in keys if key in more}
+    program, arguments = command(mode, **more)
+    return {
+        "name": name,
+        "type": "stdio",
+        "protocol": "legacy",
+        "default_tool_meta": {"auto_apply": True},
+        "tool_meta": {tool: {"alias": f"{name}.{tool}"} for tool in TOOLS} if prefixed else {},
+        "server_parameters": {"command": program, "args": arguments},
+        **own,
+    }
+
+
+class Record:
+    """What a Computer published, and waiting for it."""
+
+    def __init__(self) -> None:
+        self.events: list[ComputerEvent] = []
+        self._more = asyncio.Event()
+
+    async def follow(self, computer: Computer, ready: asyncio.Event) -> None:
+        async with computer.events() as events:
+            ready.set()
+            async for event in events:
+                self.events.append(event)
+                self._more.set()
+
+    async def until(self, happened: Callable[[], Any]) -> Any:
+        with anyio.fail_after(DEADLINE):
+            while not (value := happened()):
+                self._more.clear()
+                await self._more.wait()
+        return value
+
+    async def of(self, kind: type[E], times: int = 1) -> list[E]:
+        found: list[E] = await self.until(lambda: len(self.now(kind)) >= times and self.now(kind))
+        return found
+
+    def now(self, kind: type[E]) -> list[E]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+    async def reached(self, name: str, state: ServerState, times: int = 1) -> ServerStatus:
+        def found() -> list[ServerStatus]:
+            return [event for event in self.now(ServerStatus) if (event.server, event.state) == (name, state)]
+
+        await self.until(lambda: len(found()) >= times)
+        return found()[times - 1]
+
+    def states(self, name: str) -> list[str]:
+        return [event.state.value for event in self.now(ServerStatus) if event.server == name]
+
+
+@asynccontextmanager
+async def recorded(computer: Computer) -> AsyncIterator[Record]:
+    record, ready = Record(), asyncio.Event()
+    task = asyncio.create_task(record.follow(computer, ready))
+    await ready.wait()
+    try:
+        yield record
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+
+
+@asynccontextmanager
+async def running(*servers: dict[str, Any], **options: Any) -> AsyncIterator[tuple[Computer, Record]]:
+    """A booted Computer; afterwards nothing is left of it."""
+    with nothing_left_over():
+        computer = Computer("pc", mcp_servers=servers, **{"timings": FAST, **options})
+        async with recorded(computer) as record, computer:
+            yield computer, record
+
+
+def names(computer: Computer) -> list[str]:
+    return [tool["name"] for tool in computer.get_available_tools()]
+
+
+def state(computer: Computer, name: str) -> ServerState:
+    return next(status.state for status in computer.statuses if status.server == name)
+
+
+def reason(computer: Computer, name: str) -> str:
+    return next(status.reason or "" for status in computer.statuses if status.server == name)
+
+
+def text(result: CallToolResult) -> str:
+    assert isinstance(result.content[0], TextContent)
+    return result.content[0].text
+
+
+def code(result: CallToolResult) -> int | None:
+    found = (result.meta or {}).get("error_code")
+    assert found is None or isinstance(found, int)
+    return found
+
+
+async def call(computer: Computer, tool: str, timeout: float | None = DEADLINE, **params: Any) -> CallToolResult:
+    return await computer.execute_tool("r", tool, params, timeout)

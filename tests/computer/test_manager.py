@@ -1,0 +1,390 @@
+"""Many servers at once: booting, clashing, changing while they run, dying, and nothing left over in the end."""
+
+import asyncio
+import gc
+import json
+import os
+import signal
+import time
+import weakref
+from typing import Any
+
+import anyio
+import pytest
+
+from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.events import RestartOffered, ToolHidden, ToolListChanged
+from a2c_smcp.computer.mcp_clients.connection import ServerState
+from a2c_smcp.computer.mcp_clients.model import parse_input, parse_server
+from a2c_smcp.computer.problems import InvalidConfigError
+from a2c_smcp.errors import (
+    BadRequestError,
+    InputNotFoundError,
+    NotFoundError,
+    ServerNotActiveError,
+    SMCPError,
+    ToolExecutionError,
+    ToolNameDuplicatedError,
+    VRLSyntaxError,
+)
+from tests.computer.fakes.computers import (
+    DEADLINE,
+    FAST,
+    call,
+    code,
+    names,
+    reason,
+    recorded,
+    running,
+    server,
+    state,
+    text,
+)
+from tests.computer.fakes.processes import children, eventually, nothing_left_over
+
+RUNNING, FAILED, STOPPED, DISABLED = (
+    ServerState.RUNNING,
+    ServerState.FAILED,
+    ServerState.STOPPED,
+    ServerState.DISABLED,
+)
+
+
+async def pid(computer: Computer, name: str) -> int:
+    found = json.loads(text(await call(computer, f"{name}.stats")))["pid"]
+    assert isinstance(found, int)
+    return found
+
+
+# --- boot
+
+
+async def test_boot_takes_as_long_as_the_slowest() -> None:
+    slow = [server(f"s{n}", "slow", delay=0.5) for n in range(4)]  # initialize, and one list
+    started = time.monotonic()
+    async with running(*slow) as (computer, _):
+        assert time.monotonic() - started < 3.5, "four servers of a second and a half, one after the other, take six"
+        assert [status.state for status in computer.statuses] == [RUNNING] * 4
+
+
+async def test_one_that_hangs_or_fails_breaks_no_other_and_says_why() -> None:
+    async with running(
+        server("good"),
+        server("hangs", "silent"),
+        server("dies", "dies-on-start", code=7),
+        {**server("gone"), "server_parameters": {"command": "/no/such/command"}},
+        timings=FAST.__class__(start=2, stdio=FAST.stdio),
+    ) as (computer, record):
+        assert state(computer, "good") is RUNNING
+        assert text(await call(computer, "good.echo", text="hi")) == "hi"
+        assert [state(computer, name) for name in ("hangs", "dies", "gone")] == [FAILED] * 3
+        assert "no answer within 2 s" in reason(computer, "hangs")
+        assert "7" in reason(computer, "dies")
+        assert "cannot open the database" in reason(computer, "dies")
+        assert reason(computer, "gone")
+        assert record.states("dies") == ["starting", "failed"]
+
+
+async def test_the_others_can_be_used_while_one_still_starts() -> None:
+    computer = Computer("pc", mcp_servers=[server("good"), server("hangs", "silent")], timings=FAST)
+    with nothing_left_over():
+        async with recorded(computer) as record, anyio.create_task_group() as tasks:
+            tasks.start_soon(computer.boot_up)
+            await record.reached("good", RUNNING)
+            assert text(await call(computer, "good.echo", text="hi")) == "hi"
+            assert state(computer, "hangs") is ServerState.STARTING
+            await computer.stop_server("hangs")  # and the boot need not wait for it either
+        assert state(computer, "hangs") is STOPPED
+        await computer.shutdown()
+
+
+async def test_a_cancelled_boot_leaves_nothing() -> None:
+    computer = Computer("pc", mcp_servers=[server("good"), server("hangs", "silent")], timings=FAST)
+    with nothing_left_over():
+        async with recorded(computer) as record, anyio.create_task_group() as tasks:
+            tasks.start_soon(computer.boot_up)
+            await record.reached("good", RUNNING)
+            tasks.cancel_scope.cancel()
+        assert [status.state for status in computer.statuses] == [STOPPED, STOPPED]
+
+
+async def test_clashes_are_decided_in_config_order_whatever_starts_first() -> None:
+    # The middle one loses to the first, so the last one, which clashes with the middle one only, works.
+    first = server("first", "slow", delay=0.2, tool_meta={"echo": {"alias": "x"}}, forbidden_tools=[])
+    first["tool_meta"] |= {tool: {"alias": f"first.{tool}"} for tool in server("first")["tool_meta"] if tool != "echo"}
+    middle, last = server("middle"), server("last")
+    middle["tool_meta"] |= {"echo": {"alias": "x"}, "fail": {"alias": "y"}}
+    last["tool_meta"] |= {"fail": {"alias": "y"}}
+    async with running(first, middle, last) as (computer, record):
+        assert [state(computer, name) for name in ("first", "middle", "last")] == [RUNNING, FAILED, RUNNING]
+        assert "ToolMeta.alias" in reason(computer, "middle")
+        assert "first" in reason(computer, "middle")
+        assert record.states("first")[-1] == record.states("last")[-1] == "running"
+        assert names(computer).count("x") == names(computer).count("y") == 1
+        assert code(await call(computer, "middle.stats")) == 4001
+        assert len(children()) >= 2
+
+
+async def test_an_input_of_a_disabled_or_unstarted_server_is_never_asked_for() -> None:
+    off = server("off", disabled=True)
+    off["server_parameters"]["env"] = {"K": "${input:key}"}
+    rendered_off = server("rendered", disabled="${input:off}")
+    inputs = [
+        parse_input({"id": "key", "type": "promptString"}),
+        parse_input({"id": "off", "type": "pickString", "options": ["true", "false"], "default": "true"}),
+    ]
+    async with running(off, rendered_off, inputs=inputs) as (computer, record):
+        assert [status.state for status in computer.statuses] == [DISABLED, DISABLED]
+        assert record.states("off") == []
+        with pytest.raises(BadRequestError):
+            await computer.start_server("rendered")
+    async with running({**off, "disabled": False}, inputs=inputs, auto_connect=False) as (computer, _):
+        assert state(computer, "off") is STOPPED
+        with pytest.raises(InputNotFoundError):
+            await computer.start_server("off")
+        assert state(computer, "off") is FAILED
+        assert "A2C_INPUT_KEY" in reason(computer, "off")
+        computer.inputs.set_value("key", "v")
+        await computer.start_server("off")
+        assert state(computer, "off") is RUNNING
+
+
+async def test_a_model_is_as_good_as_a_config_as_written() -> None:
+    async with running(parse_server(server("a"))) as (computer, _):  # type: ignore[arg-type]
+        assert "a.echo" in names(computer)
+
+
+# --- changes at run time
+
+
+async def test_add_update_and_remove_while_it_runs() -> None:
+    async with running(server("a")) as (computer, record):
+        await computer.add_or_update_server(server("b"))
+        assert "b.echo" in names(computer)
+        old = await pid(computer, "b")
+        await computer.add_or_update_server(server("b", forbidden_tools=["echo"]))
+        assert code(await call(computer, "b.echo")) == 4002
+        assert await pid(computer, "b") != old
+        await computer.add_or_update_server(server("b", disabled=True))
+        assert code(await call(computer, "b.stats")) == 4003
+        await computer.add_or_update_server(server("b"))
+        assert state(computer, "b") is RUNNING
+        await computer.remove_server("b")
+        assert code(await call(computer, "b.echo")) == 4001
+        assert "b" not in computer.get_config()["servers"]
+        assert await pid(computer, "a")
+        with pytest.raises(NotFoundError):
+            await computer.remove_server("b")
+        assert record.states("b")[-1] == "stopped"
+
+
+REFUSED: list[tuple[dict[str, Any], type[SMCPError]]] = [
+    (server("b", tool_meta={"echo": {"alias": "a.echo"}}), ToolNameDuplicatedError),
+    (server("b", tool_meta={"echo": {"alias": "sleep"}}), ToolNameDuplicatedError),
+    ({**server("b"), "server_parameters": {"command": "/no/such/command"}}, ToolExecutionError),
+    (server("b", "dies-on-start"), ToolExecutionError),
+    (server("b", vrl=". = nonsense("), VRLSyntaxError),
+    (server("b", disabled="${input:nobody}"), InputNotFoundError),
+    (server("b", protocol="1999"), InvalidConfigError),
+    ({**server("b"), "unknown": 1}, InvalidConfigError),
+]
+
+
+@pytest.mark.parametrize("known", [True, False])
+async def test_a_refused_config_changes_nothing(known: bool) -> None:
+    async with running(server("a"), *([server("b")] if known else [])) as (computer, record):
+        before = names(computer), computer.get_config(), computer.statuses, len(record.events)
+        process = await pid(computer, "b") if known else None
+        for config, error in REFUSED:
+            with pytest.raises(error):
+                await computer.add_or_update_server(config)
+        assert (names(computer), computer.get_config(), computer.statuses, len(record.events)) == before
+        if known:
+            assert await pid(computer, "b") == process
+        assert len(children()) == (2 if known else 1)
+
+
+async def test_the_same_config_again_changes_nothing() -> None:
+    async with running(server("a")) as (computer, record):
+        process, events = await pid(computer, "a"), len(record.events)
+        await computer.add_or_update_server(server("a"))
+        assert await pid(computer, "a") == process
+        assert len(record.events) == events
+
+
+async def test_without_auto_reconnect_an_update_is_kept_and_offered_and_a_crash_ends_in_failed() -> None:
+    async with running(server("a"), auto_reconnect=False) as (computer, record):
+        process = await pid(computer, "a")
+        await computer.add_or_update_server(server("a", forbidden_tools=["echo"]))
+        assert await record.of(RestartOffered) == [RestartOffered("a", "its config was updated")]
+        assert await pid(computer, "a") == process
+        assert computer.get_config()["servers"]["a"]["forbidden_tools"] == ["echo"]
+        await computer.restart_server("a")
+        assert code(await call(computer, "a.echo")) == 4002
+        assert code(await call(computer, "a.crash", code=9)) == 4003
+        status = await record.reached("a", FAILED)
+        assert "9" in (status.reason or "")
+        assert code(await call(computer, "a.stats")) == 4003
+        await computer.start_server("a")
+        assert await pid(computer, "a")
+
+
+async def test_without_auto_connect_nothing_starts_by_itself() -> None:
+    async with running(server("a"), auto_connect=False) as (computer, _):
+        await computer.add_or_update_server(server("b"))
+        assert [status.state for status in computer.statuses] == [STOPPED, STOPPED]
+        assert children() == set()
+        await computer.start_server("b")
+        assert "b.echo" in names(computer)
+        await computer.add_or_update_server(server("b", forbidden_tools=["echo"]))
+        assert "b.echo" not in names(computer)
+
+
+async def test_stop_start_restart() -> None:
+    async with running(server("a")) as (computer, record):
+        first = await pid(computer, "a")
+        await computer.restart_server("a")
+        second = await pid(computer, "a")
+        await computer.stop_server("a")
+        await computer.stop_server("a")
+        assert names(computer) == []
+        await computer.start_server("a")
+        await computer.start_server("a")
+        assert len({first, second, await pid(computer, "a")}) == 3
+        assert record.states("a")[-4:] == ["stopping", "stopped", "starting", "running"]
+        for operation in (computer.start_server, computer.stop_server, computer.restart_server):
+            with pytest.raises(NotFoundError):
+                await operation("nobody")
+    with pytest.raises(BadRequestError):
+        await computer.start_server("a")
+
+
+async def test_a_changed_input_offers_a_restart_that_takes_it_over() -> None:
+    config = server("a")
+    config["default_tool_meta"] = {"auto_apply": True, "tags": ["${input:tag}"]}
+    inputs = [parse_input({"id": "tag", "type": "promptString", "default": "old"})]
+    async with running(config, server("b"), inputs=inputs) as (computer, record):
+        computer.inputs.set_value("tag", "new")
+        assert await record.of(RestartOffered) == [RestartOffered("a", "the input 'tag' changed")]
+        assert "old" in str(computer.get_available_tools())
+        await computer.restart_server("a")
+        assert "new" in str(computer.get_available_tools())
+        assert "old" not in str(computer.get_available_tools())
+
+
+async def test_removing_interrupts_a_start_that_hangs() -> None:
+    async with running(server("a")) as (computer, _), anyio.create_task_group() as tasks:
+        failures: list[SMCPError] = []
+
+        async def add() -> None:
+            try:
+                await computer.add_or_update_server(server("a", "silent"))
+            except SMCPError as error:
+                failures.append(error)
+
+        tasks.start_soon(add)
+        await eventually(lambda: len(children()) == 2)
+        with anyio.fail_after(5):
+            await computer.remove_server("a")
+        assert isinstance(failures[0], ServerNotActiveError)
+        assert computer.statuses == []
+
+
+async def test_shutting_down_interrupts_the_start_of_a_new_one() -> None:
+    computer = Computer("pc", timings=FAST)
+    with nothing_left_over():
+        async with anyio.create_task_group() as tasks:
+            await computer.boot_up()
+
+            async def add() -> None:
+                with pytest.raises(ServerNotActiveError):
+                    await computer.add_or_update_server(server("a", "silent"))
+
+            tasks.start_soon(add)
+            await eventually(lambda: len(children()) == 1)
+            with anyio.fail_after(5):
+                await computer.shutdown()
+        assert computer.statuses == []
+
+
+# --- tools that come and go
+
+
+async def test_tools_follow_list_changed_and_only_a_new_tool_in_the_way_is_hidden() -> None:
+    async with running(server("a"), server("b")) as (computer, record):
+        await call(computer, "a.add_tool", name="fresh")
+        await record.until(lambda: "fresh" in names(computer))
+        changes = len(record.now(ToolListChanged))
+        await call(computer, "b.add_tool", name="fresh")
+        (hidden,) = await record.of(ToolHidden)
+        assert hidden.error.servers == ["a", "b"]
+        assert len(record.now(ToolListChanged)) == changes
+        await call(computer, "a.remove_tool", name="fresh")
+        await record.of(ToolListChanged, changes + 1)
+        assert names(computer).count("fresh") == 1
+        await call(computer, "b.remove_tool", name="fresh")
+        await record.until(lambda: "fresh" not in names(computer))
+        assert code(await call(computer, "fresh")) == 4001
+
+
+async def test_a_crash_is_restarted_and_the_tools_follow() -> None:
+    async with running(server("a"), server("b")) as (computer, record):
+        process = await pid(computer, "a")
+        changes = len(record.now(ToolListChanged))
+        os.kill(process, signal.SIGKILL)
+        status = await record.reached("a", ServerState.BACKING_OFF)
+        assert "SIGKILL" in (status.reason or "")
+        assert status.restarts == 1
+        assert (await record.reached("a", RUNNING, 2)).restarts == 1
+        assert await pid(computer, "a") != process
+        await record.of(ToolListChanged, changes + 2)
+        assert record.states("a")[-3:] == ["backing_off", "starting", "running"]
+        assert record.states("b") == ["starting", "running"]
+
+
+async def test_one_that_always_dies_is_given_up() -> None:
+    async with running(server("a", "dies-on-call"), max_restarts=2) as (computer, record):
+        for times in (1, 2, 3):
+            await record.reached("a", RUNNING, times)
+            assert code(await call(computer, "a.echo")) == 4003
+        await record.reached("a", FAILED)
+        assert names(computer) == []
+
+
+# --- nothing left over
+
+
+async def test_a_hundred_starts_and_stops_leave_nothing() -> None:
+    computer = Computer("pc", mcp_servers=[server("a")], timings=FAST)
+    await computer.boot_up()
+    await computer.shutdown()
+    with nothing_left_over():
+        for _ in range(50):
+            await computer.boot_up()
+            assert state(computer, "a") is RUNNING
+            await computer.shutdown()
+        await computer.boot_up()
+        for _ in range(50):
+            await computer.stop_server("a")
+            await computer.start_server("a")
+        await computer.shutdown()
+
+
+async def test_a_computer_that_is_dropped_is_collected_and_its_servers_stop() -> None:
+    before = asyncio.all_tasks()
+    computer = Computer("pc", mcp_servers=[server("a")], timings=FAST)
+    await computer.boot_up()
+    assert len(children()) == 1
+    seen = weakref.ref(computer)
+    del computer
+    gc.collect()
+    assert seen() is None
+    await eventually(lambda: children() == set() and asyncio.all_tasks() <= before, DEADLINE)
+
+
+async def test_a_computer_that_was_shut_down_is_collected() -> None:
+    async with Computer("pc", mcp_servers=[server("a")], timings=FAST) as computer:
+        seen = weakref.ref(computer)
+    del computer
+    gc.collect()
+    assert seen() is None
