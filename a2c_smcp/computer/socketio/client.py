@@ -1,0 +1,286 @@
+"""A Computer in an office: it answers what agents ask, remembers their calls, and announces what has changed.
+
+Knows requests and replies; what tools there are and how they run is the Computer's. Answering one more event is one
+more method in `_handlers`, announcing one more change one more row in `_ANNOUNCED`.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from types import TracebackType
+from typing import Any, Final, Self
+
+import anyio
+import orjson
+from mcp.types import CallToolResult
+
+from a2c_smcp.computer.calls import CallKey, CallMemory, Finished, Running
+from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.events import ComputerEvent, ConfigChanged, EventsLost, ToolListChanged
+from a2c_smcp.computer.results import cancelled_result, error_result, to_wire
+from a2c_smcp.errors import (
+    ConnectionLostError,
+    InternalError,
+    NotFoundError,
+    PayloadTooLargeError,
+    SMCPError,
+    error_from_payload,
+)
+from a2c_smcp.smcp import (
+    CANCEL_TOOL_CALL_NOTIFICATION,
+    EVENTS,
+    GET_CONFIG_EVENT,
+    GET_TOOLS_EVENT,
+    TOOL_CALL_EVENT,
+    UPDATE_CONFIG_EVENT,
+    UPDATE_TOOL_LIST_EVENT,
+    AgentCallData,
+    GetComputerConfigReq,
+    GetComputerConfigRet,
+    GetToolsReq,
+    GetToolsRet,
+    Kind,
+    ToolCallReq,
+    UpdateComputerConfigReq,
+)
+from a2c_smcp.utils.link import Joined, Link, LinkEvent, LinkOptions, Membership
+from a2c_smcp.wire import DEFAULT_MAX_TIMEOUT, codec, parse
+
+__all__ = ["SMCPComputerClient"]
+
+logger = logging.getLogger(__name__)
+
+_ANNOUNCED: Final[Mapping[type[ComputerEvent], str]] = {
+    ToolListChanged: UPDATE_TOOL_LIST_EVENT,
+    ConfigChanged: UPDATE_CONFIG_EVENT,
+}
+_ANNOUNCE_SECONDS: Final = 5.0
+#: For running calls to end once the client is disconnected.
+_CANCEL_SECONDS: Final = 5.0
+#: What the packet around a result may take.
+_PACKET_OVERHEAD: Final = 256
+
+
+class _Call:
+    """A tool call that runs: whoever repeats it waits for the same task, whoever cancels it cancels the scope."""
+
+    def __init__(self) -> None:
+        self.scope = anyio.CancelScope()
+        self.task: asyncio.Task[orjson.Fragment]
+
+
+def _ignore(_: LinkEvent) -> None:
+    pass
+
+
+class SMCPComputerClient:
+    """`async with SMCPComputerClient(computer, LinkOptions(url)) as client`, then `await client.join_office(office)`.
+
+    The Computer's own lifecycle is not this client's. After a lost connection it comes back by itself; `on_event` hears
+    of that.
+    """
+
+    def __init__(
+        self,
+        computer: Computer,
+        options: LinkOptions,
+        *,
+        max_timeout: int = DEFAULT_MAX_TIMEOUT,
+        on_event: Callable[[LinkEvent], None] = _ignore,
+    ) -> None:
+        self._computer = computer
+        self._max_timeout = max_timeout
+        self._on_event = on_event
+        self._link = Link(options, self._handlers(), on_event=self._heard)
+        #: Known before the server says yes: an agent may ask before that answer is here.
+        self._office = ""
+        self._calls: CallMemory[_Call, orjson.Fragment] = CallMemory()
+        self._running: set[asyncio.Task[orjson.Fragment]] = set()
+        self._to_announce: set[str] = set()
+        self._wake = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    # --- lifecycle
+
+    async def connect(self) -> None:
+        """Connect, or raise: `UnauthorizedError`, another refusal's class, or `ConnectionLostError`."""
+        await self._link.open()
+        if not self._tasks:
+            self._tasks = {asyncio.create_task(self._follow()), asyncio.create_task(self._announce())}
+
+    async def disconnect(self) -> None:
+        """Go for good; calls that still run are cancelled. Idempotent."""
+        with anyio.CancelScope(shield=True):
+            tasks: set[asyncio.Task[Any]] = {*self._tasks, *self._running}
+            self._tasks = set()
+            for task in tasks:
+                task.cancel()
+            await self._link.close()
+            if tasks:
+                await asyncio.wait(tasks, timeout=_CANCEL_SECONDS)
+
+    async def __aenter__(self) -> Self:
+        await self.connect()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.disconnect()
+
+    async def join_office(self, office_id: str) -> None:
+        """Join an office under the Computer's name, or raise the class of the refusal's code."""
+        before, self._office = self._office, office_id
+        self._to_announce.clear()  # whoever hears that it enters knows nothing yet that could have changed
+        try:
+            await self._link.join(Membership("computer", self._computer.name, office_id))
+        except BaseException:
+            self._office = before
+            raise
+
+    async def leave_office(self) -> None:
+        """Leave the office, if in one."""
+        await self._link.leave()
+
+    @property
+    def joined(self) -> bool:
+        """Whether the server has this computer in its office right now."""
+        return self._link.joined
+
+    # --- answering
+
+    def _handlers(self) -> dict[str, Callable[[Any], Awaitable[Any]]]:
+        answers: dict[str, Callable[[Any], Awaitable[Any]]] = {
+            GET_TOOLS_EVENT: self._get_tools,
+            GET_CONFIG_EVENT: self._get_config,
+        }
+        return {
+            **{name: _not_ours for name, event in EVENTS.items() if event.kind is Kind.NOTIFICATION},
+            **{event: self._answering(event, answer) for event, answer in answers.items()},
+            TOOL_CALL_EVENT: self._tool_call,
+            CANCEL_TOOL_CALL_NOTIFICATION: self._cancel,
+        }
+
+    def _answering(self, event: str, answer: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
+        async def handle(data: Any) -> Any:
+            return await answer(self._request(event, data))
+
+        return handle
+
+    def _request(self, event: str, data: Any) -> Any:
+        """The request, if it is one and is for this computer."""
+        request = parse(event, data, max_timeout=self._max_timeout)
+        if request["computer"] != self._computer.name:
+            raise NotFoundError("this is another computer than the one that the request names")
+        return request
+
+    async def _get_tools(self, request: GetToolsReq) -> GetToolsRet:
+        return {"tools": self._computer.get_available_tools(), "req_id": request["req_id"]}
+
+    async def _get_config(self, _: GetComputerConfigReq) -> GetComputerConfigRet:
+        return self._computer.get_config()
+
+    # --- tool calls
+
+    async def _tool_call(self, data: Any) -> Any:
+        try:
+            return await self._result(self._request(TOOL_CALL_EVENT, data))
+        except SMCPError as error:
+            logger.warning("refused tool call %s: %s", _req_id(data), error)
+            return error.tool_call_payload()
+        except Exception:
+            # A boundary, as in `Link`; here because a failed tool call has a shape of its own.
+            logger.exception("failed to handle tool call %s", _req_id(data))
+            return InternalError("this computer failed to handle the call; its log says why").tool_call_payload()
+
+    async def _result(self, request: ToolCallReq) -> orjson.Fragment:
+        key = CallKey(self._office, request["agent"], request["req_id"])
+        call = _Call()
+        match self._calls.admit(key, request["tool_name"], request["params"], call, _now()):
+            case Finished(result=reply):
+                return reply
+            case Running(entry=running):
+                call = running
+            case _:
+                call.task = asyncio.create_task(self._run(key, request, call.scope), name=f"tool call {key.req_id}")
+                self._running.add(call.task)
+                call.task.add_done_callback(self._running.discard)
+        # The call goes on whatever becomes of those who wait: its result is remembered.
+        return await asyncio.shield(call.task)
+
+    async def _run(self, key: CallKey, request: ToolCallReq, scope: anyio.CancelScope) -> orjson.Fragment:
+        try:
+            result = cancelled_result()
+            with scope:
+                result = await self._computer.execute_tool(
+                    key.req_id, request["tool_name"], request["params"], request["timeout"]
+                )
+            reply, size = self._encode(key, result)
+        except BaseException:
+            self._calls.forget(key)
+            raise
+        self._calls.finish(key, reply, size, _now())
+        return reply
+
+    def _encode(self, key: CallKey, result: CallToolResult) -> tuple[orjson.Fragment, int]:
+        """The result as bytes, encoded once, or the one that stands for a result that is too large to be sent."""
+        limit = self._link.options.max_message
+        text = codec.dumps(to_wire(result)).encode()
+        if len(text) + _PACKET_OVERHEAD > limit:
+            error = PayloadTooLargeError(f"the result has {len(text)} bytes, and a message may have {limit}")
+            logger.warning("tool call %s: %s", key.req_id, error)
+            text = codec.dumps(to_wire(error_result(error))).encode()
+        return orjson.Fragment(text), len(text)
+
+    async def _cancel(self, data: Any) -> None:
+        request: AgentCallData = parse(CANCEL_TOOL_CALL_NOTIFICATION, data)
+        call = self._calls.running(CallKey(self._office, request["agent"], request["req_id"]))
+        if call is not None:
+            call.scope.cancel()
+
+    # --- announcing
+
+    def _heard(self, event: LinkEvent) -> None:
+        if isinstance(event, Joined):
+            self._wake.set()  # what changed while it was away is still to be said
+        self._on_event(event)
+
+    async def _follow(self) -> None:
+        async with self._computer.events() as events:
+            async for event in events:
+                if isinstance(event, EventsLost):
+                    self._to_announce.update(_ANNOUNCED.values())
+                elif (announcement := _ANNOUNCED.get(type(event))) is not None:
+                    self._to_announce.add(announcement)
+                self._wake.set()
+
+    async def _announce(self) -> None:
+        """One at a time; what changes twice before its turn comes is said once."""
+        body: UpdateComputerConfigReq = {"computer": self._computer.name}
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._to_announce and self._link.joined:
+                announcement = self._to_announce.pop()
+                try:
+                    reply = await self._link.request(announcement, body, _ANNOUNCE_SECONDS)
+                    if (refusal := error_from_payload(reply[0] if reply else None)) is not None:
+                        raise refusal
+                except ConnectionLostError:
+                    self._to_announce.add(announcement)  # said when it is back
+                    break
+                except SMCPError as error:
+                    logger.warning("%s was not announced: %s", announcement, error)
+
+
+async def _not_ours(_: Any) -> None:
+    """Notifications are for agents; the one that is not has a handler of its own."""
+
+
+def _req_id(data: Any) -> str:
+    """Of a request that may be none, for the log."""
+    return str(data.get("req_id"))[:100] if isinstance(data, dict) else "without a req_id"
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

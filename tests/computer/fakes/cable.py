@@ -1,0 +1,66 @@
+"""A network cable between a client and a server: pulled and plugged in again at will."""
+
+import asyncio
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+
+class Cable:
+    """`url` leads to the same server as the one given, as long as the cable is plugged in."""
+
+    def __init__(self, url: str) -> None:
+        self._target = urlsplit(url)
+        self._port = 0
+        self._listener: asyncio.Server | None = None
+        self._connections: set[asyncio.Task[None]] = set()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    async def __aenter__(self) -> Self:
+        await self.plug_in()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.pull()
+
+    async def plug_in(self) -> None:
+        self._listener = await asyncio.start_server(self._connected, "127.0.0.1", self._port)
+        self._port = self._listener.sockets[0].getsockname()[1]
+
+    async def pull(self) -> None:
+        if self._listener is not None:
+            self._listener.close()
+        connections = list(self._connections)
+        for task in connections:
+            task.cancel()
+        if connections:
+            await asyncio.wait(connections)
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._connections.add(task)
+        far_reader, far_writer = await asyncio.open_connection(self._target.hostname, self._target.port)
+        ways = {asyncio.create_task(_pump(reader, far_writer)), asyncio.create_task(_pump(far_reader, writer))}
+        try:
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            pass  # pulled; asyncio's server complains of handlers that end cancelled
+        finally:
+            for way in ways:
+                way.cancel()
+            await asyncio.wait(ways)
+            writer.transport.abort()
+            far_writer.transport.abort()
+            self._connections.discard(task)
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(65536):
+        writer.write(data)
+        await writer.drain()
