@@ -177,11 +177,13 @@ def _twice(named: Iterable[tuple[str, str]]) -> Iterator[Problem]:
 
 
 def _read_document(data: Any, reading: _Reading) -> None:
-    if isinstance(data, list):
+    if isinstance(data, list) and data and all(map(_is_input, data)):
+        _read_inputs(data, False, reading)
+    elif isinstance(data, list):
         for position, raw in enumerate(data, 1):
             reading.add_server(raw, position)
     elif not isinstance(data, dict):
-        reading.problem("must be a JSON object or a list of servers")
+        reading.problem("must be a JSON object or a list")
     elif "mcpServers" in data:
         _read_collection(data, "mcpServers", reading)
     elif "servers" in data or "inputs" in data:
@@ -190,6 +192,10 @@ def _read_document(data: Any, reading: _Reading) -> None:
         reading.add_server(data)
     else:
         reading.problem("holds neither a server nor any of the keys servers, inputs, mcpServers")
+
+
+def _is_input(raw: object) -> bool:
+    return isinstance(raw, dict) and "id" in raw and "name" not in raw
 
 
 def _read_collection(data: dict[str, Any], key: str, reading: _Reading) -> None:

@@ -1,10 +1,14 @@
-"""MCP servers that are started once per run."""
+"""Servers that are started once per run: MCP servers, and offices."""
 
 import subprocess
 import sys
 from collections.abc import Iterator
 
 import pytest
+
+from a2c_smcp.server import OpenAuthentication, SyncOpenAuthentication
+from tests.server.conftest import LIMITS
+from tests.server.harness import Running, async_server, sync_server
 
 
 @pytest.fixture(scope="session")
@@ -23,3 +27,16 @@ def start_http_server(port: int = 0) -> "subprocess.Popen[str]":
         stdout=subprocess.PIPE,
         text=True,
     )
+
+
+@pytest.fixture(scope="session")
+def hub() -> Iterator[Running]:
+    """Offices; quick pings, because some tests pull cables."""
+    with async_server(OpenAuthentication(), LIMITS, ping_interval=0.4, ping_timeout=0.6) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def sync_hub() -> Iterator[Running]:
+    with sync_server(SyncOpenAuthentication(), LIMITS) as running:
+        yield running

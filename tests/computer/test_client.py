@@ -1,13 +1,12 @@
 """A Computer in an office, over real servers: it answers, remembers, cancels, announces, and comes back."""
 
 import asyncio
-import itertools
 import json
 import os
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -20,58 +19,25 @@ from a2c_smcp.computer.mcp_clients.connection import ServerState
 from a2c_smcp.computer.mcp_clients.model import parse_input
 from a2c_smcp.computer.socketio import SMCPComputerClient
 from a2c_smcp.errors import NameTakenError
-from a2c_smcp.server import OpenAuthentication, SyncOpenAuthentication
+from a2c_smcp.server import OpenAuthentication
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_EVENT,
     ENTER_OFFICE_NOTIFICATION,
     GET_CONFIG_EVENT,
     GET_TOOLS_EVENT,
-    JOIN_OFFICE_EVENT,
     LEAVE_OFFICE_NOTIFICATION,
     TOOL_CALL_EVENT,
     UPDATE_CONFIG_NOTIFICATION,
     UPDATE_TOOL_LIST_NOTIFICATION,
 )
-from a2c_smcp.utils.link import Joined, LinkEvent, LinkOptions, RejoinFailed
+from a2c_smcp.utils.link import Joined, LinkEvent, RejoinFailed
 from a2c_smcp.wire import parse_response
 from tests.computer.fakes.cable import Cable
 from tests.computer.fakes.computers import FAST, Record, names, recorded, server, state
+from tests.computer.fakes.offices import Agent, new_office, options
 from tests.computer.fakes.processes import nothing_left_over
 from tests.server.conftest import LIMITS
-from tests.server.harness import AsyncPeer, Running, async_server, eventually, heard, sync_server
-
-_numbers = itertools.count()
-
-
-@pytest.fixture(scope="module")
-def hub() -> Iterator[Running]:
-    with async_server(OpenAuthentication(), LIMITS, ping_interval=0.4, ping_timeout=0.6) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def sync_hub() -> Iterator[Running]:
-    with sync_server(SyncOpenAuthentication(), LIMITS) as running:
-        yield running
-
-
-class Agent(AsyncPeer):
-    """A raw agent in an office."""
-
-    office: str
-
-    async def join(self, url: str, office: str) -> None:
-        await self.connect(url, transports=["websocket"])
-        self.office = office
-        assert await self.call(JOIN_OFFICE_EVENT, {"role": "agent", "name": "ag", "office_id": office}) == (True, None)
-
-    async def ask(self, event: str, **more: Any) -> Any:
-        request = {"agent": "ag", "req_id": f"q{next(_numbers)}", "computer": "pc", **more}
-        return await self.call(event, request, timeout=30)
-
-    async def tool(self, tool: str, timeout: int = 20, req_id: str | None = None, /, **params: Any) -> Any:
-        req_id = req_id or f"c{next(_numbers)}"
-        return await self.ask(TOOL_CALL_EVENT, tool_name=tool, params=params, timeout=timeout, req_id=req_id)
+from tests.server.harness import Running, async_server, eventually, heard
 
 
 class World:
@@ -88,17 +54,17 @@ class World:
         self._asked += 1
         return {**stats, "started": stats["called"] - self._asked}
 
+    async def counted(self, what: str, number: int) -> None:
+        with anyio.fail_after(20):
+            while (await self.stats())[what] < number:
+                pass
+
     async def cut(self) -> None:
         """As a cable that is pulled."""
         await self.client._link._sio.eio.ws.close()
 
     async def rejoined(self, times: int = 1) -> None:
         await eventually(lambda: len([e for e in self.links if isinstance(e, Joined) and e.again]) >= times)
-
-
-def options(url: str, **more: Any) -> LinkOptions:
-    defaults = {"max_message": LIMITS.max_message, "backoff": (0.05, 0.2), "rejoin_every": 0.05}
-    return LinkOptions(url, **{**defaults, **more})
 
 
 @asynccontextmanager
@@ -113,7 +79,7 @@ async def world(
     async with recorded(computer) as record, computer, client:
         it = World(computer, client, agent, record)
         it.links = links
-        office = f"office-{next(_numbers)}"
+        office = new_office()
         try:
             await agent.join(hub or url, office)
             await client.join_office(office)
@@ -215,8 +181,7 @@ async def test_a_killed_server_fails_fifty_calls_at_once_and_the_next_call_works
         async with anyio.create_task_group() as tasks:
             for _ in range(50):
                 tasks.start_soon(call)
-            while (await it.stats())["started"] < 50:
-                pass
+            await it.counted("started", 50)
             killed = time.monotonic()
             os.kill(process, signal.SIGKILL)
         assert time.monotonic() - killed < 10
@@ -276,8 +241,7 @@ async def test_a_cancelled_call_stops_the_tool(hub: Running) -> None:
             assert await it.agent.call(CANCEL_TOOL_CALL_EVENT, {"agent": "ag", "req_id": "mine"}) == {}
         assert results[0]["meta"] == {"a2c_cancelled": True}
         assert results[0]["isError"] is True
-        while (await it.stats())["cancelled"] < 1:
-            pass
+        await it.counted("cancelled", 1)
         assert (await it.agent.tool("a.sleep", 30, "mine", seconds=30)) == results[0]
 
 
@@ -335,7 +299,7 @@ async def test_it_announces_exactly_what_changed(hub: Running) -> None:
 async def test_what_changed_before_it_joined_is_not_announced(hub: Running) -> None:
     computer = Computer("pc", mcp_servers=[server("a")], timings=FAST)
     agent = Agent()
-    office = f"office-{next(_numbers)}"
+    office = new_office()
     await agent.join(hub.url, office)
     async with SMCPComputerClient(computer, options(hub.url)) as client, computer:
         await client.join_office(office)

@@ -242,7 +242,7 @@ def test_our_own_entries_may_stand_among_theirs(folder: Folder) -> None:
         ("[NaN]", "invalid JSON: NaN is not JSON"),
         ("[" * 100_000, "invalid JSON: nested too deeply"),
         (b"\xff\xfe{}", "cannot be read: it is not UTF-8 text"),
-        ("7", "must be a JSON object or a list of servers"),
+        ("7", "must be a JSON object or a list"),
         ("{}", "holds neither a server nor any of the keys servers, inputs, mcpServers"),
         ({"servers": 7}, "servers: must be an object or a list"),
         ({"mcpServers": []}, "mcpServers: must be an object"),
@@ -313,3 +313,11 @@ def test_neither_problems_nor_the_files_repr_show_values(folder: Folder) -> None
     files = folder.read([own("a", "canary"), own("b", "x", disabled="canary", protocol="canary")])
     assert files.problems
     assert "canary" not in f"{files!r} {files}"
+
+
+def test_a_list_of_inputs_is_a_file_too(tmp_path: Path) -> None:
+    file = tmp_path / "inputs.json"
+    file.write_text('[{"id": "a", "type": "promptString"}, {"id": "b", "type": "pickString", "options": []}]')
+    read = read_config_files(file)
+    assert [definition.id for definition in read.inputs] == ["a"]
+    assert [problem.subject for problem in read.problems] == ["input 'b'"]

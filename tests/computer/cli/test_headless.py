@@ -1,0 +1,238 @@
+"""`a2c computer run --headless`: a service that joins, follows its files, reports what is wrong, and ends cleanly."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from a2c_smcp.computer.cli.headless import FollowedFiles
+from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.config_files import load_config_files
+from a2c_smcp.computer.mcp_clients.connection import ServerState
+from a2c_smcp.server import APIKeyAuthentication
+from a2c_smcp.smcp import GET_TOOLS_EVENT
+from tests.computer.fakes.computers import FAST, call, names, server, state, text
+from tests.computer.fakes.offices import Agent, new_office
+from tests.computer.fakes.processes import is_alive
+from tests.server.conftest import LIMITS
+from tests.server.harness import DEADLINE, Running, async_server, eventually
+
+A2C = str(Path(sys.executable).with_name("a2c"))
+
+
+class Service:
+    """The command as a process, and what it says on stderr."""
+
+    def __init__(self, *arguments: str, **environment: str) -> None:
+        self.lines: list[str] = []
+        self.process = subprocess.Popen(
+            [A2C, "computer", "run", "--headless", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **environment},
+        )
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stderr is not None
+        self.lines.extend(iter(self.process.stderr.readline, ""))
+
+    def said(self, word: str) -> bool:
+        return any(word in line for line in list(self.lines))
+
+    async def says(self, word: str) -> None:
+        await eventually(lambda: self.said(word) or self.process.poll() is not None, 60)
+        assert self.said(word), self.lines
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.wait()
+
+    def wait(self) -> int:
+        status = self.process.wait(30)
+        self._reader.join(DEADLINE)
+        return status
+
+
+@contextmanager
+def service(*arguments: str, **environment: str) -> Iterator[Service]:
+    it = Service(*arguments, **environment)
+    try:
+        yield it
+    finally:
+        if it.process.poll() is None:
+            it.process.kill()
+        it.wait()
+        assert it.process.stderr is not None
+        it.process.stderr.close()
+
+
+def write(file: Path, *servers: dict[str, Any], **more: Any) -> str:
+    """As an editor does: another file in the place of the old one."""
+    new = file.with_suffix(".new")
+    new.write_text(json.dumps({"servers": list(servers), **more}))
+    new.rename(file)
+    return str(file)
+
+
+def break_file(file: Path) -> None:
+    file.write_text('{"servers": [')
+
+
+async def tools(agent: Agent) -> set[str]:
+    reply = await agent.ask(GET_TOOLS_EVENT)
+    return {tool["name"] for tool in reply.get("tools", ())}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "config.json"
+
+
+async def test_it_serves_follows_its_files_and_ends_with_0(hub: Running, file: Path) -> None:
+    office = new_office()
+    write(file, server("a"), server("b", default_tool_meta=None))
+    agent = Agent()
+    await agent.join(hub.url, office)
+    with service("--config", str(file), "--url", hub.url, "--office", office, "--name", "pc") as it:
+        await it.says(f"pc is in office {office}")
+        assert it.said("4005")
+        pid = json.loads((await agent.tool("a.stats"))["content"][0]["text"])["pid"]
+        assert (await agent.tool("b.stats"))["meta"]["error_code"] == 4005
+
+        write(file, server("a"), server("c"))
+        await eventually_tools(agent, {"a.echo", "c.echo"}, gone={"b.echo"})
+        write(file, server("a"), server("c", forbidden_tools=["echo"]))
+        await eventually_tools(agent, {"a.echo", "c.stats"}, gone={"c.echo"})
+        break_file(file)
+        await it.says("invalid JSON at line 1")
+        await it.says("what runs stays")
+        assert {"a.echo", "c.stats"} <= await tools(agent)
+        write(file, server("a"))
+        await eventually_tools(agent, {"a.echo"}, gone={"c.stats"})
+
+        assert json.loads((await agent.tool("a.stats"))["content"][0]["text"])["pid"] == pid
+        assert it.stop() == 0
+        assert not is_alive(pid)
+        assert not it.said("Traceback"), it.lines
+    await agent.disconnect()
+
+
+async def eventually_tools(agent: Agent, there: set[str], gone: set[str]) -> None:
+    with anyio.fail_after(20):
+        while not there <= (found := await tools(agent)) or gone & found:
+            await anyio.sleep(0.02)
+
+
+async def test_yes_runs_everything_inputs_come_from_files_and_a_late_server_is_waited_for(tmp_path: Path) -> None:
+    office, inputs, config = new_office(), tmp_path / "inputs.json", server("a", default_tool_meta=None)
+    config["server_parameters"]["args"].append("resources=${input:count}")
+    inputs.write_text('[{"id": "count", "type": "promptString"}]')
+    arguments = ["--config", write(tmp_path / "config.json", config), "--inputs", str(inputs), "--yes"]
+    with socket.create_server(("127.0.0.1", 0)) as reserved:
+        port = reserved.getsockname()[1]
+    arguments += ["--url", f"http://127.0.0.1:{port}", "--office", office, "--name", "pc"]
+    with service(*arguments, A2C_INPUT_COUNT="3", A2C_API_KEY="right") as it:
+        await it.says("not in the office yet")
+        with async_server(APIKeyAuthentication(["right"]), LIMITS, port=port) as hub:
+            await it.says(f"is in office {office}")
+            agent = Agent()
+            await agent.connect(hub.url, transports=["websocket"], auth={"token": "right"})
+            assert await agent.call("server:join_office", {"role": "agent", "name": "ag", "office_id": office})
+            assert (await agent.tool("a.echo", text="hi"))["content"][0]["text"] == "hi"
+            await agent.disconnect()
+        assert it.stop() == 0
+        assert not it.said("4005")
+        assert not it.said("right")
+
+
+async def test_what_cannot_work_is_said_and_ends_with_1(file: Path) -> None:
+    with async_server(APIKeyAuthentication(["right"]), LIMITS) as hub:
+        arguments = ["--config", write(file, server("a")), "--url", hub.url, "--office", "o", "--name", "pc"]
+        with service(*arguments, "--api-key", "hunter2") as it:
+            assert it.wait() == 1
+            assert it.said("401")
+            assert not it.said("hunter2")
+    with service("--config", write(file, {**server("a"), "nonsense": 1}), "--office", "o", "--name", "pc") as it:
+        assert it.wait() == 1
+        assert it.said("nonsense: unknown key")
+
+
+async def test_when_its_key_is_revoked_it_ends_with_1(file: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as reserved:
+        port = reserved.getsockname()[1]
+    arguments = ["--config", write(file, server("a")), "--office", "o", "--name", "pc", "--api-key", "old"]
+    with service(*arguments, "--url", f"http://127.0.0.1:{port}") as it:
+        with async_server(APIKeyAuthentication(["old"]), LIMITS, port=port):
+            await it.says("is in office o")
+        with async_server(APIKeyAuthentication(["new"]), LIMITS, port=port):
+            assert it.wait() == 1
+
+
+# --- taking files over, without the process around it
+
+
+async def test_a_changed_input_restarts_who_refers_to_it_and_a_refused_config_leaves_the_old_one(file: Path) -> None:
+    def definition(default: str) -> dict[str, Any]:
+        return {"id": "count", "type": "promptString", "default": default}
+
+    referring = server("a")
+    referring["server_parameters"]["args"].append("resources=${input:count}")
+    write(file, referring, server("b"), inputs=[definition("1")])
+    files = load_config_files(file)
+    computer = Computer("pc", inputs=files.inputs, mcp_servers=files.servers, timings=FAST)
+    async with computer:
+        followed = FollowedFiles(computer, [file], files)
+        before = [text(await call(computer, f"{name}.stats")) for name in "ab"]
+        pids = [json.loads(stats)["pid"] for stats in before]
+
+        write(file, referring, server("b"), inputs=[definition("2")])
+        await followed.reload()
+        changed = [json.loads(text(await call(computer, f"{name}.stats")))["pid"] for name in "ab"]
+        assert changed[0] != pids[0]
+        assert changed[1] == pids[1]
+
+        write(file, server("a", "dies-on-start"), server("b", disabled=True), server("c", "dies-on-start"))
+        await followed.reload()
+        assert json.loads(text(await call(computer, "a.stats")))["pid"] == changed[0]
+        assert state(computer, "b") is ServerState.DISABLED
+        assert [status.server for status in computer.statuses] == ["a", "b"]
+        assert computer.get_config()["inputs"] == []
+
+        write(file, server("a"), server("c"))  # what was refused is tried again when the file changes
+        await followed.reload()
+        assert {"a.echo", "c.echo"} <= set(names(computer))
+
+
+async def test_a_server_may_be_renamed(file: Path) -> None:
+    write(file, server("a", prefixed=False))
+    files = load_config_files(file)
+    async with Computer("pc", mcp_servers=files.servers, timings=FAST) as computer:
+        write(file, server("b", prefixed=False))
+        await FollowedFiles(computer, [file], files).reload()
+        assert [status.server for status in computer.statuses] == ["b"]
+        assert "echo" in names(computer)
+
+
+def test_without_headless_it_says_what_is_there(hub: Running, file: Path) -> None:
+    result = subprocess.run(
+        [A2C, "computer", "run", "--config", write(file), "--office", "o", "--name", "pc"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert result.returncode == 2
+    assert "--headless" in result.stderr

@@ -1,0 +1,39 @@
+"""An agent to ask a computer, an office to meet in, and how to get there."""
+
+import itertools
+from typing import Any
+
+from a2c_smcp.smcp import JOIN_OFFICE_EVENT, TOOL_CALL_EVENT
+from a2c_smcp.utils.link import LinkOptions
+from tests.server.conftest import LIMITS
+from tests.server.harness import AsyncPeer
+
+_numbers = itertools.count()
+
+
+def new_office() -> str:
+    return f"office-{next(_numbers)}"
+
+
+class Agent(AsyncPeer):
+    """A raw agent in an office."""
+
+    office: str
+
+    async def join(self, url: str, office: str) -> None:
+        await self.connect(url, transports=["websocket"])
+        self.office = office
+        assert await self.call(JOIN_OFFICE_EVENT, {"role": "agent", "name": "ag", "office_id": office}) == (True, None)
+
+    async def ask(self, event: str, **more: Any) -> Any:
+        request = {"agent": "ag", "req_id": f"q{next(_numbers)}", "computer": "pc", **more}
+        return await self.call(event, request, timeout=30)
+
+    async def tool(self, tool: str, timeout: int = 20, req_id: str | None = None, /, **params: Any) -> Any:
+        req_id = req_id or f"c{next(_numbers)}"
+        return await self.ask(TOOL_CALL_EVENT, tool_name=tool, params=params, timeout=timeout, req_id=req_id)
+
+
+def options(url: str, **more: Any) -> LinkOptions:
+    defaults = {"max_message": LIMITS.max_message, "backoff": (0.05, 0.2), "rejoin_every": 0.05}
+    return LinkOptions(url, **{**defaults, **more})
