@@ -47,8 +47,14 @@ async def running(server: StdioTransport) -> AsyncIterator[Client]:
         async with Client(server, mode="legacy", cache=None) as client:
             await client.list_tools()  # or the SDK lists them after the first call, to validate its result
             yield client
-        assert server.pid is not None
-        assert group_of(server.pid) == set()
+        await is_gone(server)
+
+
+async def is_gone(server: StdioTransport) -> None:
+    """Nobody is left in its group; the kernel may take a moment to end what was killed."""
+    pid = server.pid
+    assert pid is not None
+    await eventually(lambda: not group_of(pid))
 
 
 def text(result: Any) -> str:
@@ -88,7 +94,6 @@ async def test_a_grandchild_that_ignores_sigterm_is_killed_with_the_group() -> N
     async with running(server):
         grandchild = await grandchild_of(server)
         assert is_alive(grandchild)
-    assert not is_alive(grandchild)
 
 
 @both_loops
@@ -100,7 +105,6 @@ async def test_a_server_that_leaves_children_behind_ends_the_session_although_th
         with anyio.fail_after(5), pytest.raises(MCPError):
             await client.call_tool("echo", {})
         assert is_alive(grandchild)
-    assert not is_alive(grandchild)
     assert server.exit_code == 0
 
 
@@ -231,9 +235,8 @@ async def test_an_exception_inside_ends_the_server_and_passes() -> None:
         async with running(server):
             raise LookupError("ours")
     assert caught.group_contains(LookupError)
-    await eventually(lambda: server.exit_code == -signal.SIGTERM)
-    assert server.pid is not None
-    assert group_of(server.pid) == set()
+    assert server.exit_code == -signal.SIGTERM
+    await is_gone(server)
 
 
 @both_loops
@@ -257,8 +260,7 @@ async def test_cancelling_the_task_even_again_during_the_shutdown_leaves_nothing
         with pytest.raises(asyncio.CancelledError):
             await task
         del task
-        assert server.pid is not None
-        assert group_of(server.pid) == set()
+    await is_gone(server)
 
 
 async def test_a_hundred_starts_and_stops_leave_nothing() -> None:
@@ -322,7 +324,7 @@ def test_a_program_that_ends_without_leaving_the_transport_leaves_nothing(how: s
     with process:
         assert is_alive(server)
         process.communicate("\n", timeout=20)
-    assert group_of(server) == set()
+    asyncio.run(eventually(lambda: not group_of(server)))
 
 
 @pytest.mark.parametrize("mode", ["normal", "ignores-eof"])

@@ -207,7 +207,7 @@ class MCPConnection:
         self._old_handshake = False
         self._owner: asyncio.Task[None] | None = None
         self._outcome: asyncio.Future[SMCPError | None] | None = None
-        self._interrupt = anyio.CancelScope()
+        self._interrupt: anyio.CancelScope | None = None
         self._link: Link | None = None
         self._live: _Live | None = None
 
@@ -266,7 +266,7 @@ class MCPConnection:
         if self._outcome is None:
             self._outcome = asyncio.get_running_loop().create_future()
         if self._state is ServerState.BACKING_OFF:
-            self._interrupt.cancel()
+            self._interrupt_owner()
         elif self._state in (ServerState.STOPPED, ServerState.FAILED):
             self._restarts = 0
             self._move(ServerState.STARTING)
@@ -284,8 +284,13 @@ class MCPConnection:
             if self._live is not None:
                 self._live.end("was stopped")
             else:
-                self._interrupt.cancel()
+                self._interrupt_owner()
         await self._closed()
+
+    def _interrupt_owner(self) -> None:
+        """End its start, or its backing off."""
+        if self._interrupt is not None:
+            self._interrupt.cancel()
 
     async def _closed(self) -> None:
         owner = self._owner
@@ -498,6 +503,10 @@ class MCPConnection:
                 link.on_first_word = lambda: setattr(scope, "deadline", deadline)
             try:
                 async with client:
+                    if mode in MODERN_PROTOCOL_VERSIONS:
+                        # mcp takes a given version at its word, and invents a server without capabilities.
+                        found = await client.session.send_discover(mode)
+                        client.session.adopt(types.DiscoverResult.model_validate(found))
                     self._old_handshake = mode == "legacy"
                     live = _Live(client, feed, link, self._max_calls)
                     link.on_end = partial(live.end, "ended the connection")

@@ -61,7 +61,7 @@ class StdioTimings:
     terminate: float = 2.0
     """The grace between SIGTERM and SIGKILL."""
     kill: float = 2.0
-    """For the kernel to finish what was killed."""
+    """For the kernel to end what was killed."""
     drain: float = 0.25
     """For output that a dead server left in its pipes; a child of its own may hold them open."""
 
@@ -304,7 +304,8 @@ class _Process:
             self._signal(signal.SIGTERM)
         if not await self._until(self._group_is_gone, timings.terminate):
             self._signal(signal.SIGKILL)
-            if not await self._until(self._group_is_gone, timings.kill):
+            # Only for itself: the others are dead by now, or zombies that an init process has yet to reap.
+            if not await self._until(self._has_exited, timings.kill):
                 logger.warning("MCP server %d survived SIGKILL", self.pid)
 
     def destroy(self) -> None:
