@@ -373,6 +373,9 @@ async def test_stopping_cancels_what_runs_before_stdin_closes() -> None:
 # --- coming back
 
 
+@pytest.mark.parametrize(
+    "anyio_backend", [("asyncio", {}), ("asyncio", {"use_uvloop": True})], ids=["asyncio", "uvloop"]
+)
 async def test_fifty_calls_on_a_killed_server_fail_at_once_and_the_next_call_works() -> None:
     watcher = Watcher()
     async with connected(stdio(), watcher) as connection:
@@ -608,7 +611,8 @@ async def test_an_http_server_that_dies_is_noticed_while_idle_and_reconnected(ki
                 process.communicate(timeout=10)
 
 
-async def test_an_http_server_that_is_not_there_fails_without_its_url() -> None:
+async def test_an_http_server_that_is_not_there_fails_without_its_url(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
     with socket.create_server(("127.0.0.1", 0)) as sock:
         port = sock.getsockname()[1]
     config = http(f"http://user:secret@127.0.0.1:{port}", "streamable")
@@ -617,6 +621,7 @@ async def test_an_http_server_that_is_not_there_fails_without_its_url() -> None:
         await connection.connect()
     assert "secret" not in failed.value.message
     assert str(port) not in failed.value.message
+    assert "secret" not in caplog.text
 
 
 async def test_an_http_server_that_refuses_us_says_how(http_server: str) -> None:
@@ -628,12 +633,13 @@ async def test_an_http_server_that_refuses_us_says_how(http_server: str) -> None
     assert "secret" not in failed.value.message
 
 
-async def test_an_idle_http_server_is_asked_and_answers(http_server: str, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.WARNING)
-    async with connected(http(http_server, "streamable"), timings=Timings(idle_probe=0.05)) as connection:
-        await anyio.sleep(0.4)  # several probes; nothing tells of them but that nothing happens
-        assert connection.state is ServerState.RUNNING
-        assert await text(connection, "echo", text="x") == "x"
+async def test_an_idle_http_server_is_asked_and_answers(http_server: str) -> None:
+    async with connected(http(http_server, "streamable"), timings=Timings()) as witness:
+        before = (await stats(witness))["pings"]
+        config = http(http_server, "streamable", "legacy")
+        async with connected(config, timings=Timings(idle_probe=0.05)) as connection:
+            await _counted(witness, "pings", before + 2)
+            assert connection.state is ServerState.RUNNING
 
 
 def test_every_state_can_be_left_but_disabled() -> None:

@@ -20,7 +20,7 @@ import subprocess
 import sys
 import weakref
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -196,7 +196,7 @@ class StdioTransport:
     ) -> None:
         with to_session:
             lines = _Lines(_MAX_MESSAGE)
-            async for chunk in _chunks(pipe.fileno()):
+            while chunk := await _read(pipe.fileno()):
                 for line in lines.feed(chunk):
                     message = self._decode(line)
                     if message is not None:
@@ -228,7 +228,7 @@ class StdioTransport:
 
     async def _read_stderr(self, pipe: IO[bytes]) -> None:
         lines = _Lines(_MAX_STDERR_LINE)
-        async for chunk in _chunks(pipe.fileno()):
+        while chunk := await _read(pipe.fileno()):
             for line in lines.feed(chunk):
                 self._note_stderr(line)
         if rest := lines.rest():
@@ -291,12 +291,14 @@ class _Process:
     async def wait(self) -> None:
         """Wait until the server itself has exited, whoever still holds its pipes."""
         if sys.platform == "linux":
-            pidfd = os.pidfd_open(self.pid)
-            try:
-                await anyio.wait_readable(pidfd)
-            finally:
-                os.close(pidfd)
-        await self._until(self._has_exited, math.inf)
+            with suppress(OSError):  # a kernel that has none
+                pidfd = os.pidfd_open(self.pid)
+                try:
+                    await anyio.wait_readable(pidfd)
+                finally:
+                    os.close(pidfd)
+        # Elsewhere rarely enough: mostly it is EOF on stdout that tells.
+        await self._until(self._has_exited, math.inf, every=0.5)
 
     async def stop(self, timings: StdioTimings) -> None:
         """Let it leave, then SIGTERM, grace, SIGKILL. It does not rely on any other task, as those may be cancelled."""
@@ -319,12 +321,12 @@ class _Process:
         for pipe in (self.stdin, self.stdout, self.stderr):
             pipe.close()
 
-    async def _until(self, condition: Callable[[], bool], timeout: float) -> bool:
+    async def _until(self, condition: Callable[[], bool], timeout: float, every: float = _POLL) -> bool:
         deadline = anyio.current_time() + timeout
         while not condition():
             if anyio.current_time() >= deadline:
                 return False
-            await anyio.sleep(_POLL)
+            await anyio.sleep(every)
         return True
 
     def _has_exited(self) -> bool:
@@ -441,15 +443,13 @@ class _Lines:
             self._size += len(part)
 
 
-async def _chunks(fd: int) -> AsyncIterator[bytes]:
+async def _read(fd: int) -> bytes:
+    """What is there, as soon as something is; nothing at the end."""
     while True:
         # Before every read, so that a server that floods us leaves the loop to others.
         await anyio.wait_readable(fd)
         with suppress(BlockingIOError):
-            chunk = os.read(fd, _CHUNK)
-            if not chunk:
-                return
-            yield chunk
+            return os.read(fd, _CHUNK)
 
 
 async def _write(fd: int, data: bytes) -> None:
