@@ -1,0 +1,615 @@
+"""One MCP server, kept connected: opened, watched, restarted and closed by one task of its own.
+
+Calls come from any task; none of them can take the connection down with it. Knows one server's config; nothing of
+other servers, of tool names, of what an agent may do.
+
+    stopped ──► starting ──► running ──► backing_off ──► starting …
+                   │            │             │
+                   └────────────┴──► failed   └──► (any of these) ──► stopping ──► stopped
+
+mcp insists that a session is closed by the task that opened it, so a `MCPConnection` has an owner task from `connect`
+to `disconnect`, and a new `Client` for every life of the server.
+"""
+
+import asyncio
+import logging
+import math
+import random
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import anyio
+import anyio.lowlevel
+import mcp_types as types
+from mcp import MCPError
+from mcp.client.client import Client
+from mcp_types import (
+    INTERNAL_ERROR,
+    METHOD_NOT_FOUND,
+    CallToolResult,
+    Implementation,
+    ListResourcesResult,
+    ListToolsResult,
+    ReadResourceResult,
+    Resource,
+    ServerCapabilities,
+    Tool,
+)
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from a2c_smcp import __version__
+from a2c_smcp.computer.mcp_clients.feed import Change, Feed, FeedTimings
+from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, SSEServerConfig
+from a2c_smcp.computer.mcp_clients.stdio import StdioTimings, describe_exit
+from a2c_smcp.computer.mcp_clients.transports import Link, describe_failure
+from a2c_smcp.errors import (
+    RequestTimeoutError,
+    ServerNotActiveError,
+    SMCPError,
+    ToolExecutionError,
+    ToolExecutionTimeoutError,
+)
+from a2c_smcp.utils.window_uri import is_window_uri
+
+__all__ = ["TRANSITIONS", "MCPConnection", "ServerState", "StateChange", "Timings", "client_factory"]
+
+logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+_Page = TypeVar("_Page", ListToolsResult, ListResourcesResult)
+
+_STDERR_LINES_IN_A_REASON: Final = 5
+_CLIENT_INFO: Final = Implementation(name="a2c-smcp", version=__version__)
+
+
+class ServerState(Enum):
+    STOPPED = "stopped"
+    STARTING = "starting"
+    RUNNING = "running"
+    BACKING_OFF = "backing_off"
+    FAILED = "failed"
+    STOPPING = "stopping"
+    DISABLED = "disabled"
+
+
+TRANSITIONS: Final[Mapping[ServerState, frozenset[ServerState]]] = {
+    ServerState.STOPPED: frozenset({ServerState.STARTING}),
+    ServerState.STARTING: frozenset(
+        {ServerState.RUNNING, ServerState.BACKING_OFF, ServerState.FAILED, ServerState.STOPPING}
+    ),
+    ServerState.RUNNING: frozenset({ServerState.BACKING_OFF, ServerState.FAILED, ServerState.STOPPING}),
+    ServerState.BACKING_OFF: frozenset({ServerState.STARTING, ServerState.STOPPING}),
+    ServerState.FAILED: frozenset({ServerState.STARTING, ServerState.STOPPING}),
+    ServerState.STOPPING: frozenset({ServerState.STOPPED}),
+    ServerState.DISABLED: frozenset(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StateChange:
+    """A server went from one state to another; `reason` says why where there is something to say."""
+
+    name: str
+    old: ServerState
+    new: ServerState
+    reason: str | None = None
+    restarts: int = 0
+    """How many times in a row it had to be started again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """Every wait of a connection, in seconds."""
+
+    start: float = 30.0
+    probe_silence: float = 2.0
+    """How long a process may ignore the probe of the new era before it is started again with the old handshake."""
+    request: float = 30.0
+    """For lists and reads; a tool call has the timeout of its caller."""
+    idle_probe: float = 30.0
+    """How long nothing may be heard over HTTP before we ask whether anybody is there, and how long the answer takes."""
+    backoff_first: float = 0.5
+    backoff_most: float = 30.0
+    healthy: float = 60.0
+    """A server that ran this long counts as new when it dies."""
+    cancel: float = 1.0
+    """For running calls to tell the server that they are cancelled, before a stop closes its stdin."""
+    close: float = 10.0
+    """For closing a session, the subprocess's own shutdown not included."""
+    stdio: StdioTimings = field(default_factory=StdioTimings)
+    feed: FeedTimings = field(default_factory=FeedTimings)
+
+    def backoff(self, restarts: int) -> float:
+        """How long to wait before that restart; with jitter, so that servers do not come back in step."""
+        return min(self.backoff_most, self.backoff_first * 2.0 ** min(restarts - 1, 64) * random.uniform(1, 1.25))
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    """How a life of the server ended."""
+
+    reason: str
+    lasted: float | None
+    """How long it ran; `None` when it never did."""
+    asks_for_the_old_handshake: bool = False
+
+
+class _Live:
+    """A running session and the requests inside it."""
+
+    def __init__(self, client: Client, feed: Feed, link: Link, max_calls: int) -> None:
+        self.client = client
+        self.feed = feed
+        self.link = link
+        self.limit = anyio.Semaphore(max_calls)
+        self.over = anyio.Event()
+        self.ending: str | None = None
+        self.since: float | None = None
+        """When others were let in."""
+        self._requests: set[anyio.CancelScope] = set()
+        self._drained = anyio.Event()
+
+    def end(self, how: str) -> None:
+        """Refuse new requests and give up those that run. The first to say how it ended is right."""
+        if self.ending is None:
+            self.ending = how
+            self.over.set()
+            for scope in self._requests:
+                scope.cancel()
+
+    def enter(self, scope: anyio.CancelScope) -> None:
+        self._requests.add(scope)
+
+    def leave(self, scope: anyio.CancelScope) -> None:
+        self._requests.discard(scope)
+        if not self._requests:
+            self._drained.set()
+
+    async def drained(self) -> None:
+        if self._requests:
+            self._drained = anyio.Event()
+            await self._drained.wait()
+
+
+class MCPConnection:
+    """A server's connection: `connect`, use from any task, `disconnect`. May be connected again afterwards.
+
+    The callbacks are called from the event loop and must return at once; what they raise is logged.
+    """
+
+    def __init__(
+        self,
+        config: MCPServerConfig,
+        *,
+        auto_reconnect: bool = True,
+        max_restarts: int = 10,
+        max_calls: int = 64,
+        timings: Timings | None = None,
+        on_state: Callable[[StateChange], None] | None = None,
+        on_change: Callable[[Change], None] | None = None,
+        on_stderr: Callable[[str], None] | None = None,
+    ) -> None:
+        self.config = config
+        self.auto_reconnect = auto_reconnect
+        self._max_restarts = max_restarts
+        self._max_calls = max_calls
+        self._timings = timings or Timings()
+        self._on_state = on_state
+        self._on_change = on_change
+        self._on_stderr = on_stderr
+
+        self._state = ServerState.DISABLED if config.disabled else ServerState.STOPPED
+        self._restarts = 0
+        self._watched: frozenset[str] = frozenset()
+        self._old_handshake = False
+        self._owner: asyncio.Task[None] | None = None
+        self._outcome: asyncio.Future[SMCPError | None] | None = None
+        self._interrupt: anyio.CancelScope | None = None
+        self._link: Link | None = None
+        self._live: _Live | None = None
+
+    @property
+    def name(self) -> str:
+        return self.config.name
+
+    @property
+    def state(self) -> ServerState:
+        return self._state
+
+    @property
+    def restarts(self) -> int:
+        """How many times in a row it had to be started again."""
+        return self._restarts
+
+    @property
+    def capabilities(self) -> ServerCapabilities | None:
+        """What the running server can do; `None` while it does not run."""
+        return self._live.client.server_capabilities if self._live else None
+
+    @property
+    def protocol_version(self) -> str | None:
+        return self._live.client.protocol_version if self._live else None
+
+    @property
+    def can_subscribe(self) -> bool:
+        """Whether the running server declares `resources.subscribe`: only then has it windows and documents."""
+        resources = self.capabilities and self.capabilities.resources
+        return bool(resources and resources.subscribe)
+
+    @property
+    def pid(self) -> int | None:
+        """The process that runs, or that ran last."""
+        process = self._link and self._link.process
+        return process.pid if process else None
+
+    @property
+    def stderr_tail(self) -> tuple[str, ...]:
+        """The last stderr lines of the process that runs, or that ran last."""
+        process = self._link and self._link.process
+        return process.stderr_tail if process else ()
+
+    # --- lifecycle, from any task
+
+    async def connect(self) -> None:
+        """Return once the server runs, or raise `ToolExecutionError` that says why it does not.
+
+        While it is backing off, try now. Cancelling this call does not stop the server from starting.
+        """
+        if self._state is ServerState.STOPPING:
+            await self._closed()
+        if self._state is ServerState.DISABLED:
+            raise ServerNotActiveError(self.name)
+        if self._live is not None and self._live.ending is None:
+            return
+        if self._outcome is None:
+            self._outcome = asyncio.get_running_loop().create_future()
+        if self._state is ServerState.BACKING_OFF:
+            self._interrupt_owner()
+        elif self._state in (ServerState.STOPPED, ServerState.FAILED):
+            self._restarts = 0
+            self._move(ServerState.STARTING)
+            self._owner = asyncio.create_task(self._own(), name=f"MCP server {self.name}")
+        error = await asyncio.shield(self._outcome)
+        if error is not None:
+            raise error
+
+    async def disconnect(self) -> None:
+        """Stop the server and whatever runs on it. Idempotent; safe from any task, at any moment."""
+        if self._state in (ServerState.STOPPED, ServerState.DISABLED):
+            return
+        if self._state is not ServerState.STOPPING:
+            self._move(ServerState.STOPPING)
+            if self._live is not None:
+                self._live.end("was stopped")
+            else:
+                self._interrupt_owner()
+        await self._closed()
+
+    def _interrupt_owner(self) -> None:
+        """End its start, or its backing off."""
+        if self._interrupt is not None:
+            self._interrupt.cancel()
+
+    async def _closed(self) -> None:
+        owner = self._owner
+        if owner is not None and not owner.done():
+            # `wait` neither cancels the owner when we are cancelled, nor raises what it raised.
+            bound = self._timings.close + self._timings.cancel + 10
+            _, late = await asyncio.wait({owner}, timeout=bound)
+            if late:
+                logger.error("MCP server %s could not be closed in %g s; its task is cancelled", self.name, bound)
+                owner.cancel()
+                await asyncio.wait({owner}, timeout=bound)
+        if self._state is ServerState.STOPPING:
+            self._move(ServerState.STOPPED)
+
+    # --- requests, from any task
+
+    async def call_tool(
+        self, name: str, params: Mapping[str, Any] | None = None, timeout: float | None = None
+    ) -> CallToolResult:
+        """Call a tool by its own name. Cancelling this call, or its timeout, cancels the tool.
+
+        Raises `ToolExecutionError` when the server fails, dies or breaks the tool's output schema,
+        `ServerNotActiveError` when it does not run, `ToolExecutionTimeoutError` after `timeout` seconds.
+        """
+
+        async def call(live: _Live) -> CallToolResult:
+            async with live.limit:
+                return await live.client.call_tool(name, dict(params or {}))
+
+        try:
+            return await self._request(call, timeout)
+        except TimeoutError:
+            raise ToolExecutionTimeoutError(timeout or 0) from None
+        except MCPError as error:
+            raise self._failed(error.message, mcp_code=error.code) from error
+        except ValidationError as error:
+            raise self._failed(f"tool {name} answered with something that is no MCP result") from error
+        except RuntimeError as error:  # a result that breaks the output schema; the first line says how
+            raise self._failed(str(error).partition("\n")[0]) from error
+
+    async def list_tools(self) -> list[Tool]:
+        """All tools, paged to the end. Raises `MCPError` with what the server answered, or as `read_resource`."""
+        pages = await self._pages(lambda client, cursor: client.list_tools(cursor=cursor))
+        return [tool for page in pages for tool in page.tools]
+
+    async def list_resources(self) -> list[Resource]:
+        """All resources, paged to the end. Raises as `list_tools`."""
+        pages = await self._pages(lambda client, cursor: client.list_resources(cursor=cursor))
+        return [resource for page in pages for resource in page.resources]
+
+    async def read_resource(self, uri: str, timeout: float | None = None) -> ReadResourceResult:
+        """Read a resource. Raises `MCPError` with what the server answered, `ToolExecutionError` when it is gone or
+        `ServerNotActiveError` when it does not run, `RequestTimeoutError` when it takes too long."""
+        return await self._ask(lambda live: live.client.read_resource(uri), timeout)
+
+    async def list_windows(self) -> list[Resource]:
+        """The resources that claim to be windows; none from a server that lets nobody subscribe."""
+        if not self.can_subscribe:
+            return []
+        return [resource for resource in await self.list_resources() if is_window_uri(resource.uri)]
+
+    async def read_window(self, uri: str, timeout: float | None = None) -> ReadResourceResult:
+        """Read a window. Raises as `read_resource`."""
+        return await self.read_resource(uri, timeout)
+
+    def subscribe(self, uris: Iterable[str]) -> None:
+        """Set whose content is watched, now and after every restart."""
+        self._watched = frozenset(uris)
+        if self._live is not None:
+            self._live.feed.watch(self._watched)
+
+    async def subscribed(self) -> None:
+        """Wait until the server has been told what is watched: what is read afterwards misses no change."""
+        if self._live is not None:
+            await self._ask(lambda live: live.feed.settled(), None)
+
+    async def _pages(self, fetch: Callable[[Client, str | None], Awaitable[_Page]]) -> list[_Page]:
+        async def collect(live: _Live) -> list[_Page]:
+            pages: list[_Page] = []
+            cursors: set[str] = set()
+            cursor: str | None = None
+            while True:
+                pages.append(await fetch(live.client, cursor))
+                cursor = pages[-1].next_cursor
+                if not cursor:
+                    return pages
+                if cursor in cursors:
+                    raise MCPError(INTERNAL_ERROR, "the server's list goes round in circles")
+                cursors.add(cursor)
+
+        try:
+            return await self._ask(collect, None)
+        except MCPError as error:
+            if error.code == METHOD_NOT_FOUND:
+                return []
+            raise
+
+    async def _ask(self, send: Callable[[_Live], Awaitable[_T]], timeout: float | None) -> _T:
+        timeout = self._timings.request if timeout is None else timeout
+        try:
+            return await self._request(send, timeout)
+        except TimeoutError:
+            raise RequestTimeoutError(f"Server {self.name} did not answer within {timeout:g}s") from None
+        except ValidationError as error:
+            raise MCPError(INTERNAL_ERROR, "the server answered with something that is no MCP result") from error
+
+    async def _request(self, send: Callable[[_Live], Awaitable[_T]], timeout: float | None) -> _T:
+        live = self._live
+        if live is None or live.ending is not None:
+            raise ServerNotActiveError(self.name)
+        with anyio.move_on_after(timeout) as scope:
+            live.enter(scope)
+            try:
+                return await send(live)
+            except MCPError as error:
+                if not _says_gone(error):
+                    raise
+                live.end("ended the connection")
+            except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+                live.end("ended the connection")
+            except RuntimeError:
+                if live.ending is None:  # otherwise it is mcp, complaining that its client was closed
+                    raise
+            finally:
+                live.leave(scope)
+        if live.ending is not None:
+            raise self._failed(f"Server {self.name} {live.ending}")
+        raise TimeoutError
+
+    def _failed(self, message: str, **details: Any) -> ToolExecutionError:
+        return ToolExecutionError(message, {"server_name": self.name, **details})
+
+    # --- the owner task
+
+    async def _own(self) -> None:
+        try:
+            while not self._is_stopping():
+                ending = await self._life()
+                if self._is_stopping():
+                    return
+                failed = self._failed(f"Server {self.name} failed: {ending.reason}")
+                if not self._may_restart(ending):
+                    self._move(ServerState.FAILED, ending.reason)
+                    self._resolve(failed)
+                    return
+                self._restarts += 1
+                self._move(ServerState.BACKING_OFF, ending.reason)
+                if ending.lasted is None:
+                    self._resolve(failed)
+                # Whoever is in `connect` by now wants it at once.
+                delay = 0 if self._outcome else self._timings.backoff(self._restarts)
+                with anyio.move_on_after(delay) as self._interrupt:
+                    await anyio.sleep_forever()
+                if not self._is_stopping():
+                    self._move(ServerState.STARTING)
+        except Exception:
+            # A boundary: nobody awaits this task for its result.
+            logger.exception("the owner of MCP server %s failed", self.name)
+            if not self._is_stopping():
+                self._move(ServerState.FAILED, "internal error")
+        finally:
+            self._settle()
+
+    def _is_stopping(self) -> bool:
+        return self._state is ServerState.STOPPING
+
+    def _settle(self) -> None:
+        """The owner ends, whatever ended it: nobody waits for it any longer, and the state says so."""
+        if self._state is not ServerState.FAILED:
+            if not self._is_stopping():
+                self._move(ServerState.STOPPING, "its event loop ends")
+            self._move(ServerState.STOPPED)
+        self._resolve(ServerNotActiveError(self.name))
+
+    def _may_restart(self, ending: _Ending) -> bool:
+        if ending.lasted is not None and ending.lasted >= self._timings.healthy:
+            self._restarts = 0
+        never_ran = ending.lasted is None and self._restarts == 0
+        return self.auto_reconnect and not never_ran and self._restarts < self._max_restarts
+
+    async def _life(self) -> _Ending:
+        deadline = anyio.current_time() + self._timings.start
+        mode = self._mode()
+        ending = await self._session(mode, deadline)
+        if ending.asks_for_the_old_handshake and not self._is_stopping():
+            logger.info("MCP server %s does not answer the probe; it is started with the old handshake", self.name)
+            ending = await self._session("legacy", deadline)
+        return ending
+
+    def _mode(self) -> str:
+        if self.config.protocol not in (None, "auto"):
+            return str(self.config.protocol)
+        # SSE is a transport of the old era only.
+        return "legacy" if self._old_handshake or isinstance(self.config, SSEServerConfig) else "auto"
+
+    async def _session(self, mode: str, deadline: float) -> _Ending:
+        """Open a session, let it be used, close it. The start ends at `deadline`, or sooner where we only probe."""
+        link = self._link = Link(self.config, stdio_timings=self._timings.stdio, on_stderr=self._on_stderr)
+        feed = Feed(self.name, self._on_change or _ignore, self._timings.feed, self._watched)
+        client = Client(link, mode=mode, cache=None, message_handler=feed.on_message, client_info=_CLIENT_INFO)
+        probing = mode == "auto" and link.process is not None
+        live: _Live | None = None
+        failure: Exception | None = None
+        with anyio.CancelScope(deadline=deadline) as scope:
+            self._interrupt = scope
+            if probing:
+                scope.deadline = min(deadline, anyio.current_time() + self._timings.probe_silence)
+                link.on_first_word = lambda: setattr(scope, "deadline", deadline)
+            try:
+                async with client:
+                    if mode in MODERN_PROTOCOL_VERSIONS:
+                        # mcp takes a given version at its word, and invents a server without capabilities.
+                        found = await client.session.send_discover(mode)
+                        client.session.adopt(types.DiscoverResult.model_validate(found))
+                    self._old_handshake = mode == "legacy"
+                    live = _Live(client, feed, link, self._max_calls)
+                    link.on_end = partial(live.end, "ended the connection")
+                    await self._serve(live, scope)
+            except Exception as error:
+                failure = error
+        reason = self._reason(link, live, failure)
+        if live is not None and live.since is not None:
+            return _Ending(reason, anyio.current_time() - live.since)
+        unanswered = link.has_ended or (scope.cancelled_caught and not link.has_spoken)
+        return _Ending(reason, None, probing and unanswered and self.pid is not None)
+
+    async def _serve(self, live: _Live, scope: anyio.CancelScope) -> None:
+        """Let others use the session until it is over. Started under `scope`'s deadline, ended under a new one."""
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(live.feed.run, live.client)
+                # Nobody must see the server before its changes are heard: they would be lost.
+                await live.feed.settled()
+                await anyio.lowlevel.checkpoint_if_cancelled()  # a disconnect in the last moment
+                scope.deadline = math.inf
+                live.since = anyio.current_time()
+                self._live = live
+                self._move(ServerState.RUNNING)
+                self._resolve(None)
+                if live.link.process is None:
+                    tasks.start_soon(self._probe, live)
+                if live.link.has_ended:
+                    live.end("ended the connection")
+                await live.over.wait()
+                scope.deadline = anyio.current_time() + self._timings.close
+                with anyio.move_on_after(self._timings.cancel):
+                    await live.drained()
+                tasks.cancel_scope.cancel()
+        finally:
+            self._live = None
+            live.end("was lost")
+
+    async def _probe(self, live: _Live) -> None:
+        """HTTP connections notice nothing by themselves while they are idle."""
+        interval = self._timings.idle_probe
+        while True:
+            await anyio.sleep(max(0.0, live.link.heard_at + interval - anyio.current_time()))
+            if anyio.current_time() < live.link.heard_at + interval:
+                continue
+            try:
+                with anyio.fail_after(interval):
+                    if live.client.protocol_version in MODERN_PROTOCOL_VERSIONS:
+                        await live.client.session.send_discover(live.client.protocol_version)
+                    else:
+                        await live.client.session.send_ping()
+            except (MCPError, TimeoutError) as error:
+                if not isinstance(error, MCPError) or error.code != METHOD_NOT_FOUND:
+                    live.end("does not answer any more")
+                    return
+
+    def _reason(self, link: Link, live: _Live | None, failure: Exception | None) -> str:
+        """Why a session did not start, or ended, for the people at this computer."""
+        process = link.process
+        if process is not None and process.exit_code is not None and link.has_ended:
+            why = describe_exit(process.exit_code)
+        elif cause := link.failure or failure:
+            why = describe_failure(cause)
+        elif live is not None and live.ending is not None:
+            why = live.ending
+        else:
+            why = f"no answer within {self._timings.start:g} s"
+        tail = self.stderr_tail[-_STDERR_LINES_IN_A_REASON:]
+        return why + (f"; stderr: {' | '.join(tail)}" if tail else "")
+
+    def _resolve(self, error: SMCPError | None) -> None:
+        """Tell those who wait in `connect`."""
+        if self._outcome is not None and not self._outcome.done():
+            self._outcome.set_result(error)
+        self._outcome = None
+
+    def _move(self, new: ServerState, reason: str | None = None) -> None:
+        old = self._state
+        assert new in TRANSITIONS[old], f"{old} → {new}"
+        self._state = new
+        if self._on_state is not None:
+            try:
+                self._on_state(StateChange(self.name, old, new, reason, self._restarts))
+            except Exception:
+                # A boundary: the callback is not ours.
+                logger.exception("the state callback of MCP server %s failed", self.name)
+
+
+def client_factory(config: MCPServerConfig, **options: Any) -> MCPConnection:
+    """The connection for a config of any kind; the options are those of `MCPConnection`."""
+    return MCPConnection(config, **options)
+
+
+def _ignore(_: Change) -> None:
+    pass
+
+
+def _says_gone(error: MCPError) -> bool:
+    """Whether an error means that the session is over: mcp closed it, or an HTTP server has forgotten it."""
+    # By text as well: -32000 is also the first code that is a server's own to use.
+    match error.code:
+        case types.CONNECTION_CLOSED:
+            return error.message == "Connection closed" or error.message.startswith("SSE stream ")
+        case types.INVALID_REQUEST:
+            return error.message == "Session terminated"
+    return False

@@ -1,0 +1,244 @@
+"""What changes on an MCP server, as one kind of event from either era. Knows one session; nothing of restarts.
+
+Before 2026-07-28 a server notifies by itself and takes a subscription per resource. Since then it takes one listen
+stream, whose filter is fixed: watching something else means a new stream, opened before the old one is closed so
+that nothing falls between them. A stream that breaks is opened again, and everything watched counts as changed.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+import anyio
+import mcp_types as types
+from anyio.abc import TaskStatus
+from mcp import MCPError
+from mcp.client.client import Client
+from mcp.client.session import IncomingMessage
+from mcp.client.subscriptions import (
+    ResourcesListChanged,
+    ResourceUpdated,
+    Subscription,
+    SubscriptionLost,
+    ToolsListChanged,
+)
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+__all__ = ["Change", "ChangeKind", "Feed", "FeedTimings"]
+
+logger = logging.getLogger(__name__)
+
+#: How many subscriptions of the old era are under way at once.
+_SUBSCRIBERS: Final = 16
+
+
+class ChangeKind(Enum):
+    TOOLS = "tools"
+    RESOURCES = "resources"
+    """The list of resources changed."""
+    RESOURCE = "resource"
+    """What one resource holds changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something changed: read it again if you care. Says neither how nor how often."""
+
+    server: str
+    kind: ChangeKind
+    uri: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FeedTimings:
+    debounce: float = 0.05
+    """How long to collect changes of what is watched before telling the server."""
+    answer: float = 5.0
+    """How long a server may take to acknowledge a stream or a subscription."""
+    retry_first: float = 0.5
+    retry_most: float = 30.0
+
+
+@dataclass
+class Feed:
+    """The changes of one session. Hand `on_message` to the client, then keep `run` running beside the session."""
+
+    server: str
+    notify: Callable[[Change], None]
+    """Called from the event loop; must return at once."""
+    timings: FeedTimings = field(default_factory=FeedTimings)
+    watched: frozenset[str] = frozenset()
+
+    _modern: bool = field(default=False, init=False)
+    _lost: bool = field(default=False, init=False)
+    _over: bool = field(default=False, init=False)
+    _wake: anyio.Event = field(default_factory=anyio.Event, init=False)
+    _settled: anyio.Event = field(default_factory=anyio.Event, init=False)
+
+    def watch(self, uris: Iterable[str]) -> None:
+        """Set whose content is watched."""
+        wanted = frozenset(uris)
+        if wanted != self.watched and not self._over:
+            self.watched = wanted
+            if self._settled.is_set():  # otherwise somebody may be waiting for it already
+                self._settled = anyio.Event()
+            self._wake.set()
+
+    async def settled(self) -> None:
+        """Wait until the server has been told what is watched, or it is clear that it cannot be."""
+        await self._settled.wait()
+
+    async def on_message(self, message: IncomingMessage) -> None:
+        if self._modern:
+            return  # the listen stream tells, in order and without repetition
+        match message:
+            case types.ToolListChangedNotification():
+                self._tell(ChangeKind.TOOLS)
+            case types.ResourceListChangedNotification():
+                self._tell(ChangeKind.RESOURCES)
+            case types.ResourceUpdatedNotification(params=params):
+                self._tell(ChangeKind.RESOURCE, params.uri)
+
+    async def run(self, client: Client) -> None:
+        """Keep the server told of what is watched, until cancelled. Returns early where there is nothing to hear."""
+        self._modern = client.protocol_version in MODERN_PROTOCOL_VERSIONS
+        try:
+            await (self._listen(client) if self._modern else self._subscribe(client))
+        finally:
+            self._over = True
+            self._settled.set()
+
+    def _settle(self, told: frozenset[str]) -> None:
+        if told == self.watched:
+            self._settled.set()
+
+    def _tell(self, kind: ChangeKind, uri: str | None = None) -> None:
+        try:
+            self.notify(Change(self.server, kind, uri))
+        except Exception:
+            # A boundary: the callback is not ours, and the next change must still be heard.
+            logger.exception("the change callback of MCP server %s failed", self.server)
+
+    async def _something_to_do(self) -> None:
+        await self._wake.wait()
+        await anyio.sleep(self.timings.debounce)
+        self._wake = anyio.Event()
+
+    # --- before 2026-07-28
+
+    async def _subscribe(self, client: Client) -> None:
+        resources = client.server_capabilities.resources
+        if resources is None or not resources.subscribe:
+            return
+        known: frozenset[str] = frozenset()
+        while True:
+            wanted = self.watched
+            limit = anyio.CapacityLimiter(_SUBSCRIBERS)
+            async with anyio.create_task_group() as tasks:
+                for uri in wanted - known:
+                    subscribe = types.SubscribeRequest(params=types.SubscribeRequestParams(uri=uri))
+                    tasks.start_soon(self._ask, client, subscribe, limit)
+                for uri in known - wanted:
+                    unsubscribe = types.UnsubscribeRequest(params=types.UnsubscribeRequestParams(uri=uri))
+                    tasks.start_soon(self._ask, client, unsubscribe, limit)
+            known = wanted
+            self._settle(wanted)
+            await self._something_to_do()
+
+    async def _ask(
+        self,
+        client: Client,
+        request: types.SubscribeRequest | types.UnsubscribeRequest,
+        limit: anyio.CapacityLimiter,
+    ) -> None:
+        # Not `client.subscribe_resource`, which warns of its deprecation.
+        async with limit:
+            try:
+                await client.session.send_request(request, types.EmptyResult, self.timings.answer)
+            except MCPError as error:
+                logger.warning("MCP server %s: %s failed: %s", self.server, request.method, error)
+
+    # --- since 2026-07-28
+
+    async def _listen(self, client: Client) -> None:
+        capabilities = client.server_capabilities
+        tools = bool(capabilities.tools and capabilities.tools.list_changed)
+        resources = bool(capabilities.resources and capabilities.resources.list_changed)
+        subscribe = bool(capabilities.resources and capabilities.resources.subscribe)
+        if not (tools or resources or subscribe):
+            return
+        failures = 0
+        current: anyio.CancelScope | None = None
+        async with anyio.create_task_group() as tasks:
+            while True:
+                wanted, since = self.watched, anyio.current_time()
+                stream = client.listen(
+                    tools_list_changed=tools,
+                    resources_list_changed=resources,
+                    resource_subscriptions=sorted(wanted) if subscribe else (),
+                )
+                try:
+                    with anyio.fail_after(self.timings.answer):
+                        scope: anyio.CancelScope = await tasks.start(self._follow, stream)
+                except (MCPError, SubscriptionLost, TimeoutError) as error:
+                    if isinstance(error, MCPError) and error.code == types.METHOD_NOT_FOUND:
+                        logger.warning("MCP server %s announces changes but has no listen stream", self.server)
+                        return
+                    self._lose()
+                else:
+                    if current is not None:
+                        current.cancel()
+                    current = scope
+                    if failures:
+                        self._tell_everything(wanted)
+                self._settle(wanted)
+                await self._something_to_do()
+                failures = self._failures_after(failures, since)
+                await anyio.sleep(self._delay(failures))
+
+    async def _follow(
+        self,
+        stream: AbstractAsyncContextManager[Subscription],
+        *,
+        task_status: TaskStatus[anyio.CancelScope],
+    ) -> None:
+        with anyio.CancelScope() as scope:
+            async with stream as subscription:
+                task_status.started(scope)
+                with suppress(SubscriptionLost):
+                    async for event in subscription:
+                        match event:
+                            case ToolsListChanged():
+                                self._tell(ChangeKind.TOOLS)
+                            case ResourcesListChanged():
+                                self._tell(ChangeKind.RESOURCES)
+                            case ResourceUpdated(uri=uri):
+                                self._tell(ChangeKind.RESOURCE, uri)
+                self._lose()
+
+    def _lose(self) -> None:
+        self._lost = True
+        self._wake.set()
+
+    def _failures_after(self, failures: int, since: float) -> int:
+        """How often in a row a stream could not be opened or broke soon."""
+        lost, self._lost = self._lost, False
+        if not lost:
+            return 0
+        return 1 if anyio.current_time() - since > self.timings.retry_most else failures + 1
+
+    def _delay(self, failures: int) -> float:
+        """The first time it is opened again at once."""
+        if failures <= 1:
+            return 0.0
+        return min(self.timings.retry_most, self.timings.retry_first * 2.0 ** min(failures - 2, 64))
+
+    def _tell_everything(self, uris: Iterable[str]) -> None:
+        """There is no replay: what happened while nobody listened is unknown."""
+        self._tell(ChangeKind.TOOLS)
+        self._tell(ChangeKind.RESOURCES)
+        for uri in uris:
+            self._tell(ChangeKind.RESOURCE, uri)

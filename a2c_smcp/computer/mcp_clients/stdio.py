@@ -1,0 +1,453 @@
+"""One MCP server as a supervised subprocess that talks over its stdin and stdout. Knows no MCP beyond its framing.
+
+`StdioTransport` is what mcp's `Client` takes as a transport. The server leads a session and process group of its own;
+whatever it leaves behind in that group ends with it. Leaving the transport follows a fixed order, shielded from
+cancellation and bounded at every step: flush what was accepted, close stdin, SIGTERM the group, SIGKILL the group,
+reap, join the pumps. If even that is interrupted, the group is killed on the spot; if the event loop is dropped, when
+the transport is collected; and if this process is killed, the server sees EOF and, on Linux, a SIGTERM.
+
+A descendant that starts a session of its own is out of reach. POSIX only: on Windows `transports` uses mcp's own.
+"""
+
+import asyncio
+import ctypes
+import json
+import logging
+import math
+import os
+import signal
+import subprocess
+import sys
+import weakref
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from dataclasses import dataclass
+from types import TracebackType
+from typing import IO, Final
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client.stdio import get_default_environment
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCMessage, jsonrpc_message_adapter
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
+
+from a2c_smcp.computer.mcp_clients.model import StdioParameters
+
+__all__ = ["StdioTimings", "StdioTransport", "describe_exit"]
+
+logger = logging.getLogger(__name__)
+
+_CHUNK: Final = 65536  # what a pipe holds
+_MAX_MESSAGE: Final = 256 * 1024 * 1024
+_MAX_STDERR_LINE: Final = 4096
+_STDERR_LINES: Final = 200
+_NOISE_LOGGED: Final = 3
+_POLL: Final = 0.01
+
+_PR_SET_PDEATHSIG: Final = 1
+
+_Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
+
+
+@dataclass(frozen=True, slots=True)
+class StdioTimings:
+    """How long each step of the shutdown may take, in seconds."""
+
+    flush: float = 0.5
+    """For messages that were accepted to reach the server."""
+    eof: float = 0.5
+    """For the server to leave by itself when its stdin closes; a clean exit beats a signal."""
+    terminate: float = 2.0
+    """The grace between SIGTERM and SIGKILL."""
+    kill: float = 2.0
+    """For the kernel to end what was killed."""
+    drain: float = 0.5
+    """For output that a dead server left in its pipes; a child of its own may hold them open."""
+
+
+class StdioTransport:
+    """An async context manager that runs a server and yields the stream pair of its session. Entered once.
+
+    Entering raises `OSError` when the command cannot be run, `ValueError` when its parameters are impossible.
+    """
+
+    def __init__(
+        self,
+        parameters: StdioParameters,
+        *,
+        timings: StdioTimings | None = None,
+        on_stderr: Callable[[str], None] | None = None,
+    ) -> None:
+        self._parameters = parameters
+        self._timings = timings or StdioTimings()
+        self._on_stderr = on_stderr
+        self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
+        self._process: _Process | None = None
+        self._noise = 0
+        self._context: AbstractAsyncContextManager[_Streams] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process else None
+
+    @property
+    def exit_code(self) -> int | None:
+        """The server's exit code, negative for a signal; `None` while it runs."""
+        return self._process.exit_code if self._process else None
+
+    @property
+    def stderr_tail(self) -> tuple[str, ...]:
+        """The last lines that the server wrote to stderr, oldest first."""
+        return tuple(self._stderr)
+
+    async def __aenter__(self) -> _Streams:
+        self._context = self._run()
+        return await self._context.__aenter__()
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> bool | None:
+        assert self._context is not None
+        return await self._context.__aexit__(exc_type, exc, traceback)
+
+    @asynccontextmanager
+    async def _run(self) -> AsyncGenerator[_Streams, None]:
+        if "\n".encode(self._parameters.encoding) != b"\n":
+            raise ValueError("the encoding of an MCP server must contain ASCII")
+        # From here to the `try` nothing is awaited: a cancellation in between would leak the process.
+        process = self._process = _Process(self._parameters)
+        to_session, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        from_session, to_server = anyio.create_memory_object_stream[SessionMessage](0)
+        stdin = _Pump(lambda: self._write_stdin(process.stdin, to_server, to_session))
+        stdout = _Pump(lambda: self._read_stdout(process.stdout, to_session))
+        stderr = _Pump(lambda: self._read_stderr(process.stderr))
+        watch = _Pump(lambda: self._watch(process, stdout, to_session))
+        pumps = stdin, stdout, stderr, watch
+        try:
+            async with anyio.create_task_group() as tasks:
+                for pump in pumps:
+                    tasks.start_soon(pump.run)
+                try:
+                    yield from_server, from_session
+                finally:
+                    try:
+                        with anyio.CancelScope(shield=True):
+                            from_server.close()  # the stdout pump goes on draining, so that the server can go on
+                            from_session.close()
+                            await stdin.join(self._timings.flush)
+                            process.stdin.close()
+                            await process.stop(self._timings)
+                            await stdout.join(self._timings.drain)
+                            await stderr.join(self._timings.drain)
+                    finally:
+                        for pump in pumps:
+                            pump.cancel()
+        finally:
+            process.destroy()
+            for stream in (to_session, from_server, from_session, to_server):
+                stream.close()
+
+    async def _watch(
+        self,
+        process: "_Process",
+        stdout: "_Pump",
+        to_session: MemoryObjectSendStream[SessionMessage | Exception],
+    ) -> None:
+        """Ends the session when the server exits, even if a child that it left behind holds its stdout open."""
+        await process.wait()
+        await stdout.join(self._timings.drain)
+        to_session.close()
+
+    async def _write_stdin(
+        self,
+        pipe: IO[bytes],
+        messages: MemoryObjectReceiveStream[SessionMessage],
+        to_session: MemoryObjectSendStream[SessionMessage | Exception],
+    ) -> None:
+        try:
+            async for message in messages:
+                await _write(pipe.fileno(), self._encode(message.message))
+        except OSError:
+            # The server closed its stdin and may still be alive: end the session, or requests would wait for ever.
+            to_session.close()
+        finally:
+            messages.close()
+
+    def _encode(self, message: JSONRPCMessage) -> bytes:
+        encoding, errors = self._parameters.encoding, self._parameters.encoding_error_handler
+        try:
+            text = message.model_dump_json(by_alias=True, exclude_unset=True)
+            return (text + "\n").encode(encoding, errors)
+        except (PydanticSerializationError, UnicodeEncodeError):
+            # A lone surrogate in an argument, or a character that the encoding lacks: escaped, both are fine.
+            text = json.dumps(message.model_dump(by_alias=True, exclude_unset=True), separators=(",", ":"))
+            return (text + "\n").encode(encoding, errors)
+
+    async def _read_stdout(
+        self, pipe: IO[bytes], to_session: MemoryObjectSendStream[SessionMessage | Exception]
+    ) -> None:
+        with to_session:
+            lines = _Lines(_MAX_MESSAGE)
+            while chunk := await _read(pipe.fileno()):
+                for line in lines.feed(chunk):
+                    message = self._decode(line)
+                    if message is not None:
+                        # Closed or broken: the session is over, but the server must not block on a full pipe.
+                        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+                            await to_session.send(SessionMessage(message))
+
+    def _decode(self, line: bytes) -> JSONRPCMessage | None:
+        """The message in a line, or `None` for a blank one or one that is none: servers print what they should log."""
+        line = line.strip()
+        if not line:
+            return None
+        if line.startswith(b"{"):
+            with suppress(ValueError, RecursionError):
+                return self._parse(line)
+        self._noise += 1
+        if self._noise <= _NOISE_LOGGED:
+            last = "; further ones are skipped silently" if self._noise == _NOISE_LOGGED else ""
+            logger.warning("MCP server %s wrote a line to stdout that is no JSON-RPC message%s", self.pid, last)
+        return None
+
+    def _parse(self, line: bytes) -> JSONRPCMessage:
+        text = line.decode(self._parameters.encoding, self._parameters.encoding_error_handler)
+        try:
+            return jsonrpc_message_adapter.validate_json(text, by_name=False)
+        except ValidationError:
+            # pydantic refuses a lone surrogate; dropping that answer would leave its request waiting for ever.
+            return jsonrpc_message_adapter.validate_python(json.loads(text), by_name=False)
+
+    async def _read_stderr(self, pipe: IO[bytes]) -> None:
+        lines = _Lines(_MAX_STDERR_LINE)
+        while chunk := await _read(pipe.fileno()):
+            for line in lines.feed(chunk):
+                self._note_stderr(line)
+        if rest := lines.rest():
+            self._note_stderr(rest)
+
+    def _note_stderr(self, line: bytes) -> None:
+        text = line.decode("utf-8", "replace").rstrip()
+        self._stderr.append(text)
+        if self._on_stderr is not None:
+            try:
+                self._on_stderr(text)
+            except Exception:
+                # A boundary: the callback is not ours, and a dead pump would block the server.
+                logger.exception("the stderr callback failed")
+
+
+def describe_exit(code: int) -> str:
+    """An exit code in words: `exit code 3`, `killed by SIGKILL`."""
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return f"killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"killed by signal {-code}"
+
+
+# --- the process
+
+
+class _Process:
+    """A child that leads a process group, and how the whole group is ended. Spawned from the event loop's thread."""
+
+    def __init__(self, parameters: StdioParameters) -> None:
+        # Not asyncio's own subprocess: its `wait` waits for the pipes too, which a grandchild may hold.
+        self._popen = subprocess.Popen(
+            [parameters.command, *parameters.args],
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=get_default_environment() | (parameters.env or {}),
+            cwd=parameters.cwd,
+            start_new_session=True,
+            preexec_fn=_die_with_parent(),
+        )
+        self.pid = self._popen.pid
+        self._over = False
+        self._last_resort = weakref.finalize(self, _kill_group, self.pid, os.getpid())
+        self.stdin = _non_blocking(self._popen.stdin)
+        self.stdout = _non_blocking(self._popen.stdout)
+        self.stderr = _non_blocking(self._popen.stderr)
+
+    @property
+    def exit_code(self) -> int | None:
+        return self._popen.returncode
+
+    async def wait(self) -> None:
+        """Wait until the server itself has exited, whoever still holds its pipes."""
+        if sys.platform == "linux":
+            with suppress(OSError):  # a kernel that has none
+                pidfd = os.pidfd_open(self.pid)
+                try:
+                    await anyio.wait_readable(pidfd)
+                finally:
+                    os.close(pidfd)
+        # Elsewhere rarely enough: mostly it is EOF on stdout that tells.
+        await self._until(self._has_exited, math.inf, every=0.5)
+
+    async def stop(self, timings: StdioTimings) -> None:
+        """Let it leave, then SIGTERM, grace, SIGKILL. It does not rely on any other task, as those may be cancelled."""
+        if not await self._until(self._has_exited, timings.eof):
+            self._signal(signal.SIGTERM)
+        if not await self._until(self._group_is_gone, timings.terminate):
+            self._signal(signal.SIGKILL)
+            # Only for itself: the others are dead by now, or zombies that an init process has yet to reap.
+            if not await self._until(self._has_exited, timings.kill):
+                logger.warning("MCP server %d survived SIGKILL", self.pid)
+
+    def destroy(self) -> None:
+        """Kill what is left, without an event loop, which may be gone; after `stop` nothing is. Closes the pipes."""
+        if not self._over:
+            self._signal(signal.SIGKILL)
+            with suppress(subprocess.TimeoutExpired):
+                self._popen.wait(1)
+            self._over = True
+        self._last_resort.detach()
+        for pipe in (self.stdin, self.stdout, self.stderr):
+            pipe.close()
+
+    async def _until(self, condition: Callable[[], bool], timeout: float, every: float = _POLL) -> bool:
+        deadline = anyio.current_time() + timeout
+        while not condition():
+            if anyio.current_time() >= deadline:
+                return False
+            await anyio.sleep(every)
+        return True
+
+    def _has_exited(self) -> bool:
+        if self.exit_code is None and self._popen.poll() is not None:
+            self._signal(signal.SIGTERM)  # at once, to whatever it left behind
+        return self.exit_code is not None
+
+    def _group_is_gone(self) -> bool:
+        # Asked only once the leader is reaped: a zombie counts as a member.
+        if self._has_exited() and not self._over:
+            with suppress(ChildProcessError):
+                os.waitpid(-self.pid, os.WNOHANG)  # in a container we may be the init process that orphans fall to
+            try:
+                os.killpg(self.pid, 0)
+            except ProcessLookupError:
+                self._over = True  # its number may be somebody else's from now on
+            except OSError:
+                pass
+        return self._over
+
+    def _signal(self, number: signal.Signals) -> None:
+        if not self._over:
+            with suppress(OSError):
+                os.killpg(self.pid, number)
+
+
+def _non_blocking(pipe: IO[bytes] | None) -> IO[bytes]:
+    assert pipe is not None
+    os.set_blocking(pipe.fileno(), False)
+    return pipe
+
+
+def _kill_group(pid: int, owner: int) -> None:
+    # A fork of ours inherits the finalizer, but not the right to use it.
+    if os.getpid() == owner:
+        with suppress(OSError):
+            os.killpg(pid, signal.SIGKILL)
+
+
+def _die_with_parent() -> Callable[[], None] | None:
+    """What the child does between fork and exec so that it gets SIGTERM when the thread that spawned it ends.
+
+    Runs Python code after a fork, so it does next to nothing: one system call that was looked up before, and one
+    comparison. `PyDLL` keeps the interpreter's lock, for which nobody else is left to wait.
+    """
+    if sys.platform != "linux":
+        return None
+    prctl = ctypes.PyDLL(None).prctl
+    parent = os.getpid()
+
+    def arm() -> None:
+        prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+        if os.getppid() != parent:  # it died before the signal was armed
+            os._exit(1)
+
+    return arm
+
+
+# --- the pumps
+
+
+class _Pump:
+    """A task that the owner's cancellation does not reach, because the shutdown needs it."""
+
+    def __init__(self, work: Callable[[], Awaitable[None]]) -> None:
+        self._work = work
+        self._scope = anyio.CancelScope(shield=True)
+        self._done = asyncio.Event()
+
+    async def run(self) -> None:
+        try:
+            with self._scope:
+                await self._work()
+        finally:
+            self._done.set()
+
+    async def join(self, timeout: float) -> None:
+        """Let it come to its end, and when the time is up, put an end to it."""
+        with anyio.move_on_after(timeout):
+            await self._done.wait()
+        self._scope.cancel()
+        await self._done.wait()
+
+    def cancel(self) -> None:
+        self._scope.cancel()
+
+
+class _Lines:
+    """Cuts bytes at newlines, in linear time for a line of any length; what exceeds `limit` of a line is dropped."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        first, *others = chunk.split(b"\n")
+        self._append(first)
+        lines = []
+        for part in others:
+            lines.append(self.rest())
+            self._append(part)
+        return lines
+
+    def rest(self) -> bytes:
+        line = b"".join(self._parts)
+        self._parts, self._size = [], 0
+        return line
+
+    def _append(self, part: bytes) -> None:
+        part = part[: self._limit - self._size]
+        if part:
+            self._parts.append(part)
+            self._size += len(part)
+
+
+async def _read(fd: int) -> bytes:
+    """What is there, as soon as something is; nothing at the end."""
+    while True:
+        # Before every read, so that a server that floods us leaves the loop to others.
+        await anyio.wait_readable(fd)
+        with suppress(BlockingIOError):
+            return os.read(fd, _CHUNK)
+
+
+async def _write(fd: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        try:
+            rest = rest[os.write(fd, rest[:_CHUNK]) :]
+        except BlockingIOError:
+            await anyio.wait_writable(fd)

@@ -1,0 +1,173 @@
+"""From a server's config to a transport for mcp's `Client`, and a link that sees what passes through it.
+
+Knows how to reach a server and that it spoke or went silent; nothing of sessions, restarts or states.
+"""
+
+import os
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from types import TracebackType
+from typing import Any
+
+import anyio
+import httpx2
+from mcp.client._transport import ReadStream, TransportStreams
+from mcp.client.sse import sse_client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.message import SessionMessage
+
+from a2c_smcp.computer.mcp_clients.model import (
+    MCPServerConfig,
+    SSEParameters,
+    SSEServerConfig,
+    StdioParameters,
+    StdioServerConfig,
+    StreamableHttpParameters,
+)
+from a2c_smcp.computer.mcp_clients.stdio import StdioTimings, StdioTransport
+
+__all__ = ["Link", "describe_failure"]
+
+
+class Link:
+    """One way to a server, entered once, that tells when the server first spoke and when it hung up."""
+
+    def __init__(
+        self,
+        config: MCPServerConfig,
+        *,
+        stdio_timings: StdioTimings | None = None,
+        on_stderr: Callable[[str], None] | None = None,
+    ) -> None:
+        self.process: StdioTransport | None = None
+        self.has_spoken = False
+        self.heard_at = 0.0
+        """When anything last came from the server, by the event loop's clock."""
+        self.has_ended = False
+        self.failure: Exception | None = None
+        """What the transport reported of its own failure, if it did."""
+        self.on_first_word: Callable[[], None] = _nothing
+        self.on_end: Callable[[], None] = _nothing
+        self._transport: AbstractAsyncContextManager[TransportStreams]
+        if isinstance(config, StdioServerConfig):
+            if sys.platform == "win32":
+                self._transport = _stdio_of_the_sdk(config.server_parameters)
+            else:
+                self.process = StdioTransport(config.server_parameters, timings=stdio_timings, on_stderr=on_stderr)
+                self._transport = self.process
+        elif isinstance(config, SSEServerConfig):
+            self._transport = _sse(config.server_parameters)
+        else:
+            self._transport = _streamable(config.server_parameters)
+
+    async def __aenter__(self) -> TransportStreams:
+        incoming, outgoing = await self._transport.__aenter__()
+        return _Watched(incoming, self), outgoing
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> bool | None:
+        return await self._transport.__aexit__(exc_type, exc, traceback)
+
+    def _note(self, item: SessionMessage | Exception) -> None:
+        self.heard_at = anyio.current_time()
+        if isinstance(item, Exception):
+            self.failure = item
+        elif not self.has_spoken:
+            self.has_spoken = True
+            self.on_first_word()
+
+    def _note_end(self) -> None:
+        if not self.has_ended:
+            self.has_ended = True
+            self.on_end()
+
+
+def describe_failure(error: BaseException) -> str:
+    """An error of a transport or session in a few words; never a URL, which may carry credentials."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, httpx2.HTTPStatusError):
+        return f"HTTP {error.response.status_code}"
+    text = str(error)
+    return type(error).__name__ if not text or "://" in text else f"{type(error).__name__}: {text}"
+
+
+def _nothing() -> None:
+    pass
+
+
+class _Watched:
+    """The read stream of a session; mcp's dispatcher does not tell when it ends."""
+
+    def __init__(self, inner: ReadStream[SessionMessage | Exception], link: Link) -> None:
+        self._inner = inner
+        self._link = link
+
+    @property
+    def last_context(self) -> Any:
+        """What mcp's own streams carry besides their items."""
+        return getattr(self._inner, "last_context", None)
+
+    async def receive(self) -> SessionMessage | Exception:
+        try:
+            item = await self._inner.receive()
+        except anyio.EndOfStream:
+            self._link._note_end()
+            raise
+        self._link._note(item)
+        return item
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    def __aiter__(self) -> "_Watched":
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> "_Watched":
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+@asynccontextmanager
+async def _stdio_of_the_sdk(parameters: StdioParameters) -> AsyncGenerator[TransportStreams, None]:
+    with open(os.devnull, "w") as nowhere:  # noqa: ASYNC230  # it does not block
+        server = StdioServerParameters.model_validate(parameters.model_dump())
+        async with stdio_client(server, errlog=nowhere) as streams:
+            yield streams
+
+
+def _sse(parameters: SSEParameters) -> AbstractAsyncContextManager[TransportStreams]:
+    return sse_client(
+        parameters.url,
+        headers=dict(parameters.headers or {}),
+        timeout=parameters.timeout,
+        sse_read_timeout=parameters.sse_read_timeout,
+    )
+
+
+@asynccontextmanager
+async def _streamable(parameters: StreamableHttpParameters) -> AsyncGenerator[TransportStreams, None]:
+    timeout = httpx2.Timeout(parameters.timeout.total_seconds(), read=parameters.sse_read_timeout.total_seconds())
+    async with (
+        httpx2.AsyncClient(headers=parameters.headers, timeout=timeout) as http,
+        streamable_http_client(
+            parameters.url,
+            http_client=http,
+            terminate_on_close=parameters.terminate_on_close,
+            max_sse_event_size=None,  # by default a result over 1 MiB kills the session
+        ) as streams,
+    ):
+        yield streams

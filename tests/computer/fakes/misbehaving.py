@@ -1,0 +1,310 @@
+"""An MCP stdio server in plain Python that starts in no time, speaks both eras, and misbehaves as it is told.
+
+    misbehaving.py MODE [key=value …]
+
+Modes: see `MODES`. Options: `era` both|legacy|modern, `page` the page size of lists, `code` the exit code of a death,
+`delay` seconds before every answer (mode slow), `resources` how many windows it starts with, `stubborn=1` grandchildren
+that ignore SIGTERM, `bare=1` neither announces changes nor takes subscriptions. Its tools change it while it runs; see
+`TOOLS`. It reports on stderr what a test may wait for: `ready`, `eof`, `grandchild PID`, `started sleep`, `cancelling`
+(the message is there), `cancelled sleep` (the tool has noticed), `subscribed URI`, `listening N URIs`.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import Any, NoReturn
+
+MODERN = "2026-07-28"
+SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
+
+MODES = (
+    "normal",
+    "slow",  # answers everything late
+    "ignores-eof",  # lives on when stdin closes
+    "ignores-term",  # lives on when stdin closes and when SIGTERM comes
+    "grandchildren",  # starts a process that holds its pipes, and exits when `leave` is called or stdin closes
+    "floods-stderr",
+    "floods-stdout",  # with lines that are no JSON, before every answer
+    "dies-on-call",
+    "dies-on-start",
+    "silent",  # never answers anything
+    "initialize-first",  # exits on any other first message
+    "closes-stdout",  # on a call, and lives on
+)
+
+OBJECT: dict[str, Any] = {"type": "object"}
+TOOLS = {
+    "echo": "text → text",
+    "sleep": "seconds; notices its cancellation",
+    "crash": "code: exits without an answer",
+    "leave": "answers and exits with code 0",
+    "huge": "size → so many characters",
+    "fail": "an error result",
+    "broken": "breaks its own output schema",
+    "stats": "→ pid, era, counters, subscriptions as JSON text",
+    "add_tool": "name",
+    "remove_tool": "name",
+    "set_resource": "uri, text: adds or updates",
+    "remove_resource": "uri",
+    "drop_listens": "graceful: ends every listen stream",
+}
+
+
+class Server:
+    def __init__(self, mode: str, options: dict[str, str]) -> None:
+        self.mode = mode
+        self.era = options.get("era", "both")
+        self.page = int(options.get("page", "1000"))
+        self.code = int(options.get("code", "3"))
+        self.delay = float(options.get("delay", "0.3"))
+        self.stubborn = bool(options.get("stubborn"))
+        self.bare = bool(options.get("bare"))
+        self.tools = list(TOOLS)
+        self.resources = {f"window://fake/{n}": f"window {n}" for n in range(int(options.get("resources", "2")))}
+        self.subscribed: set[str] = set()
+        self.listens: dict[Any, dict[str, Any]] = {}
+        self.spoken: str | None = None
+        self.calls: dict[Any, threading.Event] = {}
+        self.called = self.cancelled = 0
+        self.lock = threading.Lock()
+
+    def run(self) -> None:
+        if self.mode == "dies-on-start":
+            self.die("cannot open the database")
+        if self.mode == "ignores-term":
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if self.mode == "grandchildren":
+            trap = "trap '' TERM; " if self.stubborn else ""
+            child = subprocess.Popen(["/bin/sh", "-c", f"{trap}sleep 600 & wait"], stdin=subprocess.DEVNULL)
+            self.say(f"grandchild {child.pid}")
+        if self.mode == "floods-stderr":
+            for n in range(50_000):
+                sys.stderr.write(f"line {n} of many that nobody will ever read\n")
+            sys.stderr.write("x" * 1_000_000 + "\n")
+        self.say("ready")
+        for line in sys.stdin.buffer:
+            self.receive(json.loads(line))
+        self.say("eof")
+        if self.mode in ("ignores-eof", "ignores-term"):
+            while True:
+                time.sleep(60)
+
+    # --- talking
+
+    def say(self, text: str) -> None:
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+
+    def die(self, text: str) -> NoReturn:
+        self.say(text)
+        os._exit(self.code)
+
+    def send(self, message: dict[str, Any]) -> None:
+        data = json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
+        with self.lock:
+            if self.mode == "floods-stdout":
+                sys.stdout.buffer.write(b"Listening on port 80 \xff\xfe\n{not json}\n[1]\n\n" * 2_000)
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+
+    def notify(self, method: str, **params: Any) -> None:
+        self.send({"method": f"notifications/{method}", "params": params})
+
+    def result(self, id_: Any, **result: Any) -> None:
+        if self.spoken == MODERN:
+            result |= {"resultType": "complete"}
+        self.send({"id": id_, "result": result})
+
+    def listing(self, id_: Any, key: str, items: list[Any], cursor: str | None) -> None:
+        start = int(cursor or 0)
+        result: dict[str, Any] = {key: items[start : start + self.page]}
+        if start + self.page < len(items):
+            result["nextCursor"] = str(start + self.page)
+        if self.spoken == MODERN:
+            result |= {"ttlMs": 60_000, "cacheScope": "private"}
+        self.result(id_, **result)
+
+    def error(self, id_: Any, code: int, message: str, data: Any = None) -> None:
+        error = {"code": code, "message": message} | ({"data": data} if data is not None else {})
+        self.send({"id": id_, "error": error})
+
+    def changed(self, what: str, uri: str | None = None) -> None:
+        """Announce a change in whatever way the client asked for."""
+        params = {"uri": uri} if uri else {}
+        if self.spoken != MODERN:
+            if uri is None or uri in self.subscribed:
+                self.notify(what, **params)
+            return
+        key = {"tools/list_changed": "toolsListChanged", "resources/list_changed": "resourcesListChanged"}.get(what)
+        for id_, wanted in list(self.listens.items()):
+            if wanted.get(key) if key else uri in (wanted.get("resourceSubscriptions") or ()):
+                self.notify(what, **params, _meta={SUBSCRIPTION_ID: id_})
+
+    # --- listening
+
+    def receive(self, message: dict[str, Any]) -> None:
+        method, id_, params = message.get("method"), message.get("id"), message.get("params") or {}
+        if self.mode == "silent":
+            return
+        if self.mode == "initialize-first" and self.spoken is None and method != "initialize":
+            self.die(f"the first message must be initialize, not {method}")
+        if self.mode == "slow":
+            time.sleep(self.delay)
+        match method:
+            case "server/discover" if self.era != "legacy":
+                self.spoken = MODERN
+                self.result(
+                    id_,
+                    supportedVersions=[MODERN],
+                    capabilities=self.capabilities(),
+                    ttlMs=0,
+                    cacheScope="private",
+                )
+            case "initialize" if self.era != "modern":
+                self.spoken = params["protocolVersion"]
+                info = {"name": "misbehaving", "version": "1"}
+                self.result(id_, protocolVersion=self.spoken, capabilities=self.capabilities(), serverInfo=info)
+            case "initialize":
+                self.error(id_, -32022, "unsupported protocol version", {"supported": [MODERN], "requested": "?"})
+            case "ping":
+                self.result(id_)
+            case "tools/list":
+                self.listing(id_, "tools", [self.tool(name) for name in self.tools], params.get("cursor"))
+            case "resources/list":
+                items = [{"uri": uri, "name": uri.rpartition("/")[2]} for uri in self.resources]
+                self.listing(id_, "resources", items, params.get("cursor"))
+            case "resources/read":
+                self.read(id_, params["uri"])
+            case "resources/subscribe" if self.spoken != MODERN:
+                self.subscribed.add(params["uri"])
+                self.result(id_)
+                self.say(f"subscribed {params['uri']}")
+            case "resources/unsubscribe" if self.spoken != MODERN:
+                self.subscribed.discard(params["uri"])
+                self.result(id_)
+            case "subscriptions/listen" if self.spoken == MODERN:
+                self.listens[id_] = wanted = params["notifications"]
+                self.notify("subscriptions/acknowledged", notifications=wanted, _meta={SUBSCRIPTION_ID: id_})
+                self.say(f"listening {len(wanted.get('resourceSubscriptions') or ())} URIs")
+            case "notifications/cancelled":
+                self.cancel(params["requestId"])
+            case "tools/call":
+                self.call(id_, params["name"], params.get("arguments") or {})
+            case _ if id_ is not None:
+                self.error(id_, -32601, f"Method not found: {method}")
+
+    def capabilities(self) -> dict[str, Any]:
+        if self.bare:
+            return {"tools": {}, "resources": {}}
+        return {"tools": {"listChanged": True}, "resources": {"listChanged": True, "subscribe": True}}
+
+    def tool(self, name: str) -> dict[str, Any]:
+        tool: dict[str, Any] = {"name": name, "description": TOOLS.get(name, "added"), "inputSchema": OBJECT}
+        if name == "broken":
+            tool["outputSchema"] = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+        return tool
+
+    def read(self, id_: Any, uri: str) -> None:
+        if uri not in self.resources:
+            self.error(id_, -32002, "Resource not found", {"uri": uri})
+            return
+        contents = [{"uri": uri, "mimeType": "text/plain", "text": self.resources[uri]}]
+        extra = {"ttlMs": 60_000, "cacheScope": "private"} if self.spoken == MODERN else {}
+        self.result(id_, contents=contents, **extra)
+
+    def cancel(self, id_: Any) -> None:
+        if self.listens.pop(id_, None) is None and (event := self.calls.get(id_)):
+            self.say("cancelling")
+            event.set()
+
+    def text(self, id_: Any, text: str, **result: Any) -> None:
+        self.result(id_, content=[{"type": "text", "text": text}], **result)
+
+    def call(self, id_: Any, name: str, arguments: dict[str, Any]) -> None:
+        self.called += 1
+        if self.mode == "dies-on-call":
+            self.die("a call killed me")
+        if self.mode == "closes-stdout":
+            os.close(1)
+            return
+        if name not in self.tools:
+            self.error(id_, -32602, f"Unknown tool: {name}")
+            return
+        match name:
+            case "echo":
+                self.text(id_, str(arguments.get("text", "")))
+            case "sleep":
+                self.calls[id_] = threading.Event()
+                threading.Thread(target=self.sleep, args=(id_, arguments["seconds"]), daemon=True).start()
+            case "crash":
+                self.code = arguments.get("code", self.code)
+                self.die("crashed as asked")
+            case "leave":
+                self.text(id_, "bye")
+                os._exit(0)
+            case "huge":
+                self.text(id_, "x" * arguments["size"])
+            case "fail":
+                self.text(id_, "it went wrong", isError=True)
+            case "broken":
+                self.text(id_, "?", structuredContent={"n": "not a number"})
+            case "stats":
+                self.text(id_, json.dumps(self.stats()))
+            case _:
+                self.change(name, arguments)
+                self.text(id_, "done")
+
+    def stats(self) -> dict[str, Any]:
+        watched = self.subscribed.union(
+            *(wanted.get("resourceSubscriptions") or () for wanted in self.listens.values())
+        )
+        return {
+            "pid": os.getpid(),
+            "era": self.spoken,
+            "called": self.called,
+            "cancelled": self.cancelled,
+            "listens": len(self.listens),
+            "watched": sorted(watched),
+        }
+
+    def change(self, name: str, arguments: dict[str, Any]) -> None:
+        match name:
+            case "add_tool":
+                self.tools.append(arguments["name"])
+                self.changed("tools/list_changed")
+            case "remove_tool":
+                self.tools.remove(arguments["name"])
+                self.changed("tools/list_changed")
+            case "set_resource":
+                uri, known = arguments["uri"], arguments["uri"] in self.resources
+                self.resources[uri] = arguments["text"]
+                self.changed("resources/updated" if known else "resources/list_changed", uri if known else None)
+            case "remove_resource":
+                del self.resources[arguments["uri"]]
+                self.changed("resources/list_changed")
+            case "drop_listens":
+                for id_ in list(self.listens):
+                    if arguments.get("graceful"):
+                        self.result(id_, _meta={SUBSCRIPTION_ID: id_})
+                    else:
+                        self.notify("cancelled", requestId=id_)
+                self.listens.clear()
+
+    def sleep(self, id_: Any, seconds: float) -> None:
+        self.say("started sleep")
+        if self.calls[id_].wait(seconds):
+            self.cancelled += 1
+            self.say("cancelled sleep")
+        else:
+            self.text(id_, "slept")
+        del self.calls[id_]
+
+
+if __name__ == "__main__":
+    mode, *rest = sys.argv[1:]
+    assert mode in MODES, mode
+    Server(mode, dict(option.split("=", 1) for option in rest)).run()

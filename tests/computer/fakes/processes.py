@@ -1,0 +1,84 @@
+"""What a test asks about processes, descriptors and tasks: nothing may be left over. Linux only, by way of /proc."""
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+
+MISBEHAVING = str(Path(__file__).with_name("misbehaving.py"))
+
+
+def command(mode: str, **options: object) -> tuple[str, list[str]]:
+    """The command line of the misbehaving server."""
+    # -I -S: no site-packages to import from, which is half of the start.
+    return sys.executable, ["-I", "-S", MISBEHAVING, mode, *(f"{key}={value}" for key, value in options.items())]
+
+
+@dataclass(frozen=True, slots=True)
+class _Stat:
+    pid: int
+    state: str
+    parent: int
+    group: int
+
+    @property
+    def lives(self) -> bool:
+        return self.state not in "ZX"
+
+
+def _stat(pid: int) -> _Stat | None:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+    except OSError:
+        return None
+    return _Stat(pid, fields[0], int(fields[1]), int(fields[2]))
+
+
+def _all() -> Iterator[_Stat]:
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and (stat := _stat(int(entry))):
+            yield stat
+
+
+def is_alive(pid: int) -> bool:
+    stat = _stat(pid)
+    return stat is not None and stat.lives
+
+
+def group_of(group: int) -> set[int]:
+    """Who lives in a process group; zombies do not."""
+    return {stat.pid for stat in _all() if stat.group == group and stat.lives}
+
+
+def children() -> set[int]:
+    """Our own children, zombies included: those were not reaped."""
+    return {stat.pid for stat in _all() if stat.parent == os.getpid()}
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+@contextmanager
+def nothing_left_over(*, processes: bool = True) -> Iterator[None]:
+    """No child, no descriptor and no task more at the end than at the start."""
+    before = children(), descriptors(), asyncio.all_tasks()
+    yield
+    if processes:
+        assert children() <= before[0]
+        assert descriptors() <= before[1]
+    assert asyncio.all_tasks() <= before[2]
+
+
+async def eventually(condition: Callable[[], bool], timeout: float = 10) -> None:
+    """Wait for something that no event tells of."""
+    deadline = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        await anyio.sleep(0.01)
