@@ -1,17 +1,26 @@
 """`a2c server` as a process: ready, refused, stopped."""
 
 import asyncio
+import datetime
+import ipaddress
+import json
 import os
 import re
 import signal
+import ssl
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.x509.oid import NameOID
 
 from a2c_smcp.utils.link import Disconnected, Link, LinkEvent, LinkOptions, Membership
 from tests.server.harness import eventually
@@ -155,8 +164,6 @@ def test_a_port_that_is_taken_and_a_bad_keys_file_are_said(tmp_path: Path) -> No
 
 
 async def test_logs_as_json_lines() -> None:
-    import json
-
     with running("--log-format", "json", "--api-key", "k") as process:
         with pytest.raises(Exception, match="401"):
             await Link(LinkOptions(process.url), {}).open()
@@ -166,27 +173,37 @@ async def test_logs_as_json_lines() -> None:
     assert "401" in line["message"]
 
 
-async def test_tls(tmp_path: Path) -> None:
-    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=127.0.0.1"]
-        + ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(cert)],
-        check=True,
-        capture_output=True,
-        timeout=30,
+def self_signed(folder: Path) -> tuple[Path, Path]:
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
+    now = datetime.datetime.now(datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(hours=1))
+        .not_valid_after(now + datetime.timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
+        .sign(key, hashes.SHA256())
     )
+    cert_file, key_file = folder / "cert.pem", folder / "key.pem"
+    cert_file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    key_file.write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    return cert_file, key_file
+
+
+async def test_tls(tmp_path: Path) -> None:
+    cert, key = self_signed(tmp_path)
+
+    def healthz(url: str) -> bytes:
+        context = ssl.create_default_context(cafile=str(cert))
+        with urllib.request.urlopen(url + "/healthz", context=context, timeout=10) as reply:
+            return bytes(reply.read())
+
     with running("--tls-cert", str(cert), "--tls-key", str(key)) as process:
         assert process.url.startswith("https://")
-        script = (
-            "import ssl,sys,urllib.request as u;"
-            "print(u.urlopen(sys.argv[1]+'/healthz', context=ssl.create_default_context(cafile=sys.argv[2])).read())"
-        )
-        result = await asyncio.to_thread(
-            subprocess.run,
-            [sys.executable, "-c", script, process.url, str(cert)],
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=False,
-        )
-        assert "ok" in result.stdout, result.stderr
+        assert await asyncio.to_thread(healthz, process.url) == b"ok\n"
