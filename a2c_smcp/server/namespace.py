@@ -120,9 +120,16 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
                 self._addresses.leave(address)
                 raise
         except SMCPError as error:
-            self._observer.refused(error.code)
             logger.warning("refused a connection from %s: %s", address, error)
-            raise ConnectionRefusedError(str(error), error.payload()) from None
+            failure = error
+        except Exception:
+            # An authentication provider is somebody else's code, and a client that is not answered waits.
+            logger.exception("failed to authenticate a connection from %s", address)
+            failure = InternalError("the server failed to check the credentials; its log says why")
+        else:
+            return
+        self._observer.refused(failure.code)
+        raise ConnectionRefusedError(str(failure), failure.payload())
 
     async def _admit(self, sid: str, environ: dict[str, Any], auth: Any, address: str) -> None:
         grant = await self._auth.authenticate(credentials_of(environ, auth, address))

@@ -264,8 +264,9 @@ class BoundedAsyncSocket(_Bounded, async_socket.AsyncSocket):  # type: ignore[mi
                 await self.receive(pkt)
             except exceptions.SocketIsClosedError:
                 return
-            except (exceptions.EngineIOError, ValueError) as error:
-                logger.warning("ignored a frame that does not decode: %s", error)
+            except Exception as error:
+                # Whatever a peer may send: Engine.IO's decoder raises what it comes upon, an IndexError for instance.
+                logger.warning("ignored a frame that does not decode: %s: %s", type(error).__name__, error)
 
     async def _write(self, ws: Any) -> None:
         # Whatever goes wrong while writing, the peer has gone, and the reader sees it too.
@@ -314,6 +315,15 @@ class BoundedSocket(_Bounded, threaded_socket.Socket):  # type: ignore[misc]
 
     def _websocket_handler(self, ws: Any) -> Any:
         self._ws = ws
+        wait, limit = ws.wait, self.server.max_http_buffer_size
+
+        def watched() -> Any:
+            data = wait()
+            if data and len(data) > limit:  # Engine.IO closes the connection over it without a word
+                logger.warning("closing a connection: a message has more than %d bytes", limit)
+            return data
+
+        ws.wait = watched
         return super()._websocket_handler(ws)
 
     def _cut(self) -> None:

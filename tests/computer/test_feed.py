@@ -90,6 +90,28 @@ async def test_what_is_watched_can_be_changed_at_any_time(era: str) -> None:
         await eventually_watched(connection, [THIRD])
 
 
+@both_eras
+async def test_whoever_waits_for_a_watch_that_is_overtaken_waits_for_the_next(era: str) -> None:
+    async with listening(stdio(era=era)) as (connection, _):
+        connection.subscribe({FIRST})
+        waiting = asyncio.create_task(connection.subscribed())
+        await asyncio.sleep(0)
+        connection.subscribe({SECOND})
+        await waiting
+        del waiting
+        assert SECOND in (await stats(connection))["watched"]
+
+
+@both_eras
+async def test_a_server_that_takes_no_subscription_has_no_windows_and_keeps_nobody_waiting(era: str) -> None:
+    async with listening(stdio(era=era, bare=1)) as (connection, _):
+        with anyio.fail_after(5):
+            await watch(connection, FIRST)
+        assert await connection.list_windows() == []
+        assert len(await connection.list_resources()) == 3
+        assert (await stats(connection))["listens"] == 0
+
+
 async def eventually_watched(connection: MCPConnection, uris: list[str]) -> None:
     """The old stream is closed after the new one is open."""
     with anyio.fail_after(10):

@@ -63,6 +63,7 @@ _T = TypeVar("_T")
 _Page = TypeVar("_Page", ListToolsResult, ListResourcesResult)
 
 _STDERR_LINES_IN_A_REASON: Final = 5
+_CLIENT_INFO: Final = Implementation(name="a2c-smcp", version=__version__)
 
 
 class ServerState(Enum):
@@ -241,6 +242,7 @@ class MCPConnection:
 
     @property
     def pid(self) -> int | None:
+        """The process that runs, or that ran last."""
         process = self._link and self._link.process
         return process.pid if process else None
 
@@ -394,6 +396,8 @@ class MCPConnection:
             return await self._request(send, timeout)
         except TimeoutError:
             raise RequestTimeoutError(f"Server {self.name} did not answer within {timeout:g}s") from None
+        except ValidationError as error:
+            raise MCPError(INTERNAL_ERROR, "the server answered with something that is no MCP result") from error
 
     async def _request(self, send: Callable[[_Live], Awaitable[_T]], timeout: float | None) -> _T:
         live = self._live
@@ -447,7 +451,8 @@ class MCPConnection:
         except Exception:
             # A boundary: nobody awaits this task for its result.
             logger.exception("the owner of MCP server %s failed", self.name)
-            self._move(ServerState.FAILED, "internal error")
+            if not self._is_stopping():
+                self._move(ServerState.FAILED, "internal error")
         finally:
             self._settle()
 
@@ -484,18 +489,13 @@ class MCPConnection:
         return "legacy" if self._old_handshake or isinstance(self.config, SSEServerConfig) else "auto"
 
     async def _session(self, mode: str, deadline: float) -> _Ending:
+        """Open a session, let it be used, close it. The start ends at `deadline`, or sooner where we only probe."""
         link = self._link = Link(self.config, stdio_timings=self._timings.stdio, on_stderr=self._on_stderr)
         feed = Feed(self.name, self._on_change or _ignore, self._timings.feed, self._watched)
-        client = Client(
-            link,
-            mode=mode,
-            cache=None,
-            message_handler=feed.on_message,
-            client_info=Implementation(name="a2c-smcp", version=__version__),
-        )
+        client = Client(link, mode=mode, cache=None, message_handler=feed.on_message, client_info=_CLIENT_INFO)
         probing = mode == "auto" and link.process is not None
         live: _Live | None = None
-        failure: BaseException | None = None
+        failure: Exception | None = None
         with anyio.CancelScope(deadline=deadline) as scope:
             self._interrupt = scope
             if probing:
@@ -563,12 +563,12 @@ class MCPConnection:
                     live.end("does not answer any more")
                     return
 
-    def _reason(self, link: Link, live: _Live | None, failure: BaseException | None) -> str:
+    def _reason(self, link: Link, live: _Live | None, failure: Exception | None) -> str:
         """Why a session did not start, or ended, for the people at this computer."""
         process = link.process
         if process is not None and process.exit_code is not None and link.has_ended:
             why = describe_exit(process.exit_code)
-        elif isinstance(cause := link.failure or failure, Exception):
+        elif cause := link.failure or failure:
             why = describe_failure(cause)
         elif live is not None and live.ending is not None:
             why = live.ending

@@ -74,19 +74,21 @@ class Feed:
 
     _modern: bool = field(default=False, init=False)
     _lost: bool = field(default=False, init=False)
+    _over: bool = field(default=False, init=False)
     _wake: anyio.Event = field(default_factory=anyio.Event, init=False)
     _settled: anyio.Event = field(default_factory=anyio.Event, init=False)
 
     def watch(self, uris: Iterable[str]) -> None:
         """Set whose content is watched."""
         wanted = frozenset(uris)
-        if wanted != self.watched:
+        if wanted != self.watched and not self._over:
             self.watched = wanted
-            self._settled = anyio.Event()
+            if self._settled.is_set():  # otherwise somebody may be waiting for it already
+                self._settled = anyio.Event()
             self._wake.set()
 
     async def settled(self) -> None:
-        """Wait until the server has been told what is watched."""
+        """Wait until the server has been told what is watched, or it is clear that it cannot be."""
         await self._settled.wait()
 
     async def on_message(self, message: IncomingMessage) -> None:
@@ -106,6 +108,11 @@ class Feed:
         try:
             await (self._listen(client) if self._modern else self._subscribe(client))
         finally:
+            self._over = True
+            self._settled.set()
+
+    def _settle(self, told: frozenset[str]) -> None:
+        if told == self.watched:
             self._settled.set()
 
     def _tell(self, kind: ChangeKind, uri: str | None = None) -> None:
@@ -128,7 +135,7 @@ class Feed:
             return
         known: frozenset[str] = frozenset()
         while True:
-            wanted, settled = self.watched, self._settled
+            wanted = self.watched
             limit = anyio.CapacityLimiter(_SUBSCRIBERS)
             async with anyio.create_task_group() as tasks:
                 for uri in wanted - known:
@@ -138,7 +145,7 @@ class Feed:
                     unsubscribe = types.UnsubscribeRequest(params=types.UnsubscribeRequestParams(uri=uri))
                     tasks.start_soon(self._ask, client, unsubscribe, limit)
             known = wanted
-            settled.set()
+            self._settle(wanted)
             await self._something_to_do()
 
     async def _ask(
@@ -167,9 +174,11 @@ class Feed:
         current: anyio.CancelScope | None = None
         async with anyio.create_task_group() as tasks:
             while True:
-                wanted, settled, since = self.watched if subscribe else frozenset(), self._settled, anyio.current_time()
+                wanted, since = self.watched, anyio.current_time()
                 stream = client.listen(
-                    tools_list_changed=tools, resources_list_changed=resources, resource_subscriptions=sorted(wanted)
+                    tools_list_changed=tools,
+                    resources_list_changed=resources,
+                    resource_subscriptions=sorted(wanted) if subscribe else (),
                 )
                 try:
                     with anyio.fail_after(self.timings.answer):
@@ -185,7 +194,7 @@ class Feed:
                     current = scope
                     if failures:
                         self._tell_everything(wanted)
-                settled.set()
+                self._settle(wanted)
                 await self._something_to_do()
                 failures = self._failures_after(failures, since)
                 await anyio.sleep(self._delay(failures))
@@ -223,7 +232,9 @@ class Feed:
 
     def _delay(self, failures: int) -> float:
         """The first time it is opened again at once."""
-        return min(self.timings.retry_most, self.timings.retry_first * 2 ** (failures - 2)) if failures > 1 else 0
+        if failures <= 1:
+            return 0.0
+        return min(self.timings.retry_most, self.timings.retry_first * 2.0 ** min(failures - 2, 64))
 
     def _tell_everything(self, uris: Iterable[str]) -> None:
         """There is no replay: what happened while nobody listened is unknown."""

@@ -20,7 +20,6 @@ from typing import Any, Final
 import anyio
 from mcp import MCPError
 from mcp.types import CallToolResult, Tool
-from pydantic import ValidationError
 
 from a2c_smcp.computer.events import ComputerEvent, RestartOffered, ServerStatus, ToolHidden, ToolListChanged
 from a2c_smcp.computer.inputs import InputResolver
@@ -551,10 +550,9 @@ def _at_rest(name: SERVER_NAME, disabled: bool) -> ServerStatus:
 async def _list_tools(connection: MCPConnection) -> list[Tool]:
     try:
         return await connection.list_tools()
-    except (MCPError, ValidationError) as error:
-        why = error.message if isinstance(error, MCPError) else "it is no list of MCP tools"
+    except MCPError as error:
         raise ToolExecutionError(
-            f"Server {connection.name} failed to list its tools: {why}", {"server_name": connection.name}
+            f"Server {connection.name} failed to list its tools: {error.message}", {"server_name": connection.name}
         ) from error
 
 

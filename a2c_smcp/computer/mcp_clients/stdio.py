@@ -20,7 +20,7 @@ import subprocess
 import sys
 import weakref
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -49,6 +49,8 @@ _POLL: Final = 0.01
 
 _PR_SET_PDEATHSIG: Final = 1
 
+_Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
+
 
 @dataclass(frozen=True, slots=True)
 class StdioTimings:
@@ -62,7 +64,7 @@ class StdioTimings:
     """The grace between SIGTERM and SIGKILL."""
     kill: float = 2.0
     """For the kernel to end what was killed."""
-    drain: float = 0.25
+    drain: float = 0.5
     """For output that a dead server left in its pipes; a child of its own may hold them open."""
 
 
@@ -101,7 +103,7 @@ class StdioTransport:
         """The last lines that the server wrote to stderr, oldest first."""
         return tuple(self._stderr)
 
-    async def __aenter__(self) -> "_Streams":
+    async def __aenter__(self) -> _Streams:
         self._context = self._run()
         return await self._context.__aenter__()
 
@@ -112,25 +114,21 @@ class StdioTransport:
         return await self._context.__aexit__(exc_type, exc, traceback)
 
     @asynccontextmanager
-    async def _run(self) -> "AsyncGenerator[_Streams, None]":
+    async def _run(self) -> AsyncGenerator[_Streams, None]:
         if "\n".encode(self._parameters.encoding) != b"\n":
             raise ValueError("the encoding of an MCP server must contain ASCII")
         # From here to the `try` nothing is awaited: a cancellation in between would leak the process.
         process = self._process = _Process(self._parameters)
         to_session, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         from_session, to_server = anyio.create_memory_object_stream[SessionMessage](0)
-        pumps = {
-            name: _Pump(work)
-            for name, work in {
-                "stdin": lambda: self._write_stdin(process.stdin, to_server, to_session),
-                "stdout": lambda: self._read_stdout(process.stdout, to_session),
-                "stderr": lambda: self._read_stderr(process.stderr),
-            }.items()
-        }
-        watch = _Pump(lambda: self._watch(process, pumps["stdout"], to_session))
+        stdin = _Pump(lambda: self._write_stdin(process.stdin, to_server, to_session))
+        stdout = _Pump(lambda: self._read_stdout(process.stdout, to_session))
+        stderr = _Pump(lambda: self._read_stderr(process.stderr))
+        watch = _Pump(lambda: self._watch(process, stdout, to_session))
+        pumps = stdin, stdout, stderr, watch
         try:
             async with anyio.create_task_group() as tasks:
-                for pump in (*pumps.values(), watch):
+                for pump in pumps:
                     tasks.start_soon(pump.run)
                 try:
                     yield from_server, from_session
@@ -139,21 +137,18 @@ class StdioTransport:
                         with anyio.CancelScope(shield=True):
                             from_server.close()  # the stdout pump goes on draining, so that the server can go on
                             from_session.close()
-                            await self._stop(process, pumps)
+                            await stdin.join(self._timings.flush)
+                            process.stdin.close()
+                            await process.stop(self._timings)
+                            await stdout.join(self._timings.drain)
+                            await stderr.join(self._timings.drain)
                     finally:
-                        for pump in (*pumps.values(), watch):
+                        for pump in pumps:
                             pump.cancel()
         finally:
             process.destroy()
             for stream in (to_session, from_server, from_session, to_server):
                 stream.close()
-
-    async def _stop(self, process: "_Process", pumps: "dict[str, _Pump]") -> None:
-        await pumps["stdin"].join(self._timings.flush)
-        process.stdin.close()
-        await process.stop(self._timings)
-        for pump in pumps.values():
-            await pump.join(self._timings.drain)
 
     async def _watch(
         self,
@@ -196,7 +191,7 @@ class StdioTransport:
     ) -> None:
         with to_session:
             lines = _Lines(_MAX_MESSAGE)
-            async for chunk in _chunks(pipe.fileno()):
+            while chunk := await _read(pipe.fileno()):
                 for line in lines.feed(chunk):
                     message = self._decode(line)
                     if message is not None:
@@ -228,7 +223,7 @@ class StdioTransport:
 
     async def _read_stderr(self, pipe: IO[bytes]) -> None:
         lines = _Lines(_MAX_STDERR_LINE)
-        async for chunk in _chunks(pipe.fileno()):
+        while chunk := await _read(pipe.fileno()):
             for line in lines.feed(chunk):
                 self._note_stderr(line)
         if rest := lines.rest():
@@ -243,9 +238,6 @@ class StdioTransport:
             except Exception:
                 # A boundary: the callback is not ours, and a dead pump would block the server.
                 logger.exception("the stderr callback failed")
-
-
-_Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
 
 
 def describe_exit(code: int) -> str:
@@ -291,12 +283,14 @@ class _Process:
     async def wait(self) -> None:
         """Wait until the server itself has exited, whoever still holds its pipes."""
         if sys.platform == "linux":
-            pidfd = os.pidfd_open(self.pid)
-            try:
-                await anyio.wait_readable(pidfd)
-            finally:
-                os.close(pidfd)
-        await self._until(self._has_exited, math.inf)
+            with suppress(OSError):  # a kernel that has none
+                pidfd = os.pidfd_open(self.pid)
+                try:
+                    await anyio.wait_readable(pidfd)
+                finally:
+                    os.close(pidfd)
+        # Elsewhere rarely enough: mostly it is EOF on stdout that tells.
+        await self._until(self._has_exited, math.inf, every=0.5)
 
     async def stop(self, timings: StdioTimings) -> None:
         """Let it leave, then SIGTERM, grace, SIGKILL. It does not rely on any other task, as those may be cancelled."""
@@ -319,12 +313,12 @@ class _Process:
         for pipe in (self.stdin, self.stdout, self.stderr):
             pipe.close()
 
-    async def _until(self, condition: Callable[[], bool], timeout: float) -> bool:
+    async def _until(self, condition: Callable[[], bool], timeout: float, every: float = _POLL) -> bool:
         deadline = anyio.current_time() + timeout
         while not condition():
             if anyio.current_time() >= deadline:
                 return False
-            await anyio.sleep(_POLL)
+            await anyio.sleep(every)
         return True
 
     def _has_exited(self) -> bool:
@@ -441,15 +435,13 @@ class _Lines:
             self._size += len(part)
 
 
-async def _chunks(fd: int) -> AsyncIterator[bytes]:
+async def _read(fd: int) -> bytes:
+    """What is there, as soon as something is; nothing at the end."""
     while True:
         # Before every read, so that a server that floods us leaves the loop to others.
         await anyio.wait_readable(fd)
         with suppress(BlockingIOError):
-            chunk = os.read(fd, _CHUNK)
-            if not chunk:
-                return
-            yield chunk
+            return os.read(fd, _CHUNK)
 
 
 async def _write(fd: int, data: bytes) -> None:

@@ -133,7 +133,7 @@ async def test_it_serves_follows_its_files_and_ends_with_0(hub: Running, file: P
 
 async def eventually_tools(agent: Agent, there: set[str], gone: set[str]) -> None:
     with anyio.fail_after(20):
-        while not there <= (found := await tools(agent)) or gone & found:
+        while not there <= (found := await tools(agent)) or gone & found:  # noqa: ASYNC110 - of another process
             await anyio.sleep(0.02)
 
 

@@ -32,7 +32,7 @@ bus = InMemorySubscriptionBus()
 listens = ListenHandler(bus)
 tools = ["echo", "sleep", "huge", "stats", "add_tool", "set_resource", "drop_listens"]
 resources = {"window://http/0": "window 0"}
-counters = {"started": 0, "cancelled": 0}
+counters = {"started": 0, "cancelled": 0, "pings": 0}
 sessions: dict[int, tuple[Any, set[str]]] = {}
 
 
@@ -113,6 +113,11 @@ async def unsubscribe(ctx: Any, params: types.UnsubscribeRequestParams) -> types
     return types.EmptyResult()
 
 
+async def ping(ctx: Any, params: Any) -> types.EmptyResult:
+    counters["pings"] += 1
+    return types.EmptyResult()
+
+
 server: Server[Any] = Server(
     "http",
     on_list_tools=list_tools,
@@ -122,6 +127,7 @@ server: Server[Any] = Server(
     on_subscribe_resource=subscribe,
     on_unsubscribe_resource=unsubscribe,
     on_subscriptions_listen=listens,
+    on_ping=ping,
 )
 sse = SseServerTransport("/messages/")
 

@@ -4,8 +4,9 @@
 
 Modes: see `MODES`. Options: `era` both|legacy|modern, `page` the page size of lists, `code` the exit code of a death,
 `delay` seconds before every answer (mode slow), `resources` how many windows it starts with, `stubborn=1` grandchildren
-that ignore SIGTERM. Its tools change it while it runs; see `TOOLS`. It reports on stderr what a test may wait for:
-`ready`, `eof`, `grandchild PID`, `started sleep`, `cancelled sleep`, `subscribed URI`, `listening N URIs`.
+that ignore SIGTERM, `bare=1` neither announces changes nor takes subscriptions. Its tools change it while it runs; see
+`TOOLS`. It reports on stderr what a test may wait for: `ready`, `eof`, `grandchild PID`, `started sleep`, `cancelling`
+(the message is there), `cancelled sleep` (the tool has noticed), `subscribed URI`, `listening N URIs`.
 """
 
 import json
@@ -61,6 +62,7 @@ class Server:
         self.code = int(options.get("code", "3"))
         self.delay = float(options.get("delay", "0.3"))
         self.stubborn = bool(options.get("stubborn"))
+        self.bare = bool(options.get("bare"))
         self.tools = list(TOOLS)
         self.resources = {f"window://fake/{n}": f"window {n}" for n in range(int(options.get("resources", "2")))}
         self.subscribed: set[str] = set()
@@ -196,6 +198,8 @@ class Server:
                 self.error(id_, -32601, f"Method not found: {method}")
 
     def capabilities(self) -> dict[str, Any]:
+        if self.bare:
+            return {"tools": {}, "resources": {}}
         return {"tools": {"listChanged": True}, "resources": {"listChanged": True, "subscribe": True}}
 
     def tool(self, name: str) -> dict[str, Any]:
@@ -214,6 +218,7 @@ class Server:
 
     def cancel(self, id_: Any) -> None:
         if self.listens.pop(id_, None) is None and (event := self.calls.get(id_)):
+            self.say("cancelling")
             event.set()
 
     def text(self, id_: Any, text: str, **result: Any) -> None:

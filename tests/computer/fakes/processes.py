@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
@@ -19,35 +20,45 @@ def command(mode: str, **options: object) -> tuple[str, list[str]]:
     return sys.executable, ["-I", "-S", MISBEHAVING, mode, *(f"{key}={value}" for key, value in options.items())]
 
 
-def _stat(pid: int) -> tuple[str, int, int] | None:
-    """State, parent and process group."""
+@dataclass(frozen=True, slots=True)
+class _Stat:
+    pid: int
+    state: str
+    parent: int
+    group: int
+
+    @property
+    def lives(self) -> bool:
+        return self.state not in "ZX"
+
+
+def _stat(pid: int) -> _Stat | None:
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
     except OSError:
         return None
-    return fields[0], int(fields[1]), int(fields[2])
+    return _Stat(pid, fields[0], int(fields[1]), int(fields[2]))
 
 
-def _living() -> Iterator[tuple[int, int, int]]:
+def _all() -> Iterator[_Stat]:
     for entry in os.listdir("/proc"):
-        if entry.isdigit() and (stat := _stat(int(entry))) and stat[0] not in "ZX":
-            yield int(entry), stat[1], stat[2]
+        if entry.isdigit() and (stat := _stat(int(entry))):
+            yield stat
 
 
 def is_alive(pid: int) -> bool:
     stat = _stat(pid)
-    return stat is not None and stat[0] not in "ZX"
+    return stat is not None and stat.lives
 
 
 def group_of(group: int) -> set[int]:
     """Who lives in a process group; zombies do not."""
-    return {pid for pid, _, its_group in _living() if its_group == group}
+    return {stat.pid for stat in _all() if stat.group == group and stat.lives}
 
 
 def children() -> set[int]:
     """Our own children, zombies included: those were not reaped."""
-    ours = os.getpid()
-    return {int(entry) for entry in os.listdir("/proc") if entry.isdigit() and (_stat(int(entry)) or "x00")[1] == ours}
+    return {stat.pid for stat in _all() if stat.parent == os.getpid()}
 
 
 def descriptors() -> int:

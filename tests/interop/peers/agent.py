@@ -23,13 +23,13 @@ def result_of(call):
 async def run_async():
     client = AsyncSMCPAgentClient(auth_provider=auth())
     await client.connect_to_server(url)
-    await client.join_office(office, "old-agent")
+    await client.join_office(office, "old-agent", namespace="/smcp")
     out = {"sessions": await client.get_computers_in_office(office)}
     out["tools"] = (await client.get_tools_from_computer(computer))["tools"]
     out["desktops"] = (await client.get_desktop_from_computer(computer)).get("desktops")
     out["calls"] = [result_of(await client.emit_tool_call(computer, name, {"text": "你好"}, 10)) for name in tool_names]
     out["missing"] = result_of(await client.emit_tool_call("nobody", "echo", {}, 10))
-    await client.leave_office(office)
+    await client.leave_office(office, namespace="/smcp")
     await client.disconnect()
     return out
 
@@ -37,13 +37,13 @@ async def run_async():
 def run_sync():
     client = SMCPAgentClient(auth_provider=auth())
     client.connect_to_server(url)
-    client.join_office(office, "old-agent")
+    client.join_office(office, "old-agent", namespace="/smcp")
     out = {"sessions": client.get_computers_in_office(office)}
     out["tools"] = client.get_tools_from_computer(computer)["tools"]
     out["desktops"] = client.get_desktop_from_computer(computer).get("desktops")
     out["calls"] = [result_of(client.emit_tool_call(computer, name, {"text": "你好"}, 10)) for name in tool_names]
     out["missing"] = result_of(client.emit_tool_call("nobody", "echo", {}, 10))
-    client.leave_office(office)
+    client.leave_office(office, namespace="/smcp")
     client.disconnect()
     return out
 

@@ -1,6 +1,7 @@
 """Runs in .venv-interop: the existing computer hosts one stdio MCP server, joins, and stays until stdin closes."""
 
 import asyncio
+import os
 import sys
 
 from a2c_smcp.computer.computer import Computer
@@ -28,7 +29,8 @@ async def main():
     print("READY", flush=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
     await client.disconnect()
-    await computer.shutdown()
+    # Its shutdown can take for ever; its MCP server ends with our pipes.
+    os._exit(0)
 
 
 asyncio.run(main())

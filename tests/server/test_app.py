@@ -1,0 +1,124 @@
+"""Health, readiness, metrics, and what a server leaves behind."""
+
+import gc
+import urllib.error
+import urllib.request
+from typing import Any
+
+import anyio.to_thread
+import pytest
+
+from a2c_smcp.server import Limits, OpenAuthentication
+from tests.server.conftest import MakePeer
+from tests.server.harness import Running, async_server, eventually
+
+
+async def fetch(server: Running, path: str, method: str = "GET") -> tuple[int, str]:
+    def blocking() -> tuple[int, str]:
+        try:
+            request = urllib.request.Request(server.url + path, method=method)
+            with urllib.request.urlopen(request, timeout=10) as reply:
+                return reply.status, reply.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+
+    return await anyio.to_thread.run_sync(blocking)
+
+
+def sample(text: str, name: str) -> float:
+    return float(next(line for line in text.splitlines() if line.startswith(name + " ")).rpartition(" ")[2])
+
+
+async def test_health_and_readiness(open_async_server: Running) -> None:
+    assert await fetch(open_async_server, "/healthz") == (200, "ok\n")
+    assert await fetch(open_async_server, "/readyz") == (200, "ready\n")
+    assert await fetch(open_async_server, "/healthz", "HEAD") == (200, "")
+    assert (await fetch(open_async_server, "/nothing"))[0] == 404
+
+
+async def test_metrics_count_members_relays_and_refusals(make_peer: MakePeer) -> None:
+    with async_server(OpenAuthentication()) as server:
+        agent = await make_peer(server)
+        computer = await make_peer(server, setup=lambda peer: peer.answer("client:get_tools", lambda _: {"tools": []}))
+        await agent.call("server:join_office", {"role": "agent", "name": "a", "office_id": "o"})
+        await computer.call("server:join_office", {"role": "computer", "name": "c", "office_id": "o"})
+        await agent.call("client:get_tools", {"agent": "a", "req_id": "1", "computer": "c"})
+        await agent.call("client:get_tools", {"agent": "a", "req_id": "1", "computer": "nobody"})
+        await agent.call("client:dance", {})
+        status, text = await fetch(server, "/metrics")
+        assert status == 200
+        assert sample(text, 'a2c_members{role="agent"}') == 1
+        assert sample(text, 'a2c_members{role="computer"}') == 1
+        assert sample(text, "a2c_offices") == 1
+        assert sample(text, "a2c_sessions") == 2
+        assert sample(text, 'a2c_relays_total{event="client:get_tools",outcome="answered"}') == 1
+        assert sample(text, 'a2c_relays_total{event="client:get_tools",outcome="404"}') == 1
+        assert sample(text, 'a2c_relay_seconds_count{event="client:get_tools"}') == 2
+        assert sample(text, 'a2c_refusals_total{code="400"}') == 1
+
+
+async def test_a_draining_server_is_not_ready_and_refuses_with_a_code(make_peer: MakePeer) -> None:
+    with async_server(OpenAuthentication()) as server:
+        peer = await make_peer(server)
+        server.namespace._draining = True
+        reply = await peer.call("client:get_tools", {})
+        assert reply["error"]["code"] == 500
+        assert "shutting down" in reply["error"]["message"]
+
+
+async def test_nothing_is_left_of_members_that_came_and_went(make_peer: MakePeer) -> None:
+    with async_server(OpenAuthentication()) as server:
+        for _ in range(3):
+            peers = [await make_peer(server, "async", transport) for transport in ("websocket", "polling") * 5]
+            for n, peer in enumerate(peers):
+                await peer.call("server:join_office", {"role": "computer", "name": str(n), "office_id": "o"})
+            for peer in peers:
+                await peer.disconnect()
+            await eventually(lambda: server.namespace.registry.counts().sessions == 0)
+        namespace, manager = server.namespace, server.sio.manager
+        assert namespace._links == {}
+        assert namespace._addresses._open == {}
+        assert len(namespace._relays) == 0
+        await eventually(lambda: not manager.rooms)
+        assert manager.callbacks == {}
+        assert manager._outgoing == {}
+        assert server.sio.environ == {}
+        gc.collect()
+        await eventually(lambda: not [s for s in server.sio.eio.sockets.values() if not s.closed])
+
+
+LIMITED = Limits(requests_per_second=5, connections_per_address=3, pending_relays=2, name_length=5, office_id_length=6)
+
+
+async def test_every_limit_answers_with_its_code(make_peer: MakePeer) -> None:
+    async def never(_: Any) -> None:
+        await anyio.sleep(20)
+
+    with async_server(OpenAuthentication(), LIMITED) as server:
+        agent = await make_peer(server)
+        computer = await make_peer(server, setup=lambda peer: peer.answer("client:get_tools", never))
+        third = await make_peer(server)
+        with pytest.raises(Exception, match="namespaces failed to connect"):
+            await make_peer(server)
+        await third.disconnect()
+        await eventually(lambda: server.namespace.registry.counts().sessions == 2)
+        third = await make_peer(server)
+        joins = [
+            ({"role": "computer", "name": "toolong", "office_id": "o"}, "400"),
+            ({"role": "computer", "name": "n", "office_id": "toolong"}, "400"),
+        ]
+        for data, code in joins:
+            assert (await third.call("server:join_office", data))[1].startswith(code)
+        await agent.call("server:join_office", {"role": "agent", "name": "a", "office_id": "o"})
+        await computer.call("server:join_office", {"role": "computer", "name": "c", "office_id": "o"})
+        request = {"agent": "a", "req_id": "1", "computer": "c"}
+        for _ in range(2):
+            await agent.emit("client:get_tools", request)
+        await eventually(lambda: server.namespace.pending_relays == 2)
+        reply = await agent.call("client:get_tools", request)
+        assert reply["error"]["code"] == 429
+        assert "waiting" in reply["error"]["message"]
+        codes = [(await third.call("client:dance", {}))["error"]["code"] for _ in range(8)]
+        assert codes[0] == 400
+        assert codes[-1] == 429

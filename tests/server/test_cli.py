@@ -1,0 +1,209 @@
+"""`a2c server` as a process: ready, refused, stopped."""
+
+import asyncio
+import datetime
+import ipaddress
+import json
+import os
+import re
+import signal
+import ssl
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.x509.oid import NameOID
+
+from a2c_smcp.utils.link import Disconnected, Link, LinkEvent, LinkOptions, Membership
+from tests.server.harness import eventually
+
+A2C = str(Path(sys.executable).parent / "a2c")
+
+
+class Process:
+    def __init__(self, *args: str, **env: str) -> None:
+        clean = {key: value for key, value in os.environ.items() if not key.startswith("A2C_")}
+        self.popen = subprocess.Popen(
+            [A2C, "server", "--port", "0", *args], stderr=subprocess.PIPE, text=True, env={**clean, **env}
+        )
+        assert self.popen.stderr is not None
+        self.lines: list[str] = []
+        for line in self.popen.stderr:
+            self.lines.append(line)
+            if match := re.search(r"ready on (\S+)", line):
+                self.url = match[1]
+                return
+        raise AssertionError(f"not ready: {self.lines}")
+
+    def stop(self, sig: int = signal.SIGTERM) -> tuple[int, str]:
+        self.popen.send_signal(sig)
+        _, rest = self.popen.communicate(timeout=10)
+        return self.popen.returncode, rest
+
+
+@contextmanager
+def running(*args: str, **env: str) -> Iterator[Process]:
+    process = Process(*args, **env)
+    try:
+        yield process
+    finally:
+        if process.popen.poll() is None:
+            process.popen.kill()
+        process.popen.communicate()
+
+
+def run(*args: str) -> subprocess.CompletedProcess[str]:
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("A2C_")}
+    return subprocess.run(
+        [A2C, "server", *args], capture_output=True, text=True, timeout=30, check=False, env={**clean, "COLUMNS": "300"}
+    )
+
+
+@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT])
+async def test_one_ready_line_and_a_clean_exit(sig: int) -> None:
+    with running() as process:
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+", process.url)
+        assert len(process.lines) == 1
+        code, rest = await asyncio.to_thread(process.stop, sig)
+    assert code == 0
+    assert "Traceback" not in rest
+
+
+@pytest.mark.parametrize("transport", ["websocket", "polling"])
+async def test_a_stop_answers_what_runs_and_clients_know_that_they_may_come_back(transport: str) -> None:
+    events: list[LinkEvent] = []
+
+    async def slowly(_: Any) -> Any:
+        await asyncio.sleep(0.5)
+        return {"tools": [], "req_id": "1"}
+
+    with running() as process:
+        options = LinkOptions(process.url, transports=(transport,))
+        async with (
+            Link(options, {"client:get_tools": slowly}) as computer,
+            Link(options, {}, on_event=events.append) as agent,
+        ):
+            await computer.join(Membership("computer", "c", "o"))
+            await agent.join(Membership("agent", "a", "o"))
+            asking = asyncio.create_task(
+                agent.request("client:get_tools", {"agent": "a", "req_id": "1", "computer": "c"}, 10)
+            )
+            await asyncio.sleep(0.1)
+            code, rest = await asyncio.to_thread(process.stop)
+            assert await asking == ({"tools": [], "req_id": "1"},)
+            assert code == 0
+            assert "Traceback" not in rest
+            await eventually(lambda: any(isinstance(event, Disconnected) for event in events))
+            assert not any(event.final for event in events if isinstance(event, Disconnected))
+
+
+async def test_a_call_that_does_not_end_does_not_hold_up_the_stop() -> None:
+    async def never(_: Any) -> Any:
+        await asyncio.sleep(60)
+
+    with running() as process:
+        options = LinkOptions(process.url)
+        async with Link(options, {"client:get_tools": never}) as computer, Link(options, {}) as agent:
+            await computer.join(Membership("computer", "c", "o"))
+            await agent.join(Membership("agent", "a", "o"))
+            asking = asyncio.create_task(
+                agent.request("client:get_tools", {"agent": "a", "req_id": "1", "computer": "c"}, 60)
+            )
+            await asyncio.sleep(0.1)
+            started = asyncio.get_running_loop().time()
+            code, _ = await asyncio.to_thread(process.stop)
+            assert code == 0
+            # Well before the relay's own 15 s.
+            assert asyncio.get_running_loop().time() - started < 8
+            assert isinstance((await asyncio.gather(asking, return_exceptions=True))[0], Exception)
+
+
+async def test_keys_from_the_environment_and_from_a_file(tmp_path: Path) -> None:
+    keys = tmp_path / "keys.toml"
+    keys.write_text("[[keys]]\nname = 'lab'\nkey = 'from-file'\nroles = ['computer']\n")
+    with running("--keys", str(keys), A2C_API_KEY="from-env") as process:
+        for key in ("from-file", "from-env"):
+            async with Link(LinkOptions(process.url, api_key=key), {}) as link:
+                assert link.connected
+        with pytest.raises(Exception, match="401"):
+            await Link(LinkOptions(process.url, api_key="guess"), {}).open()
+        code, rest = await asyncio.to_thread(process.stop)
+        assert code == 0
+        assert "guess" not in rest
+
+
+def test_without_a_key_it_refuses_to_bind_elsewhere_and_says_why() -> None:
+    result = run("--host", "0.0.0.0", "--port", "0")
+    assert result.returncode == 2
+    assert "without an API key" in result.stderr
+    assert "--api-key" in result.stderr
+
+
+@pytest.mark.parametrize("args", [["--tls-cert", "x.pem"], ["--port", "70000"], ["--log-format", "xml"]])
+def test_options_that_cannot_work_are_refused(args: list[str]) -> None:
+    assert run(*args).returncode == 2
+
+
+def test_a_port_that_is_taken_and_a_bad_keys_file_are_said(tmp_path: Path) -> None:
+    with running() as process:
+        port = process.url.rpartition(":")[2]
+        result = run("--port", port)
+        assert result.returncode == 1
+        assert "in use" in result.stderr
+    result = run("--keys", str(tmp_path / "none.toml"))
+    assert result.returncode == 1
+    assert "none.toml" in result.stderr
+
+
+async def test_logs_as_json_lines() -> None:
+    with running("--log-format", "json", "--api-key", "k") as process:
+        with pytest.raises(Exception, match="401"):
+            await Link(LinkOptions(process.url), {}).open()
+        _, rest = await asyncio.to_thread(process.stop)
+    line = json.loads(rest.splitlines()[0])
+    assert line["level"] == "warning"
+    assert "401" in line["message"]
+
+
+def self_signed(folder: Path) -> tuple[Path, Path]:
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
+    now = datetime.datetime.now(datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(hours=1))
+        .not_valid_after(now + datetime.timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    cert_file, key_file = folder / "cert.pem", folder / "key.pem"
+    cert_file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    key_file.write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    return cert_file, key_file
+
+
+async def test_tls(tmp_path: Path) -> None:
+    cert, key = self_signed(tmp_path)
+
+    def healthz(url: str) -> bytes:
+        context = ssl.create_default_context(cafile=str(cert))
+        with urllib.request.urlopen(url + "/healthz", context=context, timeout=10) as reply:
+            return bytes(reply.read())
+
+    with running("--tls-cert", str(cert), "--tls-key", str(key)) as process:
+        assert process.url.startswith("https://")
+        assert await asyncio.to_thread(healthz, process.url) == b"ok\n"

@@ -1,0 +1,292 @@
+"""What the libraries' sockets do with hostile, large, slow and late messages, and that others keep working."""
+
+import asyncio
+import base64
+import logging
+import os
+import socket
+import threading
+from typing import Any
+from urllib.parse import urlsplit
+
+import anyio
+import anyio.to_thread
+import pytest
+import socketio
+
+from a2c_smcp.server import Limits, OpenAuthentication, SyncOpenAuthentication
+from tests.server.conftest import LIMITS, MakePeer
+from tests.server.harness import AsyncPeer, Peer, Running, async_server, eventually, heard, sync_server
+
+
+async def join(peer: Peer, role: str, name: str, office: str) -> Any:
+    return await peer.call("server:join_office", {"role": role, "name": name, "office_id": office})
+
+
+async def assert_works(peer: Peer, office: str) -> None:
+    reply = await peer.call("server:list_room", {"agent": "a", "req_id": "1", "office_id": office})
+    assert reply["sessions"]
+
+
+@pytest.mark.parametrize("transport", ["websocket", "polling"])
+async def test_binary_is_answered_with_400(server: Running, office: str, make_peer: MakePeer, transport: str) -> None:
+    agent = await make_peer(server)
+    await join(agent, "agent", "a", office)
+    # A client with the library's own packets, which can carry bytes.
+    peer = AsyncPeer(serializer="default")
+    try:
+        await peer.connect(server.url, transports=[transport])
+        reply = await peer.call("client:tool_call", {"params": {"data": b"\x00\x01"}})
+        assert reply["error"]["code"] == 400
+        assert "binary" in reply["error"]["message"]
+        await assert_works(agent, office)
+    finally:
+        await peer.disconnect()
+
+
+async def test_a_message_over_the_limit_closes_its_sender_alone_with_a_log_line(
+    server: Running, office: str, make_peer: MakePeer, caplog: pytest.LogCaptureFixture
+) -> None:
+    agent, other = await make_peer(server), await make_peer(server)
+    await join(agent, "agent", "a", office)
+    with caplog.at_level(logging.WARNING):
+        await other.emit("server:update_config", {"computer": "x" * (LIMITS.max_message + 10)})
+        await eventually(lambda: not other.connected)
+        await eventually(lambda: "more than 1000000 bytes" in caplog.text)
+    await assert_works(agent, office)
+
+
+async def test_a_request_too_large_for_the_computer_is_413(server: Running, office: str, make_peer: MakePeer) -> None:
+    agent, computer = await make_peer(server), await make_peer(server)
+    await join(agent, "agent", "a", office)
+    await join(computer, "computer", "c", office)
+    request = {"agent": "a", "req_id": "1", "computer": "c", "uri": ""}
+    # The server's ack id is longer than the client's, so a message just under the limit grows over it on the way.
+    overhead = len('42/smcp,1["client:read_resource",{"agent":"a","req_id":"1","computer":"c","uri":""}]') + 1
+    reply = await agent.call("client:read_resource", {**request, "uri": "x" * (LIMITS.max_message - overhead - 3)})
+    assert reply["error"]["code"] == 413
+    assert server.namespace.pending_relays == 0
+    assert computer.connected
+    await assert_works(agent, office)
+
+
+def raw_websocket(url: str) -> socket.socket:
+    """A websocket without a Socket.IO client, to send what none would."""
+    parts = urlsplit(url)
+    sock = socket.create_connection((parts.hostname, parts.port or 80), timeout=10)
+    key = base64.b64encode(os.urandom(16)).decode()
+    sock.sendall(
+        f"GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: {parts.netloc}\r\nUpgrade: websocket\r\n"
+        f"Connection: Upgrade\r\nSec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
+    )
+    reply = b""
+    while b"\r\n\r\n" not in reply:
+        reply += sock.recv(1)  # and not a byte of what follows
+    assert b" 101 " in reply
+    return sock
+
+
+def send_text(sock: socket.socket, text: str) -> None:
+    data = text.encode()
+    length = bytes([0x80 | len(data)]) if len(data) < 126 else bytes([0x80 | 126]) + len(data).to_bytes(2, "big")
+    sock.sendall(b"\x81" + length + b"\x00\x00\x00\x00" + data)
+
+
+def receive_until(sock: socket.socket, wanted: bytes) -> bytes:
+    data = b""
+    while wanted not in data:
+        chunk = sock.recv(65536)
+        assert chunk, f"closed before {wanted!r}: {data!r}"
+        data += chunk
+    return data
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "",
+        "x",
+        "9",
+        "4",
+        "4x",
+        "42/smcp,{",
+        '42/smcp,["a"',
+        '42/smcp,{"a":1}',
+        "42/smcp,[]",
+        "42/smcp,5",
+        '42/smcp,[{"a":1},2]',
+        "42/smcp,1[7]",
+        '43/smcp,999["ack of nothing"]',
+        "43/smcp,0[]",
+        "44/smcp,[]",
+        "451-/other,[]",
+        "4" + "7" * 90,
+    ],
+)
+async def test_a_frame_that_makes_no_sense_harms_nobody_else(
+    open_async_server: Running, office: str, make_peer: MakePeer, frame: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    agent = await make_peer(open_async_server)
+    await join(agent, "agent", "a", office)
+
+    def blocking() -> None:
+        with raw_websocket(open_async_server.url) as sock:
+            receive_until(sock, b'"sid"')
+            send_text(sock, "40/smcp,")
+            receive_until(sock, b"40/smcp")
+            send_text(sock, frame)
+            send_text(sock, '42/smcp,7["client:dance",{}]')
+            assert b"400" in receive_until(sock, b"43/smcp,7")
+
+    await anyio.to_thread.run_sync(blocking)
+    await assert_works(agent, office)
+
+
+async def test_an_event_whose_name_is_no_text_is_answered(open_async_server: Running) -> None:
+    def blocking() -> None:
+        with raw_websocket(open_async_server.url) as sock:
+            receive_until(sock, b'"sid"')
+            send_text(sock, "40/smcp,")
+            receive_until(sock, b"40/smcp")
+            send_text(sock, "42/smcp,3[17,{}]")
+            assert b'"code":400' in receive_until(sock, b"43/smcp,3")
+
+    await anyio.to_thread.run_sync(blocking)
+
+
+async def test_a_late_ack_answers_nothing_but_its_own_call(server: Running, office: str, make_peer: MakePeer) -> None:
+    """An older client acks on whatever connection it has now."""
+    agent = await make_peer(server)
+    await join(agent, "agent", "a", office)
+    ids: list[int] = []
+
+    class Recorder(AsyncPeer):
+        async def answer_by_hand(self, ack_id: int, text: str) -> None:
+            await self.sio.eio.send(f'3/smcp,{ack_id}[{{"from":"{text}"}}]')
+
+    def recording(peer: Any) -> None:
+        handle = peer.sio._handle_event
+
+        async def record(namespace: str, ack_id: int | None, data: Any) -> None:
+            if ack_id is None:
+                await handle(namespace, ack_id, data)
+            else:
+                ids.append(ack_id)
+
+        peer.sio._handle_event = record
+
+    request = {"agent": "a", "req_id": "1", "computer": "c"}
+    old, new = Recorder(), Recorder()
+    for peer in (old, new):
+        recording(peer)
+    replies: list[Any] = []
+
+    async def ask() -> None:
+        replies.append(await agent.call("client:get_tools", request))
+
+    try:
+        await old.connect(server.url, transports=["websocket"])
+        await join(old, "computer", "c", office)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask)
+            await eventually(lambda: len(ids) == 1)
+            await old.disconnect()
+        assert replies[0]["error"]["code"] == 404
+        await new.connect(server.url, transports=["websocket"])
+        await join(new, "computer", "c", office)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask)
+            await eventually(lambda: len(ids) == 2)
+            await new.answer_by_hand(ids[0], "the old call")
+            await new.answer_by_hand(ids[1], "the new call")
+        assert replies[1] == {"from": "the new call"}
+        assert ids[0] != ids[1]
+    finally:
+        await new.disconnect()
+
+
+async def test_a_reader_that_falls_behind_is_disconnected_and_the_others_are_not(make_peer: MakePeer) -> None:
+    limits = Limits(queued_bytes=2_000_000)
+    with async_server(OpenAuthentication(), limits) as server:
+        await _slow_reader(server, make_peer)
+
+
+async def test_a_reader_that_falls_behind_is_disconnected_by_a_threaded_server_too(make_peer: MakePeer) -> None:
+    with sync_server(SyncOpenAuthentication(), Limits(queued_bytes=2_000_000)) as server:
+        await _slow_reader(server, make_peer)
+
+
+async def _slow_reader(server: Running, make_peer: MakePeer) -> None:
+    agent = await make_peer(server)
+    await join(agent, "agent", "a", "o")
+    stop = threading.Event()
+
+    def never_reads() -> None:
+        with raw_websocket(server.url) as sock:
+            receive_until(sock, b'"sid"')
+            send_text(sock, "40/smcp,")
+            receive_until(sock, b"40/smcp")
+            send_text(sock, '42/smcp,1["server:join_office",{"role":"computer","name":"slow","office_id":"o"}]')
+            receive_until(sock, b"43/smcp,1")
+            stop.wait(30)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(anyio.to_thread.run_sync, never_reads)
+        try:
+            await eventually(lambda: heard(agent, "notify:enter_office"))
+            padding = "x" * 100_000
+            with anyio.fail_after(30):
+                while not heard(agent, "notify:leave_office"):
+                    await agent.call("server:tool_call_cancel", {"agent": padding, "req_id": "1"})
+        finally:
+            stop.set()
+    assert heard(agent, "notify:leave_office") == [{"office_id": "o", "computer": "slow"}]
+    await assert_works(agent, "o")
+
+
+async def test_mounted_in_a_plain_server_of_the_users_own(make_peer: MakePeer, office: str) -> None:
+    """Nothing of ours but the namespace: the library's packets, its manager, its limits."""
+    import uvicorn
+
+    from a2c_smcp.server import SMCPNamespace
+    from tests.server.harness import serving
+
+    namespace = SMCPNamespace(OpenAuthentication())
+    sio = socketio.AsyncServer(async_mode="asgi")
+    sio.register_namespace(namespace)
+    config = uvicorn.Config(socketio.ASGIApp(sio), log_config=None, lifespan="off", ws="websockets-sansio")
+    with serving(config) as url:
+        running = Running(url, namespace, sio)
+        agent = await make_peer(running)
+        computers = [
+            await make_peer(
+                running, setup=lambda peer: peer.answer("client:get_tools", lambda data: {"for": data["computer"]})
+            )
+            for _ in range(3)
+        ]
+        await join(agent, "agent", "a", office)
+        for n, computer in enumerate(computers):
+            await join(computer, "computer", f"c{n}", office)
+        await eventually(lambda: len(heard(agent, "notify:enter_office")) == 3)
+        for n in range(3):
+            reply = await agent.call("client:get_tools", {"agent": "a", "req_id": "1", "computer": f"c{n}"})
+            assert reply == {"for": f"c{n}"}
+        assert (await agent.call("client:dance", {}))["error"]["code"] == 400
+
+
+async def test_notifications_of_a_large_office_arrive_in_order(make_peer: MakePeer) -> None:
+    with async_server(OpenAuthentication()) as server:
+        peers = [await make_peer(server) for _ in range(80)]
+        watcher = peers[0]
+        await join(watcher, "computer", "watcher", "big")
+        async with asyncio.TaskGroup() as tasks:
+            for n, peer in enumerate(peers[1:]):
+                tasks.create_task(join(peer, "computer", f"c{n}", "big"))
+        await eventually(lambda: len(heard(watcher, "notify:enter_office")) == 79)
+        watcher.received.clear()
+        for n in range(20):
+            await peers[1].call("server:join_office", {"role": "computer", "name": f"r{n}", "office_id": "big"})
+        await eventually(lambda: len(heard(watcher, "notify:enter_office")) == 20)
+        story = [(event, data["computer"]) for event, data in watcher.received]
+        assert story[1::2] == [("notify:enter_office", f"r{n}") for n in range(20)]
+        assert story[2::2] == [("notify:leave_office", f"r{n}") for n in range(19)]
