@@ -10,6 +10,10 @@ A descendant that starts a session of its own is out of reach. POSIX only: on Wi
 """
 
 import asyncio
+
+# Imported by the standard library when an executor is first used: in another thread that may be in the middle of our
+# fork, whose hooks would then release a lock that they never took.
+import concurrent.futures.thread  # noqa: F401
 import ctypes
 import json
 import logging
