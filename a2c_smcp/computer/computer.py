@@ -19,6 +19,7 @@ import anyio.to_thread
 from mcp.types import CallToolResult, TextContent
 
 from a2c_smcp.computer.approvals import Ask, Refuse, approve, approve_answer
+from a2c_smcp.computer.desktop.reading import read_desktop
 from a2c_smcp.computer.events import (
     BUFFERED_EVENTS,
     Broadcast,
@@ -38,7 +39,7 @@ from a2c_smcp.computer.results import TOOL_META_MARKER, error_result, with_marke
 from a2c_smcp.computer.types import ToolCallRecord
 from a2c_smcp.errors import ServerNotActiveError, ToolError, ToolExecutionTimeoutError
 from a2c_smcp.smcp import GetComputerConfigRet, SMCPTool
-from a2c_smcp.types import SERVER_NAME, TOOL_NAME
+from a2c_smcp.types import SERVER_NAME, TOOL_NAME, Desktop
 
 __all__ = ["Computer", "ConfirmCallback"]
 
@@ -136,6 +137,10 @@ class Computer:
     def get_config(self) -> GetComputerConfigRet:
         """Every config in full, placeholders in place, secrets masked."""
         return config_view(self._manager.configs.values(), self.inputs.definitions.values())
+
+    async def get_desktop(self, size: int | None = None, window: str | None = None) -> list[Desktop]:
+        """The windows of all servers as agents see them, at most `size`; or the one of exactly this URI."""
+        return await read_desktop(self._manager.connections, size, window, self._history)
 
     # --- servers
 

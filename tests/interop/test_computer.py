@@ -47,6 +47,7 @@ async def test_with_the_existing_agent(colour: str, old_agent: Callable[..., dic
             arguments = (colour, hub.url, office, "pc", "echo", "fail", "nothing")
             seen = await anyio.to_thread.run_sync(old_agent, *arguments)
             assert [tool["name"] for tool in seen["tools"]] == names(computer)
+    assert seen["desktops"] == ["window://fake/0\n\nwindow 0", "window://fake/1\n\nwindow 1"]
     echoed, forbidden, missing = seen["calls"]
     assert echoed["content"] == ["你好"]
     assert echoed["meta"]["a2c_tool_meta"]["auto_apply"] is True

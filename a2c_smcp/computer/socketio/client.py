@@ -30,6 +30,7 @@ from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
     EVENTS,
     GET_CONFIG_EVENT,
+    GET_DESKTOP_EVENT,
     GET_TOOLS_EVENT,
     TOOL_CALL_EVENT,
     UPDATE_CONFIG_EVENT,
@@ -37,6 +38,8 @@ from a2c_smcp.smcp import (
     AgentCallData,
     GetComputerConfigReq,
     GetComputerConfigRet,
+    GetDeskTopReq,
+    GetDeskTopRet,
     GetToolsReq,
     GetToolsRet,
     Kind,
@@ -153,6 +156,7 @@ class SMCPComputerClient:
         answers: dict[str, Callable[[Any], Awaitable[Any]]] = {
             GET_TOOLS_EVENT: self._get_tools,
             GET_CONFIG_EVENT: self._get_config,
+            GET_DESKTOP_EVENT: self._get_desktop,
         }
         return {
             **{name: _not_ours for name, event in EVENTS.items() if event.kind is Kind.NOTIFICATION},
@@ -179,6 +183,10 @@ class SMCPComputerClient:
 
     async def _get_config(self, _: GetComputerConfigReq) -> GetComputerConfigRet:
         return self._computer.get_config()
+
+    async def _get_desktop(self, request: GetDeskTopReq) -> GetDeskTopRet:
+        desktops = await self._computer.get_desktop(request.get("desktop_size"), request.get("window"))
+        return {"desktops": desktops, "req_id": request["req_id"]}
 
     # --- tool calls
 
