@@ -27,6 +27,7 @@ from a2c_smcp.computer.mcp_clients.catalogue import Catalogue, Listing, ShownToo
 from a2c_smcp.computer.mcp_clients.connection import MCPConnection, ServerState, StateChange, Timings, client_factory
 from a2c_smcp.computer.mcp_clients.feed import Change, ChangeKind
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, parse_unrendered
+from a2c_smcp.computer.mcp_clients.veil import Veil
 from a2c_smcp.computer.mcp_clients.vrl import VRLWorker, check_vrl
 from a2c_smcp.computer.utils.placeholder import holds_placeholder
 from a2c_smcp.errors import BadRequestError, NotFoundError, ServerNotActiveError, SMCPError, ToolExecutionError
@@ -44,8 +45,9 @@ RawConfig = dict[str, Any]
 class _Life:
     """One connection, from its start until it is closed; it serves while it is `admitted`."""
 
-    def __init__(self, config: MCPServerConfig) -> None:
+    def __init__(self, config: MCPServerConfig, raw: RawConfig) -> None:
         self.config = config
+        self.veil = Veil(raw, config.model_dump())
         self.connection: MCPConnection
         self.tools: list[Tool] = []
         self.admitted = False
@@ -382,7 +384,7 @@ class MCPServerManager:
         config = await self._resolver.config(raw)
         if config.vrl is not None:
             check_vrl(config.vrl)
-        life = _Life(config)
+        life = _Life(config, raw)
         # Weak: what a connection's owner task holds must not keep a Computer alive that nobody has any more.
         this = weakref.ref(self)
         life.connection = client_factory(
@@ -396,8 +398,10 @@ class MCPServerManager:
         try:
             await life.connection.connect()
             life.tools = await _list_tools(life.connection)
-        except BaseException:
+        except BaseException as error:
             await self._close(life)
+            if isinstance(error, ToolExecutionError):
+                raise ToolExecutionError(life.veil(error.message), error.details) from None
             raise
         return life
 
@@ -441,7 +445,7 @@ class MCPServerManager:
             life.admitted, server.life = False, None
             self._connections.pop(life.connection, None)
         self._withdraw(server.name)
-        self._set(server, change.new, change.reason, change.restarts)
+        self._set(server, change.new, change.reason and life.veil(change.reason), change.restarts)
 
     # --- tools
 
