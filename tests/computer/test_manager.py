@@ -165,6 +165,19 @@ async def test_a_model_is_as_good_as_a_config_as_written() -> None:
         assert "a.echo" in names(computer)
 
 
+async def test_two_servers_of_one_name_are_refused() -> None:
+    with pytest.raises(InvalidConfigError, match="another server"):
+        Computer("pc", mcp_servers=[server("a"), server("a")])
+
+
+async def test_booting_twice_is_booting_once() -> None:
+    async with running(server("a")) as (computer, record):
+        process = await pid(computer, "a")
+        await computer.boot_up()
+        assert await pid(computer, "a") == process
+        assert record.states("a") == ["starting", "running"]
+
+
 # --- changes at run time
 
 
@@ -360,6 +373,22 @@ async def test_one_that_always_dies_is_given_up() -> None:
             assert code(await call(computer, "a.echo")) == 4003
         await record.reached("a", FAILED)
         assert names(computer) == []
+
+
+async def test_servers_over_http_beside_one_over_stdio(http_server: str) -> None:
+    def web(name: str, kind: str, path: str) -> dict[str, Any]:
+        return {**server(name), "type": kind, "protocol": "auto", "server_parameters": {"url": http_server + path}}
+
+    servers = [web("new", "streamable", "/mcp"), web("old", "sse", "/sse"), server("local")]
+    async with running(*servers) as (computer, record):
+        assert [status.state for status in computer.statuses] == [RUNNING] * 3
+        for name in ("new", "old", "local"):
+            assert text(await call(computer, f"{name}.echo", text=name)) == name
+            assert code(await call(computer, f"{name}.sleep", 0.2, seconds=30)) == 4004
+        await call(computer, "new.add_tool", name="from-afar")
+        await record.until(lambda: "from-afar" in names(computer))
+        (hidden,) = await record.of(ToolHidden)  # both speak to the same server
+        assert set(hidden.error.servers) == {"new", "old"}
 
 
 # --- nothing left over
