@@ -7,7 +7,7 @@ import os
 import signal
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import anyio
@@ -28,6 +28,7 @@ from a2c_smcp.errors import (
     ToolNameDuplicatedError,
     VRLSyntaxError,
 )
+from tests.computer.conftest import start_http_server
 from tests.computer.fakes.computers import (
     DEADLINE,
     FAST,
@@ -375,9 +376,19 @@ async def test_one_that_always_dies_is_given_up() -> None:
         assert names(computer) == []
 
 
-async def test_servers_over_http_beside_one_over_stdio(http_server: str) -> None:
+@pytest.fixture
+def fresh_http_server() -> Iterator[str]:
+    """One of its own: tools that other tests add would clash."""
+    with start_http_server() as process:
+        assert process.stdout is not None
+        yield f"http://127.0.0.1:{int(process.stdout.readline())}"
+        process.communicate(timeout=20)  # closes its stdin
+
+
+async def test_servers_over_http_beside_one_over_stdio(fresh_http_server: str) -> None:
     def web(name: str, kind: str, path: str) -> dict[str, Any]:
-        return {**server(name), "type": kind, "protocol": "auto", "server_parameters": {"url": http_server + path}}
+        parameters = {"url": fresh_http_server + path}
+        return {**server(name), "type": kind, "protocol": "auto", "server_parameters": parameters}
 
     servers = [web("new", "streamable", "/mcp"), web("old", "sse", "/sse"), server("local")]
     async with running(*servers) as (computer, record):
