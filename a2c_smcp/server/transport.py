@@ -10,8 +10,9 @@ import logging
 import queue
 import random
 import socket as system_socket
+import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -167,7 +168,19 @@ class BoundedAsyncSocket(_Bounded, async_socket.AsyncSocket):  # type: ignore[mi
 
     connected: bool
     upgraded: bool
+    last_ping: float | None
     _handler: asyncio.Task[Any] | None = None
+    _next_ping: asyncio.TimerHandle | None = None
+
+    def schedule_ping(self) -> None:
+        # Engine.IO sleeps in a task that holds on to the socket for a whole interval after its end.
+        if self.last_ping:
+            self.last_ping = None
+            self._next_ping = asyncio.get_running_loop().call_later(self.server.ping_interval, self._ping)
+
+    def _ping(self) -> None:
+        self.last_ping = time.time()
+        self.enqueue(eio_packet.Packet(eio_packet.PING))
 
     async def send(self, pkt: Any) -> None:
         if await self.check_ping_timeout():
@@ -191,6 +204,8 @@ class BoundedAsyncSocket(_Bounded, async_socket.AsyncSocket):  # type: ignore[mi
             return
         await super().close(wait=False, abort=abort, reason=reason)
         self.queue.put_nowait(None)
+        if self._next_ping is not None:
+            self._next_ping.cancel()
         if self._handler is not None and self._handler is not asyncio.current_task():
             asyncio.get_running_loop().call_later(_FLUSH_SECONDS, self._handler.cancel)
 
@@ -337,10 +352,12 @@ class BoundedSocket(_Bounded, threaded_socket.Socket):  # type: ignore[misc]
 # --- broadcasts
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Delivery:
     packet: Any
-    receivers: list[tuple[str, str]]
+    moment: int
+    """Whoever entered the room after this hears nothing of it."""
+    skipped: frozenset[str]
 
 
 class SMCPManager(socketio.AsyncManager):  # type: ignore[misc]  # python-socketio ships no types
@@ -352,8 +369,22 @@ class SMCPManager(socketio.AsyncManager):  # type: ignore[misc]  # python-socket
 
     def __init__(self) -> None:
         super().__init__()
-        self._outgoing: dict[tuple[str, Any], deque[_Delivery]] = {}
+        self._moments = itertools.count()
+        self._entered: dict[tuple[str, str], dict[str, int]] = {}
+        self._outgoing: dict[tuple[str, str], deque[_Delivery]] = {}
         self._pumps: set[asyncio.Task[None]] = set()
+
+    def basic_enter_room(self, sid: str, namespace: str, room: str | None, eio_sid: str | None = None) -> None:
+        super().basic_enter_room(sid, namespace, room, eio_sid)
+        if room is not None and room != sid:
+            self._entered.setdefault((namespace, room), {})[sid] = next(self._moments)
+
+    def basic_leave_room(self, sid: str, namespace: str, room: str | None) -> None:
+        super().basic_leave_room(sid, namespace, room)
+        if room is not None and (entered := self._entered.get((namespace, room))) is not None:
+            entered.pop(sid, None)
+            if not entered:
+                del self._entered[namespace, room]
 
     async def emit(
         self,
@@ -367,45 +398,47 @@ class SMCPManager(socketio.AsyncManager):  # type: ignore[misc]  # python-socket
         **kwargs: Any,
     ) -> None:
         room = to or room
-        if callback or not isinstance(room, str) or isinstance(data, tuple):
+        present = self._entered.get((namespace, room)) if isinstance(room, str) else None
+        if callback or present is None or isinstance(data, tuple):
             await super().emit(event, data, namespace, room=room, skip_sid=skip_sid, callback=callback, **kwargs)
             return
-        skipped = skip_sid if isinstance(skip_sid, list) else [skip_sid]
-        receivers = [pair for pair in self.get_participants(namespace, room) if pair[0] not in skipped]
-        if not receivers:
-            return
         text = self.server.packet_class(EVENT, namespace=namespace, data=[event, data]).encode()
-        delivery = _Delivery(eio_packet.Packet(eio_packet.MESSAGE, text), receivers)
+        skipped = frozenset(skip_sid if isinstance(skip_sid, list) else [skip_sid])
+        delivery = _Delivery(eio_packet.Packet(eio_packet.MESSAGE, text), next(self._moments), skipped)
         key = (namespace, room)
         if waiting := self._outgoing.get(key):
             waiting.append(delivery)
-        elif len(receivers) <= _BROADCAST_CHUNK:
-            self._deliver(key, delivery, 0)
+        elif len(present) <= _BROADCAST_CHUNK:
+            self._deliver(key, delivery, list(present))
         else:
             self._outgoing[key] = deque([delivery])
             pump = asyncio.ensure_future(self._pump(key))
             self._pumps.add(pump)
             pump.add_done_callback(self._pumps.discard)
 
-    async def _pump(self, key: tuple[str, Any]) -> None:
+    async def _pump(self, key: tuple[str, str]) -> None:
         waiting = self._outgoing[key]
         try:
             while waiting:
-                for start in range(0, len(waiting[0].receivers), _BROADCAST_CHUNK):
-                    self._deliver(key, waiting[0], start)
+                receivers = list(self._entered.get(key, ()))
+                for start in range(0, len(receivers), _BROADCAST_CHUNK):
+                    self._deliver(key, waiting[0], receivers[start : start + _BROADCAST_CHUNK])
                     await asyncio.sleep(0)
                 waiting.popleft()
         finally:
             del self._outgoing[key]
 
-    def _deliver(self, key: tuple[str, Any], delivery: _Delivery, start: int) -> None:
+    def _deliver(self, key: tuple[str, str], delivery: _Delivery, sids: Iterable[str]) -> None:
+        """Queue a packet for those of these who were in the room when it was sent, and have not left since."""
         namespace, room = key
-        present = self.rooms.get(namespace, {}).get(room, {})
+        entered = self._entered.get(key, {})
+        eio_sids = self.rooms.get(namespace, {}).get(room, {})
         sockets = self.server.eio.sockets
-        for sid, eio_sid in delivery.receivers[start : start + _BROADCAST_CHUNK]:
-            # Whoever has left in the meantime hears no more.
-            if sid in present and (socket := sockets.get(eio_sid)) is not None:
-                socket.enqueue(delivery.packet)
+        for sid in sids:
+            if entered.get(sid, delivery.moment) < delivery.moment and sid not in delivery.skipped:
+                socket = sockets.get(eio_sids[sid])
+                if socket is not None:
+                    socket.enqueue(delivery.packet)
 
 
 def release_polls(server: Any) -> None:
