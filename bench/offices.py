@@ -5,13 +5,13 @@ import statistics
 import time
 from typing import Any
 
-from bench.process import Server, server
+from bench.process import Process, server
 from bench.swarm import Swarm
 
 OFFICE = "bench"
 
 
-async def _quiet(host: Server, seconds: float = 0.3) -> None:
+async def _quiet(host: Process, seconds: float = 0.3) -> None:
     """Wait until the server has nothing left to do."""
     before = host.cpu_seconds()
     while True:
@@ -22,13 +22,13 @@ async def _quiet(host: Server, seconds: float = 0.3) -> None:
         before = now
 
 
-async def _measure(host: Server, members: int) -> dict[str, float]:
+async def _measure(host: Process, members: int) -> dict[str, float]:
     base = host.rss_bytes()
     sampled = max(3, min(10, members // 10))
     early = range(9, 9 + sampled)
     late = range(members - sampled, members)
     waits: dict[int, float] = {}
-    async with Swarm(host.url) as swarm:
+    async with Swarm(host.said) as swarm:
         await swarm.grow(members)
         for n, member in enumerate(swarm.members):
             if n in early or n in late:
