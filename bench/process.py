@@ -132,8 +132,10 @@ def stack(contestant: str, servers: dict[str, Sequence[str]]) -> Iterator[Stack]
         config.write_text(json.dumps([_config(name, command) for name, command in servers.items()]))
         place = (host.said, "bench-office", "bench-computer")
         computers = {
-            "ours": [A2C, "computer", "run", "--headless", "--yes", "--log-level", "info", "--config", str(config)]
-            + ["--url", place[0], "--office", place[1], "--name", place[2]],
+            "ours": [
+                *(A2C, "computer", "run", "--headless", "--yes", "--config", str(config)),
+                *("--url", place[0], "--office", place[1], "--name", place[2]),
+            ],
             "existing": [str(INTEROP), "-I", str(BENCH / "drivers" / "existing_computer.py"), *place, str(config)],
         }
         computer = exits.enter_context(running(computers[contestant], r"(?i)ready|joined"))

@@ -11,10 +11,11 @@ from a2c_smcp.computer.mcp_clients.model import StdioServerConfig
 from a2c_smcp.computer.socketio.client import SMCPComputerClient
 
 url, office, name, config = sys.argv[1:5]
+CONFIGS = json.loads(Path(config).read_text())
 
 
 async def main():
-    servers = {StdioServerConfig.model_validate(raw) for raw in json.loads(Path(config).read_text())}
+    servers = {StdioServerConfig.model_validate(raw) for raw in CONFIGS}
     computer = Computer(name, mcp_servers=servers, auto_connect=True)
     await computer.boot_up()
     client = SMCPComputerClient(computer=computer)
