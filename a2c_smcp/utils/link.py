@@ -372,7 +372,8 @@ class Link:
                 )
         except (socketio.exceptions.ConnectionError, TimeoutError, OSError, ValueError) as error:
             await _dispose(sio)
-            if refusal and isinstance(error, socketio.exceptions.ConnectionError):
+            # Engine.IO reports a server that is not there in the same way, without saying where.
+            if refusal and not isinstance(refusal[0], ConnectionLostError):
                 raise refusal[0] from None
             raise ConnectionLostError(f"cannot connect to {options.url}: {error or 'no answer in time'}") from None
         except BaseException:
