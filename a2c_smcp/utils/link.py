@@ -44,6 +44,12 @@ __all__ = [
 ]
 
 logger = logging.getLogger("a2c_smcp.link")
+# Both speak of every packet at INFO, and the first packet carries the key.
+_SOCKETIO_LOGGER: Final = logging.getLogger("a2c_smcp.socketio")
+_ENGINEIO_LOGGER: Final = logging.getLogger("a2c_smcp.engineio")
+for _library_logger in (_SOCKETIO_LOGGER, _ENGINEIO_LOGGER):
+    if _library_logger.level == logging.NOTSET:
+        _library_logger.setLevel(logging.WARNING)
 
 #: Refusals that pass: the server may not have noticed yet that the old session of this client has ended.
 _PASSING: Final = frozenset({4101, 4105})
@@ -341,8 +347,8 @@ class Link:
             reconnection=False,
             serializer=SMCPPacket,
             handle_sigint=False,
-            logger=logging.getLogger("a2c_smcp.socketio"),
-            engineio_logger=logging.getLogger("a2c_smcp.engineio"),
+            logger=_SOCKETIO_LOGGER,
+            engineio_logger=_ENGINEIO_LOGGER,
             websocket_extra_options={"max_msg_size": options.max_message},
         )
 
