@@ -107,10 +107,10 @@ def call(
     as_json: Json = False,
 ) -> None:
     """Call a tool. Ctrl-C cancels it at the computer."""
+    params = _params(arguments or ())
     from a2c_smcp.agent import commands
 
-    work = commands.call(computer, tool, _params(arguments or ()), timeout)
-    _run(commands.Session(url, office, name, api_key, as_json), work)
+    _run(commands.Session(url, office, name, api_key, as_json), commands.call(computer, tool, params, timeout))
 
 
 @app.command()
