@@ -41,6 +41,7 @@ __all__ = ["AsyncSMCPAgentClient"]
 
 logger = logging.getLogger("a2c_smcp.agent")
 
+_T = TypeVar("_T")
 _CallbackT = TypeVar("_CallbackT", bound=Callback)
 
 #: How many parts of the live view are fetched at a time; servers limit what may wait for an answer.
@@ -175,14 +176,12 @@ class AsyncSMCPAgentClient:
         """Everyone in the office, this agent included."""
         if (office_id := self.office_id) is None:
             raise NotInRoomError("join an office first")
-        reply = await self._ask(requests.list_room(self._call(), self._deadlines, office_id))
-        return cast("list[SessionInfo]", reply["sessions"])
+        return await self._ask(requests.list_room(self._call(), self._deadlines, office_id), requests.read_sessions)
 
     # --- tools
 
     async def get_tools(self, computer: str) -> list[SMCPTool]:
-        reply = await self._ask(requests.get_tools(self._call(), self._deadlines, computer))
-        return cast("list[SMCPTool]", reply["tools"])
+        return await self._ask(requests.get_tools(self._call(), self._deadlines, computer), requests.read_tools)
 
     async def call_tool(
         self,
@@ -199,27 +198,22 @@ class AsyncSMCPAgentClient:
         """
         request = requests.tool_call(self._call(req_id), self._deadlines, computer, tool_name, params, timeout)
         try:
-            args = await self._link.request(request.event, request.data, request.deadline)
+            return await self._ask(request, requests.read_result)
         except asyncio.CancelledError:
             await self._give_up(request)
             raise
-        except RequestTimeoutError:
-            logger.warning("%s did not answer the call of %s (req_id %s)", computer, tool_name, request.req_id)
+        except RequestTimeoutError as error:
+            # Whoever waited in vain, the tool may still run.
             await self._give_up(request)
-            return requests.timed_out(request.data["timeout"])
-        try:
-            return requests.read_result(request, args)
-        except RequestTimeoutError:
-            # The server waited for the computer in vain; the tool may still run.
-            await self._give_up(request)
+            if isinstance(error, requests.UnansweredError):
+                return requests.timed_out(request.data["timeout"])
             raise
 
     async def cancel(self, req_id: str) -> None:
         """Take back a tool call; it ends with a result that says so. Unknown to every computer: nothing happens."""
-        request = requests.cancel(self._call(req_id), self._deadlines)
         # Older servers do not ack it.
-        with suppress(RequestTimeoutError):
-            requests.read_sent(await self._link.request(request.event, request.data, request.deadline))
+        with suppress(requests.UnansweredError):
+            await self._ask(requests.cancel(self._call(req_id), self._deadlines), requests.read_sent)
 
     @staticmethod
     def tool_meta(tool: SMCPTool) -> ToolMeta:
@@ -235,13 +229,12 @@ class AsyncSMCPAgentClient:
 
     async def get_config(self, computer: str) -> GetComputerConfigRet:
         """The computer's servers and inputs; secrets are masked or placeholders."""
-        request = requests.get_config(self._call(), self._deadlines, computer)
-        return requests.read_config(request, await self._send(request))
+        return await self._ask(requests.get_config(self._call(), self._deadlines, computer), requests.read_config)
 
     async def get_desktop(self, computer: str, *, size: int | None = None, window: str | None = None) -> list[Desktop]:
         """The rendered windows, most important first; at most `size`, or only the `window` of that URI."""
-        reply = await self._ask(requests.get_desktop(self._call(), self._deadlines, computer, size, window))
-        return cast("list[Desktop]", reply["desktops"])
+        request = requests.get_desktop(self._call(), self._deadlines, computer, size, window)
+        return await self._ask(request, requests.read_desktop)
 
     async def get_finder(
         self,
@@ -255,12 +248,12 @@ class AsyncSMCPAgentClient:
         """One page of the catalogue of documents, and how many there are in all."""
         call = self._call()
         request = requests.get_finder(call, self._deadlines, computer, keywords, file_type, offset, limit)
-        return cast("GetFinderRet", await self._ask(request))
+        return await self._ask(request, requests.read_finder)
 
     async def read_resource(self, computer: str, uri: str) -> list[dict[str, Any]]:
         """The contents of a `dpe://` or `window://` resource, in MCP's JSON form."""
-        reply = await self._ask(requests.read_resource(self._call(), self._deadlines, computer, uri))
-        return cast("list[dict[str, Any]]", reply["contents"])
+        request = requests.read_resource(self._call(), self._deadlines, computer, uri)
+        return await self._ask(request, requests.read_contents)
 
     async def read_document_metadata(self, computer: str, uri: str) -> Any:
         """A document's fields."""
@@ -315,11 +308,16 @@ class AsyncSMCPAgentClient:
     def _call(self, req_id: str | None = None) -> AgentCallData:
         return {"agent": self.name, "req_id": req_id or uuid.uuid4().hex}
 
-    async def _send(self, request: Request) -> tuple[Any, ...]:
-        return await self._link.request(request.event, request.data, request.deadline)
-
-    async def _ask(self, request: Request) -> Any:
-        return requests.read_reply(request, await self._send(request))
+    async def _ask(self, request: Request, read: Callable[[Request, tuple[Any, ...]], _T]) -> _T:
+        try:
+            try:
+                args = await self._link.request(request.event, request.data, request.deadline)
+            except RequestTimeoutError:
+                raise requests.UnansweredError(request) from None
+            return read(request, args)
+        except SMCPError as error:
+            logger.info("%s failed, req_id %s: %s", request.event, request.req_id, error)
+            raise
 
     # --- listening
 
@@ -414,8 +412,7 @@ class AsyncSMCPAgentClient:
                 await asyncio.sleep(retry_delay(failures))
             else:
                 self._listing_error = None
-                computers = [session["name"] for session in sessions if session.get("role") == "computer"]
-                self._perform(self._view.end_listing(computers))
+                self._perform(self._view.end_listing(requests.computers_in(sessions)))
                 self._listed.set()
                 return
 

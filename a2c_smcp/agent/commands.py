@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from a2c_smcp.agent.client import AsyncSMCPAgentClient
 from a2c_smcp.agent.output import Output
+from a2c_smcp.agent.requests import computers_in
 from a2c_smcp.agent.types import Change, Disconnected, Joined, LinkEvent, Part, RejoinFailed
 from a2c_smcp.agent.view import ComputerView
 from a2c_smcp.computer.results import to_wire
@@ -76,7 +77,7 @@ def room() -> Work:
 
 def tools(computer: str | None) -> Work:
     async def work(agent: AsyncSMCPAgentClient, output: Output) -> int:
-        names = [computer] if computer else await _computers(agent)
+        names = [computer] if computer else sorted(computers_in(await agent.list_room()))
         lists = await asyncio.gather(*map(agent.get_tools, names))
         rows = [
             (name, tool["name"], ", ".join(tool["params_schema"].get("properties") or ()), tool["description"])
@@ -87,10 +88,6 @@ def tools(computer: str | None) -> Work:
         return 0
 
     return work
-
-
-async def _computers(agent: AsyncSMCPAgentClient) -> list[str]:
-    return sorted(session["name"] for session in await agent.list_room() if session.get("role") == "computer")
 
 
 def call(computer: str, tool: str, params: Mapping[str, Any], timeout: int) -> Work:

@@ -1,10 +1,11 @@
 """What an agent asks and how it reads the answers. Pure: no sockets, no clock, no ids of its own making.
 
-A builder returns a `Request`; what the ack brought back goes through the reader of the same name.
+A builder returns a `Request`; what its ack brought back goes through a reader, which returns what was asked for or
+raises the error that came instead.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -12,7 +13,13 @@ from mcp.types import CallToolResult
 
 from a2c_smcp.computer.results import TOOL_META_MARKER, error_result, from_wire
 from a2c_smcp.computer.utils.dpe_uri import element_uri, page_uri, parse_dpe_uri, with_params
-from a2c_smcp.errors import BadRequestError, ToolError, ToolExecutionTimeoutError, error_from_payload
+from a2c_smcp.errors import (
+    BadRequestError,
+    RequestTimeoutError,
+    ToolError,
+    ToolExecutionTimeoutError,
+    error_from_payload,
+)
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_EVENT,
     GET_CONFIG_EVENT,
@@ -25,9 +32,12 @@ from a2c_smcp.smcp import (
     AgentCallData,
     DPEPageSummary,
     GetComputerConfigRet,
+    GetFinderRet,
+    SessionInfo,
     SMCPTool,
     ToolMeta,
 )
+from a2c_smcp.types import Desktop
 from a2c_smcp.wire import parse_response, whole_seconds
 
 __all__ = [
@@ -36,7 +46,9 @@ __all__ = [
     "Deadlines",
     "NotSupportedError",
     "Request",
+    "UnansweredError",
     "cancel",
+    "computers_in",
     "document_pages_uri",
     "element_of",
     "get_config",
@@ -48,11 +60,16 @@ __all__ = [
     "page_of",
     "pages_in",
     "read_config",
+    "read_contents",
+    "read_desktop",
     "read_document",
+    "read_finder",
     "read_reply",
     "read_resource",
     "read_result",
     "read_sent",
+    "read_sessions",
+    "read_tools",
     "timed_out",
     "tool_call",
     "tool_meta",
@@ -74,6 +91,17 @@ class NotSupportedError(BadRequestError):
 
     def __init__(self, event: str) -> None:
         super().__init__(f"{event} is not supported by this server: it answered with nothing", {"event": event})
+
+
+class UnansweredError(RequestTimeoutError):
+    """Nothing came back in time, not even the server's word that the computer is silent."""
+
+    def __init__(self, request: "Request") -> None:
+        super().__init__(
+            f"the server did not answer {request.event} within {request.deadline:g} s; "
+            "older servers are silent about what they refuse or do not support",
+            {"event": request.event},
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +219,26 @@ def read_reply(request: Request, args: tuple[Any, ...]) -> Any:
     return parse_response(request.event, {**reply, "req_id": request.req_id})
 
 
+def read_sessions(request: Request, args: tuple[Any, ...]) -> list[SessionInfo]:
+    return cast("list[SessionInfo]", read_reply(request, args)["sessions"])
+
+
+def read_tools(request: Request, args: tuple[Any, ...]) -> list[SMCPTool]:
+    return cast("list[SMCPTool]", read_reply(request, args)["tools"])
+
+
+def read_desktop(request: Request, args: tuple[Any, ...]) -> list[Desktop]:
+    return cast("list[Desktop]", read_reply(request, args)["desktops"])
+
+
+def read_finder(request: Request, args: tuple[Any, ...]) -> GetFinderRet:
+    return cast("GetFinderRet", read_reply(request, args))
+
+
+def read_contents(request: Request, args: tuple[Any, ...]) -> list[dict[str, Any]]:
+    return cast("list[dict[str, Any]]", read_reply(request, args)["contents"])
+
+
 def read_result(request: Request, args: tuple[Any, ...]) -> CallToolResult:
     """The tool's result; what failed inside the tool is a result too, what failed on the way there raises."""
     try:
@@ -210,10 +258,15 @@ def read_config(request: Request, args: tuple[Any, ...]) -> GetComputerConfigRet
     return cast("GetComputerConfigRet", {"servers": servers, "inputs": inputs})
 
 
-def read_sent(args: tuple[Any, ...]) -> None:
+def read_sent(request: Request, args: tuple[Any, ...]) -> None:
     """The ack of an announcement: anything but an error will do."""
     if args and (error := error_from_payload(args[0])) is not None:
         raise error
+
+
+def computers_in(sessions: Iterable[SessionInfo]) -> list[str]:
+    """The names of the computers among those in the office."""
+    return [session["name"] for session in sessions if session.get("role") == "computer" and "name" in session]
 
 
 def timed_out(timeout: int) -> CallToolResult:
@@ -260,7 +313,7 @@ def tool_meta(tool: SMCPTool) -> ToolMeta:
 
 def document_pages_uri(uri: str, offset: int, limit: int) -> str:
     """Where a document's metadata and the index of its pages are read."""
-    uri = with_params(uri, {"depth": "pages"})
+    uri = _with(with_params(uri, {"depth": "pages"}), "format", "json", "json")
     return _with(_with(uri, "offset", str(offset), "0"), "limit", str(limit), str(DEFAULT_LIMIT))
 
 

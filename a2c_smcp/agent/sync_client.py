@@ -105,7 +105,11 @@ class SMCPAgentClient:
     @property
     def computers(self) -> Mapping[str, ComputerView]:
         """The live view: every computer in the office by its name, with what is known of it now."""
-        return self._run(_returning(lambda: self._client.computers))
+
+        async def snapshot() -> Mapping[str, ComputerView]:
+            return self._client.computers
+
+        return self._run(snapshot)
 
     @property
     def listing_error(self) -> SMCPError | None:
@@ -267,13 +271,6 @@ class SMCPAgentClient:
         finally:
             with suppress(ConnectionLostError):
                 self._run(items.aclose)
-
-
-def _returning(function: Callable[[], _T]) -> Callable[[], Awaitable[_T]]:
-    async def run() -> _T:
-        return function()
-
-    return run
 
 
 def _in_worker_thread(callback: Callback) -> Callback:

@@ -7,7 +7,7 @@ import pytest
 from a2c_smcp.agent import requests
 from a2c_smcp.agent.requests import Deadlines, NotSupportedError, Request
 from a2c_smcp.errors import BadRequestError, InvalidDPEURIError, NotFoundError, SMCPError
-from a2c_smcp.smcp import AgentCallData, SMCPTool
+from a2c_smcp.smcp import AgentCallData, SessionInfo, SMCPTool
 
 CALL: AgentCallData = {"agent": "ada", "req_id": "r1"}
 DEADLINES = Deadlines()
@@ -139,12 +139,21 @@ def test_a_config_has_an_outline(reply: Any) -> None:
 
 @pytest.mark.parametrize("args", [(), (None,), ({},)])
 def test_an_announcement_is_sent_whatever_its_ack_says(args: tuple[Any, ...]) -> None:
-    requests.read_sent(args)
+    requests.read_sent(GET_TOOLS, args)
 
 
 def test_a_refused_announcement_raises() -> None:
     with pytest.raises(NotFoundError):
-        requests.read_sent((NotFoundError("no").payload(),))
+        requests.read_sent(GET_TOOLS, (NotFoundError("no").payload(),))
+
+
+def test_the_computers_of_an_office_are_told_from_its_agent() -> None:
+    sessions: list[SessionInfo] = [
+        {"role": "agent", "name": "a"},
+        {"role": "computer", "name": "c"},
+        {"role": "computer"},
+    ]
+    assert requests.computers_in(sessions) == ["c"]
 
 
 # --- tools
@@ -183,6 +192,7 @@ def test_uris_carry_what_differs_from_the_default() -> None:
 def test_a_default_replaces_what_the_uri_says() -> None:
     assert requests.page_of(f"{DOCUMENT}?format=text", 0, "json", None) == f"{DOCUMENT}/pages/0?format=json"
     assert requests.document_pages_uri(f"{DOCUMENT}?offset=40", 0, 20) == f"{DOCUMENT}?offset=0&depth=pages"
+    assert requests.document_pages_uri(f"{DOCUMENT}?format=text", 0, 20) == f"{DOCUMENT}?format=json&depth=pages"
 
 
 def test_an_impossible_uri_is_refused_before_it_is_sent() -> None:
