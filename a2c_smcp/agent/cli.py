@@ -94,7 +94,7 @@ def call(
     arguments: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[JSON | @FILE | KEY=VALUE...]",
+            metavar="JSON | @FILE | KEY=VALUE",
             help="What the tool is given: a JSON object, a file that holds one (@- is stdin), or pairs whose values "
             "are JSON where they can be and text where not.",
             show_default=False,

@@ -10,6 +10,7 @@ import logging
 import uuid
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import aclosing, suppress
+from dataclasses import replace
 from typing import Any, Final, TypeVar, cast
 
 import anyio
@@ -86,7 +87,9 @@ class AsyncSMCPAgentClient:
         if handler is not None:
             for short, method in HAPPENINGS.items():
                 self._callbacks[short].append(getattr(handler, method))
-        options = url if isinstance(url, LinkOptions) else LinkOptions(url, api_key=api_key)
+        options = url if isinstance(url, LinkOptions) else LinkOptions(url)
+        if api_key is not None:
+            options = replace(options, api_key=api_key)
         notifications = [event.name for event in EVENTS.values() if event.kind is Kind.NOTIFICATION]
         handlers = {name: self._notification_handler(name) for name in notifications}
         self._link = Link(options, handlers, on_event=self._on_link_event)
@@ -339,19 +342,21 @@ class AsyncSMCPAgentClient:
             self._happened.put_nowait((name, data))
 
     async def _listen(self) -> None:
-        """Run the handlers, in the order of what happened."""
-        while True:
+        """Run the handlers, in the order of what happened, until the agent is closed."""
+        me = asyncio.current_task()
+        assert me is not None
+        while self._listener is me:
             name, data = await self._happened.get()
             for callback in list(self._callbacks[name]):
                 try:
                     outcome = callback(data)
                     if inspect.isawaitable(outcome):
                         await outcome
-                except Exception:
+                except (Exception, asyncio.CancelledError):
+                    if me.cancelling():
+                        raise
                     # Not our code: whatever it raises, the next one is still called.
                     logger.exception("a handler of %s failed", name)
-            if self._listener is not asyncio.current_task():
-                return  # a handler closed the agent
 
     # --- the live view
 

@@ -12,6 +12,7 @@ from a2c_smcp.agent.types import Change, Disconnected, Joined, LinkEvent, Part, 
 from a2c_smcp.agent.view import ComputerView
 from a2c_smcp.computer.results import to_wire
 from a2c_smcp.errors import ConnectionLostError, SMCPError
+from a2c_smcp.smcp import SMCPTool
 
 __all__ = [
     "Session",
@@ -78,16 +79,29 @@ def room() -> Work:
 def tools(computer: str | None) -> Work:
     async def work(agent: AsyncSMCPAgentClient, output: Output) -> int:
         names = [computer] if computer else sorted(computers_in(await agent.list_room()))
-        lists = await asyncio.gather(*map(agent.get_tools, names))
+        answers = dict(zip(names, await asyncio.gather(*(_tools_of(agent, name) for name in names)), strict=True))
         rows = [
             (name, tool["name"], ", ".join(tool["params_schema"].get("properties") or ()), tool["description"])
-            for name, offered in zip(names, lists, strict=True)
-            for tool in offered
+            for name, answer in answers.items()
+            if not isinstance(answer, SMCPError)
+            for tool in answer
         ]
-        output.table(("computer", "tool", "parameters", "description"), rows, dict(zip(names, lists, strict=True)))
-        return 0
+        failures = {name: answer for name, answer in answers.items() if isinstance(answer, SMCPError)}
+        value = {name: failures[name].payload() if name in failures else answer for name, answer in answers.items()}
+        output.table(("computer", "tool", "parameters", "description"), rows, value)
+        for name, error in failures.items():
+            output.note(f"{name}: {error}")
+        return NOT_ROUTED if failures else 0
 
     return work
+
+
+async def _tools_of(agent: AsyncSMCPAgentClient, computer: str) -> list[SMCPTool] | SMCPError:
+    """One computer that does not answer is no reason to keep the others' tools back."""
+    try:
+        return await agent.get_tools(computer)
+    except SMCPError as error:
+        return error
 
 
 def call(computer: str, tool: str, params: Mapping[str, Any], timeout: int) -> Work:

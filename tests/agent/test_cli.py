@@ -18,7 +18,7 @@ import pytest
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from a2c_smcp.smcp import TOOL_CALL_EVENT, UPDATE_DESKTOP_EVENT
+from a2c_smcp.smcp import GET_TOOLS_EVENT, TOOL_CALL_EVENT, UPDATE_DESKTOP_EVENT
 from tests.agent.conftest import MakeComputer
 from tests.agent.harness import DOCUMENT, FakeComputer
 from tests.server.harness import Running, eventually
@@ -70,9 +70,18 @@ async def test_room_and_tools(env: dict[str, str], computer: FakeComputer) -> No
         ["agent", "ada"],
         ["computer", "laptop"],
     ]
-    assert {session["name"] for session in await a2c_json(env, "room")} == {"ada", "laptop"}
     assert "echo" in (await a2c(env, "tools")).stdout.decode()
     assert await a2c_json(env, "tools", "laptop") == {"laptop": computer.tools}
+
+
+async def test_one_computer_that_fails_does_not_keep_the_others_tools_back(
+    env: dict[str, str], computer: FakeComputer, make_computer: MakeComputer
+) -> None:
+    await make_computer("odd", lambda fake: fake.override.update({GET_TOOLS_EVENT: lambda _: {"tools": "none"}}))
+    done = await a2c(env, "tools")
+    assert done.returncode == 2
+    assert "echo" in done.stdout.decode()
+    assert done.stderr.startswith(b"odd: 400")
 
 
 async def test_options_stand_for_the_variables(env: dict[str, str], computer: FakeComputer) -> None:
@@ -136,11 +145,9 @@ async def test_desktop_finder_read_config(env: dict[str, str], computer: FakeCom
     assert await a2c_json(env, "desktop", "laptop", "--size", "1") == computer.windows
     done = await a2c(env, "finder", "laptop", "--keyword", "report", "--file-type", "pdf")
     assert DOCUMENT in done.stdout.decode()
-    assert (await a2c_json(env, "finder", "laptop"))["total_count"] == 1
     done = await a2c(env, "read", "laptop", f"{DOCUMENT}/pages/0?format=markdown")
     assert done.stdout.decode() == f"# {DOCUMENT}/pages/0\n"
     assert (await a2c(env, "read", "laptop", "dpe://h/other")).returncode == 2
-    assert json.loads((await a2c(env, "config", "laptop")).stdout)["servers"] == computer.servers
     assert (await a2c_json(env, "config", "laptop"))["servers"] == computer.servers
 
 

@@ -143,6 +143,22 @@ async def test_a_handler_may_ask_and_may_close_the_agent(make_agent: MakeAgent, 
         await agent.list_room()
 
 
+async def test_a_handler_that_raises_anything_at_all_is_called_again(
+    make_agent: MakeAgent, make_computer: MakeComputer
+) -> None:
+    agent = await make_agent()
+    entered: list[str] = []
+
+    async def on_enter(notice: Any) -> None:
+        entered.append(notice["computer"])
+        raise asyncio.CancelledError
+
+    agent.on("enter_office")(on_enter)
+    await make_computer("one")
+    await make_computer("two")
+    await eventually(lambda: entered == ["one", "two"])
+
+
 async def test_closing_leaves_no_task_and_fails_what_is_pending(
     make_agent: MakeAgent, make_computer: MakeComputer
 ) -> None:
@@ -173,7 +189,7 @@ async def test_a_wrong_key_is_refused_and_never_shown(caplog: pytest.LogCaptureF
         with pytest.raises(UnauthorizedError):
             async with AsyncSMCPAgentClient(server.url, name="ada", api_key="hunter2"):
                 pass
-        async with AsyncSMCPAgentClient(server.url, name="ada", api_key="right") as agent:
+        async with AsyncSMCPAgentClient(LinkOptions(server.url), name="ada", api_key="right") as agent:
             await agent.join_office("lab")
         await eventually(lambda: asyncio.all_tasks() <= before)
     with pytest.raises(ConnectionLostError, match=server.url):
