@@ -44,12 +44,11 @@ __all__ = [
 ]
 
 logger = logging.getLogger("a2c_smcp.link")
-# Both speak of every packet at INFO, and the first packet carries the key.
-_SOCKETIO_LOGGER: Final = logging.getLogger("a2c_smcp.socketio")
-_ENGINEIO_LOGGER: Final = logging.getLogger("a2c_smcp.engineio")
-for _library_logger in (_SOCKETIO_LOGGER, _ENGINEIO_LOGGER):
-    if _library_logger.level == logging.NOTSET:
-        _library_logger.setLevel(logging.WARNING)
+# python-socketio and engineio speak of every packet at INFO, the first of which carries the key, and of every orderly
+# close at WARNING. What matters of it is said here.
+_libraries_logger = logging.getLogger("a2c_smcp.link.libraries")
+if _libraries_logger.level == logging.NOTSET:
+    _libraries_logger.setLevel(logging.ERROR)
 
 #: Refusals that pass: the server may not have noticed yet that the old session of this client has ended.
 _PASSING: Final = frozenset({4101, 4105})
@@ -347,8 +346,8 @@ class Link:
             reconnection=False,
             serializer=SMCPPacket,
             handle_sigint=False,
-            logger=_SOCKETIO_LOGGER,
-            engineio_logger=_ENGINEIO_LOGGER,
+            logger=_libraries_logger,
+            engineio_logger=_libraries_logger,
             websocket_extra_options={"max_msg_size": options.max_message},
         )
 
