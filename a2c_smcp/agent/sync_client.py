@@ -81,6 +81,8 @@ class SMCPAgentClient:
         if portal is not None:
             with self._thread:
                 portal.call(self._client.close)
+                # Whatever other threads still wait for will not come.
+                portal.call(portal.stop, True)
 
     # --- the office
 
@@ -244,13 +246,12 @@ class SMCPAgentClient:
 
     def _run(self, method: Callable[..., Awaitable[_T]], *args: Any, **kwargs: Any) -> _T:
         """Run an asyncio method in its thread and wait for it here; whoever stops waiting has it cancelled."""
-        portal = self._portal
+        if (portal := self._portal) is None:
+            raise ConnectionLostError("this agent is not open")
         try:
-            if portal is None:
-                raise RuntimeError
             future = portal.start_task_soon(functools.partial(method, *args, **kwargs))
         except RuntimeError:
-            raise ConnectionLostError("this agent is closed") from None
+            raise ConnectionLostError("this agent was closed") from None
         try:
             return future.result()
         except CancelledError:

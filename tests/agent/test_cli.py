@@ -203,6 +203,13 @@ async def test_a_long_call_shows_a_spinner_at_a_terminal(env: dict[str, str], co
     assert "released" in screen.getvalue()
 
 
+async def test_the_commands_explain_themselves(env: dict[str, str]) -> None:
+    done = await a2c(env, "--help")
+    assert done.returncode == 0
+    for command in ("room", "tools", "call", "desktop", "finder", "read", "config", "watch"):
+        assert f" {command} " in done.stdout.decode()
+
+
 async def test_help_is_quick_because_nothing_heavy_is_imported() -> None:
     code = "import sys, a2c_smcp.cli; print([name for name in ('mcp', 'uvicorn', 'rich.table') if name in sys.modules])"
     done = await anyio.run_process([sys.executable, "-c", code])

@@ -133,6 +133,27 @@ async def test_closing_from_another_thread_fails_what_waits(
             attempt()
 
 
+async def test_closing_does_not_wait_for_what_will_not_come(server: Running) -> None:
+    agent = SMCPAgentClient(server.url, name="ada")
+    await anyio.to_thread.run_sync(agent.open)
+    waiting = threading.Event()
+    failures: list[BaseException] = []
+
+    def wait_for_a_view_without_an_office() -> None:
+        waiting.set()
+        try:
+            agent.settled(60)
+        except ConnectionLostError as error:
+            failures.append(error)
+
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(anyio.to_thread.run_sync, wait_for_a_view_without_an_office)
+            await eventually(waiting.is_set)
+            await anyio.to_thread.run_sync(agent.close)
+    assert len(failures) == 1
+
+
 async def test_an_iterator_may_be_left_in_the_middle(server: Running, office: str, make_computer: MakeComputer) -> None:
     await make_computer()
 
