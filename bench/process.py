@@ -138,7 +138,7 @@ def stack(contestant: str, servers: dict[str, Sequence[str]]) -> Iterator[Stack]
             ],
             "existing": [str(INTEROP), "-I", str(BENCH / "drivers" / "existing_computer.py"), *place, str(config)],
         }
-        computer = exits.enter_context(running(computers[contestant], r"(?i)ready|joined"))
+        computer = exits.enter_context(running(computers[contestant], r"READY|is in office"))
         computer.drain()
         python = sys.executable if contestant == "ours" else str(INTEROP)
         agent = exits.enter_context(running([python, str(BENCH / "drivers" / f"{contestant}.py"), *place], "READY"))

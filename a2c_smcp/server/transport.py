@@ -14,6 +14,10 @@ from a2c_smcp.wire import SMCPPacket, exceeds
 
 __all__ = ["encode_request", "forget_ack", "server_options", "sync_server_options", "use_unique_ack_ids"]
 
+# At INFO the libraries log every packet, the one with a client's token among them.
+_libraries = logging.getLogger("a2c_smcp.server.libraries")
+_libraries.setLevel(logging.WARNING)
+
 # A client acks on whatever connection it has now, so after a reconnect a late ack could answer another call: ids are
 # unique in the process, and start anywhere so that a restarted process does not repeat them. JavaScript counts to
 # 2**53.
@@ -36,8 +40,8 @@ def sync_server_options(max_message: int, ping_interval: float = 10.0, ping_time
         "max_http_buffer_size": max_message,
         "ping_interval": ping_interval,
         "ping_timeout": ping_timeout,
-        "logger": logging.getLogger("a2c_smcp.socketio"),
-        "engineio_logger": logging.getLogger("a2c_smcp.engineio"),
+        "logger": _libraries,
+        "engineio_logger": _libraries,
     }
 
 
