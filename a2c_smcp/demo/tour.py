@@ -19,7 +19,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from a2c_smcp import PROTOCOL_VERSION, __version__
-from a2c_smcp.agent import AsyncSMCPAgentClient
+from a2c_smcp.agent import AsyncSMCPAgentClient, Change, Part
 from a2c_smcp.demo.processes import DemoError, started
 from a2c_smcp.errors import SMCPError
 
@@ -122,8 +122,13 @@ class _Tour:
     async def _crash(self, agent: AsyncSMCPAgentClient) -> None:
         self._title("An MCP server dies, and comes back")
         back = asyncio.Event()
-        # The live view follows: first the tools are gone, then they are there again.
-        agent.on("change")(lambda _: back.set() if agent.computers[COMPUTER].tools else back.clear())
+
+        @agent.on("change")
+        def follow(change: Change) -> None:
+            # The live view follows: first the tools are gone, then they are there again.
+            if change.part is Part.TOOLS and change.error is None and agent.computers[COMPUTER].tools:
+                back.set()
+
         result = await agent.call_tool(COMPUTER, "crash", {}, 10)
         self._say(f"the call fails at once: error_code {(result.meta or {}).get('error_code')}")
         async with asyncio.timeout(20):
