@@ -26,7 +26,7 @@ from a2c_smcp.computer.mcp_clients.connection import MCPConnection
 from a2c_smcp.computer.mcp_clients.feed import Change, ChangeKind
 from a2c_smcp.computer.types import ToolCallRecord
 from a2c_smcp.computer.watch import Announcements, Channel, ListChange, Watch, channel_of
-from a2c_smcp.errors import BadRequestError, InternalError, SMCPError, ToolError
+from a2c_smcp.errors import BadRequestError, InternalError, ServerNotActiveError, SMCPError, ToolError
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.types import SERVER_NAME, Desktop
 
@@ -55,12 +55,12 @@ class ContextTimings:
 
 
 class _Shelf:
-    """The resources of one server while one connection serves it."""
+    """The windows of one server while one connection serves it; its documents are with the `FinderAggregator`."""
 
-    def __init__(self, server: SERVER_NAME, connection: MCPConnection, resources: Sequence[Resource] = ()) -> None:
+    def __init__(self, server: SERVER_NAME, connection: MCPConnection, windows: Sequence[Resource] = ()) -> None:
         self.server = server
         self.connection = connection
-        self.resources = resources
+        self.windows = windows
         self.limit = asyncio.Semaphore(_READERS)
         self.is_stale = False
         self.has_failed = False
@@ -119,8 +119,8 @@ class Context:
         if size is not None and size <= 0:
             return []
         await self._current()
-        resources = {server: shelf.resources for server, shelf in self._shelves.items()}
-        return await read_desktop(resources, self._read_from, size, window, history)
+        windows = {server: shelf.windows for server, shelf in self._shelves.items()}
+        return await read_desktop(windows, self._read_window, size, window, history)
 
     async def finder(
         self,
@@ -147,18 +147,22 @@ class Context:
         await self._current()
         target = find_target(uri, self._watch, order)
         try:
-            return await self._read_from(target.server, uri)
+            return await self._serving(target.server).connection.read_resource(uri, self._timings.read)
         except MCPError as error:
             raise refusal(target, error, self._finder.page_count(target.server, target.listed)) from error
         except ToolError as error:
             raise InternalError(error.message, error.details) from error
 
-    async def _read_from(self, server: SERVER_NAME, uri: str) -> ReadResourceResult:
-        shelf = self._shelves.get(server)
-        if shelf is None:
-            raise InternalError(f"Server {server} is not active", {"server_name": server})
+    async def _read_window(self, server: SERVER_NAME, uri: str) -> ReadResourceResult:
+        shelf = self._serving(server)
         async with shelf.limit:
             return await shelf.connection.read_resource(uri, self._timings.read)
+
+    def _serving(self, server: SERVER_NAME) -> _Shelf:
+        try:
+            return self._shelves[server]
+        except KeyError:
+            raise ServerNotActiveError(server) from None
 
     # --- what changes
 
@@ -196,7 +200,7 @@ class Context:
     def _replace(self, server: SERVER_NAME, connection: MCPConnection) -> _Shelf:
         """Until the new connection's list is in, what the old one listed is taken for it."""
         old = self._shelves.get(server)
-        shelf = self._shelves[server] = _Shelf(server, connection, old.resources if old else ())
+        shelf = self._shelves[server] = _Shelf(server, connection, old.windows if old else ())
         if old is not None:
             _cancel(old)
         return shelf
@@ -232,7 +236,7 @@ class Context:
             shelf.refreshing = None
 
     async def _relisted(self, shelf: _Shelf, resources: Sequence[Resource]) -> None:
-        shelf.resources = resources
+        shelf.windows = [resource for resource in resources if channel_of(resource.uri) is Channel.DESKTOP]
         self._watch, change = self._watch.relist(shelf.server, (resource.uri for resource in resources))
         self._announce_list(change)
         shelf.listed.set()

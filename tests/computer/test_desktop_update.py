@@ -9,9 +9,10 @@ import pytest
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.context import ContextTimings
+from a2c_smcp.computer.desktop import reading
 from a2c_smcp.computer.events import DesktopChanged, FinderChanged
 from a2c_smcp.computer.mcp_clients.connection import ServerState
-from a2c_smcp.errors import RequestTimeoutError
+from a2c_smcp.errors import InternalError, RequestTimeoutError
 from tests.computer.fakes.computers import DEADLINE, Record, call, running, server, text
 
 both_eras = pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
@@ -75,6 +76,29 @@ async def test_a_window_that_hangs_is_left_out_and_others_take_its_place(caplog:
         assert await computer.get_desktop(size=2) == [window(1), window(0)]
         assert time.monotonic() - started < 5
     assert "window://fake/0 of MCP server a could not be read: 408" in caplog.text
+
+
+async def test_a_desktop_comes_in_time_however_many_windows_hang(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(reading, "DESKTOP_SECONDS", 0.5)
+    async with running(server("a", resources=0), server("b")) as (computer, _):
+        for number in range(20):  # more than are read at once
+            await put(computer, f"window://a/{number}", "hang")
+        started = time.monotonic()
+        assert await computer.get_desktop() == [window(0), window(1)]
+        assert time.monotonic() - started < 5
+    assert "20 windows were not read in time" in caplog.text
+
+
+async def test_reading_from_a_server_that_dies_is_an_internal_error() -> None:
+    async with running(server("a")) as (computer, _):
+        await put(computer, "window://fake/0", "hang")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call, computer, "a.crash")
+            with pytest.raises(InternalError) as caught:
+                await computer.read_resource("window://fake/0")
+    assert caught.value.details == {"server_name": "a"}
 
 
 async def test_a_server_that_does_not_list_in_time_delays_nobody() -> None:
