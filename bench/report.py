@@ -43,8 +43,8 @@ def document(groups: Iterable[Group], machine: str) -> str:
     parts = [
         "# Benchmarks",
         "Ours beside the existing implementation (`a2c-smcp` 0.1.2), on the same work, in one run on one machine, "
-        "every role its own process. Ratios are what counts: the times belong to the machine. `make bench` draws this page "
-        "again.",
+        "every role its own process. Ratios are what counts: the times belong to the machine. `make bench` draws "
+        "this page again.",
         f"Measured on {machine}.",
     ]
     for group in groups:
