@@ -7,7 +7,6 @@ import anyio
 import pytest
 
 from a2c_smcp.computer.context import ContextTimings
-from a2c_smcp.computer.mcp_clients.connection import ServerState
 from a2c_smcp.smcp import (
     GET_DESKTOP_EVENT,
     READ_RESOURCE_EVENT,
@@ -16,7 +15,7 @@ from a2c_smcp.smcp import (
 )
 from a2c_smcp.wire import parse_response
 from tests.computer.conftest import start_http_server
-from tests.computer.fakes.computers import server, state
+from tests.computer.fakes.computers import server
 from tests.computer.fakes.offices import Agent, watched
 from tests.server.harness import Running, eventually, heard
 
@@ -60,9 +59,9 @@ async def test_an_agent_sees_the_windows_of_a_server_come_and_go(hub: Running) -
         await update(agent)
         assert len(await desktop(agent)) == 5
         await agent.tool("b.crash")
-        await eventually(lambda: state(computer, "b") is ServerState.RUNNING)
         await update(agent)
-        assert len(await desktop(agent)) == 5
+        while len(await desktop(agent)) < 5:  # then it is not back yet, and there is more to be heard
+            await update(agent)
         await computer.remove_server("b")
         await update(agent)
         assert await desktop(agent) == [window(0), window(1)]

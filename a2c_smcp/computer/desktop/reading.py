@@ -21,9 +21,9 @@ __all__ = ["DESKTOP_SECONDS", "ReadWindow", "read_desktop"]
 
 logger = logging.getLogger(__name__)
 
-#: For a whole desktop: longer than one window may take, so that others can be read in the place of one that hangs, and
-#: shorter than the server waits.
-DESKTOP_SECONDS: Final = 13.0
+#: For a whole desktop: longer than one window may take, so that others can be read in the place of one that hangs; with
+#: the wait for lists before it, shorter than the server waits.
+DESKTOP_SECONDS: Final = 12.0
 
 #: Reads one window of a server, under a deadline of its own.
 ReadWindow: TypeAlias = Callable[[SERVER_NAME, str], Awaitable[ReadResourceResult]]
