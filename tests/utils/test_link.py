@@ -1,6 +1,7 @@
 """The clients' connection: asking, answering, losing it, coming back."""
 
 import asyncio
+import itertools
 import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -28,8 +29,15 @@ from tests.server.harness import Running, async_server, eventually
 
 pytestmark = pytest.mark.parametrize("transport", ["websocket", "polling"])
 
-AGENT = Membership("agent", "a", "link-office")
-COMPUTER = Membership("computer", "c", "link-office")
+_offices = itertools.count()
+
+
+def places() -> tuple[Membership, Membership]:
+    """An agent and a computer in an office of their own: the last test's sessions may not be missed yet."""
+    office = f"link-office-{next(_offices)}"
+    return Membership("agent", "a", office), Membership("computer", "c", office)
+
+
 GET_TOOLS = {"agent": "a", "req_id": "1", "computer": "c"}
 
 
@@ -74,41 +82,46 @@ async def cut(link: Link) -> None:
 
 
 async def test_join_request_answer_leave(stack: AsyncExitStack, server: Running, transport: str) -> None:
+    ada, laptop = places()
+
     async def tools(data: Any) -> Any:
         return {"tools": [], "req_id": data["req_id"], "big": 2**70}
 
     agent, events = await linked(stack, server, transport)
     computer, _ = await linked(stack, server, transport, {GET_TOOLS_EVENT: tools})
-    await agent.join(AGENT)
-    await computer.join(COMPUTER)
+    await agent.join(ada)
+    await computer.join(laptop)
     assert await agent.request(GET_TOOLS_EVENT, GET_TOOLS, 5) == ({"tools": [], "req_id": "1", "big": 2**70},)
     await agent.leave()
     await agent.leave()
-    assert events == [Connected(server.url), Joined(AGENT, again=False), Left(AGENT)]
+    assert events == [Connected(server.url), Joined(ada, again=False), Left(ada)]
     assert agent._pending == set()
 
 
 async def test_a_refused_join_raises_its_class_and_is_not_remembered(
     stack: AsyncExitStack, server: Running, transport: str
 ) -> None:
+    _, laptop = places()
     one, _ = await linked(stack, server, transport)
     two, _ = await linked(stack, server, transport)
-    await one.join(COMPUTER)
+    await one.join(laptop)
     with pytest.raises(NameTakenError):
-        await two.join(COMPUTER)
+        await two.join(laptop)
     assert two.membership is None
 
 
 async def test_an_unknown_event_and_a_failing_handler_are_answered(
     stack: AsyncExitStack, server: Running, transport: str
 ) -> None:
+    ada, laptop = places()
+
     async def broken(_: Any) -> Any:
         raise RuntimeError("secret detail")
 
     agent, _ = await linked(stack, server, transport)
     computer, _ = await linked(stack, server, transport, {GET_TOOLS_EVENT: broken})
-    await agent.join(AGENT)
-    await computer.join(COMPUTER)
+    await agent.join(ada)
+    await computer.join(laptop)
     (reply,) = await agent.request(GET_TOOLS_EVENT, GET_TOOLS, 5)
     assert reply["error"]["code"] == 500
     assert "secret" not in str(reply)
@@ -119,13 +132,15 @@ async def test_an_unknown_event_and_a_failing_handler_are_answered(
 async def test_too_large_is_refused_on_this_side_and_the_connection_lives(
     stack: AsyncExitStack, server: Running, transport: str
 ) -> None:
+    ada, laptop = places()
+
     async def huge(_: Any) -> Any:
         return {"tools": ["字" * 400_000]}
 
     agent, _ = await linked(stack, server, transport)
     computer, _ = await linked(stack, server, transport, {GET_TOOLS_EVENT: huge})
-    await agent.join(AGENT)
-    await computer.join(COMPUTER)
+    await agent.join(ada)
+    await computer.join(laptop)
     with pytest.raises(PayloadTooLargeError):
         await agent.request(GET_TOOLS_EVENT, {**GET_TOOLS, "padding": "字" * 400_000}, 5)
     (reply,) = await agent.request(GET_TOOLS_EVENT, GET_TOOLS, 5)
@@ -135,13 +150,15 @@ async def test_too_large_is_refused_on_this_side_and_the_connection_lives(
 
 
 async def test_a_request_has_a_deadline(stack: AsyncExitStack, server: Running, transport: str) -> None:
+    ada, laptop = places()
+
     async def never(_: Any) -> Any:
         await asyncio.sleep(5)
 
     agent, _ = await linked(stack, server, transport)
     computer, _ = await linked(stack, server, transport, {GET_TOOLS_EVENT: never})
-    await agent.join(AGENT)
-    await computer.join(COMPUTER)
+    await agent.join(ada)
+    await computer.join(laptop)
     with pytest.raises(RequestTimeoutError):
         await agent.request(GET_TOOLS_EVENT, GET_TOOLS, 0.2)
     assert agent._pending == set()
@@ -150,6 +167,7 @@ async def test_a_request_has_a_deadline(stack: AsyncExitStack, server: Running, 
 async def test_a_lost_connection_fails_what_is_pending_at_once_and_joins_again(
     stack: AsyncExitStack, server: Running, transport: str
 ) -> None:
+    ada, laptop = places()
     called = asyncio.Event()
 
     async def never(_: Any) -> Any:
@@ -158,8 +176,8 @@ async def test_a_lost_connection_fails_what_is_pending_at_once_and_joins_again(
 
     agent, events = await linked(stack, server, transport)
     computer, _ = await linked(stack, server, transport, {GET_TOOLS_EVENT: never})
-    await agent.join(AGENT)
-    await computer.join(COMPUTER)
+    await agent.join(ada)
+    await computer.join(laptop)
     failures: list[BaseException] = []
 
     async def ask() -> None:
@@ -173,8 +191,8 @@ async def test_a_lost_connection_fails_what_is_pending_at_once_and_joins_again(
         await called.wait()
         await cut(agent)
     assert isinstance(failures[0], ConnectionLostError)
-    await eventually(lambda: Joined(AGENT, again=True) in events)
-    listing = {"agent": "a", "req_id": "1", "office_id": AGENT.office_id}
+    await eventually(lambda: Joined(ada, again=True) in events)
+    listing = {"agent": "a", "req_id": "1", "office_id": ada.office_id}
     (reply,) = await agent.request(LIST_ROOM_EVENT, listing, 5)
     assert len(reply["sessions"]) == 2
 
@@ -182,6 +200,7 @@ async def test_a_lost_connection_fails_what_is_pending_at_once_and_joins_again(
 async def test_a_result_that_comes_after_the_connection_dropped_is_not_acked_on_the_next(
     stack: AsyncExitStack, server: Running, transport: str
 ) -> None:
+    ada, laptop = places()
     release = asyncio.Event()
     calls: list[str] = []
 
@@ -193,8 +212,8 @@ async def test_a_result_that_comes_after_the_connection_dropped_is_not_acked_on_
 
     agent, _ = await linked(stack, server, transport)
     computer, events = await linked(stack, server, transport, {GET_TOOLS_EVENT: slow})
-    await agent.join(AGENT)
-    await computer.join(COMPUTER)
+    await agent.join(ada)
+    await computer.join(laptop)
     replies: list[Any] = []
 
     async def ask_old() -> None:
@@ -206,27 +225,28 @@ async def test_a_result_that_comes_after_the_connection_dropped_is_not_acked_on_
         await cut(computer)
     # The server noticed, or the next session took its place: either way not the answer of another call.
     assert replies[0]["error"]["code"] == 404
-    await eventually(lambda: Joined(COMPUTER, again=True) in events)
+    await eventually(lambda: Joined(laptop, again=True) in events)
     release.set()
     (reply,) = await agent.request(GET_TOOLS_EVENT, {**GET_TOOLS, "req_id": "new"}, 5)
     assert reply["req_id"] == "new"
 
 
 async def test_it_comes_back_after_the_server_was_restarted(transport: str) -> None:
+    _, laptop = places()
     with socket.create_server(("127.0.0.1", 0)) as reserved:
         port = reserved.getsockname()[1]
     events: list[LinkEvent] = []
     with async_server(OpenAuthentication(), LIMITS, port=port) as server:
         link = Link(options(server.url, transport), {}, on_event=events.append)
         await link.open()
-        await link.join(COMPUTER)
+        await link.join(laptop)
     try:
         await eventually(lambda: any(isinstance(event, Disconnected) for event in events))
         assert not link.connected
         with pytest.raises(ConnectionLostError):
             await link.request(GET_TOOLS_EVENT, GET_TOOLS, 1)
         with async_server(OpenAuthentication(), LIMITS, port=port):
-            await eventually(lambda: Joined(COMPUTER, again=True) in events)
+            await eventually(lambda: Joined(laptop, again=True) in events)
             assert link.joined
     finally:
         await link.close()
@@ -235,11 +255,12 @@ async def test_it_comes_back_after_the_server_was_restarted(transport: str) -> N
 async def test_a_name_that_its_old_session_still_holds_is_tried_for_again_and_reported(
     stack: AsyncExitStack, server: Running, transport: str
 ) -> None:
+    _, laptop = places()
     held, events = await linked(stack, server, transport, rejoin_report_after=0.2)
-    await held.join(COMPUTER)
+    await held.join(laptop)
     # Someone else takes the name in the moment of the drop, as an old session would hold it.
     thief, _ = await linked(stack, server, transport)
-    held.membership = Membership("computer", "thief", COMPUTER.office_id)
+    held.membership = Membership("computer", "thief", laptop.office_id)
     await thief.join(held.membership)
     await cut(held)
     report = await eventually(lambda: next((e for e in events if isinstance(e, RejoinFailed)), None))
