@@ -6,7 +6,7 @@ that confirms calls and a resolver that asks for inputs.
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from datetime import UTC, datetime
@@ -16,10 +16,10 @@ from typing import Any, Self, TypeAlias
 
 import anyio
 import anyio.to_thread
-from mcp.types import CallToolResult, TextContent
+from mcp.types import CallToolResult, ReadResourceResult, TextContent
 
 from a2c_smcp.computer.approvals import Ask, Refuse, approve, approve_answer
-from a2c_smcp.computer.desktop.reading import read_desktop
+from a2c_smcp.computer.context import Context, ContextTimings
 from a2c_smcp.computer.events import (
     BUFFERED_EVENTS,
     Broadcast,
@@ -38,7 +38,7 @@ from a2c_smcp.computer.mcp_clients.view import config_view
 from a2c_smcp.computer.results import TOOL_META_MARKER, error_result, with_markers
 from a2c_smcp.computer.types import ToolCallRecord
 from a2c_smcp.errors import ServerNotActiveError, ToolError, ToolExecutionTimeoutError, ToolNameDuplicatedError
-from a2c_smcp.smcp import GetComputerConfigRet, SMCPTool
+from a2c_smcp.smcp import DPEDocumentSummary, GetComputerConfigRet, SMCPTool
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME, Desktop
 
 __all__ = ["Computer", "ConfirmCallback"]
@@ -69,14 +69,17 @@ class Computer:
         max_restarts: int = 10,
         max_calls: int = 64,
         timings: Timings | None = None,
+        context_timings: ContextTimings | None = None,
     ) -> None:
         self.name = name
         self.inputs = InputStore(inputs)
         self.confirm_callback = confirm_callback
         self._events = Broadcast()
+        self._context = Context(self._events.publish, context_timings)
         self._manager = MCPServerManager(
             InputResolver(self.inputs, input_resolver),
             on_event=self._events.publish,
+            on_resources=self._context.changed,
             auto_connect=auto_connect,
             auto_reconnect=auto_reconnect,
             max_restarts=max_restarts,
@@ -97,6 +100,7 @@ class Computer:
         """
         try:
             await self._manager.start_all()
+            await self._context.listed()
         except BaseException:
             await self.shutdown()
             raise
@@ -104,6 +108,8 @@ class Computer:
     async def shutdown(self) -> None:
         """Stop every server and whatever runs on it, in bounded time. Idempotent; may be booted again."""
         await self._manager.stop_all()
+        with anyio.CancelScope(shield=True):
+            await self._context.aclose()
 
     async def __aenter__(self) -> Self:
         await self.boot_up()
@@ -140,7 +146,24 @@ class Computer:
 
     async def get_desktop(self, size: int | None = None, window: str | None = None) -> list[Desktop]:
         """The windows of all servers as agents see them, at most `size`; or the one of exactly this URI."""
-        return await read_desktop(self._manager.connections, size, window, self._history)
+        return await self._context.desktop(size, window, self._history)
+
+    async def get_finder(
+        self,
+        keywords: Sequence[str] | None = None,
+        file_type: str | None = None,
+        offset: int = 0,
+        limit: int = 20,
+    ) -> tuple[list[DPEDocumentSummary], int]:
+        """One page of the documents that match, and how many match in all; `BadRequestError` for an impossible page.
+
+        The documents are not to be changed.
+        """
+        return await self._context.finder(keywords, file_type, self._history, offset, limit)
+
+    async def read_resource(self, uri: str) -> ReadResourceResult:
+        """A window, a document or a part of one; see `Context.read` for what it raises."""
+        return await self._context.read(uri, self._manager.connections)
 
     @property
     def tool_conflicts(self) -> list[ToolNameDuplicatedError]:

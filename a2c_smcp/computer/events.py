@@ -21,8 +21,10 @@ __all__ = [
     "Broadcast",
     "ComputerEvent",
     "ConfigChanged",
+    "DesktopChanged",
     "EventStream",
     "EventsLost",
+    "FinderChanged",
     "RestartOffered",
     "ServerStatus",
     "ToolHidden",
@@ -41,6 +43,16 @@ class ToolListChanged:
 @dataclass(frozen=True, slots=True)
 class ConfigChanged:
     """What `get_config` returns is not what it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class DesktopChanged:
+    """There are other windows than before, or one of them holds something else."""
+
+
+@dataclass(frozen=True, slots=True)
+class FinderChanged:
+    """There are other documents than before, or one of them holds something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +88,16 @@ class EventsLost:
     count: int
 
 
-ComputerEvent: TypeAlias = ToolListChanged | ConfigChanged | ServerStatus | RestartOffered | ToolHidden | EventsLost
+ComputerEvent: TypeAlias = (
+    ToolListChanged
+    | ConfigChanged
+    | DesktopChanged
+    | FinderChanged
+    | ServerStatus
+    | RestartOffered
+    | ToolHidden
+    | EventsLost
+)
 
 
 class EventStream:

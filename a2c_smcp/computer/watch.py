@@ -7,14 +7,17 @@ all servers, and says which channel to announce and which documents to read agai
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Final
+from typing import Final, TypeAlias
 
 from a2c_smcp.computer.utils.dpe_uri import is_dpe_uri, try_parse_dpe_uri
 from a2c_smcp.smcp import UPDATE_DESKTOP_EVENT, UPDATE_FINDER_EVENT
 from a2c_smcp.types import SERVER_NAME
 from a2c_smcp.utils.window_uri import is_window_uri
 
-__all__ = ["ANNOUNCE_SECONDS", "Announcements", "Channel", "ListChange", "Watch", "channel_of"]
+__all__ = ["ANNOUNCE_SECONDS", "Announcements", "Channel", "DocumentRef", "ListChange", "Watch", "channel_of"]
+
+#: A host and a `doc_ref`; `None` for all documents of that host.
+DocumentRef: TypeAlias = tuple[str, str | None]
 
 #: How far apart two announcements of one channel are at least.
 ANNOUNCE_SECONDS: Final = 0.1
@@ -52,6 +55,10 @@ class Watch:
     """The URIs of either channel that each server lists. A value: every change returns a new one."""
 
     listed: Mapping[SERVER_NAME, frozenset[str]] = field(default_factory=dict)
+    # Derived, because ten thousand documents may say one after another that they were updated.
+    _documents: Mapping[SERVER_NAME, Mapping[DocumentRef, frozenset[str]]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     def uris(self, channel: Channel) -> frozenset[str]:
         """What all servers list together."""
@@ -72,23 +79,27 @@ class Watch:
         A document for itself, its pages and its elements; for a server's catalogue, all documents of that host.
         """
         updated = try_parse_dpe_uri(uri)
-        if updated is None:
-            return frozenset()
-        return frozenset(
-            listed
-            for listed in self.listed.get(server, ())
-            if (document := try_parse_dpe_uri(listed)) is not None
-            and document.level == 1
-            and document.host == updated.host
-            and updated.doc_ref in (None, document.doc_ref)
-        )
+        return frozenset() if updated is None else self.documents(server, (updated.host, updated.doc_ref))
+
+    def documents(self, server: SERVER_NAME, ref: DocumentRef) -> frozenset[str]:
+        """The URIs under which this server lists a document, or all documents of a host."""
+        return self._documents.get(server, {}).get(ref, frozenset())
 
     def _changed(self, server: SERVER_NAME, listed: Mapping[SERVER_NAME, frozenset[str]]) -> tuple["Watch", ListChange]:
-        new = Watch(listed)
         before = self.listed.get(server, frozenset())
         after = listed.get(server, frozenset())
+        new = Watch(listed, {**self._documents, server: _by_ref(after)})
         announce = frozenset(channel for channel in Channel if self.uris(channel) != new.uris(channel))
         return new, ListChange(announce, added=after - before, removed=before - after)
+
+
+def _by_ref(uris: Iterable[str]) -> dict[DocumentRef, frozenset[str]]:
+    found: dict[DocumentRef, set[str]] = {}
+    for uri in uris:
+        if (document := try_parse_dpe_uri(uri)) is not None and document.level == 1:
+            found.setdefault((document.host, document.doc_ref), set()).add(uri)
+            found.setdefault((document.host, None), set()).add(uri)
+    return {ref: frozenset(listed) for ref, listed in found.items()}
 
 
 @dataclass(frozen=True, slots=True)

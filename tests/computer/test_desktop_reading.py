@@ -45,6 +45,6 @@ async def test_over_the_wire(hub: Running) -> None:
     ):
         await agent.join(hub.url, office)
         await client.join_office(office)
-        reply: Any = await agent.ask(GET_DESKTOP_EVENT, req_id="d", desktop_size=1)
+        reply = await agent.ask(GET_DESKTOP_EVENT, req_id="d", desktop_size=1)
         assert reply == {"desktops": [window(0)], "req_id": "d"}
         await agent.disconnect()

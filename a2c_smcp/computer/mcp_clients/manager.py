@@ -78,15 +78,16 @@ class _Server:
         return self.status.server
 
 
-def _ignore(_: ComputerEvent) -> None:
+def _ignore(*_: object) -> None:
     pass
 
 
 class MCPServerManager:
     """`initialize` with configs, change what runs at any time, `stop_all` in the end.
 
-    `on_event` is called from the event loop and must return at once. A manager that is dropped while its servers run
-    has them stopped.
+    `on_event` is called from the event loop and must return at once. So is `on_resources`: for every change of the
+    resources of a server that serves, and when one begins or ceases to serve, with the connection that serves now. A
+    manager that is dropped while its servers run has them stopped.
     """
 
     def __init__(
@@ -94,6 +95,7 @@ class MCPServerManager:
         resolver: InputResolver,
         *,
         on_event: Callable[[ComputerEvent], None] = _ignore,
+        on_resources: Callable[[Change, MCPConnection | None], None] = _ignore,
         auto_connect: bool = True,
         auto_reconnect: bool = True,
         max_restarts: int = 10,
@@ -104,6 +106,7 @@ class MCPServerManager:
         self.auto_reconnect = auto_reconnect
         self._resolver = resolver
         self._on_event = on_event
+        self._on_resources = on_resources
         self._connection_options = {"max_restarts": max_restarts, "max_calls": max_calls, "timings": timings}
         #: In config order.
         self._servers: dict[SERVER_NAME, _Server] = {}
@@ -457,6 +460,8 @@ class MCPServerManager:
         elif admitted is not None:
             self._show(admitted)
             self._set(server, ServerState.RUNNING)
+        if old is not None:
+            self._tell_resources(server)
         if life.stale:
             self._relist_soon(life)
         return old
@@ -473,6 +478,12 @@ class MCPServerManager:
             self._connections.pop(life.connection, None)
         self._withdraw(server.name)
         self._set(server, change.new, change.reason, change.restarts)
+
+    def _resources_changed(self, life: _Life, change: Change) -> None:
+        server = self._servers.get(life.config.name)
+        # While it does not serve nobody has listed them, so there is nothing to list again.
+        if server is not None and life.admitted and server.status.state is ServerState.RUNNING:
+            self._tell_resources(server, change)
 
     # --- tools
 
@@ -573,8 +584,15 @@ class MCPServerManager:
         server.failure = failure
         status = ServerStatus(server.name, state, reason, restarts)
         if status != server.status:
-            server.status = status
+            before, server.status = server.status, status
             self._on_event(status)
+            if (before.state is ServerState.RUNNING) != (state is ServerState.RUNNING):
+                self._tell_resources(server)
+
+    def _tell_resources(self, server: _Server, change: Change | None = None) -> None:
+        """A server that begins or ceases to serve counts as one whose list changed."""
+        change = change or Change(server.name, ChangeKind.RESOURCES)
+        self._on_resources(change, self.connections.get(server.name))
 
 
 def _is_off(written: MCPServerConfig) -> bool:
@@ -604,9 +622,11 @@ def _tell_state(manager: weakref.ref[MCPServerManager], life: _Life, change: Sta
 
 
 def _tell_change(manager: weakref.ref[MCPServerManager], life: _Life, change: Change) -> None:
-    if (this := manager()) is None or change.kind is not ChangeKind.TOOLS:
+    if (this := manager()) is None:
         return
-    if life.admitted:
+    if change.kind is not ChangeKind.TOOLS:
+        this._resources_changed(life, change)
+    elif life.admitted:
         this._relist_soon(life)
     else:
         life.stale = True

@@ -17,7 +17,14 @@ from mcp.types import CallToolResult
 from a2c_smcp.computer.approvals import CALLING_AGENT
 from a2c_smcp.computer.calls import CallKey, CallMemory, Finished, Running
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.events import ComputerEvent, ConfigChanged, EventsLost, ToolListChanged
+from a2c_smcp.computer.events import (
+    ComputerEvent,
+    ConfigChanged,
+    DesktopChanged,
+    EventsLost,
+    FinderChanged,
+    ToolListChanged,
+)
 from a2c_smcp.computer.results import cancelled_result, error_result, to_wire
 from a2c_smcp.errors import (
     ConnectionLostError,
@@ -32,18 +39,26 @@ from a2c_smcp.smcp import (
     EVENTS,
     GET_CONFIG_EVENT,
     GET_DESKTOP_EVENT,
+    GET_FINDER_EVENT,
     GET_TOOLS_EVENT,
+    READ_RESOURCE_EVENT,
     TOOL_CALL_EVENT,
     UPDATE_CONFIG_EVENT,
+    UPDATE_DESKTOP_EVENT,
+    UPDATE_FINDER_EVENT,
     UPDATE_TOOL_LIST_EVENT,
     AgentCallData,
     GetComputerConfigReq,
     GetComputerConfigRet,
     GetDeskTopReq,
     GetDeskTopRet,
+    GetFinderReq,
+    GetFinderRet,
     GetToolsReq,
     GetToolsRet,
     Kind,
+    ReadResourceReq,
+    ReadResourceRet,
     ToolCallReq,
     UpdateComputerConfigReq,
 )
@@ -57,6 +72,8 @@ logger = logging.getLogger(__name__)
 _ANNOUNCED: Final[Mapping[type[ComputerEvent], str]] = {
     ToolListChanged: UPDATE_TOOL_LIST_EVENT,
     ConfigChanged: UPDATE_CONFIG_EVENT,
+    DesktopChanged: UPDATE_DESKTOP_EVENT,
+    FinderChanged: UPDATE_FINDER_EVENT,
 }
 _ANNOUNCE_SECONDS: Final = 5.0
 #: For running calls to end once the client is disconnected.
@@ -158,6 +175,8 @@ class SMCPComputerClient:
             GET_TOOLS_EVENT: self._get_tools,
             GET_CONFIG_EVENT: self._get_config,
             GET_DESKTOP_EVENT: self._get_desktop,
+            GET_FINDER_EVENT: self._get_finder,
+            READ_RESOURCE_EVENT: self._read_resource,
         }
         return {
             **{name: _not_ours for name, event in EVENTS.items() if event.kind is Kind.NOTIFICATION},
@@ -188,6 +207,17 @@ class SMCPComputerClient:
     async def _get_desktop(self, request: GetDeskTopReq) -> GetDeskTopRet:
         desktops = await self._computer.get_desktop(request.get("desktop_size"), request.get("window"))
         return {"desktops": desktops, "req_id": request["req_id"]}
+
+    async def _get_finder(self, request: GetFinderReq) -> GetFinderRet:
+        documents, total_count = await self._computer.get_finder(
+            request.get("keywords"), request.get("file_type"), request.get("offset", 0), request.get("limit", 20)
+        )
+        return {"documents": documents, "total_count": total_count, "req_id": request["req_id"]}
+
+    async def _read_resource(self, request: ReadResourceReq) -> ReadResourceRet:
+        result = await self._computer.read_resource(request["uri"])
+        contents = [content.model_dump(mode="json", by_alias=True, exclude_none=True) for content in result.contents]
+        return {"contents": contents, "req_id": request["req_id"]}
 
     # --- tool calls
 

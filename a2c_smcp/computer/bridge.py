@@ -1,0 +1,122 @@
+"""Which MCP server a resource is read from for an agent, and what a failed reading means. Pure: reads nothing itself.
+
+An agent is handed windows and documents, and no other resource of any server.
+"""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcp import MCPError
+from mcp_types import INVALID_PARAMS
+
+from a2c_smcp.computer.utils.dpe_uri import ParsedDPEUri, parse_dpe_uri
+from a2c_smcp.computer.watch import Watch
+from a2c_smcp.errors import (
+    DocumentNotFoundError,
+    ElementNotFoundError,
+    ForbiddenError,
+    InternalError,
+    NotFoundError,
+    PageOutOfRangeError,
+    SMCPError,
+    error_from_payload,
+)
+from a2c_smcp.types import SERVER_NAME
+from a2c_smcp.utils.window_uri import WindowURI
+
+__all__ = ["Target", "find_target", "refusal"]
+
+logger = logging.getLogger(__name__)
+
+_RESOURCE_NOT_FOUND: Final = -32002
+_MAX_QUOTED: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a resource is to be read."""
+
+    server: SERVER_NAME
+    document: ParsedDPEUri | None = None
+    """`None` for a window."""
+    listed: frozenset[str] = frozenset()
+    """The URIs under which the server lists that document; none if it does not."""
+
+
+def find_target(uri: str, watch: Watch, order: Iterable[SERVER_NAME]) -> Target:
+    """The server to ask, the first in this order if several list it; or raise why nobody is to be asked."""
+    match uri.partition(":")[0]:
+        case "window":
+            return _find_window(uri, watch, order)
+        case "dpe":
+            return _find_document(parse_dpe_uri(uri), watch, list(order))
+    raise ForbiddenError("only window:// and dpe:// resources can be read")
+
+
+def _find_window(uri: str, watch: Watch, order: Iterable[SERVER_NAME]) -> Target:
+    WindowURI.parse(uri)
+    for server in order:
+        if uri in watch.listed.get(server, ()):
+            return Target(server)
+    raise NotFoundError("no MCP server lists this window", {"uri": uri[:_MAX_QUOTED]})
+
+
+def _find_document(uri: ParsedDPEUri, watch: Watch, order: list[SERVER_NAME]) -> Target:
+    if uri.doc_ref is not None:
+        for server in order:
+            if listed := watch.documents(server, (uri.host, uri.doc_ref)):
+                return Target(server, uri, listed)
+    hosts = [server for server in order if watch.documents(server, (uri.host, None))]
+    if not hosts:
+        raise _document_not_found(uri)
+    if len(hosts) > 1:
+        logger.warning("the MCP servers %s all list documents of %s; %s is asked", hosts, uri.host, hosts[0])
+    return Target(hosts[0], uri)
+
+
+def refusal(target: Target, error: MCPError, page_count: int = 0) -> SMCPError:
+    """What an agent is told when the MCP server answered with an error."""
+    if target.document is not None and 4201 <= error.code <= 4203:
+        details = {**_details(target.document, error.code), **(error.data if isinstance(error.data, dict) else {})}
+        passed_on = error_from_payload({"error": {"code": error.code, "message": error.message, "details": details}})
+        assert passed_on is not None
+        return passed_on
+    if _says_not_found(error):
+        return _not_found(target, page_count)
+    return InternalError(
+        f"Server {target.server} failed to read the resource",
+        {"server_name": target.server, "mcp_code": error.code, "mcp_message": error.message[:_MAX_QUOTED]},
+    )
+
+
+def _says_not_found(error: MCPError) -> bool:
+    """Servers differ in how they say it."""
+    return error.code in (_RESOURCE_NOT_FOUND, INVALID_PARAMS) or error.message.startswith("Unknown resource")
+
+
+def _not_found(target: Target, page_count: int) -> SMCPError:
+    document = target.document
+    if document is None:
+        return NotFoundError(f"Server {target.server} does not have this window any more")
+    if target.listed and document.page_index is not None:
+        return PageOutOfRangeError(document.page_index, page_count)
+    if target.listed and document.element_id is not None:
+        return ElementNotFoundError(document.element_id)
+    return _document_not_found(document)
+
+
+def _document_not_found(uri: ParsedDPEUri) -> DocumentNotFoundError:
+    return DocumentNotFoundError(uri.doc_ref if uri.doc_ref is not None else uri.host)
+
+
+def _details(uri: ParsedDPEUri, code: int) -> dict[str, Any]:
+    """What the error is about, for servers that give no details."""
+    match code:
+        case DocumentNotFoundError.default_code:
+            return {"doc_ref": uri.doc_ref}
+        case PageOutOfRangeError.default_code:
+            return {"page_index": uri.page_index}
+        case _:
+            return {"element_id": uri.element_id}

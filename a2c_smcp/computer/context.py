@@ -1,0 +1,274 @@
+"""What agents see of a Computer besides its tools, kept up with the MCP servers that serve: the Desktop and the Finder.
+
+Hears which servers serve and what changes on them, lists their resources, subscribes to them and says when either
+channel is to be announced; `watch` decides that, `desktop` and `finder` arrange what is shown. Knows nothing of
+configs, nor of who asks.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+import anyio
+from mcp import MCPError
+from mcp.types import ReadResourceResult, Resource
+
+from a2c_smcp.computer.bridge import find_target, refusal
+from a2c_smcp.computer.desktop.reading import read_desktop
+from a2c_smcp.computer.events import ComputerEvent, DesktopChanged, FinderChanged
+from a2c_smcp.computer.finder.aggregator import WARMING_SECONDS, FinderAggregator
+from a2c_smcp.computer.finder.organize import organize_finder
+from a2c_smcp.computer.history import used_servers
+from a2c_smcp.computer.mcp_clients.connection import MCPConnection
+from a2c_smcp.computer.mcp_clients.feed import Change, ChangeKind
+from a2c_smcp.computer.types import ToolCallRecord
+from a2c_smcp.computer.watch import Announcements, Channel, ListChange, Watch, channel_of
+from a2c_smcp.errors import BadRequestError, InternalError, SMCPError, ToolError
+from a2c_smcp.smcp import DPEDocumentSummary
+from a2c_smcp.types import SERVER_NAME, Desktop
+
+__all__ = ["MAX_LIMIT", "Context", "ContextTimings"]
+
+logger = logging.getLogger(__name__)
+
+#: How many documents an agent may ask for at once.
+MAX_LIMIT: Final = 1000
+#: How many windows of one server are read at once.
+_READERS: Final = 16
+
+_EVENTS: Final[Mapping[Channel, ComputerEvent]] = {Channel.DESKTOP: DesktopChanged(), Channel.FINDER: FinderChanged()}
+
+
+@dataclass(frozen=True, slots=True)
+class ContextTimings:
+    """Every wait for windows and documents, in seconds."""
+
+    list: float = 2.0
+    """How long a request waits for lists that are being read."""
+    subscribe: float = 1.0
+    """How long a server may take to subscribe us before its resources are read all the same."""
+    read: float = 10.0
+    warm: float = WARMING_SECONDS
+
+
+class _Shelf:
+    """The resources of one server while one connection serves it."""
+
+    def __init__(self, server: SERVER_NAME, connection: MCPConnection, resources: Sequence[Resource] = ()) -> None:
+        self.server = server
+        self.connection = connection
+        self.resources = resources
+        self.limit = asyncio.Semaphore(_READERS)
+        self.is_stale = False
+        self.has_failed = False
+        """Whether its list could not be read the last time."""
+        self.refreshing: asyncio.Task[None] | None = None
+        self.tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def says_what_changes(self) -> bool:
+        """Otherwise its list has to be read for every request."""
+        capabilities = self.connection.capabilities
+        return bool(capabilities and capabilities.resources and capabilities.resources.list_changed)
+
+
+class Context:
+    """Call `changed` from the event loop for whatever happens on a server; `aclose` it in the end.
+
+    `on_event` is called from the event loop and must return at once.
+    """
+
+    def __init__(self, on_event: Callable[[ComputerEvent], None], timings: ContextTimings | None = None) -> None:
+        self._on_event = on_event
+        self._timings = timings or ContextTimings()
+        self._finder = FinderAggregator()
+        self._watch = Watch()
+        self._shelves: dict[SERVER_NAME, _Shelf] = {}
+        self._announcements = dict.fromkeys(Channel, Announcements())
+        self._timers: dict[Channel, asyncio.TimerHandle] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    # --- what is asked
+
+    async def listed(self) -> None:
+        """Wait until what is being listed is known, or a little has passed."""
+        for shelf in self._shelves.values():
+            if shelf.connection.can_subscribe and (shelf.has_failed or not shelf.says_what_changes):
+                self._refresh_soon(shelf)
+        # One that failed before is given another chance, but is not waited for.
+        pending = {shelf.refreshing for shelf in self._shelves.values() if shelf.refreshing and not shelf.has_failed}
+        if pending:
+            await asyncio.wait(pending, timeout=self._timings.list)
+
+    async def desktop(self, size: int | None, window: str | None, history: Sequence[ToolCallRecord]) -> list[Desktop]:
+        """The windows of all servers as agents see them, at most `size`; or the one of exactly this URI."""
+        if size is not None and size <= 0:
+            return []
+        await self.listed()
+        resources = {server: shelf.resources for server, shelf in self._shelves.items()}
+        return await read_desktop(resources, self._read_from, size, window, history)
+
+    async def finder(
+        self,
+        keywords: Sequence[str] | None,
+        file_type: str | None,
+        history: Sequence[ToolCallRecord],
+        offset: int,
+        limit: int,
+    ) -> tuple[list[DPEDocumentSummary], int]:
+        """One page of the documents that match, and how many match in all; `BadRequestError` for an impossible page."""
+        if offset < 0 or not 0 <= limit <= MAX_LIMIT:
+            raise BadRequestError(f"offset must not be negative, and limit must be from 0 to {MAX_LIMIT}")
+        deadline = anyio.current_time() + self._timings.warm
+        await self.listed()
+        documents = await self._finder.collect_documents(max(0.0, deadline - anyio.current_time()))
+        return organize_finder(documents, keywords, file_type, used_servers(history), offset, limit)
+
+    async def read(self, uri: str, order: Iterable[SERVER_NAME]) -> ReadResourceResult:
+        """A window, a document or a part of one, from the first server in this order that has it.
+
+        Raises `InvalidWindowURIError`, `FinderError`, `ForbiddenError`, `NotFoundError`, `RequestTimeoutError`, or
+        `InternalError` with what the server answered.
+        """
+        await self.listed()
+        target = find_target(uri, self._watch, order)
+        try:
+            return await self._read_from(target.server, uri)
+        except MCPError as error:
+            raise refusal(target, error, self._finder.page_count(target.server, target.listed)) from error
+        except ToolError as error:
+            raise InternalError(error.message, error.details) from error
+
+    async def _read_from(self, server: SERVER_NAME, uri: str) -> ReadResourceResult:
+        shelf = self._shelves.get(server)
+        if shelf is None:
+            raise InternalError(f"Server {server} is not active", {"server_name": server})
+        async with shelf.limit:
+            return await shelf.connection.read_resource(uri, self._timings.read)
+
+    # --- what changes
+
+    def changed(self, change: Change, connection: MCPConnection | None) -> None:
+        """Something changed on a server, or it began or ceased to serve; `connection` is the one that serves now."""
+        if connection is None:
+            self._drop(change.server)
+        elif change.kind is ChangeKind.RESOURCE:
+            self._updated(change.server, change.uri or "")
+        else:
+            shelf = self._shelves.get(change.server)
+            if shelf is None or shelf.connection is not connection:
+                shelf = self._replace(change.server, connection)
+            self._refresh_soon(shelf)
+
+    async def aclose(self) -> None:
+        """Forget every server, and announce nothing more. What changes afterwards is heard again."""
+        for server in tuple(self._shelves):
+            self._drop(server)
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        self._announcements = dict.fromkeys(Channel, Announcements())
+        await self._finder.aclose()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def _updated(self, server: SERVER_NAME, uri: str) -> None:
+        channel = channel_of(uri)
+        if channel is Channel.FINDER:
+            self._finder.mark(server, self._watch.stale_documents(server, uri))
+        if channel is not None:
+            self._announce(channel)
+
+    def _replace(self, server: SERVER_NAME, connection: MCPConnection) -> _Shelf:
+        """Until the new connection's list is in, what the old one listed is taken for it."""
+        old = self._shelves.get(server)
+        shelf = self._shelves[server] = _Shelf(server, connection, old.resources if old else ())
+        if old is not None:
+            _cancel(old)
+        return shelf
+
+    def _drop(self, server: SERVER_NAME) -> None:
+        if (shelf := self._shelves.pop(server, None)) is not None:
+            _cancel(shelf)
+            self._finder.drop(server)
+            self._watch, change = self._watch.drop(server)
+            self._announce_list(change)
+
+    def _refresh_soon(self, shelf: _Shelf) -> None:
+        """Outside the session's receive loop, one at a time; what changes meanwhile is listed once more."""
+        shelf.is_stale = True
+        if shelf.refreshing is None:
+            shelf.refreshing = self._spawn(shelf, self._refresh(shelf))
+
+    async def _refresh(self, shelf: _Shelf) -> None:
+        try:
+            while shelf.is_stale:
+                shelf.is_stale = False
+                try:
+                    resources = await shelf.connection.list_resources() if shelf.connection.can_subscribe else []
+                except (SMCPError, MCPError) as error:
+                    shelf.has_failed = True
+                    logger.warning("the resources of MCP server %s could not be listed: %s", shelf.server, error)
+                else:
+                    shelf.has_failed = False
+                    await self._relisted(shelf, resources)
+        finally:
+            shelf.refreshing = None
+
+    async def _relisted(self, shelf: _Shelf, resources: Sequence[Resource]) -> None:
+        shelf.resources = resources
+        self._watch, change = self._watch.relist(shelf.server, (resource.uri for resource in resources))
+        shelf.connection.subscribe(self._watch.listed[shelf.server])
+        # Whoever reads before we are subscribed may miss a change; whoever takes too long is not waited for.
+        with anyio.move_on_after(self._timings.subscribe) as late:
+            await self._subscribed(shelf)
+        self._finder.relist(shelf.server, shelf.connection, resources)
+        if late.cancelled_caught:
+            self._spawn(shelf, self._refresh_when_subscribed(shelf))
+        self._announce_list(change)
+
+    async def _subscribed(self, shelf: _Shelf) -> None:
+        with suppress(SMCPError):  # it has gone, or never answers: there is nothing to wait for
+            await shelf.connection.subscribed()
+
+    async def _refresh_when_subscribed(self, shelf: _Shelf) -> None:
+        await self._subscribed(shelf)
+        self._finder.refresh(shelf.server)
+
+    def _spawn(self, shelf: _Shelf, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work, name=f"resources of MCP server {shelf.server}")
+        for tasks in (shelf.tasks, self._tasks):
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
+        return task
+
+    # --- announcing
+
+    def _announce_list(self, change: ListChange) -> None:
+        if Channel.DESKTOP in change.announce:
+            self._announce(Channel.DESKTOP)
+        if self._finder.update_uri_cache(self._watch.uris(Channel.FINDER)):
+            self._announce(Channel.FINDER)
+
+    def _announce(self, channel: Channel) -> None:
+        loop = asyncio.get_running_loop()
+        state = self._announcements[channel] = self._announcements[channel].change(loop.time())
+        assert state.due is not None
+        if state.due <= loop.time():
+            self._send(channel)
+        elif channel not in self._timers:
+            self._timers[channel] = loop.call_at(state.due, self._send, channel)
+
+    def _send(self, channel: Channel) -> None:
+        if (timer := self._timers.pop(channel, None)) is not None:
+            timer.cancel()
+        self._announcements[channel] = self._announcements[channel].sent(asyncio.get_running_loop().time())
+        self._on_event(_EVENTS[channel])
+
+
+def _cancel(shelf: _Shelf) -> None:
+    for task in tuple(shelf.tasks):
+        task.cancel()

@@ -1,0 +1,286 @@
+"""The documents of all MCP servers and their summaries, read in the background and kept fresh.
+
+Is told which documents a server lists and which of them changed; reads the summaries from a server's catalogue
+(level 0) where that takes fewer requests, else document by document (level 1). Knows nothing of how changes are heard
+or announced, nor of what agents ask for.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Set
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import anyio
+from mcp import MCPError
+from mcp.types import ReadResourceResult, Resource
+
+from a2c_smcp.computer.finder.summaries import (
+    CataloguePage,
+    Fields,
+    build_summary,
+    listed_documents,
+    read_catalogue,
+    read_document,
+)
+from a2c_smcp.computer.mcp_clients.connection import MCPConnection
+from a2c_smcp.computer.utils.dpe_uri import ParsedDPEUri, build_dpe_uri, parse_dpe_uri, with_params
+from a2c_smcp.errors import RequestTimeoutError, SMCPError, ToolError
+from a2c_smcp.smcp import DPEDocumentSummary
+from a2c_smcp.types import SERVER_NAME
+
+__all__ = ["FRESH_SECONDS", "WARMING_SECONDS", "FinderAggregator"]
+
+logger = logging.getLogger(__name__)
+
+#: How old a summary may get before it is read again, in the background of a request.
+FRESH_SECONDS: Final = 60.0
+#: How long a request waits for summaries that are being read for the first time, or since a change.
+WARMING_SECONDS: Final = 5.0
+_READ_SECONDS: Final = 10.0
+#: How many documents of one server are read at once.
+_READERS: Final = 16
+#: The largest `limit` that a `dpe://` URI may have.
+_CATALOGUE_LIMIT: Final = 100
+
+_Item = TypeVar("_Item")
+
+
+class _Document:
+    """A listed document, and what is known of it."""
+
+    def __init__(self, resource: Resource) -> None:
+        self.resource = resource
+        self.uri: ParsedDPEUri = parse_dpe_uri(resource.uri)
+        self.summary: DPEDocumentSummary | None = None
+        self.marks = 0
+        """How often it was said to have changed: what was read before the last time is not kept."""
+        self.read_at = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A document that is being read, and how often it was marked by then."""
+
+    document: _Document
+    marks: int
+
+
+class _Shelf:
+    """The documents of one server, in the order of its list."""
+
+    def __init__(self, server: SERVER_NAME, connection: MCPConnection) -> None:
+        self.server = server
+        self.connection = connection
+        self.documents: dict[str, _Document] = {}
+        self.stale: dict[str, None] = {}
+        self.limit = asyncio.Semaphore(_READERS)
+        self.without_catalogue: set[str] = set()
+        """Hosts that do not answer at level 0."""
+        self.warming: set[asyncio.Task[None]] = set()
+        """What requests wait for."""
+        self.refreshing: set[asyncio.Task[None]] = set()
+
+    async def read(self, uri: str) -> ReadResourceResult:
+        async with self.limit:
+            return await self.connection.read_resource(uri, _READ_SECONDS)
+
+
+class FinderAggregator:
+    """Tell it `relist`, `mark` and `drop` as servers change, from the event loop; `aclose` it in the end."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._shelves: dict[SERVER_NAME, _Shelf] = {}
+        self._uris: frozenset[str] = frozenset()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    # --- what there is
+
+    async def collect_documents(self, timeout: float = WARMING_SECONDS) -> list[DPEDocumentSummary]:
+        """The summaries of all servers, after waiting so long at most for those that are new or have changed.
+
+        Not to be changed by its reader.
+        """
+        for shelf in self._shelves.values():
+            self._refresh_old(shelf)
+        warming = {task for shelf in self._shelves.values() for task in shelf.warming}
+        if warming:
+            await asyncio.wait(warming, timeout=timeout)
+        return [
+            document.summary
+            for shelf in self._shelves.values()
+            for document in shelf.documents.values()
+            if document.summary is not None
+        ]
+
+    def page_count(self, server: SERVER_NAME, uris: Iterable[str]) -> int:
+        """How many pages a document has that is listed under one of these URIs; 0 where that is unknown."""
+        shelf = self._shelves.get(server)
+        documents = [shelf.documents.get(uri) for uri in uris] if shelf else []
+        return max((found.summary["page_count"] for found in documents if found and found.summary), default=0)
+
+    # --- what changes
+
+    def update_uri_cache(self, current_uris: Set[str]) -> bool:
+        """Remember the `dpe://` URIs of all servers together; whether they are others than before."""
+        before, self._uris = self._uris, frozenset(current_uris)
+        return self._uris != before
+
+    def relist(self, server: SERVER_NAME, connection: MCPConnection, resources: Iterable[Resource]) -> None:
+        """After a server started, or its list changed: reads what is new, or all where the connection is new."""
+        shelf = self._shelves.get(server)
+        if shelf is None or shelf.connection is not connection:
+            self.drop(server)
+            shelf = self._shelves[server] = _Shelf(server, connection)
+        known, shelf.documents = shelf.documents, {}
+        changed = []
+        for resource in listed_documents(resources):
+            document = shelf.documents[resource.uri] = known.get(resource.uri) or _Document(resource)
+            if resource.uri not in known or document.resource != resource:
+                document.resource = resource
+                changed.append(resource.uri)
+        self.mark(server, changed)
+
+    def mark(self, server: SERVER_NAME, uris: Iterable[str]) -> None:
+        """Read these listed documents again, and have requests wait for that. Marks of one moment are read together."""
+        shelf = self._shelves.get(server)
+        marked = [uri for uri in uris if shelf and uri in shelf.documents]
+        if shelf is None or not marked:
+            return
+        for uri in marked:
+            shelf.documents[uri].marks += 1
+        if not shelf.stale:
+            self._spawn(self._read_stale(shelf), shelf.warming)
+        shelf.stale.update(dict.fromkeys(marked))
+
+    def refresh(self, server: SERVER_NAME) -> None:
+        """Read all documents of a server again, and have nobody wait for that."""
+        if (shelf := self._shelves.get(server)) is not None:
+            self._refresh(shelf, list(shelf.documents.values()))
+
+    def drop(self, server: SERVER_NAME) -> None:
+        """After a server stopped, died or was removed."""
+        shelf = self._shelves.pop(server, None)
+        for task in (*shelf.warming, *shelf.refreshing) if shelf else ():
+            task.cancel()
+
+    async def aclose(self) -> None:
+        """Stop reading, and forget everything."""
+        for server in tuple(self._shelves):
+            self.drop(server)
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    # --- reading
+
+    def _spawn(self, work: Coroutine[Any, Any, None], kind: set[asyncio.Task[None]]) -> None:
+        task = asyncio.create_task(work)
+        for tasks in (kind, self._tasks):
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
+
+    async def _read_stale(self, shelf: _Shelf) -> None:
+        stale, shelf.stale = shelf.stale, {}
+        await self._read(shelf, [shelf.documents[uri] for uri in stale if uri in shelf.documents])
+
+    def _refresh_old(self, shelf: _Shelf) -> None:
+        oldest = self._clock() - FRESH_SECONDS
+        # Those without a summary too: perhaps they can be read by now.
+        old = [document for document in shelf.documents.values() if document.read_at < oldest]
+        self._refresh(shelf, [document for document in old if document.read_at])
+
+    def _refresh(self, shelf: _Shelf, documents: list[_Document]) -> None:
+        if documents:
+            now = self._clock()
+            for document in documents:
+                document.read_at = now  # so that the next request does not ask for it as well
+            self._spawn(self._read(shelf, documents), shelf.refreshing)
+
+    async def _read(self, shelf: _Shelf, documents: Iterable[_Document]) -> None:
+        by_host: dict[str, list[_Reading]] = {}
+        now = self._clock()
+        for document in documents:
+            document.read_at = now
+            by_host.setdefault(document.uri.host, []).append(_Reading(document, document.marks))
+        failures: list[str] = []
+        try:
+            for host, readings in by_host.items():
+                if _catalogue_is_cheaper(shelf, host, len(readings)):
+                    readings = await self._read_catalogue(shelf, host, readings)
+                await _for_each(readings, lambda reading: self._read_one(shelf, reading, failures))
+        except ToolError:
+            return  # the server has gone, and its documents with it
+        if failures:
+            count, server = len(failures), shelf.server
+            logger.warning("MCP server %s: %d documents could not be read, the first: %s", server, count, failures[0])
+
+    async def _read_one(self, shelf: _Shelf, reading: _Reading, failures: list[str]) -> None:
+        uri = reading.document.resource.uri
+        try:
+            fields = read_document(await shelf.read(uri))
+        except RequestTimeoutError as error:
+            failures.append(f"{uri}: {error}")  # what is known of it stays
+        except (MCPError, ValueError) as error:
+            failures.append(f"{uri}: {error}")
+            _keep(shelf, reading, None)
+        else:
+            _keep(shelf, reading, fields)
+
+    async def _read_catalogue(self, shelf: _Shelf, host: str, readings: list[_Reading]) -> list[_Reading]:
+        """Take what the server's catalogue says; the documents that it does not name come back."""
+        missing: dict[str | None, list[_Reading]] = {}
+        for reading in readings:
+            missing.setdefault(reading.document.uri.doc_ref, []).append(reading)
+        catalogue = build_dpe_uri(host)
+
+        async def read_page(uri: str) -> CataloguePage:
+            page = read_catalogue(await shelf.read(uri))
+            for doc_ref, fields in page.documents.items():
+                for reading in missing.pop(doc_ref, ()):
+                    _keep(shelf, reading, fields)
+            return page
+
+        async def read_from(offset: int) -> None:
+            await read_page(with_params(catalogue, {"offset": str(offset), "limit": str(_CATALOGUE_LIMIT)}))
+
+        try:
+            first = await read_page(catalogue)
+            if missing and first.count:
+                # A catalogue may claim any size; of ours it cannot have more than are listed.
+                total = min(first.total_count, first.count + len(shelf.documents))
+                await _for_each(range(first.count, total, _CATALOGUE_LIMIT), read_from)
+        except ToolError:
+            raise
+        except (MCPError, SMCPError, ValueError) as error:
+            logger.info("MCP server %s has no catalogue at %s: %s", shelf.server, catalogue, error)
+            shelf.without_catalogue.add(host)
+        return [reading for rest in missing.values() for reading in rest]
+
+
+def _catalogue_is_cheaper(shelf: _Shelf, host: str, wanted: int) -> bool:
+    return host not in shelf.without_catalogue and wanted > -(-len(shelf.documents) // _CATALOGUE_LIMIT)
+
+
+def _keep(shelf: _Shelf, reading: _Reading, fields: Fields | None) -> None:
+    """Unless the document was marked since: then this may be old, and a later reading is under way."""
+    document = reading.document
+    if document.marks == reading.marks:
+        document.summary = None if fields is None else build_summary(shelf.server, document.resource, fields)
+
+
+async def _for_each(items: Iterable[_Item], work: Callable[[_Item], Awaitable[None]]) -> None:
+    """A few at a time, in order; not a task per item, of which there may be ten thousand."""
+    waiting = iter(items)
+
+    async def keep_working() -> None:
+        for item in waiting:
+            await work(item)
+
+    try:
+        async with anyio.create_task_group() as tasks:
+            for _ in range(_READERS):
+                tasks.start_soon(keep_working)
+    except BaseExceptionGroup as failed:
+        raise failed.exceptions[0] from None
