@@ -4,10 +4,11 @@ import time
 
 import pytest
 
+from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.desktop import reading
 from a2c_smcp.computer.socketio import SMCPComputerClient
 from a2c_smcp.smcp import GET_DESKTOP_EVENT
-from tests.computer.fakes.computers import call, running, server
+from tests.computer.fakes.computers import FAST, call, running, server
 from tests.computer.fakes.offices import Agent, new_office, options
 from tests.server.harness import Running
 
@@ -39,12 +40,10 @@ async def test_a_server_that_is_late_is_left_out(monkeypatch: pytest.MonkeyPatch
 
 async def test_over_the_wire(hub: Running) -> None:
     office, agent = new_office(), Agent()
-    async with (
-        running(server("a"), timings=None) as (computer, _),
-        SMCPComputerClient(computer, options(hub.url)) as client,
-    ):
-        await agent.join(hub.url, office)
+    await agent.join(hub.url, office)
+    computer = Computer("pc", mcp_servers=[server("a")], timings=FAST)
+    async with computer, SMCPComputerClient(computer, options(hub.url)) as client:
         await client.join_office(office)
         reply = await agent.ask(GET_DESKTOP_EVENT, req_id="d", desktop_size=1)
         assert reply == {"desktops": [window(0)], "req_id": "d"}
-        await agent.disconnect()
+    await agent.disconnect()

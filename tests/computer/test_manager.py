@@ -7,6 +7,7 @@ import os
 import signal
 import time
 import weakref
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import anyio
@@ -27,6 +28,7 @@ from a2c_smcp.errors import (
     ToolNameDuplicatedError,
     VRLSyntaxError,
 )
+from tests.computer.conftest import start_http_server
 from tests.computer.fakes.computers import (
     DEADLINE,
     FAST,
@@ -48,6 +50,16 @@ RUNNING, FAILED, STOPPED, DISABLED = (
     ServerState.STOPPED,
     ServerState.DISABLED,
 )
+
+
+Ours = Callable[[], set[int]]
+
+
+@pytest.fixture
+def ours() -> Ours:
+    """The processes that the test started, and that are not reaped yet."""
+    before = children()
+    return lambda: children() - before
 
 
 async def pid(computer: Computer, name: str) -> int:
@@ -108,7 +120,7 @@ async def test_a_cancelled_boot_leaves_nothing() -> None:
         assert [status.state for status in computer.statuses] == [STOPPED, STOPPED]
 
 
-async def test_clashes_are_decided_in_config_order_whatever_starts_first() -> None:
+async def test_clashes_are_decided_in_config_order_whatever_starts_first(ours: Ours) -> None:
     # The middle one loses to the first, so the last one, which clashes with the middle one only, works.
     first = server("first", "slow", delay=0.2, tool_meta={"echo": {"alias": "x"}}, forbidden_tools=[])
     first["tool_meta"] |= {tool: {"alias": f"first.{tool}"} for tool in server("first")["tool_meta"] if tool != "echo"}
@@ -122,7 +134,7 @@ async def test_clashes_are_decided_in_config_order_whatever_starts_first() -> No
         assert record.states("first")[-1] == record.states("last")[-1] == "running"
         assert names(computer).count("x") == names(computer).count("y") == 1
         assert code(await call(computer, "middle.stats")) == 4001
-        assert len(children()) >= 2
+        assert len(ours()) >= 2
 
 
 async def test_an_input_of_a_disabled_or_unstarted_server_is_never_asked_for() -> None:
@@ -152,6 +164,19 @@ async def test_an_input_of_a_disabled_or_unstarted_server_is_never_asked_for() -
 async def test_a_model_is_as_good_as_a_config_as_written() -> None:
     async with running(parse_server(server("a"))) as (computer, _):  # type: ignore[arg-type]
         assert "a.echo" in names(computer)
+
+
+async def test_two_servers_of_one_name_are_refused() -> None:
+    with pytest.raises(InvalidConfigError, match="another server"):
+        Computer("pc", mcp_servers=[server("a"), server("a")])
+
+
+async def test_booting_twice_is_booting_once() -> None:
+    async with running(server("a")) as (computer, record):
+        process = await pid(computer, "a")
+        await computer.boot_up()
+        assert await pid(computer, "a") == process
+        assert record.states("a") == ["starting", "running"]
 
 
 # --- changes at run time
@@ -191,7 +216,7 @@ REFUSED: list[tuple[dict[str, Any], type[SMCPError]]] = [
 
 
 @pytest.mark.parametrize("known", [True, False])
-async def test_a_refused_config_changes_nothing(known: bool) -> None:
+async def test_a_refused_config_changes_nothing(known: bool, ours: Ours) -> None:
     async with running(server("a"), *([server("b")] if known else [])) as (computer, record):
         before = names(computer), computer.get_config(), computer.statuses, len(record.events)
         process = await pid(computer, "b") if known else None
@@ -201,7 +226,7 @@ async def test_a_refused_config_changes_nothing(known: bool) -> None:
         assert (names(computer), computer.get_config(), computer.statuses, len(record.events)) == before
         if known:
             assert await pid(computer, "b") == process
-        assert len(children()) == (2 if known else 1)
+        assert len(ours()) == (2 if known else 1)
 
 
 async def test_the_same_config_again_changes_nothing() -> None:
@@ -229,11 +254,11 @@ async def test_without_auto_reconnect_an_update_is_kept_and_offered_and_a_crash_
         assert await pid(computer, "a")
 
 
-async def test_without_auto_connect_nothing_starts_by_itself() -> None:
+async def test_without_auto_connect_nothing_starts_by_itself(ours: Ours) -> None:
     async with running(server("a"), auto_connect=False) as (computer, _):
         await computer.add_or_update_server(server("b"))
         assert [status.state for status in computer.statuses] == [STOPPED, STOPPED]
-        assert children() == set()
+        assert ours() == set()
         await computer.start_server("b")
         assert "b.echo" in names(computer)
         await computer.add_or_update_server(server("b", forbidden_tools=["echo"]))
@@ -272,7 +297,7 @@ async def test_a_changed_input_offers_a_restart_that_takes_it_over() -> None:
         assert "old" not in str(computer.get_available_tools())
 
 
-async def test_removing_interrupts_a_start_that_hangs() -> None:
+async def test_removing_interrupts_a_start_that_hangs(ours: Ours) -> None:
     async with running(server("a")) as (computer, _), anyio.create_task_group() as tasks:
         failures: list[SMCPError] = []
 
@@ -283,14 +308,14 @@ async def test_removing_interrupts_a_start_that_hangs() -> None:
                 failures.append(error)
 
         tasks.start_soon(add)
-        await eventually(lambda: len(children()) == 2)
+        await eventually(lambda: len(ours()) == 2)
         with anyio.fail_after(5):
             await computer.remove_server("a")
         assert isinstance(failures[0], ServerNotActiveError)
         assert computer.statuses == []
 
 
-async def test_shutting_down_interrupts_the_start_of_a_new_one() -> None:
+async def test_shutting_down_interrupts_the_start_of_a_new_one(ours: Ours) -> None:
     computer = Computer("pc", timings=FAST)
     with nothing_left_over():
         async with anyio.create_task_group() as tasks:
@@ -301,7 +326,7 @@ async def test_shutting_down_interrupts_the_start_of_a_new_one() -> None:
                     await computer.add_or_update_server(server("a", "silent"))
 
             tasks.start_soon(add)
-            await eventually(lambda: len(children()) == 1)
+            await eventually(lambda: len(ours()) == 1)
             with anyio.fail_after(5):
                 await computer.shutdown()
         assert computer.statuses == []
@@ -351,6 +376,32 @@ async def test_one_that_always_dies_is_given_up() -> None:
         assert names(computer) == []
 
 
+@pytest.fixture
+def fresh_http_server() -> Iterator[str]:
+    """One of its own: tools that other tests add would clash."""
+    with start_http_server() as process:
+        assert process.stdout is not None
+        yield f"http://127.0.0.1:{int(process.stdout.readline())}"
+        process.communicate(timeout=20)  # closes its stdin
+
+
+async def test_servers_over_http_beside_one_over_stdio(fresh_http_server: str) -> None:
+    def web(name: str, kind: str, path: str) -> dict[str, Any]:
+        parameters = {"url": fresh_http_server + path}
+        return {**server(name), "type": kind, "protocol": "auto", "server_parameters": parameters}
+
+    servers = [web("new", "streamable", "/mcp"), web("old", "sse", "/sse"), server("local")]
+    async with running(*servers) as (computer, record):
+        assert [status.state for status in computer.statuses] == [RUNNING] * 3
+        for name in ("new", "old", "local"):
+            assert text(await call(computer, f"{name}.echo", text=name)) == name
+            assert code(await call(computer, f"{name}.sleep", 0.2, seconds=30)) == 4004
+        await call(computer, "new.add_tool", name="from-afar")
+        await record.until(lambda: "from-afar" in names(computer))
+        (hidden,) = await record.of(ToolHidden)  # both speak to the same server
+        assert set(hidden.error.servers) == {"new", "old"}
+
+
 # --- nothing left over
 
 
@@ -370,16 +421,16 @@ async def test_a_hundred_starts_and_stops_leave_nothing() -> None:
         await computer.shutdown()
 
 
-async def test_a_computer_that_is_dropped_is_collected_and_its_servers_stop() -> None:
+async def test_a_computer_that_is_dropped_is_collected_and_its_servers_stop(ours: Ours) -> None:
     before = asyncio.all_tasks()
     computer = Computer("pc", mcp_servers=[server("a")], timings=FAST)
     await computer.boot_up()
-    assert len(children()) == 1
+    assert len(ours()) == 1
     seen = weakref.ref(computer)
     del computer
     gc.collect()
     assert seen() is None
-    await eventually(lambda: children() == set() and asyncio.all_tasks() <= before, DEADLINE)
+    await eventually(lambda: ours() == set() and asyncio.all_tasks() <= before, DEADLINE)
 
 
 async def test_a_computer_that_was_shut_down_is_collected() -> None:

@@ -4,6 +4,7 @@ import contextlib
 import logging
 import os
 import pprint
+import socket
 import traceback
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,15 @@ import anyio
 import anyio.to_thread
 import pytest
 
+from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config_files import load_config_files
 from a2c_smcp.computer.inputs import BaseInputResolver, InputResolver, InputStore
+from a2c_smcp.computer.mcp_clients.connection import ServerState
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput, StdioServerConfig, parse_input, wire_server
 from a2c_smcp.computer.mcp_clients.view import config_view
+from a2c_smcp.computer.results import to_wire
 from a2c_smcp.errors import SMCPError
+from tests.computer.fakes.computers import FAST, call, recorded, server
 
 CANARY = "canary-9c1f-secret"
 
@@ -142,3 +147,44 @@ async def test_the_process_list_shows_no_secret(resolver: InputResolver, tmp_pat
     assert any(str(started) in line for line in lines)
     assert "PATH=" in environment
     clean(environment, *lines)
+
+
+def unused_url() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as reserved:
+        return f"127.0.0.1:{reserved.getsockname()[1]}"
+
+
+async def test_a_computer_shows_no_secret_whatever_becomes_of_its_servers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level(logging.DEBUG, "a2c_smcp")  # what mcp says at DEBUG is not ours, nor shown by our commands
+    (tmp_path / "secret.txt").write_text(f"{CANARY}-cmd\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("A2C_INPUT_ENV", f"{CANARY}-env")
+    secretive = {"env": {"TYPED": "${input:typed}", "PLAIN": CANARY}}
+    good, dies = server("good"), server("dies", "dies-on-start")
+    for config in (good, dies):
+        config["server_parameters"] |= secretive
+        config["server_parameters"]["args"].append("--key=${input:cmd}")
+    unreachable = {**HTTP, "server_parameters": {**HTTP["server_parameters"]}}  # type: ignore[dict-item]
+    unreachable["server_parameters"]["url"] = f"http://me:{CANARY}@{unused_url()}/${{input:env}}?key=${{input:typed}}"  # type: ignore[index]
+    bad_command = {**server("bad"), "server_parameters": {"command": "${input:typed}", "cwd": "${input:typed}"}}
+    wrong = {**WRONG[3], "name": "wrong"}
+    configs = [good, dies, unreachable, bad_command, wrong]
+    computer = Computer("pc", inputs=INPUTS, mcp_servers=configs, input_resolver=Person(), timings=FAST)
+    clean(computer, computer.get_config())
+    async with recorded(computer) as record, computer:
+        assert {status.server: status.state.value for status in computer.statuses} == {
+            "good": "running",
+            **dict.fromkeys(["dies", "remote", "bad", "wrong"], "failed"),
+        }
+        results = [await call(computer, tool) for tool in ("good.crash", "dies.echo", "good.broken", CANARY[:6])]
+        await record.reached("good", ServerState.RUNNING, 2)
+        for config in configs[1:]:
+            with pytest.raises(SMCPError) as caught:
+                await computer.add_or_update_server(config)
+            clean(caught.value, caught.value.payload())
+        computer.inputs.set_value("typed", CANARY + "-other")
+        clean(*map(to_wire, results), computer.get_config(), computer.statuses, record.events, *computer.history)
+        clean(computer, computer.inputs)
+    clean(caplog.text, *capfd.readouterr())

@@ -18,7 +18,6 @@ from watchfiles import awatch
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config_files import ConfigFiles, load_config_files, read_config_files
-from a2c_smcp.computer.events import ServerStatus, ToolHidden
 from a2c_smcp.computer.inputs import servers_referencing
 from a2c_smcp.computer.mcp_clients.connection import ServerState
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
@@ -103,7 +102,6 @@ class _Service:
             logger.warning("calls of tools that are not auto_apply are refused (4005); --yes runs them all")
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._report)
                 tasks.start_soon(self._boot)
                 tasks.start_soon(self._join)
                 tasks.start_soon(self._files.follow)
@@ -114,17 +112,6 @@ class _Service:
             await self._computer.shutdown()
         if self._refusal is not None:
             raise self._refusal
-
-    async def _report(self) -> None:
-        async with self._computer.events() as events:
-            async for event in events:
-                match event:
-                    case ServerStatus(state=ServerState.FAILED | ServerState.BACKING_OFF):
-                        logger.warning("MCP server %s is %s: %s", event.server, event.state.value, event.reason)
-                    case ServerStatus():
-                        logger.info("MCP server %s is %s", event.server, event.state.value)
-                    case ToolHidden(error=error):
-                        logger.warning("%s", error)
 
     async def _boot(self) -> None:
         await self._computer.boot_up()
@@ -185,8 +172,12 @@ class FollowedFiles:
         """Until cancelled."""
         # Folders, because editors and container hosts put another file, or link, in the place of the old one.
         folders = {path.absolute().parent for path in self.paths}
-        async for _ in awatch(*folders, watch_filter=None, recursive=False, debounce=_DEBOUNCE):
-            await self.reload()
+        try:
+            async for _ in awatch(*folders, watch_filter=None, recursive=False, debounce=_DEBOUNCE):
+                await self.reload()
+        except (OSError, RuntimeError):
+            # Too many watches on this machine, or the like: what runs is worth more than what may change.
+            logger.exception("changes of the config files are not followed any more")
 
     async def reload(self) -> None:
         """Take over what the files say now; files with a problem are reported, and change nothing."""

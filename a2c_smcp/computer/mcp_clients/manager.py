@@ -28,7 +28,9 @@ from a2c_smcp.computer.mcp_clients.catalogue import Catalogue, Listing, ShownToo
 from a2c_smcp.computer.mcp_clients.connection import MCPConnection, ServerState, StateChange, Timings, client_factory
 from a2c_smcp.computer.mcp_clients.feed import Change, ChangeKind
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, parse_unrendered
+from a2c_smcp.computer.mcp_clients.veil import Veil
 from a2c_smcp.computer.mcp_clients.vrl import VRLWorker, check_vrl
+from a2c_smcp.computer.problems import InvalidConfigError, Problem
 from a2c_smcp.computer.utils.placeholder import holds_placeholder
 from a2c_smcp.errors import (
     BadRequestError,
@@ -55,8 +57,9 @@ RawConfig = dict[str, Any]
 class _Life:
     """One connection, from its start until it is closed; it serves while it is `admitted`."""
 
-    def __init__(self, config: MCPServerConfig) -> None:
+    def __init__(self, config: MCPServerConfig, raw: RawConfig) -> None:
         self.config = config
+        self.veil = Veil(raw, config.model_dump())
         self.connection: MCPConnection
         self.tools: list[Tool] = []
         self.admitted = False
@@ -173,10 +176,15 @@ class MCPServerManager:
 
     def load(self, servers: Iterable[RawConfig]) -> None:
         """Take configs in without starting anything; `InvalidConfigError` if one could never be used."""
-        loaded = [(parse_unrendered(raw), raw) for raw in servers]
-        self._servers = {
-            written.name: _Server(raw, _at_rest(written.name, _is_off(written))) for written, raw in loaded
-        }
+        loaded: dict[SERVER_NAME, _Server] = {}
+        for raw in servers:
+            written = parse_unrendered(raw)
+            if written.name in loaded:
+                raise InvalidConfigError(
+                    [Problem("there is another server with this name", "name", repr(written.name))]
+                )
+            loaded[written.name] = _Server(raw, _at_rest(written.name, _is_off(written)))
+        self._servers = loaded
         self._show(Catalogue())
 
     async def start_all(self) -> None:
@@ -184,6 +192,8 @@ class MCPServerManager:
 
         Their tools can be called as they come. Clashes are settled in the end, when it is known who is there.
         """
+        if self._is_open:
+            return
         self._is_open = True
         self._boot = {}
         self._booted.clear()
@@ -328,10 +338,10 @@ class MCPServerManager:
             async with self._turn(name, is_start=True):
                 if self._is_open:
                     await self._start(self._server(name))
-        except SMCPError as error:
-            logger.warning("MCP server %s does not run: %s", name, error)
+        except SMCPError:
+            pass  # its state says why
         except Exception:
-            # A boundary: one server's fault must not keep the others from starting. Its state says that it failed.
+            # A boundary: one server's fault must not keep the others from starting.
             logger.exception("MCP server %s could not be started", name)
 
     async def _start(self, server: _Server) -> None:
@@ -415,7 +425,8 @@ class MCPServerManager:
         config = await self._resolver.config(raw)
         if config.vrl is not None:
             check_vrl(config.vrl)
-        life = _Life(config)
+        life = _Life(config, raw)
+        stderr = self._stderr.setdefault(config.name, deque(maxlen=_STDERR_LINES))
         # Weak: what a connection's owner task holds must not keep a Computer alive that nobody has any more.
         this = weakref.ref(self)
         life.connection = client_factory(
@@ -423,15 +434,17 @@ class MCPServerManager:
             auto_reconnect=self.auto_reconnect,
             on_state=partial(_tell_state, this, life),
             on_change=partial(_tell_change, this, life),
-            on_stderr=self._stderr.setdefault(config.name, deque(maxlen=_STDERR_LINES)).append,
+            on_stderr=lambda line: stderr.append(life.veil(line)),
             **self._connection_options,
         )
         self._connections[life.connection] = asyncio.get_running_loop()
         try:
             await life.connection.connect()
             life.tools = await _list_tools(life.connection)
-        except BaseException:
+        except BaseException as error:
             await self._close(life)
+            if isinstance(error, ToolExecutionError):
+                raise ToolExecutionError(life.veil(error.message), error.details) from None
             raise
         return life
 
@@ -477,7 +490,7 @@ class MCPServerManager:
             life.admitted, server.life = False, None
             self._connections.pop(life.connection, None)
         self._withdraw(server.name)
-        self._set(server, change.new, change.reason, change.restarts)
+        self._set(server, change.new, change.reason and life.veil(change.reason), change.restarts)
 
     def _resources_changed(self, life: _Life, change: Change) -> None:
         server = self._servers.get(life.config.name)
@@ -516,7 +529,6 @@ class MCPServerManager:
         for name, clash in losers.items():
             server = self._servers[name]
             if server.life is not None:
-                logger.warning("MCP server %s does not run: %s", name, clash)
                 server.life.admitted = False
                 lost.append(server.life)
                 server.life = None
@@ -585,6 +597,8 @@ class MCPServerManager:
         status = ServerStatus(server.name, state, reason, restarts)
         if status != server.status:
             before, server.status = server.status, status
+            bad = state in (ServerState.FAILED, ServerState.BACKING_OFF)
+            logger.log(logging.WARNING if bad else logging.INFO, "MCP server %s is %s", server.name, _words(status))
             self._on_event(status)
             if (before.state is ServerState.RUNNING) != (state is ServerState.RUNNING):
                 self._tell_resources(server)
@@ -602,6 +616,10 @@ def _is_off(written: MCPServerConfig) -> bool:
 
 def _at_rest(name: SERVER_NAME, disabled: bool) -> ServerStatus:
     return ServerStatus(name, ServerState.DISABLED if disabled else ServerState.STOPPED)
+
+
+def _words(status: ServerStatus) -> str:
+    return status.state.value + (f": {status.reason}" if status.reason else "")
 
 
 async def _list_tools(connection: MCPConnection) -> list[Tool]:

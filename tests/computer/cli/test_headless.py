@@ -57,6 +57,10 @@ class Service:
         await eventually(lambda: self.said(word) or self.process.poll() is not None, 60)
         assert self.said(word), self.lines
 
+    def children(self) -> list[int]:
+        pid = self.process.pid
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
         return self.wait()
@@ -169,6 +173,17 @@ async def test_what_cannot_work_is_said_and_ends_with_1(file: Path) -> None:
     with service("--config", write(file, {**server("a"), "nonsense": 1}), "--office", "o", "--name", "pc") as it:
         assert it.wait() == 1
         assert it.said("nonsense: unknown key")
+
+
+async def test_it_can_be_stopped_while_a_server_still_starts(hub: Running, file: Path) -> None:
+    write(file, server("good"), server("hangs", "silent"))
+    with service("--config", str(file), "--url", hub.url, "--office", new_office(), "--name", "pc") as it:
+        await it.says("MCP server good is running")
+        started = it.children()
+        assert len(started) == 2
+        assert it.stop() == 0
+        assert not any(map(is_alive, started))
+        assert not it.said("Traceback"), it.lines
 
 
 async def test_when_its_key_is_revoked_it_ends_with_1(file: Path) -> None:
