@@ -102,7 +102,7 @@ def _suggestion(words: Sequence[str]) -> str:
         known = [name for name in COMMANDS if len(name.split()) == length]
         if near := difflib.get_close_matches(typed, known, n=1):
             return f"there is no command {typed[:100]!r}; did you mean {near[0]!r}?"
-    return f"there is no command {' '.join(words)[:100]!r}; `help` lists them"
+    return f"there is no command {words[0][:100]!r}; `help` lists them"
 
 
 def completions(session: Session, line: str) -> tuple[list[str], str]:

@@ -41,7 +41,7 @@ class Confirmations:
 
     async def ask(self, req_id: str, server: SERVER_NAME, tool: TOOL_NAME, params: dict[str, Any]) -> bool:
         """Whether this call may run; no answer within its deadline is a no."""
-        if self._yes or req_id in self._own:
+        if self._yes or req_id in self._own or (server, tool) in self._always:
             return True
         with anyio.CancelScope(deadline=anyio.current_effective_deadline() - _MARGIN):
             async with self._terminal.turn():

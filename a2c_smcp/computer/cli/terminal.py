@@ -21,7 +21,6 @@ from prompt_toolkit.history import History
 from prompt_toolkit.output import Output, create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.patch_stdout import patch_stdout
-from prompt_toolkit.validation import Validator
 
 __all__ = ["PROMPT", "Terminal"]
 
@@ -117,22 +116,17 @@ class Terminal:
             app.exit(exception=_TakenAway())
 
     async def choose(self, question: str, choices: dict[str, str]) -> str:
-        """The answer to a question, as what the person typed stands for. In the caller's `turn`.
+        """What the answer to a question stands for; asked again until it stands for something. In the caller's `turn`.
 
         Ctrl-C and Ctrl-D raise `KeyboardInterrupt` and `EOFError`.
         """
         # A session of its own: answers are not to come up as history. Enter is asked for, so that a key that was
         # meant for the line before decides nothing.
         session: PromptSession[str] = PromptSession(output=self.output)
-        answer = await session.prompt_async(
-            question,
-            validator=Validator.from_callable(
-                lambda text: text.strip().lower() in choices, f"Type one of {', '.join(choices)}."
-            ),
-            validate_while_typing=False,
-            handle_sigint=False,
-        )
-        return choices[answer.strip().lower()]
+        while True:
+            answer = await session.prompt_async(question, handle_sigint=False)
+            if (choice := choices.get(answer.strip().lower())) is not None:
+                return choice
 
     # --- waiting
 
