@@ -8,13 +8,13 @@ import io
 import itertools
 import shutil
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Final
 
 import anyio
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application import get_app_or_none, run_in_terminal
+from prompt_toolkit.application import get_app_or_none
 from prompt_toolkit.completion import Completer
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import History
@@ -53,23 +53,22 @@ class Terminal:
         self._turn = anyio.Lock()
         self._questions = 0
         self._draft = Document()
-        self._waiting: list[str] = []
         self._spinning = False
 
     # --- writing
 
     def write(self, text: str) -> None:
-        """Put lines on the screen, above whatever is being typed. Returns at once."""
-        self._waiting.append(text)
-        if get_app_or_none() is None:
-            self._flush()
-        elif len(self._waiting) == 1:
-            run_in_terminal(self._flush)
-
-    def _flush(self) -> None:
-        text, self._waiting = "".join(self._waiting), []
+        """Put lines on the screen, above whatever is being typed."""
         self._clear_spinner()
+        app = get_app_or_none()
+        if app is None:
+            self._put(text)
+            return
+        # Not `run_in_terminal`: that switches the terminal's mode, and a key that arrives meanwhile is lost.
+        app.renderer.erase()
         self._put(text)
+        if not app.is_done:
+            app.invalidate()
 
     def _put(self, text: str) -> None:
         # A terminal that is gone takes nothing any more; the signal that says so ends the program.
@@ -156,9 +155,31 @@ class Terminal:
 
     # --- others
 
-    def owned(self) -> AbstractContextManager[None]:
-        """While inside, what anybody else prints is written above the line too."""
-        return patch_stdout(raw=True)
+    @contextmanager
+    def owned(self) -> Iterator[None]:
+        """While inside, what anybody else prints is written above the line too, and only prompts show what is typed."""
+        with patch_stdout(raw=True), _unechoed():
+            yield
+
+
+@contextmanager
+def _unechoed() -> Iterator[None]:
+    """Between prompts keys wait for the next one: shown, they would push what is written from column 0."""
+    try:
+        import termios
+    except ImportError:  # not a POSIX system
+        yield
+        return
+    descriptor = sys.stdin.fileno()
+    before = termios.tcgetattr(descriptor)
+    silent = list(before)
+    silent[3] &= ~(termios.ECHO | termios.ICANON)
+    termios.tcsetattr(descriptor, termios.TCSANOW, silent)
+    try:
+        yield
+    finally:
+        with suppress(termios.error):  # the terminal is gone
+            termios.tcsetattr(descriptor, termios.TCSANOW, before)
 
 
 def _quiet_output() -> Output:
