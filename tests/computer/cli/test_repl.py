@@ -235,6 +235,27 @@ def _has_windows(line: Line) -> bool:
     return line["windows"] is not None
 
 
+def test_finder_list_and_show(shared: Console) -> None:
+    assert shared.enter("finder list", "finder_updated", _has_documents)["total_count"] == 0
+    document = {"title": "Plans", "file_type": "md", "keywords": ["budget"], "page_count": 1}
+    params = json.dumps({"uri": "dpe://fake/plans", "text": json.dumps(document)})
+    shared.keys(f"tools call a.set_resource {params}\r")
+    assert shared.lines("tool_call_result", "finder_updated")["finder_updated"]["documents"] is None
+    found = shared.enter("finder list BUDGET", "finder_updated", _has_documents)
+    assert [entry["uri"] for entry in found["documents"]] == ["dpe://fake/plans"]
+    assert shared.enter("finder list --type pdf", "finder_updated", _has_documents)["total_count"] == 0
+    shown = shared.enter("finder show dpe://fake/plans", "document")
+    assert json.loads(shown["contents"][0]["text"]) == document
+    assert shared.enter("finder show dpe://fake/none", "error")["code"] == 4201
+    assert shared.enter("finder show window://fake/0", "error")["code"] == 4204
+    shared.keys("tools call a.remove_resource uri=dpe://fake/plans\r")
+    shared.lines("tool_call_result", "finder_updated")
+
+
+def _has_documents(line: Line) -> bool:
+    return line["documents"] is not None
+
+
 def test_history(shared: Console) -> None:
     shared.call("a.echo", "text=remembered")
     last = shared.enter("history", "history")["calls"][-1]
