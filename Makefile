@@ -34,7 +34,7 @@ help:
 .venv-interop/.ready: constraints-interop.txt
 	@echo "Setting up .venv-interop (once) ..."
 	@$(PYTHON) -m venv .venv-interop
-	@$(INTEROP_PIP) install -c constraints-interop.txt 'a2c-smcp[cli]' requests websocket-client
+	@$(INTEROP_PIP) install -c constraints-interop.txt 'a2c-smcp[cli]' requests websocket-client 'uvicorn[standard]'
 	@touch $@
 
 demo: .venv/.runtime
@@ -53,7 +53,7 @@ test: check .venv-interop/.ready
 	@$(BIN)/pytest $(TESTS)
 
 bench: .venv/.dev .venv-interop/.ready
-	@echo "The benchmark is not built yet; see CHANGELOG.md."; exit 1
+	@$(BIN)/python -m bench
 
 clean:
 	rm -rf .venv .venv-interop

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from a2c_smcp import PROTOCOL_VERSION, __version__
+from a2c_smcp.agent.cli import app as agent_app
 from a2c_smcp.computer.cli.main import app as computer_app
 from a2c_smcp.utils.logs import LogFormat, configure_logging
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, DEFAULT_MAX_TIMEOUT
@@ -17,6 +18,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
+app.add_typer(agent_app)
 app.add_typer(computer_app)
 
 LogLevelOption = Annotated[

@@ -26,7 +26,7 @@ from a2c_smcp.computer.mcp_clients.connection import MCPConnection
 from a2c_smcp.computer.mcp_clients.feed import Change, ChangeKind
 from a2c_smcp.computer.types import ToolCallRecord
 from a2c_smcp.computer.watch import Announcements, Channel, ListChange, Watch, channel_of
-from a2c_smcp.errors import BadRequestError, InternalError, SMCPError, ToolError
+from a2c_smcp.errors import BadRequestError, InternalError, ServerNotActiveError, SMCPError, ToolError
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.types import SERVER_NAME, Desktop
 
@@ -47,7 +47,7 @@ class ContextTimings:
     """Every wait for windows and documents, in seconds."""
 
     list: float = 2.0
-    """How long a request waits for lists that are being read."""
+    """How long requests wait for a list that is being read, from when its reading began."""
     subscribe: float = 1.0
     """How long a server may take to subscribe us before its resources are read all the same."""
     read: float = 10.0
@@ -55,17 +55,20 @@ class ContextTimings:
 
 
 class _Shelf:
-    """The resources of one server while one connection serves it."""
+    """The windows of one server while one connection serves it; its documents are with the `FinderAggregator`."""
 
-    def __init__(self, server: SERVER_NAME, connection: MCPConnection, resources: Sequence[Resource] = ()) -> None:
+    def __init__(self, server: SERVER_NAME, connection: MCPConnection, windows: Sequence[Resource] = ()) -> None:
         self.server = server
         self.connection = connection
-        self.resources = resources
+        self.windows = windows
         self.limit = asyncio.Semaphore(_READERS)
         self.is_stale = False
         self.has_failed = False
         """Whether its list could not be read the last time."""
         self.refreshing: asyncio.Task[None] | None = None
+        self.refreshing_since = 0.0
+        self.listed = asyncio.Event()
+        """Whether its list was read, or could not be, or is of no interest any more."""
         self.tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -94,22 +97,30 @@ class Context:
     # --- what is asked
 
     async def listed(self) -> None:
-        """Wait until what is being listed is known, or a little has passed."""
+        """Wait until it is known what the servers list that serve now, or a little has passed."""
+        with anyio.move_on_after(self._timings.list):
+            for shelf in tuple(self._shelves.values()):
+                await shelf.listed.wait()
+
+    async def _current(self) -> None:
+        """Wait for what is being listed or subscribed to: what is read afterwards misses no change."""
         for shelf in self._shelves.values():
             if shelf.connection.can_subscribe and (shelf.has_failed or not shelf.says_what_changes):
                 self._refresh_soon(shelf)
         # One that failed before is given another chance, but is not waited for.
-        pending = {shelf.refreshing for shelf in self._shelves.values() if shelf.refreshing and not shelf.has_failed}
+        pending = [shelf for shelf in self._shelves.values() if shelf.refreshing and not shelf.has_failed]
         if pending:
-            await asyncio.wait(pending, timeout=self._timings.list)
+            latest = max(shelf.refreshing_since for shelf in pending) + self._timings.list
+            tasks = {shelf.refreshing for shelf in pending if shelf.refreshing}
+            await asyncio.wait(tasks, timeout=max(0.0, latest - _now()))
 
     async def desktop(self, size: int | None, window: str | None, history: Sequence[ToolCallRecord]) -> list[Desktop]:
         """The windows of all servers as agents see them, at most `size`; or the one of exactly this URI."""
         if size is not None and size <= 0:
             return []
-        await self.listed()
-        resources = {server: shelf.resources for server, shelf in self._shelves.items()}
-        return await read_desktop(resources, self._read_from, size, window, history)
+        await self._current()
+        windows = {server: shelf.windows for server, shelf in self._shelves.items()}
+        return await read_desktop(windows, self._read_window, size, window, history)
 
     async def finder(
         self,
@@ -122,9 +133,9 @@ class Context:
         """One page of the documents that match, and how many match in all; `BadRequestError` for an impossible page."""
         if offset < 0 or not 0 <= limit <= MAX_LIMIT:
             raise BadRequestError(f"offset must not be negative, and limit must be from 0 to {MAX_LIMIT}")
-        deadline = anyio.current_time() + self._timings.warm
-        await self.listed()
-        documents = await self._finder.collect_documents(max(0.0, deadline - anyio.current_time()))
+        deadline = _now() + self._timings.warm
+        await self._current()
+        documents = await self._finder.collect_documents(max(0.0, deadline - _now()))
         return organize_finder(documents, keywords, file_type, used_servers(history), offset, limit)
 
     async def read(self, uri: str, order: Iterable[SERVER_NAME]) -> ReadResourceResult:
@@ -133,21 +144,25 @@ class Context:
         Raises `InvalidWindowURIError`, `FinderError`, `ForbiddenError`, `NotFoundError`, `RequestTimeoutError`, or
         `InternalError` with what the server answered.
         """
-        await self.listed()
+        await self._current()
         target = find_target(uri, self._watch, order)
         try:
-            return await self._read_from(target.server, uri)
+            return await self._serving(target.server).connection.read_resource(uri, self._timings.read)
         except MCPError as error:
             raise refusal(target, error, self._finder.page_count(target.server, target.listed)) from error
         except ToolError as error:
             raise InternalError(error.message, error.details) from error
 
-    async def _read_from(self, server: SERVER_NAME, uri: str) -> ReadResourceResult:
-        shelf = self._shelves.get(server)
-        if shelf is None:
-            raise InternalError(f"Server {server} is not active", {"server_name": server})
+    async def _read_window(self, server: SERVER_NAME, uri: str) -> ReadResourceResult:
+        shelf = self._serving(server)
         async with shelf.limit:
             return await shelf.connection.read_resource(uri, self._timings.read)
+
+    def _serving(self, server: SERVER_NAME) -> _Shelf:
+        try:
+            return self._shelves[server]
+        except KeyError:
+            raise ServerNotActiveError(server) from None
 
     # --- what changes
 
@@ -185,7 +200,7 @@ class Context:
     def _replace(self, server: SERVER_NAME, connection: MCPConnection) -> _Shelf:
         """Until the new connection's list is in, what the old one listed is taken for it."""
         old = self._shelves.get(server)
-        shelf = self._shelves[server] = _Shelf(server, connection, old.resources if old else ())
+        shelf = self._shelves[server] = _Shelf(server, connection, old.windows if old else ())
         if old is not None:
             _cancel(old)
         return shelf
@@ -201,6 +216,7 @@ class Context:
         """Outside the session's receive loop, one at a time; what changes meanwhile is listed once more."""
         shelf.is_stale = True
         if shelf.refreshing is None:
+            shelf.refreshing_since = _now()
             shelf.refreshing = self._spawn(shelf, self._refresh(shelf))
 
     async def _refresh(self, shelf: _Shelf) -> None:
@@ -211,6 +227,7 @@ class Context:
                     resources = await shelf.connection.list_resources() if shelf.connection.can_subscribe else []
                 except (SMCPError, MCPError) as error:
                     shelf.has_failed = True
+                    shelf.listed.set()
                     logger.warning("the resources of MCP server %s could not be listed: %s", shelf.server, error)
                 else:
                     shelf.has_failed = False
@@ -219,16 +236,17 @@ class Context:
             shelf.refreshing = None
 
     async def _relisted(self, shelf: _Shelf, resources: Sequence[Resource]) -> None:
-        shelf.resources = resources
+        shelf.windows = [resource for resource in resources if channel_of(resource.uri) is Channel.DESKTOP]
         self._watch, change = self._watch.relist(shelf.server, (resource.uri for resource in resources))
+        self._announce_list(change)
+        shelf.listed.set()
         shelf.connection.subscribe(self._watch.listed[shelf.server])
-        # Whoever reads before we are subscribed may miss a change; whoever takes too long is not waited for.
+        # What is read before we are subscribed may change unheard; a server that takes long is read all the same.
         with anyio.move_on_after(self._timings.subscribe) as late:
             await self._subscribed(shelf)
         self._finder.relist(shelf.server, shelf.connection, resources)
         if late.cancelled_caught:
             self._spawn(shelf, self._refresh_when_subscribed(shelf))
-        self._announce_list(change)
 
     async def _subscribed(self, shelf: _Shelf) -> None:
         with suppress(SMCPError):  # it has gone, or never answers: there is nothing to wait for
@@ -254,21 +272,25 @@ class Context:
             self._announce(Channel.FINDER)
 
     def _announce(self, channel: Channel) -> None:
-        loop = asyncio.get_running_loop()
-        state = self._announcements[channel] = self._announcements[channel].change(loop.time())
+        state = self._announcements[channel] = self._announcements[channel].change(_now())
         assert state.due is not None
-        if state.due <= loop.time():
+        if state.due <= _now():
             self._send(channel)
         elif channel not in self._timers:
-            self._timers[channel] = loop.call_at(state.due, self._send, channel)
+            self._timers[channel] = asyncio.get_running_loop().call_at(state.due, self._send, channel)
 
     def _send(self, channel: Channel) -> None:
         if (timer := self._timers.pop(channel, None)) is not None:
             timer.cancel()
-        self._announcements[channel] = self._announcements[channel].sent(asyncio.get_running_loop().time())
+        self._announcements[channel] = self._announcements[channel].sent(_now())
         self._on_event(_EVENTS[channel])
 
 
 def _cancel(shelf: _Shelf) -> None:
+    shelf.listed.set()
     for task in tuple(shelf.tasks):
         task.cancel()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

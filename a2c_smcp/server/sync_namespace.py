@@ -29,7 +29,8 @@ from a2c_smcp.server.effects import Broadcast, EnterRoom, RoomChange, room_of
 from a2c_smcp.server.limits import AddressLimit, Limits, TokenBucket
 from a2c_smcp.server.registry import MemoryRegistry
 from a2c_smcp.server.relays import Relay, RelayTable
-from a2c_smcp.server.transport import adopt_sockets, encode_request, forget_ack, use_unique_ack_ids
+from a2c_smcp.server.sockets import adopt_sockets
+from a2c_smcp.server.transport import encode_request, forget_ack, use_unique_ack_ids
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
     JOIN_OFFICE_EVENT,

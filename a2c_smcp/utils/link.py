@@ -44,6 +44,11 @@ __all__ = [
 ]
 
 logger = logging.getLogger("a2c_smcp.link")
+# python-socketio and engineio speak of every packet at INFO, the first of which carries the key, and of every orderly
+# close at WARNING. What matters of it is said here.
+_libraries_logger = logging.getLogger("a2c_smcp.link.libraries")
+if _libraries_logger.level == logging.NOTSET:
+    _libraries_logger.setLevel(logging.ERROR)
 
 #: Refusals that pass: the server may not have noticed yet that the old session of this client has ended.
 _PASSING: Final = frozenset({4101, 4105})
@@ -341,8 +346,8 @@ class Link:
             reconnection=False,
             serializer=SMCPPacket,
             handle_sigint=False,
-            logger=logging.getLogger("a2c_smcp.socketio"),
-            engineio_logger=logging.getLogger("a2c_smcp.engineio"),
+            logger=_libraries_logger,
+            engineio_logger=_libraries_logger,
             websocket_extra_options={"max_msg_size": options.max_message},
         )
 
@@ -372,7 +377,8 @@ class Link:
                 )
         except (socketio.exceptions.ConnectionError, TimeoutError, OSError, ValueError) as error:
             await _dispose(sio)
-            if refusal and isinstance(error, socketio.exceptions.ConnectionError):
+            # Engine.IO reports a server that is not there in the same way, without saying where.
+            if refusal and not isinstance(refusal[0], ConnectionLostError):
                 raise refusal[0] from None
             raise ConnectionLostError(f"cannot connect to {options.url}: {error or 'no answer in time'}") from None
         except BaseException:

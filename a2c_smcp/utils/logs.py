@@ -17,9 +17,6 @@ def configure_logging(level: str, log_format: LogFormat = "text") -> None:
     handler.setFormatter(_JsonFormatter() if log_format == "json" else logging.Formatter(_TEXT, "%H:%M:%S"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("a2c_smcp").setLevel(level.upper())
-    # python-socketio and engineio speak of every packet at INFO.
-    for name in ("a2c_smcp.socketio", "a2c_smcp.engineio"):
-        logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLogger("a2c_smcp").level))
 
 
 _TEXT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"

@@ -14,6 +14,7 @@ import anyio
 import orjson
 import pytest
 
+from a2c_smcp.agent import AsyncSMCPAgentClient
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.mcp_clients.connection import ServerState
 from a2c_smcp.computer.mcp_clients.model import parse_input
@@ -33,7 +34,7 @@ from a2c_smcp.smcp import (
 from a2c_smcp.utils.link import Joined, LinkEvent, RejoinFailed
 from a2c_smcp.wire import parse_response
 from tests.computer.fakes.cable import Cable
-from tests.computer.fakes.computers import FAST, Record, names, recorded, server, state
+from tests.computer.fakes.computers import FAST, Record, names, recorded, server, state, text
 from tests.computer.fakes.offices import Agent, new_office, options
 from tests.computer.fakes.processes import nothing_left_over
 from tests.server.conftest import LIMITS
@@ -165,6 +166,28 @@ async def test_a_result_that_is_too_large_is_413_and_the_connection_lives(hub: R
         assert (await it.agent.tool("a.huge", size=LIMITS.max_message - 2000))["isError"] is False
         assert it.links == [event for event in it.links if not isinstance(event, Joined) or not event.again]
         assert (await it.stats())["started"] == 2
+
+
+async def test_our_own_agent_uses_it_and_takes_back_what_it_gave_up(hub: Running) -> None:
+    office = new_office()
+    computer = Computer("pc", mcp_servers=[server("a")], timings=FAST)
+    async with (
+        computer,
+        SMCPComputerClient(computer, options(hub.url)) as client,
+        AsyncSMCPAgentClient(options(hub.url), name="ag") as agent,
+    ):
+        await client.join_office(office)
+        await agent.join_office(office)
+        assert await agent.get_tools("pc") == computer.get_available_tools()
+        assert await agent.get_config("pc") == computer.get_config()
+        assert await agent.get_desktop("pc") == await computer.get_desktop()
+        assert text(await agent.call_tool("pc", "a.echo", {"text": "你好"})) == "你好"
+        waiting = asyncio.create_task(agent.call_tool("pc", "a.sleep", {"seconds": 30}))
+        await eventually(lambda: client._running)
+        waiting.cancel()
+        await asyncio.wait({waiting})
+        await eventually(lambda: not client._running)
+        assert computer.history[-1]["success"] is False
 
 
 # --- many, repeated, cancelled

@@ -15,7 +15,9 @@ import pytest
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.events import RestartOffered, ToolHidden, ToolListChanged
+from a2c_smcp.computer.inputs import InputResolver, InputStore
 from a2c_smcp.computer.mcp_clients.connection import ServerState
+from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
 from a2c_smcp.computer.mcp_clients.model import parse_input, parse_server
 from a2c_smcp.computer.problems import InvalidConfigError
 from a2c_smcp.errors import (
@@ -400,6 +402,21 @@ async def test_servers_over_http_beside_one_over_stdio(fresh_http_server: str) -
         await record.until(lambda: "from-afar" in names(computer))
         (hidden,) = await record.of(ToolHidden)  # both speak to the same server
         assert set(hidden.error.servers) == {"new", "old"}
+
+
+async def test_a_manager_on_its_own_initializes_anew_and_reads_tools_again_when_told() -> None:
+    manager = MCPServerManager(InputResolver(InputStore()), timings=FAST)
+    with nothing_left_over():
+        await manager.initialize([server("a", bare=1), server("b")])
+        await manager.call_tool(manager.validate_tool_call("a.add_tool"), {"name": "unannounced"}, 10)
+        assert "unannounced" not in [tool["name"] for tool in manager.tools]
+        await manager.refresh_tool_mapping()
+        assert "unannounced" in [tool["name"] for tool in manager.tools]
+        await manager.initialize([server("c")])
+        assert {tool["name"].partition(".")[0] for tool in manager.tools} == {"c"}
+        assert list(manager.connections) == ["c"]
+        await manager.stop_all()
+    assert manager.tools == []
 
 
 # --- nothing left over

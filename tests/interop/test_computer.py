@@ -42,7 +42,7 @@ async def test_with_the_existing_agent(colour: str, old_agent: Callable[..., dic
     office = new_office()
     computer = Computer("pc", mcp_servers=[server("a", prefixed=False, forbidden_tools=["fail"])], timings=FAST)
     with async_server(OpenAuthentication()) as hub:
-        async with computer, SMCPComputerClient(computer, LinkOptions(hub.url)) as client:
+        async with computer, SMCPComputerClient(computer, hub.url, api_key="any") as client:
             await client.join_office(office)
             arguments = (colour, hub.url, office, "pc", "echo", "fail", "nothing")
             seen = await anyio.to_thread.run_sync(old_agent, *arguments)

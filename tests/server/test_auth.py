@@ -1,6 +1,7 @@
 """Keys: the ring, the file, and the check over real connections."""
 
 import hashlib
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -207,6 +208,17 @@ async def test_a_provider_that_fails_lets_nobody_in(make_peer: MakePeer) -> None
 
     with async_server(Broken()) as server, pytest.raises(socketio.exceptions.ConnectionError):
         await make_peer(server)
+
+
+@pytest.mark.parametrize("transport", ["websocket", "polling"])
+async def test_a_key_is_in_no_log_line(
+    locked_server: Running, transport: str, make_peer: MakePeer, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG):
+        for way in ("header", "token"):
+            await make_peer(locked_server, "async", transport, **credentials("plain-secret", way))
+    server_lines = [record for record in caplog.records if record.name.startswith("a2c_smcp")]
+    assert not [record for record in server_lines if "plain-secret" in record.getMessage()]
 
 
 def test_an_error_is_an_smcp_error() -> None:

@@ -257,7 +257,7 @@ async def test_a_wrong_key_is_a_refusal_and_a_dead_server_is_not(transport: str)
         assert "wrong" not in str(caught.value)
         async with Link(options(server.url, transport, api_key="right"), {}) as link:
             assert link.connected
-    with pytest.raises(ConnectionLostError):
+    with pytest.raises(ConnectionLostError, match=server.url):
         await Link(options(server.url, transport), {}).open()
 
 

@@ -22,7 +22,7 @@ from a2c_smcp.computer.inputs import servers_referencing
 from a2c_smcp.computer.mcp_clients.connection import ServerState
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
 from a2c_smcp.computer.socketio import SMCPComputerClient
-from a2c_smcp.errors import ConnectionLostError, NameTakenError, NotFoundError, SMCPError
+from a2c_smcp.errors import ConnectionLostError, NameTakenError, NotFoundError, RequestTimeoutError, SMCPError
 from a2c_smcp.types import SERVER_NAME
 from a2c_smcp.utils.link import Disconnected, LinkEvent, LinkOptions, RejoinFailed
 
@@ -126,7 +126,7 @@ class _Service:
             try:
                 await self._client.connect()
                 await self._client.join_office(self._options.office)
-            except (ConnectionLostError, NameTakenError) as error:
+            except (ConnectionLostError, RequestTimeoutError, NameTakenError) as error:
                 if str(error) != said:
                     said = str(error)
                     logger.warning("not in the office yet, trying on: %s", said)

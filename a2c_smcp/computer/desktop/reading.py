@@ -47,10 +47,12 @@ async def read_desktop(
             logger.warning("window %s of MCP server %s could not be read: %s", uri, server, error)
             read[server, uri] = None
 
-    with anyio.move_on_after(DESKTOP_SECONDS):
+    with anyio.move_on_after(DESKTOP_SECONDS) as scope:
         while missing := windows_to_read(listed, read, size, history):
             async with anyio.create_task_group() as tasks:
                 for server, resource in missing:
                     tasks.start_soon(read_one, server, resource.uri)
+    if scope.cancelled_caught and (missing := windows_to_read(listed, read, size, history)):
+        logger.warning("%d windows were not read in time, the first: %s", len(missing), missing[0][1].uri)
     windows = [(server, resource, read.get((server, resource.uri))) for server, resource in listed]
     return organize_desktop([(s, resource, result) for s, resource, result in windows if result], size, history)

@@ -57,6 +57,7 @@ class _Document:
         self.marks = 0
         """How often it was said to have changed: what was read before the last time is not kept."""
         self.read_at = 0.0
+        """When the last reading began; 0 before the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,9 +188,8 @@ class FinderAggregator:
 
     def _refresh_old(self, shelf: _Shelf) -> None:
         oldest = self._clock() - FRESH_SECONDS
-        # Those without a summary too: perhaps they can be read by now.
-        old = [document for document in shelf.documents.values() if document.read_at < oldest]
-        self._refresh(shelf, [document for document in old if document.read_at])
+        # Those that could not be read too: perhaps they can be by now.
+        self._refresh(shelf, [document for document in shelf.documents.values() if 0 < document.read_at < oldest])
 
     def _refresh(self, shelf: _Shelf, documents: list[_Document]) -> None:
         if documents:
@@ -282,5 +282,5 @@ async def _for_each(items: Iterable[_Item], work: Callable[[_Item], Awaitable[No
         async with anyio.create_task_group() as tasks:
             for _ in range(_READERS):
                 tasks.start_soon(keep_working)
-    except BaseExceptionGroup as failed:
+    except ExceptionGroup as failed:
         raise failed.exceptions[0] from None

@@ -7,6 +7,7 @@ more method in `_handlers`, announcing one more change one more row in `_ANNOUNC
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -95,7 +96,7 @@ def _ignore(_: LinkEvent) -> None:
 
 
 class SMCPComputerClient:
-    """`async with SMCPComputerClient(computer, LinkOptions(url)) as client`, then `await client.join_office(office)`.
+    """`async with SMCPComputerClient(computer, url, api_key=…) as client`, then `await client.join_office(office)`.
 
     The Computer's own lifecycle is not this client's. After a lost connection it comes back by itself; `on_event` hears
     of that.
@@ -104,14 +105,18 @@ class SMCPComputerClient:
     def __init__(
         self,
         computer: Computer,
-        options: LinkOptions,
+        url: str | LinkOptions,
         *,
+        api_key: str | None = None,
         max_timeout: int = DEFAULT_MAX_TIMEOUT,
         on_event: Callable[[LinkEvent], None] = _ignore,
     ) -> None:
         self._computer = computer
         self._max_timeout = max_timeout
         self._on_event = on_event
+        options = url if isinstance(url, LinkOptions) else LinkOptions(url)
+        if api_key is not None:
+            options = replace(options, api_key=api_key)
         self._link = Link(options, self._handlers(), on_event=self._heard)
         #: Known before the server says yes: an agent may ask before that answer is here.
         self._office = ""

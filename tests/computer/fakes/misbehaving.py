@@ -3,10 +3,12 @@
     misbehaving.py MODE [key=value …]
 
 Modes: see `MODES`. Options: `era` both|legacy|modern, `page` the page size of lists, `code` the exit code of a death,
-`delay` seconds before every answer (mode slow), `resources` how many windows it starts with, `stubborn=1` grandchildren
-that ignore SIGTERM, `bare=1` neither announces changes nor takes subscriptions. Its tools change it while it runs; see
-`TOOLS`. It reports on stderr what a test may wait for: `ready`, `eof`, `grandchild PID`, `started sleep`, `cancelling`
-(the message is there), `cancelled sleep` (the tool has noticed), `subscribed URI`, `listening N URIs`.
+`delay` seconds before every answer (mode slow), `resources` how many windows it starts with, `documents` how many
+documents, `catalogue=1` answers at level 0, `read` seconds that a reading takes (side by side), `stubborn=1`
+grandchildren that ignore SIGTERM, `bare=1` neither announces changes nor takes subscriptions, `quiet=1` takes them but
+does not announce changes of its list. A resource with the text `hang` never answers. Its tools change it while it
+runs; see `TOOLS`. It reports on stderr what a test may wait for: `ready`, `eof`, `grandchild PID`, `started sleep`,
+`cancelling` (the message is there), `cancelled sleep` (the tool has noticed), `subscribed URI`, `listening N URIs`.
 """
 
 import json
@@ -16,6 +18,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.parse
 from typing import Any, NoReturn
 
 MODERN = "2026-07-28"
@@ -54,6 +57,20 @@ TOOLS = {
 }
 
 
+def document(number: int) -> str:
+    """What a document answers at level 1."""
+    fields = {
+        "doc_ref": str(number),
+        "title": f"document {number}",
+        "file_type": "pdf" if number % 2 else "xlsx",
+        "page_count": 1,
+        "keywords": ["all", f"k{number % 10}"],
+        "summary": f"a summary of some length, as they are, of the document with the number {number}",
+        "last_modified": f"2026-01-01T00:00:00.{number:06}Z",
+    }
+    return json.dumps(fields)
+
+
 class Server:
     def __init__(self, mode: str, options: dict[str, str]) -> None:
         self.mode = mode
@@ -64,7 +81,12 @@ class Server:
         self.stubborn = bool(options.get("stubborn"))
         self.bare = bool(options.get("bare"))
         self.tools = list(TOOLS)
+        self.quiet = bool(options.get("quiet"))
+        self.catalogue = bool(options.get("catalogue"))
+        self.read_delay = float(options.get("read", "0"))
         self.resources = {f"window://fake/{n}": f"window {n}" for n in range(int(options.get("resources", "2")))}
+        self.resources |= {f"dpe://fake/{n}": document(n) for n in range(int(options.get("documents", "0")))}
+        self.reads: list[str] = []
         self.subscribed: set[str] = set()
         self.listens: dict[Any, dict[str, Any]] = {}
         self.spoken: str | None = None
@@ -134,6 +156,8 @@ class Server:
 
     def changed(self, what: str, uri: str | None = None) -> None:
         """Announce a change in whatever way the client asked for."""
+        if self.quiet and what == "resources/list_changed":
+            return
         params = {"uri": uri} if uri else {}
         if self.spoken != MODERN:
             if uri is None or uri in self.subscribed:
@@ -200,7 +224,7 @@ class Server:
     def capabilities(self) -> dict[str, Any]:
         if self.bare:
             return {"tools": {}, "resources": {}}
-        return {"tools": {"listChanged": True}, "resources": {"listChanged": True, "subscribe": True}}
+        return {"tools": {"listChanged": True}, "resources": {"listChanged": not self.quiet, "subscribe": True}}
 
     def tool(self, name: str) -> dict[str, Any]:
         tool: dict[str, Any] = {"name": name, "description": TOOLS.get(name, "added"), "inputSchema": OBJECT}
@@ -209,12 +233,29 @@ class Server:
         return tool
 
     def read(self, id_: Any, uri: str) -> None:
-        if uri not in self.resources:
+        self.reads.append(uri)
+        if self.resources.get(uri) != "hang":
+            if self.read_delay:
+                threading.Timer(self.read_delay, self.answer_read, (id_, uri)).start()
+            else:
+                self.answer_read(id_, uri)
+
+    def answer_read(self, id_: Any, uri: str) -> None:
+        text = self.resources.get(uri)
+        if self.catalogue and uri.partition("?")[0] == "dpe://fake":
+            text = self.catalogue_page(urllib.parse.parse_qs(uri.partition("?")[2]))
+        if text is None:
             self.error(id_, -32002, "Resource not found", {"uri": uri})
             return
-        contents = [{"uri": uri, "mimeType": "text/plain", "text": self.resources[uri]}]
+        contents = [{"uri": uri, "mimeType": "text/plain", "text": text}]
         extra = {"ttlMs": 60_000, "cacheScope": "private"} if self.spoken == MODERN else {}
         self.result(id_, contents=contents, **extra)
+
+    def catalogue_page(self, query: dict[str, list[str]]) -> str:
+        texts = [text for uri, text in self.resources.items() if uri.startswith("dpe://")]
+        start = int(query.get("offset", ["0"])[0])
+        page = texts[start : start + int(query.get("limit", ["20"])[0])]
+        return json.dumps({"documents": [json.loads(text) for text in page], "total_count": len(texts)})
 
     def cancel(self, id_: Any) -> None:
         if self.listens.pop(id_, None) is None and (event := self.calls.get(id_)):
@@ -269,6 +310,7 @@ class Server:
             "cancelled": self.cancelled,
             "listens": len(self.listens),
             "watched": sorted(watched),
+            "reads": self.reads,
         }
 
     def change(self, name: str, arguments: dict[str, Any]) -> None:

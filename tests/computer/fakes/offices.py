@@ -1,10 +1,15 @@
 """An agent to ask a computer, an office to meet in, and how to get there."""
 
 import itertools
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
+from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.socketio import SMCPComputerClient
 from a2c_smcp.smcp import JOIN_OFFICE_EVENT, TOOL_CALL_EVENT
 from a2c_smcp.utils.link import LinkOptions
+from tests.computer.fakes.computers import FAST
 from tests.server.conftest import LIMITS
 from tests.server.harness import AsyncPeer
 
@@ -37,3 +42,19 @@ class Agent(AsyncPeer):
 def options(url: str, **more: Any) -> LinkOptions:
     defaults = {"max_message": LIMITS.max_message, "backoff": (0.05, 0.2), "rejoin_every": 0.05}
     return LinkOptions(url, **{**defaults, **more})
+
+
+@asynccontextmanager
+async def watched(url: str, *servers: dict[str, Any], **more: Any) -> AsyncIterator[tuple[Agent, Computer]]:
+    """A booted computer in an office, and an agent there that has heard nothing yet."""
+    computer = Computer("pc", mcp_servers=servers, **{"timings": FAST, **more})
+    agent = Agent()
+    async with computer, SMCPComputerClient(computer, options(url)) as client:
+        try:
+            office = new_office()
+            await agent.join(url, office)
+            await client.join_office(office)
+            agent.received.clear()
+            yield agent, computer
+        finally:
+            await agent.disconnect()

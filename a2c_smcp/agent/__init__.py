@@ -1,0 +1,41 @@
+"""The Agent: one client in two colours. Names are imported when they are used, so that `a2c --help` stays quick."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from a2c_smcp.agent.client import AsyncSMCPAgentClient
+    from a2c_smcp.agent.requests import Deadlines, NotSupportedError
+    from a2c_smcp.agent.sync_client import SMCPAgentClient
+    from a2c_smcp.agent.types import AgentHandler, Change, ComputerView, Part
+    from a2c_smcp.utils.link import LinkOptions
+
+__all__ = [
+    "AgentHandler",
+    "AsyncSMCPAgentClient",
+    "Change",
+    "ComputerView",
+    "Deadlines",
+    "LinkOptions",
+    "NotSupportedError",
+    "Part",
+    "SMCPAgentClient",
+]
+
+_ROOMS = {
+    "AgentHandler": "a2c_smcp.agent.types",
+    "AsyncSMCPAgentClient": "a2c_smcp.agent.client",
+    "Change": "a2c_smcp.agent.types",
+    "ComputerView": "a2c_smcp.agent.types",
+    "Deadlines": "a2c_smcp.agent.requests",
+    "LinkOptions": "a2c_smcp.utils.link",
+    "NotSupportedError": "a2c_smcp.agent.requests",
+    "Part": "a2c_smcp.agent.types",
+    "SMCPAgentClient": "a2c_smcp.agent.sync_client",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ROOMS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_ROOMS[name]), name)

@@ -1,0 +1,208 @@
+"""`a2c agent`: one-shot commands, and what their exit codes mean. Each imports what it needs when it runs.
+
+0    done
+1    the tool ran and failed
+2    the request did not get there, or was refused on the way
+64   the command line makes no sense
+130  interrupted; a running call was cancelled at its computer
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from typer.core import TyperGroup
+
+if TYPE_CHECKING:
+    from a2c_smcp.agent.commands import Session, Work
+
+__all__ = ["app"]
+
+BAD_USAGE: Final = 64
+
+# typer carries a click of its own; this is its UsageError, by the one name that leads to it in public.
+_UsageError: Any = typer.BadParameter.__base__
+
+
+class _Group(TyperGroup):
+    """Bad usage has a status of its own here: 2, which is click's, tells of a request that was refused."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().make_context(*args, **kwargs)
+        except _UsageError as error:
+            error.exit_code = BAD_USAGE
+            raise
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except _UsageError as error:
+            error.exit_code = BAD_USAGE
+            raise
+
+
+app = typer.Typer(
+    name="agent",
+    cls=_Group,
+    help="Use the computers of an office: their tools, their screens and their documents.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+
+Url = Annotated[str, typer.Option("--url", envvar="A2C_URL", help="Where the server is.")]
+Office = Annotated[str, typer.Option("--office", envvar="A2C_OFFICE", help="The office to join; it has one agent.")]
+Name = Annotated[str, typer.Option("--name", envvar="A2C_NAME", help="What this agent is called.")]
+ApiKey = Annotated[str | None, typer.Option("--api-key", envvar="A2C_API_KEY", help="The key for the server.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Computer = Annotated[str, typer.Argument(help="The computer's name.", show_default=False)]
+
+DEFAULT_URL: Final = "http://127.0.0.1:7000"
+DEFAULT_NAME: Final = "a2c-agent"
+
+
+@app.command()
+def room(
+    office: Office, url: Url = DEFAULT_URL, name: Name = DEFAULT_NAME, api_key: ApiKey = None, as_json: Json = False
+) -> None:
+    """Who is in the office."""
+    from a2c_smcp.agent import commands
+
+    _run(commands.Session(url, office, name, api_key, as_json), commands.room())
+
+
+@app.command()
+def tools(
+    office: Office,
+    computer: Annotated[str | None, typer.Argument(help="One computer only.", show_default=False)] = None,
+    url: Url = DEFAULT_URL,
+    name: Name = DEFAULT_NAME,
+    api_key: ApiKey = None,
+    as_json: Json = False,
+) -> None:
+    """The tools of a computer, or of all of them."""
+    from a2c_smcp.agent import commands
+
+    _run(commands.Session(url, office, name, api_key, as_json), commands.tools(computer))
+
+
+@app.command()
+def call(
+    computer: Computer,
+    tool: Annotated[str, typer.Argument(help="The tool's name.", show_default=False)],
+    office: Office,
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="JSON | @FILE | KEY=VALUE",
+            help="What the tool is given: a JSON object, a file that holds one (@- is stdin), or pairs whose values "
+            "are JSON where they can be and text where not.",
+            show_default=False,
+        ),
+    ] = None,
+    timeout: Annotated[int, typer.Option(min=1, help="Seconds that the tool may take.")] = 60,
+    url: Url = DEFAULT_URL,
+    name: Name = DEFAULT_NAME,
+    api_key: ApiKey = None,
+    as_json: Json = False,
+) -> None:
+    """Call a tool. Ctrl-C cancels it at the computer."""
+    params = _params(arguments or ())
+    from a2c_smcp.agent import commands
+
+    _run(commands.Session(url, office, name, api_key, as_json), commands.call(computer, tool, params, timeout))
+
+
+@app.command()
+def desktop(
+    computer: Computer,
+    office: Office,
+    size: Annotated[int | None, typer.Option(min=1, help="At most so many windows.")] = None,
+    window: Annotated[str | None, typer.Option(metavar="URI", help="This window only.")] = None,
+    url: Url = DEFAULT_URL,
+    name: Name = DEFAULT_NAME,
+    api_key: ApiKey = None,
+    as_json: Json = False,
+) -> None:
+    """What is on a computer's screen."""
+    from a2c_smcp.agent import commands
+
+    _run(commands.Session(url, office, name, api_key, as_json), commands.desktop(computer, size, window))
+
+
+@app.command()
+def finder(
+    computer: Computer,
+    office: Office,
+    keyword: Annotated[list[str] | None, typer.Option(help="Documents that have this word; repeatable, any.")] = None,
+    file_type: Annotated[str | None, typer.Option(help="Documents of this type, such as pdf.")] = None,
+    offset: Annotated[int, typer.Option(min=0, help="Leave out the first ones.")] = 0,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 20,
+    url: Url = DEFAULT_URL,
+    name: Name = DEFAULT_NAME,
+    api_key: ApiKey = None,
+    as_json: Json = False,
+) -> None:
+    """The documents of a computer."""
+    from a2c_smcp.agent import commands
+
+    work = commands.finder(computer, keyword or None, file_type, offset, limit)
+    _run(commands.Session(url, office, name, api_key, as_json), work)
+
+
+@app.command()
+def read(
+    computer: Computer,
+    uri: Annotated[str, typer.Argument(metavar="URI", help="dpe://… or window://…", show_default=False)],
+    office: Office,
+    url: Url = DEFAULT_URL,
+    name: Name = DEFAULT_NAME,
+    api_key: ApiKey = None,
+    as_json: Json = False,
+) -> None:
+    """Read a document, a page, an element or a window."""
+    from a2c_smcp.agent import commands
+
+    _run(commands.Session(url, office, name, api_key, as_json), commands.read(computer, uri))
+
+
+@app.command()
+def config(
+    computer: Computer,
+    office: Office,
+    url: Url = DEFAULT_URL,
+    name: Name = DEFAULT_NAME,
+    api_key: ApiKey = None,
+    as_json: Json = False,
+) -> None:
+    """A computer's MCP servers and inputs, without secrets."""
+    from a2c_smcp.agent import commands
+
+    _run(commands.Session(url, office, name, api_key, as_json), commands.config(computer))
+
+
+@app.command()
+def watch(
+    office: Office, url: Url = DEFAULT_URL, name: Name = DEFAULT_NAME, api_key: ApiKey = None, as_json: Json = False
+) -> None:
+    """Print what changes in the office, until Ctrl-C."""
+    from a2c_smcp.agent import commands
+
+    _run(commands.Session(url, office, name, api_key, as_json), commands.watch(), live=True)
+
+
+def _params(words: Sequence[str]) -> dict[str, Any]:
+    from a2c_smcp.agent.arguments import read_params
+
+    try:
+        return read_params(words)
+    except (ValueError, OSError) as problem:
+        raise typer.BadParameter(str(problem)) from None
+
+
+def _run(session: "Session", work: "Work", *, live: bool = False) -> None:
+    from a2c_smcp.agent import commands
+    from a2c_smcp.utils.logs import configure_logging
+
+    configure_logging("error")
+    raise typer.Exit(commands.run(session, work, live=live))

@@ -1,0 +1,483 @@
+"""The agent, for asyncio: asks, cancels, and keeps a live view of its office.
+
+A shell: what to send and how to read it is decided in `requests`, what to fetch in `view`, how to stay connected in
+`Link`.
+"""
+
+import asyncio
+import inspect
+import logging
+import uuid
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import replace
+from typing import Any, Final, TypeVar, cast
+
+import anyio
+from mcp.types import CallToolResult
+
+from a2c_smcp.agent import requests
+from a2c_smcp.agent.requests import DEFAULT_LIMIT, DEFAULT_TIMEOUT, Deadlines, Request
+from a2c_smcp.agent.types import HAPPENINGS, AgentHandler, Callback, Change, happening
+from a2c_smcp.agent.view import REFRESHES, ComputerView, Fetch, OfficeView, Part, Retry, retry_delay
+from a2c_smcp.errors import NotInRoomError, RequestTimeoutError, SMCPError
+from a2c_smcp.smcp import (
+    ENTER_OFFICE_NOTIFICATION,
+    EVENTS,
+    LEAVE_OFFICE_NOTIFICATION,
+    AgentCallData,
+    DPEPageSummary,
+    GetComputerConfigRet,
+    GetFinderRet,
+    Kind,
+    SessionInfo,
+    SMCPTool,
+    ToolMeta,
+)
+from a2c_smcp.types import Desktop
+from a2c_smcp.utils.link import Disconnected, Joined, Link, LinkEvent, LinkOptions, Membership
+from a2c_smcp.wire import parse
+
+__all__ = ["AsyncSMCPAgentClient"]
+
+logger = logging.getLogger("a2c_smcp.agent")
+
+_T = TypeVar("_T")
+_CallbackT = TypeVar("_CallbackT", bound=Callback)
+
+#: How many parts of the live view are fetched at a time; servers limit what may wait for an answer.
+_FETCHES: Final = 16
+#: The most that a computer gives at once.
+_CATALOGUE: Final = 1000
+
+
+class AsyncSMCPAgentClient:
+    """`async with AsyncSMCPAgentClient("https://…", name="ada", api_key=…) as agent`.
+
+    Instead of a URL it takes `LinkOptions`, which say more about the connection. `live=False` keeps no view of the
+    office. A tool that fails is a result; whatever else fails raises the `SMCPError` of its code, and
+    `ConnectionLostError` at once when the connection drops: nothing is sent a second time.
+    """
+
+    def __init__(
+        self,
+        url: str | LinkOptions,
+        *,
+        name: str,
+        api_key: str | None = None,
+        handler: AgentHandler | None = None,
+        live: bool = True,
+        deadlines: Deadlines | None = None,
+    ) -> None:
+        self.name = name
+        self._deadlines = deadlines or Deadlines()
+        self._live = live
+        self._view = OfficeView()
+        self._listing_error: SMCPError | None = None
+        self._listed = asyncio.Event()
+        self._settled = asyncio.Event()
+        if not live:
+            self._settled.set()
+        self._fetching = asyncio.Semaphore(_FETCHES)
+        self._lister: asyncio.Task[None] | None = None
+        self._background: set[asyncio.Task[None]] = set()
+        self._listener: asyncio.Task[None] | None = None
+        self._happened: asyncio.Queue[tuple[str, Any]] = asyncio.Queue()
+        self._callbacks: dict[str, list[Callback]] = {name: [] for name in HAPPENINGS}
+        if handler is not None:
+            for short, method in HAPPENINGS.items():
+                self._callbacks[short].append(getattr(handler, method))
+        options = url if isinstance(url, LinkOptions) else LinkOptions(url)
+        if api_key is not None:
+            options = replace(options, api_key=api_key)
+        notifications = [event.name for event in EVENTS.values() if event.kind is Kind.NOTIFICATION]
+        handlers = {name: self._notification_handler(name) for name in notifications}
+        self._link = Link(options, handlers, on_event=self._on_link_event)
+
+    async def __aenter__(self) -> "AsyncSMCPAgentClient":
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def open(self) -> None:
+        """Connect, or raise: `UnauthorizedError`, or `ConnectionLostError` when nobody answers."""
+        if self._listener is None:
+            self._listener = asyncio.create_task(self._listen(), name="a2c-agent-handlers")
+        try:
+            await self._link.open()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Disconnect for good. Safe to call twice, and from a handler."""
+        await self._link.close()
+        tasks = {*self._background, *filter(None, [self._listener])} - {asyncio.current_task()}
+        self._listener = None
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            # A handler of the caller's may take no notice of its cancellation.
+            await asyncio.wait(tasks, timeout=self._deadlines.cancel)
+
+    # --- the office
+
+    @property
+    def connected(self) -> bool:
+        return self._link.connected
+
+    @property
+    def joined(self) -> bool:
+        """Whether the server has this agent in its office right now."""
+        return self._link.joined
+
+    @property
+    def office_id(self) -> str | None:
+        """The office that this agent is in, or will be in again as soon as it can."""
+        return self._link.membership.office_id if self._link.membership else None
+
+    @property
+    def computers(self) -> Mapping[str, ComputerView]:
+        """The live view: every computer in the office by its name, with what is known of it now."""
+        return self._view.computers
+
+    @property
+    def listing_error(self) -> SMCPError | None:
+        """Why the last attempt to list the office failed; it is tried again."""
+        return self._listing_error
+
+    async def join_office(self, office_id: str) -> None:
+        """Join, or raise the class of the refusal. On return `computers` has the members; their tools are on the way.
+
+        From now on every reconnect joins again and brings the view up to date.
+        """
+        await self._link.join(Membership("agent", self.name, office_id))
+        if self._live:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._deadlines.reply):
+                    await self._listed.wait()
+
+    async def leave_office(self) -> None:
+        """Leave the office, if in one."""
+        try:
+            await self._link.leave()
+        finally:
+            if self._live:
+                self._forget()
+
+    async def settled(self, timeout: float = 20.0) -> None:
+        """Wait until the live view has everything that it was told of, or has tried: see each view's `failures`."""
+        try:
+            async with asyncio.timeout(timeout):
+                await self._settled.wait()
+        except TimeoutError:
+            raise RequestTimeoutError(f"the view of the office was not complete within {timeout:g} s") from None
+
+    async def list_room(self) -> list[SessionInfo]:
+        """Everyone in the office, this agent included."""
+        if (office_id := self.office_id) is None:
+            raise NotInRoomError("join an office first")
+        return await self._ask(requests.list_room(self._call(), self._deadlines, office_id), requests.read_sessions)
+
+    # --- tools
+
+    async def get_tools(self, computer: str) -> list[SMCPTool]:
+        return await self._ask(requests.get_tools(self._call(), self._deadlines, computer), requests.read_tools)
+
+    async def call_tool(
+        self,
+        computer: str,
+        tool_name: str,
+        params: Mapping[str, Any] | None = None,
+        timeout: int = DEFAULT_TIMEOUT,
+        *,
+        req_id: str | None = None,
+    ) -> CallToolResult:
+        """Run a tool and return its result, also when the tool failed or took longer than `timeout` seconds.
+
+        Cancelling the task that waits here cancels the call at the computer; so does `cancel` with its `req_id`.
+        """
+        request = requests.tool_call(self._call(req_id), self._deadlines, computer, tool_name, params, timeout)
+        try:
+            return await self._ask(request, requests.read_result)
+        except asyncio.CancelledError:
+            await self._give_up(request)
+            raise
+        except RequestTimeoutError as error:
+            # Whoever waited in vain, the tool may still run.
+            await self._give_up(request)
+            if isinstance(error, requests.UnansweredError):
+                return requests.timed_out(request.data["timeout"])
+            raise
+
+    async def cancel(self, req_id: str) -> None:
+        """Take back a tool call; it ends with a result that says so. Unknown to every computer: nothing happens."""
+        # Older servers do not ack it.
+        with suppress(requests.UnansweredError):
+            await self._ask(requests.cancel(self._call(req_id), self._deadlines), requests.read_sent)
+
+    @staticmethod
+    def tool_meta(tool: SMCPTool) -> ToolMeta:
+        """What is configured for a tool: `auto_apply`, `alias`, `tags`, `ret_object_mapper`. Empty for one without."""
+        return requests.tool_meta(tool)
+
+    async def _give_up(self, request: Request) -> None:
+        """Send the cancel of a call that nobody waits for any more: whatever happens here, and in bounded time."""
+        with anyio.move_on_after(self._deadlines.cancel, shield=True), suppress(SMCPError):
+            await self.cancel(request.req_id)
+
+    # --- config, desktop, documents
+
+    async def get_config(self, computer: str) -> GetComputerConfigRet:
+        """The computer's servers and inputs; secrets are masked or placeholders."""
+        return await self._ask(requests.get_config(self._call(), self._deadlines, computer), requests.read_config)
+
+    async def get_desktop(self, computer: str, *, size: int | None = None, window: str | None = None) -> list[Desktop]:
+        """The rendered windows, most important first; at most `size`, or only the `window` of that URI."""
+        request = requests.get_desktop(self._call(), self._deadlines, computer, size, window)
+        return await self._ask(request, requests.read_desktop)
+
+    async def get_finder(
+        self,
+        computer: str,
+        *,
+        keywords: Sequence[str] | None = None,
+        file_type: str | None = None,
+        offset: int = 0,
+        limit: int = DEFAULT_LIMIT,
+    ) -> GetFinderRet:
+        """One page of the catalogue of documents, and how many there are in all."""
+        call = self._call()
+        request = requests.get_finder(call, self._deadlines, computer, keywords, file_type, offset, limit)
+        return await self._ask(request, requests.read_finder)
+
+    async def read_resource(self, computer: str, uri: str) -> list[dict[str, Any]]:
+        """The contents of a `dpe://` or `window://` resource, in MCP's JSON form."""
+        request = requests.read_resource(self._call(), self._deadlines, computer, uri)
+        return await self._ask(request, requests.read_contents)
+
+    async def read_document_metadata(self, computer: str, uri: str) -> Any:
+        """A document's fields."""
+        return requests.read_document(await self.read_resource(computer, uri))
+
+    async def read_document_pages(
+        self, computer: str, uri: str, offset: int = 0, limit: int = DEFAULT_LIMIT
+    ) -> dict[str, Any]:
+        """A document's fields and a part of the index of its `pages`, of which there are `page_total`."""
+        paged = requests.document_pages_uri(uri, offset, limit)
+        index = requests.read_document(await self.read_resource(computer, paged))
+        requests.pages_in(index)
+        return cast("dict[str, Any]", index)
+
+    async def read_page(
+        self,
+        computer: str,
+        uri: str,
+        page_index: int,
+        format: str = "json",
+        *,
+        categories: Sequence[str] | None = None,
+    ) -> Any:
+        """One page of the document at `uri`: the decoded object, or text for `markdown` and `text`."""
+        page = requests.page_of(uri, page_index, format, categories)
+        return requests.read_document(await self.read_resource(computer, page))
+
+    async def read_element(self, computer: str, uri: str, element_id: str, format: str = "json") -> Any:
+        """One element of the document at `uri`: a `DPEElementDetail`, or text for `markdown` and `text`."""
+        element = requests.element_of(uri, element_id, format)
+        return requests.read_document(await self.read_resource(computer, element))
+
+    async def iter_document_pages(
+        self, computer: str, uri: str, batch: int = DEFAULT_LIMIT
+    ) -> AsyncGenerator[DPEPageSummary, None]:
+        """The whole index of a document's pages, read `batch` at a time."""
+        offset: int | None = 0
+        while offset is not None:
+            index = await self.read_document_pages(computer, uri, offset, batch)
+            for page in requests.pages_in(index):
+                yield page
+            offset = requests.next_offset(index, offset)
+
+    async def iter_pages(self, computer: str, uri: str, format: str = "json") -> AsyncGenerator[Any, None]:
+        """Every page of a document, one read after another."""
+        async with aclosing(self.iter_document_pages(computer, uri)) as index:
+            async for page in index:
+                yield await self.read_page(computer, uri, page["page_index"], format)
+
+    # --- asking
+
+    def _call(self, req_id: str | None = None) -> AgentCallData:
+        return {"agent": self.name, "req_id": req_id or uuid.uuid4().hex}
+
+    async def _ask(self, request: Request, read: Callable[[Request, tuple[Any, ...]], _T]) -> _T:
+        try:
+            try:
+                args = await self._link.request(request.event, request.data, request.deadline)
+            except RequestTimeoutError:
+                raise requests.UnansweredError(request) from None
+            return read(request, args)
+        except SMCPError as error:
+            logger.info("%s failed, req_id %s: %s", request.event, request.req_id, error)
+            raise
+
+    # --- listening
+
+    def on(self, name: str) -> Callable[[_CallbackT], _CallbackT]:
+        """`@agent.on("enter_office")` above a function, `def` or `async def`, of what `AgentHandler` is handed.
+
+        The names are those of the notifications, with or without `notify:`, and `change` and `connection`.
+        """
+        callbacks = self._callbacks[happening(name)]
+
+        def register(callback: _CallbackT) -> _CallbackT:
+            callbacks.append(callback)
+            return callback
+
+        return register
+
+    def _tell(self, name: str, data: Any) -> None:
+        if self._callbacks[name]:
+            self._happened.put_nowait((name, data))
+
+    async def _listen(self) -> None:
+        """Run the handlers, in the order of what happened, until the agent is closed."""
+        me = asyncio.current_task()
+        assert me is not None
+        while self._listener is me:
+            name, data = await self._happened.get()
+            for callback in list(self._callbacks[name]):
+                try:
+                    outcome = callback(data)
+                    if inspect.isawaitable(outcome):
+                        await outcome
+                except (Exception, asyncio.CancelledError):
+                    if me.cancelling():
+                        raise
+                    # Not our code: whatever it raises, the next one is still called.
+                    logger.exception("a handler of %s failed", name)
+
+    # --- the live view
+
+    def _on_link_event(self, event: LinkEvent) -> None:
+        if self._live:
+            match event:
+                case Joined():
+                    self._begin_listing()
+                    self._lister = self._start(self._list())
+                case Disconnected():
+                    # What is being fetched fails by itself; what is known stays until the office is listed again.
+                    self._begin_listing()
+                    self._listed.set()
+        self._tell("connection", event)
+
+    def _notification_handler(self, event: str) -> Callable[[Any], Coroutine[Any, Any, None]]:
+        async def handle(data: Any) -> None:
+            # Nothing is awaited here, so notifications are taken in the order they came in.
+            notice = parse(event, data)
+            if self.office_id is None or notice.get("office_id", self.office_id) != self.office_id:
+                return
+            if self._live:
+                self._take_note(event, notice)
+            self._tell(happening(event), notice)
+
+        return handle
+
+    def _take_note(self, event: str, notice: Mapping[str, Any]) -> None:
+        computer = notice.get("computer")
+        if computer is None:
+            return
+        if event == ENTER_OFFICE_NOTIFICATION:
+            self._perform(self._view.enter(computer))
+        elif event == LEAVE_OFFICE_NOTIFICATION:
+            self._view.leave(computer)
+            self._perform(())
+        elif event in REFRESHES:
+            self._perform(self._view.update(event, computer))
+
+    def _begin_listing(self) -> None:
+        if self._lister is not None:
+            self._lister.cancel()
+        self._view.begin_listing()
+        self._listed.clear()
+        self._settled.clear()
+
+    async def _list(self) -> None:
+        """List the office, until it works."""
+        failures = 0
+        while True:
+            try:
+                sessions = await self.list_room()
+            except SMCPError as error:
+                failures += 1
+                self._listing_error = error
+                logger.warning("cannot list the office: %s", error)
+                self._listed.set()
+                await asyncio.sleep(retry_delay(failures))
+            else:
+                self._listing_error = None
+                self._perform(self._view.end_listing(requests.computers_in(sessions)))
+                self._listed.set()
+                return
+
+    async def _fetch(self, fetch: Fetch) -> None:
+        async with self._fetching:
+            try:
+                value = await self._get(fetch.computer, fetch.part)
+            except SMCPError as error:
+                self._after_failure(fetch, error)
+                return
+        news, more = self._view.fetched(fetch, value)
+        if news:
+            self._tell("change", Change(fetch.computer, fetch.part))
+        self._perform(more)
+
+    async def _get(self, computer: str, part: Part) -> Any:
+        match part:
+            case Part.TOOLS:
+                return await self.get_tools(computer)
+            case Part.CONFIG:
+                return await self.get_config(computer)
+            case Part.DESKTOP:
+                return await self.get_desktop(computer)
+            case Part.DOCUMENTS:
+                return await self.get_finder(computer, limit=_CATALOGUE)
+
+    def _after_failure(self, fetch: Fetch, error: SMCPError) -> None:
+        outcome = self._view.failed(fetch, error)
+        if outcome is None:
+            return
+        logger.warning("cannot fetch the %s of %s: %s", fetch.part.value, fetch.computer, error)
+        self._tell("change", Change(fetch.computer, fetch.part, error))
+        if isinstance(outcome, Retry):
+            self._start(self._retry(outcome))
+            self._perform(())
+        else:
+            self._perform(outcome)
+
+    async def _retry(self, retry: Retry) -> None:
+        await asyncio.sleep(retry.delay)
+        self._perform(self._view.retry(retry.fetch))
+
+    def _perform(self, fetches: Iterable[Fetch]) -> None:
+        for fetch in fetches:
+            self._start(self._fetch(fetch))
+        if self._view.settled:
+            self._settled.set()
+        else:
+            self._settled.clear()
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+        return task
+
+    def _forget(self) -> None:
+        for task in self._background:
+            task.cancel()
+        self._view.clear()
+        self._listing_error = None
+        self._listed.clear()
+        self._settled.clear()

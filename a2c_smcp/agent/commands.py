@@ -1,0 +1,217 @@
+"""What `a2c agent` does, one function a command: each returns the work to do once the office is joined."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from a2c_smcp.agent.client import AsyncSMCPAgentClient
+from a2c_smcp.agent.output import Output
+from a2c_smcp.agent.requests import computers_in
+from a2c_smcp.agent.types import Change, Disconnected, Joined, LinkEvent, Part, RejoinFailed
+from a2c_smcp.agent.view import ComputerView
+from a2c_smcp.computer.results import to_wire
+from a2c_smcp.errors import ConnectionLostError, SMCPError
+from a2c_smcp.smcp import SMCPTool
+
+__all__ = [
+    "Session",
+    "Work",
+    "call",
+    "config",
+    "desktop",
+    "finder",
+    "read",
+    "room",
+    "run",
+    "tools",
+    "watch",
+]
+
+TOOL_FAILED: Final = 1
+NOT_ROUTED: Final = 2
+INTERRUPTED: Final = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Which office to join, and how to print."""
+
+    url: str
+    office: str
+    name: str
+    api_key: str | None = field(repr=False)
+    json: bool
+
+
+Work: TypeAlias = Callable[[AsyncSMCPAgentClient, Output], Awaitable[int]]
+
+
+def run(session: Session, work: Work, *, live: bool = False) -> int:
+    """Join, do the work, and return the exit status."""
+    output = Output(session.json)
+
+    async def main() -> int:
+        agent = AsyncSMCPAgentClient(session.url, name=session.name, api_key=session.api_key, live=live)
+        async with agent:
+            await agent.join_office(session.office)
+            return await work(agent, output)
+
+    try:
+        return asyncio.run(main())
+    except SMCPError as error:
+        output.refused(error)
+        return NOT_ROUTED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def room() -> Work:
+    async def work(agent: AsyncSMCPAgentClient, output: Output) -> int:
+        sessions = await agent.list_room()
+        rows = sorted((str(session.get("role", "")), str(session.get("name", ""))) for session in sessions)
+        output.table(("role", "name"), rows, sessions)
+        return 0
+
+    return work
+
+
+def tools(computer: str | None) -> Work:
+    async def work(agent: AsyncSMCPAgentClient, output: Output) -> int:
+        names = [computer] if computer else sorted(computers_in(await agent.list_room()))
+        answers = dict(zip(names, await asyncio.gather(*(_tools_of(agent, name) for name in names)), strict=True))
+        rows = [
+            (name, tool["name"], ", ".join(tool["params_schema"].get("properties") or ()), tool["description"])
+            for name, answer in answers.items()
+            if not isinstance(answer, SMCPError)
+            for tool in answer
+        ]
+        failures = {name: answer for name, answer in answers.items() if isinstance(answer, SMCPError)}
+        value = {name: failures[name].payload() if name in failures else answer for name, answer in answers.items()}
+        output.table(("computer", "tool", "parameters", "description"), rows, value)
+        for name, error in failures.items():
+            output.note(f"{name}: {error}")
+        return NOT_ROUTED if failures else 0
+
+    return work
+
+
+async def _tools_of(agent: AsyncSMCPAgentClient, computer: str) -> list[SMCPTool] | SMCPError:
+    """One computer that does not answer is no reason to keep the others' tools back."""
+    try:
+        return await agent.get_tools(computer)
+    except SMCPError as error:
+        return error
+
+
+def call(computer: str, tool: str, params: Mapping[str, Any], timeout: int) -> Work:
+    async def work(agent: AsyncSMCPAgentClient, output: Output) -> int:
+        with output.spinner(f"{tool} on {computer}"):
+            result = await agent.call_tool(computer, tool, params, timeout)
+        output.result(to_wire(result))
+        return TOOL_FAILED if result.is_error else 0
+
+    return work
+
+
+def desktop(computer: str, size: int | None, window: str | None) -> Work:
+    async def work(agent: AsyncSMCPAgentClient, output: Output) -> int:
+        output.texts(await agent.get_desktop(computer, size=size, window=window))
+        return 0
+
+    return work
+
+
+def finder(computer: str, keywords: Sequence[str] | None, file_type: str | None, offset: int, limit: int) -> Work:
+    async def work(agent: AsyncSMCPAgentClient, output: Output) -> int:
+        page = await agent.get_finder(computer, keywords=keywords, file_type=file_type, offset=offset, limit=limit)
+        rows = [(doc["title"], doc["file_type"], str(doc["page_count"]), doc["uri"]) for doc in page["documents"]]
+        output.table(("title", "type", "pages", "uri"), rows, page)
+        if page.get("total_count", 0) > offset + len(rows):
+            output.note(f"{len(rows)} of {page['total_count']}; --offset {offset + len(rows)} goes on")
+        return 0
+
+    return work
+
+
+def read(computer: str, uri: str) -> Work:
+    async def work(agent: AsyncSMCPAgentClient, output: Output) -> int:
+        output.contents(await agent.read_resource(computer, uri))
+        return 0
+
+    return work
+
+
+def config(computer: str) -> Work:
+    async def work(agent: AsyncSMCPAgentClient, output: Output) -> int:
+        output.json(await agent.get_config(computer))
+        return 0
+
+    return work
+
+
+# --- watch
+
+
+def watch() -> Work:
+    async def work(agent: AsyncSMCPAgentClient, output: Output) -> int:
+        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        @agent.on("enter_office")
+        def _(notice: Any) -> None:
+            output.line("enter_office", notice.get("computer") or notice.get("agent") or "", "came")
+
+        @agent.on("leave_office")
+        def _(notice: Any) -> None:
+            output.line("leave_office", notice.get("computer") or notice.get("agent") or "", "went")
+
+        @agent.on("change")
+        def _(change: Change) -> None:
+            if (view := agent.computers.get(change.computer)) is not None:
+                _print_change(output, change, view)
+
+        @agent.on("connection")
+        def _(event: LinkEvent) -> None:
+            _print_connection(output, event)
+            if isinstance(event, Disconnected) and event.final and not ended.done():
+                ended.set_exception(ConnectionLostError(event.reason))
+
+        for view in agent.computers.values():
+            output.line("present", view.name, "is here")
+            if view.tools is not None:
+                _print_change(output, Change(view.name, Part.TOOLS), view)
+        await ended
+        return 0
+
+    return work
+
+
+def _print_change(output: Output, change: Change, view: ComputerView) -> None:
+    part = change.part.value
+    if change.error is not None:
+        output.line("change", change.computer, f"{part}: {change.error}", part=part, **change.error.payload())
+        return
+    value = getattr(view, part)
+    output.line("change", change.computer, _summary(part, value), part=part, value=value)
+
+
+def _summary(part: str, value: Any) -> str:
+    match part:
+        case "tools":
+            return "tools: " + (", ".join(tool["name"] for tool in value) or "none")
+        case "desktop":
+            return f"desktop: {len(value)} windows"
+        case "documents":
+            return f"documents: {value.get('total_count', len(value['documents']))}"
+        case _:
+            return "config: " + (", ".join(value["servers"]) or "no servers")
+
+
+def _print_connection(output: Output, event: LinkEvent) -> None:
+    match event:
+        case Disconnected(reason=reason):
+            output.line("disconnected", "", f"disconnected: {reason}", reason=reason)
+        case Joined(membership=membership):
+            output.line("joined", "", f"back in {membership.office_id}", office_id=membership.office_id)
+        case RejoinFailed(error=error):
+            output.line("rejoin_failed", "", f"not back in the office: {error}", **error.payload())

@@ -1,0 +1,136 @@
+"""How `a2c agent` prints: tables and text for people, JSON for programs. Answers on stdout, the rest on stderr."""
+
+import asyncio
+import base64
+import binascii
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from io import TextIOWrapper
+from typing import Any, Final
+
+import typer
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from a2c_smcp.errors import SMCPError
+from a2c_smcp.smcp import CallToolRet
+from a2c_smcp.wire import codec
+
+__all__ = ["Output"]
+
+#: A call that takes longer than this shows a spinner, in seconds.
+_LONG: Final = 0.3
+
+
+class Output:
+    def __init__(self, as_json: bool) -> None:
+        self._as_json = as_json
+        # What a tool says may have what this terminal cannot show.
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper):
+                stream.reconfigure(errors="replace")
+        self._stdout = Console(highlight=False)
+        self._stderr = Console(stderr=True, highlight=False)
+
+    def json(self, value: Any) -> None:
+        """Indented for people, on one line for programs."""
+        typer.echo(codec.dumps(value) if self._as_json else json.dumps(value, ensure_ascii=False, indent=2))
+
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[str]], value: Any) -> None:
+        if self._as_json:
+            self.json(value)
+            return
+        table = Table(box=None, pad_edge=False)
+        for name in header:
+            table.add_column(name, overflow="fold")
+        for row in rows:
+            # As Text, because names and descriptions are other people's and may look like markup.
+            table.add_row(*map(Text, row))
+        self._stdout.print(table)
+
+    def texts(self, texts: Sequence[str]) -> None:
+        if self._as_json:
+            self.json(texts)
+            return
+        typer.echo("\n\n".join(texts) if texts else "nothing")
+
+    def contents(self, contents: Sequence[Mapping[str, Any]]) -> None:
+        if self._as_json:
+            self.json(contents)
+            return
+        for item in contents:
+            typer.echo(item["text"] if "text" in item else _blob(item, "blob"))
+
+    def result(self, result: CallToolRet) -> None:
+        """A tool's answer; a failure goes to stderr."""
+        if self._as_json:
+            self.json(result)
+            return
+        content = result["content"]
+        if not content and result.get("structuredContent") is not None:
+            self.json(result["structuredContent"])
+        for item in content:
+            typer.echo(_item(item), err=result["isError"])
+
+    def refused(self, error: SMCPError) -> None:
+        """Why the request did not get there."""
+        if self._as_json:
+            self.json(error.payload())
+        else:
+            # A lost connection has a class but no code of the protocol.
+            typer.echo(f"a2c agent: {str(error).removeprefix('0 ')}", err=True)
+
+    def note(self, text: str) -> None:
+        if not self._as_json:
+            typer.echo(text, err=True)
+
+    def line(self, event: str, computer: str, text: str, **details: Any) -> None:
+        """One thing that happened."""
+        if self._as_json:
+            self.json({"event": event, "computer": computer, **details} if computer else {"event": event, **details})
+        else:
+            typer.echo(f"{datetime.now():%H:%M:%S}  {computer + '  ' if computer else ''}{text}")
+
+    @contextmanager
+    def spinner(self, text: str) -> Iterator[None]:
+        """Shows that something goes on, and for how long already; at a terminal only."""
+        if not self._stderr.is_terminal:
+            yield
+            return
+        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+        progress = Progress(*columns, console=self._stderr, transient=True)
+        progress.add_task(text, total=None)
+        start = asyncio.get_running_loop().call_later(_LONG, progress.start)
+        try:
+            yield
+        finally:
+            start.cancel()
+            progress.stop()
+
+
+def _item(item: Mapping[str, Any]) -> str:
+    match item.get("type"):
+        case "text":
+            return str(item["text"])
+        case "resource" if "text" in item["resource"]:
+            return str(item["resource"]["text"])
+        case "resource":
+            return _blob(item["resource"], "blob")
+        case "resource_link":
+            return str(item["uri"])
+        case _:
+            return _blob(item, "data")
+
+
+def _blob(item: Mapping[str, Any], key: str) -> str:
+    """Bytes are not for a terminal: what they are, and how many. `--json` has them all."""
+    try:
+        size = len(base64.b64decode(item.get(key) or "", validate=True))
+    except binascii.Error:
+        size = len(item[key])
+    return f"[{item.get('mimeType') or item.get('type') or 'binary'}, {size} bytes]"

@@ -1,0 +1,364 @@
+"""What an agent asks and how it reads the answers. Pure: no sockets, no clock, no ids of its own making.
+
+A builder returns a `Request`; what its ack brought back goes through a reader, which returns what was asked for or
+raises the error that came instead.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from mcp.types import CallToolResult
+
+from a2c_smcp.computer.results import TOOL_META_MARKER, error_result, from_wire
+from a2c_smcp.computer.utils.dpe_uri import element_uri, page_uri, parse_dpe_uri, with_params
+from a2c_smcp.errors import (
+    BadRequestError,
+    RequestTimeoutError,
+    ToolError,
+    ToolExecutionTimeoutError,
+    error_from_payload,
+)
+from a2c_smcp.smcp import (
+    CANCEL_TOOL_CALL_EVENT,
+    GET_CONFIG_EVENT,
+    GET_DESKTOP_EVENT,
+    GET_FINDER_EVENT,
+    GET_TOOLS_EVENT,
+    LIST_ROOM_EVENT,
+    READ_RESOURCE_EVENT,
+    TOOL_CALL_EVENT,
+    AgentCallData,
+    DPEPageSummary,
+    GetComputerConfigRet,
+    GetFinderRet,
+    SessionInfo,
+    SMCPTool,
+    ToolMeta,
+)
+from a2c_smcp.types import Desktop
+from a2c_smcp.wire import parse_response, whole_seconds
+
+__all__ = [
+    "DEFAULT_LIMIT",
+    "DEFAULT_TIMEOUT",
+    "Deadlines",
+    "NotSupportedError",
+    "Request",
+    "UnansweredError",
+    "cancel",
+    "computers_in",
+    "document_pages_uri",
+    "element_of",
+    "get_config",
+    "get_desktop",
+    "get_finder",
+    "get_tools",
+    "list_room",
+    "next_offset",
+    "page_of",
+    "pages_in",
+    "read_config",
+    "read_contents",
+    "read_desktop",
+    "read_document",
+    "read_finder",
+    "read_reply",
+    "read_resource",
+    "read_result",
+    "read_sent",
+    "read_sessions",
+    "read_tools",
+    "timed_out",
+    "tool_call",
+    "tool_meta",
+]
+
+#: What a tool call may take, in seconds, when its caller does not say.
+DEFAULT_TIMEOUT: Final = 60
+#: How many documents, or pages, come at once when nobody asks for another number.
+DEFAULT_LIMIT: Final = 20
+# How long is too long is the server's to say; its refusal names the limit.
+_ANY_TIMEOUT: Final = 2**31
+_REQUIRED: Final[Mapping[str, str]] = {GET_DESKTOP_EVENT: "desktops", GET_FINDER_EVENT: "documents"}
+
+
+class NotSupportedError(BadRequestError):
+    """The server answered with nothing, as older ones do to events they do not know."""
+
+    title = "Not Supported"
+
+    def __init__(self, event: str) -> None:
+        super().__init__(f"{event} is not supported by this server: it answered with nothing", {"event": event})
+
+
+class UnansweredError(RequestTimeoutError):
+    """Nothing came back in time, not even the server's word that the computer is silent."""
+
+    def __init__(self, request: "Request") -> None:
+        super().__init__(
+            f"the server did not answer {request.event} within {request.deadline:g} s; "
+            "older servers are silent about what they refuse or do not support",
+            {"event": request.event},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlines:
+    """How long to wait for answers, in seconds. Computer and server have shorter ones: theirs come first."""
+
+    reply: float = 20.0
+    tool_call_grace: float = 10.0
+    """How much longer than a tool call's own timeout."""
+    cancel: float = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One event to send, and how long to wait for its answer."""
+
+    event: str
+    data: dict[str, Any]
+    deadline: float
+
+    @property
+    def req_id(self) -> str:
+        return cast("str", self.data["req_id"])
+
+
+# --- building
+
+
+def tool_call(
+    call: AgentCallData,
+    deadlines: Deadlines,
+    computer: str,
+    tool_name: str,
+    params: Mapping[str, Any] | None,
+    timeout: int,
+) -> Request:
+    seconds = whole_seconds(timeout, _ANY_TIMEOUT)
+    fields = {"tool_name": tool_name, "params": dict(params or {}), "timeout": seconds}
+    return _to_computer(TOOL_CALL_EVENT, call, seconds + deadlines.tool_call_grace, computer, fields)
+
+
+def get_tools(call: AgentCallData, deadlines: Deadlines, computer: str) -> Request:
+    return _to_computer(GET_TOOLS_EVENT, call, deadlines.reply, computer)
+
+
+def get_config(call: AgentCallData, deadlines: Deadlines, computer: str) -> Request:
+    return _to_computer(GET_CONFIG_EVENT, call, deadlines.reply, computer)
+
+
+def get_desktop(
+    call: AgentCallData, deadlines: Deadlines, computer: str, size: int | None, window: str | None
+) -> Request:
+    fields = {"desktop_size": size, "window": window}
+    return _to_computer(GET_DESKTOP_EVENT, call, deadlines.reply, computer, _given(fields))
+
+
+def get_finder(
+    call: AgentCallData,
+    deadlines: Deadlines,
+    computer: str,
+    keywords: Sequence[str] | None,
+    file_type: str | None,
+    offset: int,
+    limit: int,
+) -> Request:
+    if isinstance(keywords, str):
+        raise BadRequestError("field 'keywords': must be a list of words, not one text", {"field": "keywords"})
+    fields = {
+        "keywords": list(keywords) if keywords is not None else None,
+        "file_type": file_type,
+        "offset": offset or None,
+        "limit": limit if limit != DEFAULT_LIMIT else None,
+    }
+    return _to_computer(GET_FINDER_EVENT, call, deadlines.reply, computer, _given(fields))
+
+
+def read_resource(call: AgentCallData, deadlines: Deadlines, computer: str, uri: str) -> Request:
+    return _to_computer(READ_RESOURCE_EVENT, call, deadlines.reply, computer, {"uri": uri})
+
+
+def list_room(call: AgentCallData, deadlines: Deadlines, office_id: str) -> Request:
+    return Request(LIST_ROOM_EVENT, {**call, "office_id": office_id}, deadlines.reply)
+
+
+def cancel(call: AgentCallData, deadlines: Deadlines) -> Request:
+    """Take back the tool call of this `req_id`."""
+    return Request(CANCEL_TOOL_CALL_EVENT, {**call}, deadlines.cancel)
+
+
+def _to_computer(
+    event: str, call: AgentCallData, deadline: float, computer: str, fields: Mapping[str, Any] | None = None
+) -> Request:
+    return Request(event, {**call, "computer": computer, **(fields or {})}, deadline)
+
+
+def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Absent filters and defaults are not sent."""
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+# --- reading
+
+
+def read_reply(request: Request, args: tuple[Any, ...]) -> Any:
+    """The reply as the TypedDict of its event.
+
+    Raises the class of the code that it carries, `NotSupportedError` for an empty one, and `BadRequestError` for one
+    that does not fit the protocol.
+    """
+    reply = _answer(request, args)
+    # The protocol's types leave it out of what they require.
+    if (field := _REQUIRED.get(request.event)) is not None and reply.get(field) is None:
+        raise _misfit(request, field, "is missing")
+    # An absent req_id is accepted.
+    return parse_response(request.event, {**reply, "req_id": request.req_id})
+
+
+def read_sessions(request: Request, args: tuple[Any, ...]) -> list[SessionInfo]:
+    return cast("list[SessionInfo]", read_reply(request, args)["sessions"])
+
+
+def read_tools(request: Request, args: tuple[Any, ...]) -> list[SMCPTool]:
+    return cast("list[SMCPTool]", read_reply(request, args)["tools"])
+
+
+def read_desktop(request: Request, args: tuple[Any, ...]) -> list[Desktop]:
+    return cast("list[Desktop]", read_reply(request, args)["desktops"])
+
+
+def read_finder(request: Request, args: tuple[Any, ...]) -> GetFinderRet:
+    return cast("GetFinderRet", read_reply(request, args))
+
+
+def read_contents(request: Request, args: tuple[Any, ...]) -> list[dict[str, Any]]:
+    return cast("list[dict[str, Any]]", read_reply(request, args)["contents"])
+
+
+def read_result(request: Request, args: tuple[Any, ...]) -> CallToolResult:
+    """The tool's result; what failed inside the tool is a result too, what failed on the way there raises."""
+    try:
+        return from_wire(_answer(request, args))
+    except ToolError as error:
+        return error_result(error)
+
+
+def read_config(request: Request, args: tuple[Any, ...]) -> GetComputerConfigRet:
+    """The configuration. Any value in it may be a placeholder still, so only its outline is checked."""
+    reply = _answer(request, args)
+    servers, inputs = reply.get("servers"), reply.get("inputs")
+    if not isinstance(servers, dict) or not all(isinstance(config, dict) for config in servers.values()):
+        raise _misfit(request, "servers", "must map names to configs")
+    if inputs is not None and not isinstance(inputs, list):
+        raise _misfit(request, "inputs", "must be a list")
+    return cast("GetComputerConfigRet", {"servers": servers, "inputs": inputs})
+
+
+def read_sent(request: Request, args: tuple[Any, ...]) -> None:
+    """The ack of an announcement: anything but an error will do."""
+    if args and (error := error_from_payload(args[0])) is not None:
+        raise error
+
+
+def computers_in(sessions: Iterable[SessionInfo]) -> list[str]:
+    """The names of the computers among those in the office."""
+    return [session["name"] for session in sessions if session.get("role") == "computer" and "name" in session]
+
+
+def timed_out(timeout: int) -> CallToolResult:
+    """The result of a call that nobody answered."""
+    return error_result(ToolExecutionTimeoutError(timeout))
+
+
+def _answer(request: Request, args: tuple[Any, ...]) -> dict[str, Any]:
+    reply = args[0] if args else None
+    if reply is None:
+        raise NotSupportedError(request.event)
+    if not isinstance(reply, dict):
+        raise BadRequestError(f"reply to {request.event}: must be one JSON object")
+    if (error := error_from_payload(reply)) is not None:
+        raise error
+    if reply.get("req_id") not in (None, request.req_id):
+        raise _misfit(request, "req_id", "belongs to another request")
+    return reply
+
+
+def _misfit(request: Request, field: str, problem: str) -> BadRequestError:
+    return BadRequestError(f"reply to {request.event}: field {field!r}: {problem}", {"field": field})
+
+
+# --- tools
+
+
+def tool_meta(tool: SMCPTool) -> ToolMeta:
+    """What is configured for a tool: `auto_apply`, `alias`, `tags`, `ret_object_mapper`. Empty for one without."""
+    raw = (tool.get("meta") or {}).get(TOOL_META_MARKER)
+    if raw is None:
+        return {}
+    try:
+        meta = json.loads(raw) if isinstance(raw, str) else None
+    except ValueError:
+        meta = None
+    if not isinstance(meta, dict):
+        raise BadRequestError(f"tool {tool['name']!r}: its {TOOL_META_MARKER} is not an object in JSON")
+    return cast("ToolMeta", meta)
+
+
+# --- documents
+
+
+def document_pages_uri(uri: str, offset: int, limit: int) -> str:
+    """Where a document's metadata and the index of its pages are read."""
+    uri = _with(with_params(uri, {"depth": "pages"}), "format", "json", "json")
+    return _with(_with(uri, "offset", str(offset), "0"), "limit", str(limit), str(DEFAULT_LIMIT))
+
+
+def page_of(uri: str, page_index: int, format: str, categories: Sequence[str] | None) -> str:
+    uri = _with(page_uri(uri, page_index), "format", format, "json")
+    return uri if categories is None else with_params(uri, {"categories": ",".join(categories)})
+
+
+def element_of(uri: str, element_id: str, format: str) -> str:
+    return _with(element_uri(uri, element_id), "format", format, "json")
+
+
+def _with(uri: str, key: str, value: str, default: str) -> str:
+    """Defaults are not sent, except over another value that the URI has already."""
+    return uri if value == default and key not in parse_dpe_uri(uri).query_params else with_params(uri, {key: value})
+
+
+def read_document(contents: Sequence[Mapping[str, Any]]) -> Any:
+    """What a document server answered: the decoded object where it is JSON, else the text."""
+    item = next((item for item in contents if isinstance(item.get("text"), str)), None)
+    if item is None:
+        raise BadRequestError("the document has no text at this place")
+    text, mime_type = item["text"], item.get("mimeType")
+    if mime_type is not None and str(mime_type).partition(";")[0].strip() != "application/json":
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        if mime_type is None:
+            return text
+        raise BadRequestError("the document server sent JSON that cannot be decoded") from None
+
+
+def pages_in(index: Any) -> list[DPEPageSummary]:
+    """The pages in the answer to `document_pages_uri`."""
+    pages = index.get("pages") if isinstance(index, dict) else None
+    if not isinstance(pages, list) or not all(
+        isinstance(page, dict) and isinstance(page.get("page_index"), int) for page in pages
+    ):
+        raise BadRequestError("the document server sent no index of pages", {"field": "pages"})
+    return cast("list[DPEPageSummary]", pages)
+
+
+def next_offset(index: Mapping[str, Any], offset: int) -> int | None:
+    """Where the index goes on after this part of it; `None` at its end, also where nothing says that there is more."""
+    offset += len(index["pages"])
+    total = index.get("page_total")
+    return offset if index["pages"] and isinstance(total, int) and offset < total else None

@@ -1,0 +1,287 @@
+"""The agent, for threads: a blocking face of the asyncio one, which runs in a thread of its own. No protocol here."""
+
+import asyncio
+import functools
+import inspect
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from contextlib import ExitStack, suppress
+from threading import Lock
+from typing import Any, TypeVar, cast
+
+import anyio.to_thread
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from mcp.types import CallToolResult
+
+from a2c_smcp.agent.client import AsyncSMCPAgentClient
+from a2c_smcp.agent.requests import DEFAULT_LIMIT, DEFAULT_TIMEOUT, Deadlines
+from a2c_smcp.agent.types import HAPPENINGS, AgentHandler, Callback
+from a2c_smcp.agent.view import ComputerView
+from a2c_smcp.errors import ConnectionLostError, SMCPError
+from a2c_smcp.smcp import DPEPageSummary, GetComputerConfigRet, GetFinderRet, SessionInfo, SMCPTool, ToolMeta
+from a2c_smcp.types import Desktop
+from a2c_smcp.utils.link import LinkOptions
+
+__all__ = ["SMCPAgentClient"]
+
+_T = TypeVar("_T")
+_CallbackT = TypeVar("_CallbackT", bound=Callback)
+
+
+class SMCPAgentClient:
+    """`with SMCPAgentClient("https://…", name="ada", api_key=…) as agent`, for any number of threads.
+
+    The same methods as `AsyncSMCPAgentClient`, each of which blocks. Handlers run in worker threads, where they may
+    call the agent again.
+    """
+
+    def __init__(
+        self,
+        url: str | LinkOptions,
+        *,
+        name: str,
+        api_key: str | None = None,
+        handler: AgentHandler | None = None,
+        live: bool = True,
+        deadlines: Deadlines | None = None,
+    ) -> None:
+        self._client = AsyncSMCPAgentClient(url, name=name, api_key=api_key, live=live, deadlines=deadlines)
+        if handler is not None:
+            for short, method in HAPPENINGS.items():
+                self.on(short)(getattr(handler, method))
+        self._lock = Lock()
+        self._portal: BlockingPortal | None = None
+        self._thread = ExitStack()
+        self._closed = False
+
+    def __enter__(self) -> "SMCPAgentClient":
+        self.open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def open(self) -> None:
+        """Connect, or raise: `UnauthorizedError`, or `ConnectionLostError` when nobody answers."""
+        with self._lock:
+            if self._closed:
+                raise ConnectionLostError("this agent is closed; make another")
+            if self._portal is None:
+                self._portal = self._thread.enter_context(start_blocking_portal("asyncio"))
+        try:
+            self._run(self._client.open)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Disconnect for good, and end the thread. Safe to call twice, from any thread and from a handler."""
+        with self._lock:
+            portal, self._portal, self._closed = self._portal, None, True
+        if portal is not None:
+            with self._thread:
+                portal.call(self._client.close)
+                # Whatever other threads still wait for will not come.
+                portal.call(portal.stop, True)
+
+    # --- the office
+
+    @property
+    def name(self) -> str:
+        return self._client.name
+
+    @property
+    def connected(self) -> bool:
+        return self._client.connected
+
+    @property
+    def joined(self) -> bool:
+        """Whether the server has this agent in its office right now."""
+        return self._client.joined
+
+    @property
+    def office_id(self) -> str | None:
+        """The office that this agent is in, or will be in again as soon as it can."""
+        return self._client.office_id
+
+    @property
+    def computers(self) -> Mapping[str, ComputerView]:
+        """The live view: every computer in the office by its name, with what is known of it now."""
+
+        async def snapshot() -> Mapping[str, ComputerView]:
+            return self._client.computers
+
+        return self._run(snapshot)
+
+    @property
+    def listing_error(self) -> SMCPError | None:
+        """Why the last attempt to list the office failed; it is tried again."""
+        return self._client.listing_error
+
+    def join_office(self, office_id: str) -> None:
+        """Join, or raise the class of the refusal. On return `computers` has the members; their tools are on the way.
+
+        From now on every reconnect joins again and brings the view up to date.
+        """
+        self._run(self._client.join_office, office_id)
+
+    def leave_office(self) -> None:
+        """Leave the office, if in one."""
+        self._run(self._client.leave_office)
+
+    def settled(self, timeout: float = 20.0) -> None:
+        """Wait until the live view has everything that it was told of, or has tried: see each view's `failures`."""
+        self._run(self._client.settled, timeout)
+
+    def list_room(self) -> list[SessionInfo]:
+        """Everyone in the office, this agent included."""
+        return self._run(self._client.list_room)
+
+    # --- tools
+
+    def get_tools(self, computer: str) -> list[SMCPTool]:
+        return self._run(self._client.get_tools, computer)
+
+    def call_tool(
+        self,
+        computer: str,
+        tool_name: str,
+        params: Mapping[str, Any] | None = None,
+        timeout: int = DEFAULT_TIMEOUT,
+        *,
+        req_id: str | None = None,
+    ) -> CallToolResult:
+        """Run a tool and return its result, also when the tool failed or took longer than `timeout` seconds.
+
+        Ctrl-C while it waits cancels the call at the computer; so does `cancel` with its `req_id` from another thread.
+        """
+        return self._run(self._client.call_tool, computer, tool_name, params, timeout, req_id=req_id)
+
+    def cancel(self, req_id: str) -> None:
+        """Take back a tool call; it ends with a result that says so. Unknown to every computer: nothing happens."""
+        self._run(self._client.cancel, req_id)
+
+    @staticmethod
+    def tool_meta(tool: SMCPTool) -> ToolMeta:
+        """What is configured for a tool: `auto_apply`, `alias`, `tags`, `ret_object_mapper`. Empty for one without."""
+        return AsyncSMCPAgentClient.tool_meta(tool)
+
+    # --- config, desktop, documents
+
+    def get_config(self, computer: str) -> GetComputerConfigRet:
+        """The computer's servers and inputs; secrets are masked or placeholders."""
+        return self._run(self._client.get_config, computer)
+
+    def get_desktop(self, computer: str, *, size: int | None = None, window: str | None = None) -> list[Desktop]:
+        """The rendered windows, most important first; at most `size`, or only the `window` of that URI."""
+        return self._run(self._client.get_desktop, computer, size=size, window=window)
+
+    def get_finder(
+        self,
+        computer: str,
+        *,
+        keywords: Sequence[str] | None = None,
+        file_type: str | None = None,
+        offset: int = 0,
+        limit: int = DEFAULT_LIMIT,
+    ) -> GetFinderRet:
+        """One page of the catalogue of documents, and how many there are in all."""
+        return self._run(
+            self._client.get_finder, computer, keywords=keywords, file_type=file_type, offset=offset, limit=limit
+        )
+
+    def read_resource(self, computer: str, uri: str) -> list[dict[str, Any]]:
+        """The contents of a `dpe://` or `window://` resource, in MCP's JSON form."""
+        return self._run(self._client.read_resource, computer, uri)
+
+    def read_document_metadata(self, computer: str, uri: str) -> Any:
+        """A document's fields."""
+        return self._run(self._client.read_document_metadata, computer, uri)
+
+    def read_document_pages(
+        self, computer: str, uri: str, offset: int = 0, limit: int = DEFAULT_LIMIT
+    ) -> dict[str, Any]:
+        """A document's fields and a part of the index of its `pages`, of which there are `page_total`."""
+        return self._run(self._client.read_document_pages, computer, uri, offset, limit)
+
+    def read_page(
+        self,
+        computer: str,
+        uri: str,
+        page_index: int,
+        format: str = "json",
+        *,
+        categories: Sequence[str] | None = None,
+    ) -> Any:
+        """One page of the document at `uri`: the decoded object, or text for `markdown` and `text`."""
+        return self._run(self._client.read_page, computer, uri, page_index, format, categories=categories)
+
+    def read_element(self, computer: str, uri: str, element_id: str, format: str = "json") -> Any:
+        """One element of the document at `uri`: a `DPEElementDetail`, or text for `markdown` and `text`."""
+        return self._run(self._client.read_element, computer, uri, element_id, format)
+
+    def iter_document_pages(self, computer: str, uri: str, batch: int = DEFAULT_LIMIT) -> Iterator[DPEPageSummary]:
+        """The whole index of a document's pages, read `batch` at a time."""
+        return self._iterate(self._client.iter_document_pages(computer, uri, batch))
+
+    def iter_pages(self, computer: str, uri: str, format: str = "json") -> Iterator[Any]:
+        """Every page of a document, one read after another."""
+        return self._iterate(self._client.iter_pages(computer, uri, format))
+
+    # --- listening
+
+    def on(self, name: str) -> Callable[[_CallbackT], _CallbackT]:
+        """`@agent.on("enter_office")` above a function of what `AgentHandler` is handed.
+
+        The names are those of the notifications, with or without `notify:`, and `change` and `connection`.
+        """
+
+        def register(callback: _CallbackT) -> _CallbackT:
+            self._client.on(name)(_in_worker_thread(callback))
+            return callback
+
+        return register
+
+    # --- across
+
+    def _run(self, method: Callable[..., Awaitable[_T]], *args: Any, **kwargs: Any) -> _T:
+        """Run an asyncio method in its thread and wait for it here; whoever stops waiting has it cancelled."""
+        if (portal := self._portal) is None:
+            raise ConnectionLostError("this agent is not open")
+        try:
+            future = portal.start_task_soon(functools.partial(method, *args, **kwargs))
+        except RuntimeError:
+            raise ConnectionLostError("this agent was closed") from None
+        try:
+            return future.result()
+        except CancelledError:
+            raise ConnectionLostError("this agent was closed") from None
+        except BaseException:
+            future.cancel()
+            raise
+
+    def _iterate(self, items: AsyncGenerator[_T, None]) -> Iterator[_T]:
+        end = object()
+
+        async def following() -> object:
+            return await anext(items, end)
+
+        try:
+            while (item := self._run(following)) is not end:
+                yield cast("_T", item)
+        finally:
+            with suppress(ConnectionLostError):
+                self._run(items.aclose)
+
+
+def _in_worker_thread(callback: Callback) -> Callback:
+    def call(data: Any) -> None:
+        outcome = callback(data)
+        if inspect.iscoroutine(outcome):
+            asyncio.run(outcome)
+
+    async def run(data: Any) -> None:
+        # Abandoned on cancellation, because the handler may itself be waiting for the agent to close.
+        await anyio.to_thread.run_sync(call, data, abandon_on_cancel=True)
+
+    return run

@@ -1,0 +1,115 @@
+"""What an agent's own code meets: handlers of what happens in its office, and the structures they are about."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final, Protocol, TypeAlias
+
+from a2c_smcp.agent.view import ComputerView, Part
+from a2c_smcp.errors import SMCPError
+from a2c_smcp.smcp import (
+    EVENTS,
+    AgentCallData,
+    DPEDocumentSummary,
+    DPEElementDetail,
+    DPEPageSummary,
+    EnterOfficeNotification,
+    GetFinderReq,
+    GetFinderRet,
+    Kind,
+    LeaveOfficeNotification,
+    UpdateComputerConfigReq,
+    UpdateMCPConfigNotification,
+    UpdateToolListNotification,
+)
+from a2c_smcp.utils.link import Connected, Disconnected, Joined, Left, LinkEvent, RejoinFailed
+
+__all__ = [
+    "HAPPENINGS",
+    "AgentHandler",
+    "Callback",
+    "Change",
+    "ComputerView",
+    "Connected",
+    "DPEDocumentSummary",
+    "DPEElementDetail",
+    "DPEPageSummary",
+    "Disconnected",
+    "GetFinderReq",
+    "GetFinderRet",
+    "Joined",
+    "Left",
+    "LinkEvent",
+    "Part",
+    "RejoinFailed",
+    "happening",
+]
+
+Callback: TypeAlias = Callable[[Any], Awaitable[None] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A part of a computer was fetched and is new in the live view, or could not be fetched."""
+
+    computer: str
+    part: Part
+    error: SMCPError | None = None
+
+
+class AgentHandler(Protocol):
+    """Subclass it and override what you want to hear of; each method may be `def` or `async def`.
+
+    One runs at a time, in the order of what happened. A method that raises is logged, and nothing else suffers.
+    """
+
+    def on_enter_office(self, data: EnterOfficeNotification) -> Awaitable[None] | None:
+        return None
+
+    def on_leave_office(self, data: LeaveOfficeNotification) -> Awaitable[None] | None:
+        return None
+
+    def on_update_config(self, data: UpdateMCPConfigNotification) -> Awaitable[None] | None:
+        return None
+
+    def on_update_tool_list(self, data: UpdateToolListNotification) -> Awaitable[None] | None:
+        return None
+
+    def on_update_desktop(self, data: UpdateComputerConfigReq) -> Awaitable[None] | None:
+        return None
+
+    def on_update_finder(self, data: UpdateComputerConfigReq) -> Awaitable[None] | None:
+        return None
+
+    def on_tool_call_cancel(self, data: AgentCallData) -> Awaitable[None] | None:
+        return None
+
+    def on_change(self, change: Change) -> Awaitable[None] | None:
+        """The live view has something new, or failed to get it."""
+        return None
+
+    def on_connection(self, event: LinkEvent) -> Awaitable[None] | None:
+        """The connection or the office was lost, or is back."""
+        return None
+
+
+_NOTIFICATION = "notify:"
+#: What `@agent.on(…)` takes, each with the method of `AgentHandler` that hears of it.
+HAPPENINGS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        name: f"on_{name}"
+        for name in (
+            *(event.name.removeprefix(_NOTIFICATION) for event in EVENTS.values() if event.kind is Kind.NOTIFICATION),
+            "change",
+            "connection",
+        )
+    }
+)
+
+
+def happening(name: str) -> str:
+    """The short name of what can be listened to, or `ValueError` listing all of them."""
+    short = name.removeprefix(_NOTIFICATION)
+    if short not in HAPPENINGS:
+        raise ValueError(f"nothing is called {name!r}; there are {', '.join(HAPPENINGS)}")
+    return short

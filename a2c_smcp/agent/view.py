@@ -1,0 +1,236 @@
+"""What an agent knows of its office, and what to fetch after which notification. Pure: no sockets, no clock.
+
+The shell performs every `Fetch` and reports back with `fetched` or `failed`. There is one at a time for each part of
+each computer: what is announced meanwhile, however often, is fetched once more. An outcome that comes after its
+computer has left, or left and come back, changes nothing.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from itertools import count
+from types import MappingProxyType
+from typing import Any, Final
+
+from a2c_smcp.errors import BadRequestError, ConnectionLostError, ForbiddenError, SMCPError
+from a2c_smcp.smcp import (
+    UPDATE_CONFIG_NOTIFICATION,
+    UPDATE_DESKTOP_NOTIFICATION,
+    UPDATE_FINDER_NOTIFICATION,
+    UPDATE_TOOL_LIST_NOTIFICATION,
+    GetComputerConfigRet,
+    GetFinderRet,
+    SMCPTool,
+)
+from a2c_smcp.types import Desktop
+
+__all__ = ["REFRESHES", "ComputerView", "Fetch", "OfficeView", "Part", "Retry", "retry_delay"]
+
+
+class Part(Enum):
+    """What an agent sees of a computer."""
+
+    TOOLS = "tools"
+    CONFIG = "config"
+    DESKTOP = "desktop"
+    DOCUMENTS = "documents"
+
+
+#: The parts that each notification makes stale.
+REFRESHES: Final[Mapping[str, tuple[Part, ...]]] = {
+    UPDATE_CONFIG_NOTIFICATION: (Part.CONFIG, Part.TOOLS),
+    UPDATE_TOOL_LIST_NOTIFICATION: (Part.TOOLS,),
+    UPDATE_DESKTOP_NOTIFICATION: (Part.DESKTOP,),
+    UPDATE_FINDER_NOTIFICATION: (Part.DOCUMENTS,),
+}
+
+_FIRST_RETRY: Final = 1.0
+_LONGEST_RETRY: Final = 30.0
+
+
+def retry_delay(failures: int) -> float:
+    """How long to wait after so many failures in a row, in seconds."""
+    return min(_FIRST_RETRY * 2.0 ** min(failures - 1, 10), _LONGEST_RETRY)
+
+
+@dataclass(frozen=True, slots=True)
+class ComputerView:
+    """One computer as last fetched. A part is `None` until there was a reason to fetch it: tools are fetched when
+    the computer comes, the others after their first notification.
+    """
+
+    name: str
+    tools: Sequence[SMCPTool] | None = None
+    config: GetComputerConfigRet | None = None
+    desktop: Sequence[Desktop] | None = None
+    documents: GetFinderRet | None = None
+    """The first 1000 of its catalogue, and how many there are in all."""
+    failures: Mapping[Part, SMCPError] = field(default_factory=dict)
+    """Why the last attempt to fetch a part failed; its old value stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """One part of one computer, to be fetched now."""
+
+    computer: str
+    part: Part
+    ticket: int
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """A fetch that failed, to be handed to `retry` after so many seconds."""
+
+    fetch: Fetch
+    delay: float
+
+
+@dataclass(slots=True)
+class _Slot:
+    """One part of one computer. `fetch` is on its way, or waits for its next attempt."""
+
+    value: Any = None
+    error: SMCPError | None = None
+    fetch: Fetch | None = None
+    waiting: bool = False
+    stale: bool = False
+    failures: int = 0
+
+
+class OfficeView:
+    """The office that the agent is in."""
+
+    def __init__(self) -> None:
+        self._computers: dict[str, dict[Part, _Slot]] = {}
+        self._tickets = count(1)
+        self._listing = False
+        self._arrived: set[str] = set()
+        self._departed: set[str] = set()
+
+    @property
+    def computers(self) -> Mapping[str, ComputerView]:
+        """Every computer by its name, as it is now; later changes do not show in it."""
+        return MappingProxyType({name: _view(name, slots) for name, slots in self._computers.items()})
+
+    @property
+    def settled(self) -> bool:
+        """Whether everything was fetched, or at least tried."""
+        return not self._listing and not any(slot.fetch and not slot.waiting for slot in self._slots())
+
+    def clear(self) -> None:
+        """After leaving the office."""
+        self._computers.clear()
+        self._listing = False
+
+    # --- who is here
+
+    def begin_listing(self) -> None:
+        """Before the members are asked for, because whoever comes or goes meanwhile may be in the answer or not."""
+        self._listing = True
+        self._arrived.clear()
+        self._departed.clear()
+
+    def end_listing(self, names: Iterable[str]) -> list[Fetch]:
+        """With the computers that were listed. Everything known of them may be out of date."""
+        present = (set(names) - self._departed) | self._arrived
+        self._listing = False
+        self._computers = {name: slots for name, slots in self._computers.items() if name in present}
+        fetches: list[Fetch | None] = []
+        for name in sorted(present - self._arrived):
+            slots = self._computers.setdefault(name, _new_slots())
+            fetches += [self._want(name, part) for part, slot in slots.items() if part is Part.TOOLS or _known(slot)]
+        return _some(fetches)
+
+    def enter(self, computer: str) -> list[Fetch]:
+        """A computer came; one of the same name has gone, then."""
+        self._arrived.add(computer)
+        self._departed.discard(computer)
+        self._computers[computer] = _new_slots()
+        return _some([self._want(computer, Part.TOOLS)])
+
+    def leave(self, computer: str) -> None:
+        self._arrived.discard(computer)
+        self._departed.add(computer)
+        self._computers.pop(computer, None)
+
+    # --- what they have
+
+    def update(self, notification: str, computer: str) -> list[Fetch]:
+        """A computer announced a change. One that is not here yet is listed in a moment, and fetched then."""
+        if computer not in self._computers:
+            return []
+        return _some([self._want(computer, part) for part in REFRESHES[notification]])
+
+    def fetched(self, fetch: Fetch, value: Any) -> tuple[bool, list[Fetch]]:
+        """Whether the value is news, and what is to be fetched next."""
+        slot = self._slot_of(fetch)
+        if slot is None:
+            return False, []
+        news = slot.value != value or slot.error is not None
+        slot.value, slot.error, slot.failures = value, None, 0
+        return news, self._finish(fetch, slot)
+
+    def failed(self, fetch: Fetch, error: SMCPError) -> Retry | list[Fetch] | None:
+        """What to do about it; `None` when its computer has gone."""
+        slot = self._slot_of(fetch)
+        if slot is None:
+            return None
+        slot.error = error
+        slot.failures += 1
+        # What is malformed, forbidden or unknown stays so; after a lost connection everything is fetched again.
+        if slot.stale or isinstance(error, BadRequestError | ForbiddenError | ConnectionLostError):
+            return self._finish(fetch, slot)
+        slot.waiting = True
+        return Retry(fetch, retry_delay(slot.failures))
+
+    def retry(self, fetch: Fetch) -> list[Fetch]:
+        """The time of a failed fetch has come, unless it was overtaken."""
+        slot = self._slot_of(fetch)
+        if slot is None or not slot.waiting:
+            return []
+        return [self._begin(fetch.computer, fetch.part, slot)]
+
+    # ---
+
+    def _want(self, computer: str, part: Part) -> Fetch | None:
+        slot = self._computers[computer][part]
+        if slot.fetch is not None and not slot.waiting:
+            slot.stale = True
+            return None
+        return self._begin(computer, part, slot)
+
+    def _begin(self, computer: str, part: Part, slot: _Slot) -> Fetch:
+        slot.fetch = Fetch(computer, part, next(self._tickets))
+        slot.waiting = slot.stale = False
+        return slot.fetch
+
+    def _finish(self, fetch: Fetch, slot: _Slot) -> list[Fetch]:
+        stale, slot.fetch = slot.stale, None
+        return [self._begin(fetch.computer, fetch.part, slot)] if stale else []
+
+    def _slot_of(self, fetch: Fetch) -> _Slot | None:
+        """The slot that still waits for this very fetch."""
+        slot = self._computers.get(fetch.computer, {}).get(fetch.part)
+        return slot if slot is not None and slot.fetch == fetch else None
+
+    def _slots(self) -> Iterator[_Slot]:
+        return (slot for slots in self._computers.values() for slot in slots.values())
+
+
+def _new_slots() -> dict[Part, _Slot]:
+    return {part: _Slot() for part in Part}
+
+
+def _known(slot: _Slot) -> bool:
+    return slot.value is not None or slot.error is not None or slot.fetch is not None
+
+
+def _some(fetches: Iterable[Fetch | None]) -> list[Fetch]:
+    return [fetch for fetch in fetches if fetch is not None]
+
+
+def _view(name: str, slots: Mapping[Part, _Slot]) -> ComputerView:
+    values = {part.value: slot.value for part, slot in slots.items()}
+    failures = {part: slot.error for part, slot in slots.items() if slot.error is not None}
+    return ComputerView(name, **values, failures=MappingProxyType(failures))

@@ -1,0 +1,216 @@
+"""`a2c agent` as people and programs run it: in a process of its own."""
+
+import io
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import pexpect
+import pytest
+from anyio.abc import Process
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from a2c_smcp.smcp import GET_TOOLS_EVENT, TOOL_CALL_EVENT, UPDATE_DESKTOP_EVENT
+from tests.agent.conftest import MakeComputer
+from tests.agent.harness import DOCUMENT, FakeComputer
+from tests.server.harness import Running, eventually
+
+A2C = str(Path(sys.executable).parent / "a2c")
+DEADLINE = 30
+
+
+@pytest.fixture
+async def computer(make_computer: MakeComputer) -> FakeComputer:
+    return await make_computer()
+
+
+@pytest.fixture
+def env(server: Running, office: str) -> dict[str, str]:
+    """The four variables; the rest of the environment is this process's, without any of theirs."""
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("A2C_")}
+    return {**clean, "A2C_URL": server.url, "A2C_OFFICE": office, "A2C_NAME": "ada", "COLUMNS": "120"}
+
+
+async def a2c(env: dict[str, str], *words: str, stdin: str = "") -> CompletedProcess[bytes]:
+    with anyio.fail_after(DEADLINE):
+        return await anyio.run_process([A2C, "agent", *words], input=stdin.encode(), env=env, check=False)
+
+
+async def a2c_json(env: dict[str, str], *words: str) -> Any:
+    done = await a2c(env, *words, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@asynccontextmanager
+async def running(env: dict[str, str], *words: str) -> AsyncIterator[Process]:
+    async with AsyncExitStack() as stack:
+        process = await stack.enter_async_context(
+            await anyio.open_process([A2C, "agent", *words], env=env, stderr=None)
+        )
+        try:
+            yield process
+        finally:
+            with suppress(ProcessLookupError):
+                process.kill()
+
+
+async def test_room_and_tools(env: dict[str, str], computer: FakeComputer) -> None:
+    done = await a2c(env, "room")
+    assert [line.split() for line in done.stdout.decode().splitlines()] == [
+        ["role", "name"],
+        ["agent", "ada"],
+        ["computer", "laptop"],
+    ]
+    assert "echo" in (await a2c(env, "tools")).stdout.decode()
+    assert await a2c_json(env, "tools", "laptop") == {"laptop": computer.tools}
+
+
+async def test_one_computer_that_fails_does_not_keep_the_others_tools_back(
+    env: dict[str, str], computer: FakeComputer, make_computer: MakeComputer
+) -> None:
+    await make_computer("odd", lambda fake: fake.override.update({GET_TOOLS_EVENT: lambda _: {"tools": "none"}}))
+    done = await a2c(env, "tools")
+    assert done.returncode == 2
+    assert "echo" in done.stdout.decode()
+    assert done.stderr.startswith(b"odd: 400")
+
+
+async def test_options_stand_for_the_variables(env: dict[str, str], computer: FakeComputer) -> None:
+    url, office = env.pop("A2C_URL"), env.pop("A2C_OFFICE")
+    done = await a2c(env, "room", "--url", url, "--office", office, "--name", "bob")
+    assert "bob" in done.stdout.decode()
+    assert (await a2c(env, "room", "--url", url)).returncode == 64
+
+
+async def test_a_call_with_parameters_in_every_form(
+    env: dict[str, str], computer: FakeComputer, tmp_path: Path
+) -> None:
+    file = tmp_path / "params.json"
+    file.write_text('{"text": "from a file"}')
+    for words, stdin, expected in (
+        (["text=hi"], "", "hi"),
+        (['{"text": "你好"}'], "", "你好"),
+        ([f"@{file}"], "", "from a file"),
+        (["@-"], '{"text": "from stdin"}', "from stdin"),
+    ):
+        done = await a2c(env, "call", "laptop", "echo", *words, stdin=stdin)
+        assert (done.returncode, done.stdout.decode().strip(), done.stderr) == (0, expected, b"")
+    result = await a2c_json(env, "call", "laptop", "echo", "text=hi", "--timeout", "5")
+    assert result["content"] == [{"type": "text", "text": "hi"}]
+    assert computer.requests(TOOL_CALL_EVENT)[-1]["timeout"] == 5
+
+
+async def test_a_tool_error_a_routing_error_and_bad_usage_have_codes_of_their_own(
+    env: dict[str, str], computer: FakeComputer
+) -> None:
+    done = await a2c(env, "call", "laptop", "fail")
+    assert (done.returncode, done.stdout, done.stderr.decode().strip()) == (1, b"", "it broke")
+    done = await a2c(env, "call", "laptop", "fail", "--json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["isError"] is True
+    done = await a2c(env, "call", "nobody", "echo")
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"a2c agent: 404 Not Found")
+    done = await a2c(env, "call", "nobody", "echo", "--json")
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["error"]["code"] == 404
+    for words in (
+        ["call", "laptop", "echo", "nonsense"],
+        ["call", "laptop", "echo", "@missing"],
+        ["call", "laptop"],
+        ["call", "laptop", "echo", "--timeout", "0"],
+        ["dance"],
+        ["--dance"],
+    ):
+        assert (await a2c(env, *words)).returncode == 64, words
+
+
+async def test_a_server_that_is_not_there_is_a_routing_error(env: dict[str, str]) -> None:
+    done = await a2c({**env, "A2C_URL": "http://127.0.0.1:1"}, "room")
+    assert done.returncode == 2
+    assert b"127.0.0.1:1" in done.stderr
+
+
+async def test_desktop_finder_read_config(env: dict[str, str], computer: FakeComputer) -> None:
+    assert (await a2c(env, "desktop", "laptop")).stdout.decode() == "window://h/main\n\nhello\n"
+    assert await a2c_json(env, "desktop", "laptop", "--size", "1") == computer.windows
+    done = await a2c(env, "finder", "laptop", "--keyword", "report", "--file-type", "pdf")
+    assert DOCUMENT in done.stdout.decode()
+    done = await a2c(env, "read", "laptop", f"{DOCUMENT}/pages/0?format=markdown")
+    assert done.stdout.decode() == f"# {DOCUMENT}/pages/0\n"
+    assert (await a2c(env, "read", "laptop", "dpe://h/other")).returncode == 2
+    assert (await a2c_json(env, "config", "laptop"))["servers"] == computer.servers
+
+
+async def test_watch_prints_what_changes(
+    env: dict[str, str], computer: FakeComputer, make_computer: MakeComputer
+) -> None:
+    async with running(env, "watch", "--json") as process:
+        assert process.stdout is not None
+        lines = BufferedByteReceiveStream(process.stdout)
+
+        async def line(event: str) -> Any:
+            with anyio.fail_after(DEADLINE):
+                said = json.loads(await lines.receive_until(b"\n", 2**20))
+            assert said["event"] == event
+            return said
+
+        assert (await line("present"))["computer"] == "laptop"
+        assert (await line("change"))["value"] == computer.tools
+        computer.windows = ["window://h/new"]
+        await computer.announce(UPDATE_DESKTOP_EVENT)
+        change = await line("change")
+        assert (change["part"], change["value"]) == ("desktop", ["window://h/new"])
+        desk = await make_computer("desk")
+        assert (await line("enter_office"))["computer"] == "desk"
+        assert (await line("change"))["computer"] == "desk"
+        await desk.peer.disconnect()
+        assert (await line("leave_office"))["computer"] == "desk"
+        process.send_signal(signal.SIGINT)
+        with anyio.fail_after(DEADLINE):
+            assert await process.wait() == 130
+
+
+async def test_ctrl_c_cancels_the_call_at_the_computer(env: dict[str, str], computer: FakeComputer) -> None:
+    async with running(env, "call", "laptop", "slow") as process:
+        (request,) = await eventually(lambda: computer.requests(TOOL_CALL_EVENT), DEADLINE)
+        process.send_signal(signal.SIGINT)
+        await eventually(lambda: computer.cancelled(request["req_id"]))
+        with anyio.fail_after(DEADLINE):
+            assert await process.wait() == 130
+
+
+async def test_a_long_call_shows_a_spinner_at_a_terminal(env: dict[str, str], computer: FakeComputer) -> None:
+    screen = io.StringIO()
+    child = pexpect.spawn(A2C, ["agent", "call", "laptop", "wait"], env={**env, "TERM": "xterm"}, encoding="utf-8")
+    child.logfile_read = screen
+    try:
+        await anyio.to_thread.run_sync(lambda: child.expect(r"wait on laptop .*0:00:01", timeout=DEADLINE))
+        computer.release.set()
+        await anyio.to_thread.run_sync(lambda: child.expect(pexpect.EOF, timeout=DEADLINE))
+    finally:
+        child.close(force=True)
+    assert child.exitstatus == 0
+    assert "released" in screen.getvalue()
+
+
+async def test_the_commands_explain_themselves(env: dict[str, str]) -> None:
+    done = await a2c(env, "--help")
+    assert done.returncode == 0
+    for command in ("room", "tools", "call", "desktop", "finder", "read", "config", "watch"):
+        assert f" {command} " in done.stdout.decode()
+
+
+async def test_help_is_quick_because_nothing_heavy_is_imported() -> None:
+    code = "import sys, a2c_smcp.cli; print([name for name in ('mcp', 'uvicorn', 'rich.table') if name in sys.modules])"
+    done = await anyio.run_process([sys.executable, "-c", code])
+    assert done.stdout.strip() == b"[]"

@@ -1,0 +1,236 @@
+"""What an agent sends, and how it reads what comes back."""
+
+from typing import Any
+
+import pytest
+
+from a2c_smcp.agent import requests
+from a2c_smcp.agent.requests import Deadlines, NotSupportedError, Request
+from a2c_smcp.errors import BadRequestError, InvalidDPEURIError, NotFoundError, SMCPError
+from a2c_smcp.smcp import AgentCallData, SessionInfo, SMCPTool
+
+CALL: AgentCallData = {"agent": "ada", "req_id": "r1"}
+DEADLINES = Deadlines()
+DOCUMENT = "dpe://com.example/report"
+
+
+def a_tool(**meta: Any) -> SMCPTool:
+    return {"name": "t", "description": "", "params_schema": {}, "return_schema": None, "meta": meta}
+
+
+# --- building
+
+
+def test_a_tool_call_waits_ten_seconds_longer_than_its_timeout() -> None:
+    request = requests.tool_call(CALL, DEADLINES, "laptop", "echo", {"text": "hi"}, 30)
+    assert request == Request(
+        "client:tool_call",
+        {**CALL, "computer": "laptop", "tool_name": "echo", "params": {"text": "hi"}, "timeout": 30},
+        40.0,
+    )
+    assert requests.tool_call(CALL, DEADLINES, "laptop", "echo", None, 1).data["params"] == {}
+
+
+@pytest.mark.parametrize("timeout", [0, -1, 1.5, True, "soon"])
+def test_a_timeout_is_whole_seconds(timeout: Any) -> None:
+    with pytest.raises(BadRequestError):
+        requests.tool_call(CALL, DEADLINES, "laptop", "echo", None, timeout)
+
+
+def test_other_requests_wait_twenty_seconds() -> None:
+    assert requests.get_tools(CALL, DEADLINES, "laptop").deadline == 20.0
+    assert requests.list_room(CALL, DEADLINES, "lab").deadline == 20.0
+
+
+def test_absent_filters_and_defaults_are_not_sent() -> None:
+    plain = {**CALL, "computer": "laptop"}
+    assert requests.get_finder(CALL, DEADLINES, "laptop", None, None, 0, 20).data == plain
+    assert requests.get_desktop(CALL, DEADLINES, "laptop", None, None).data == plain
+    full = requests.get_finder(CALL, DEADLINES, "laptop", ["a"], "pdf", 5, 50).data
+    assert full == {**plain, "keywords": ["a"], "file_type": "pdf", "offset": 5, "limit": 50}
+    desktop = requests.get_desktop(CALL, DEADLINES, "laptop", 0, "window://h")
+    assert desktop.data == {**plain, "desktop_size": 0, "window": "window://h"}
+
+
+def test_one_text_is_not_a_list_of_keywords() -> None:
+    with pytest.raises(BadRequestError):
+        requests.get_finder(CALL, DEADLINES, "laptop", "report", None, 0, 20)
+
+
+# --- reading
+
+GET_TOOLS = requests.get_tools(CALL, DEADLINES, "laptop")
+TOOL_CALL = requests.tool_call(CALL, DEADLINES, "laptop", "echo", {}, 1)
+
+
+@pytest.mark.parametrize("args", [(), (None,)])
+def test_an_empty_answer_means_that_the_server_does_not_support_it(args: tuple[Any, ...]) -> None:
+    with pytest.raises(NotSupportedError, match=r"client:get_tools is not supported by this server"):
+        requests.read_reply(GET_TOOLS, args)
+
+
+def test_an_error_is_raised_as_the_class_of_its_code() -> None:
+    with pytest.raises(NotFoundError) as caught:
+        requests.read_reply(GET_TOOLS, ({"error": {"code": 404, "message": "no such computer", "details": {"a": 1}}},))
+    assert caught.value.details == {"a": 1}
+
+
+@pytest.mark.parametrize("req_id", [{}, {"req_id": None}, {"req_id": "r1"}])
+def test_an_absent_req_id_is_accepted(req_id: dict[str, Any]) -> None:
+    assert requests.read_reply(GET_TOOLS, ({"tools": [], **req_id},)) == {"tools": [], "req_id": "r1"}
+
+
+def test_a_different_req_id_is_an_error() -> None:
+    with pytest.raises(BadRequestError, match="belongs to another request"):
+        requests.read_reply(GET_TOOLS, ({"tools": [], "req_id": "r2"},))
+
+
+@pytest.mark.parametrize(
+    ("request_", "reply"),
+    [
+        (GET_TOOLS, {"tools": "none"}),
+        (GET_TOOLS, {"tools": [{"name": "only"}]}),
+        (GET_TOOLS, ["tools"]),
+        (GET_TOOLS, True),
+        (requests.get_desktop(CALL, DEADLINES, "laptop", None, None), {}),
+        (requests.get_finder(CALL, DEADLINES, "laptop", None, None, 0, 20), {"total_count": 0}),
+        (requests.list_room(CALL, DEADLINES, "lab"), {"sessions": [{"name": 1}]}),
+    ],
+)
+def test_a_reply_that_does_not_fit_the_protocol_is_an_error(request_: Request, reply: Any) -> None:
+    with pytest.raises(BadRequestError, match=f"reply to {request_.event}"):
+        requests.read_reply(request_, (reply,))
+
+
+def test_a_result_may_spell_meta_either_way() -> None:
+    for key in ("meta", "_meta"):
+        result = requests.read_result(TOOL_CALL, ({key: {"a": 1}, "content": [], "isError": False, "more": 1},))
+        assert result.meta == {"a": 1}
+
+
+def test_a_routing_error_of_a_tool_call_raises_although_it_reads_like_a_result_too() -> None:
+    with pytest.raises(NotFoundError):
+        requests.read_result(TOOL_CALL, (NotFoundError("nobody").tool_call_payload(),))
+
+
+def test_a_tool_level_error_is_a_result_in_any_form() -> None:
+    result = requests.read_result(TOOL_CALL, (SMCPError(4001, "no such tool").payload(),))
+    assert result.is_error
+    assert result.meta == {"error_code": 4001}
+
+
+def test_a_call_that_nobody_answered_is_a_timeout() -> None:
+    result = requests.timed_out(3)
+    assert result.is_error
+    assert result.meta == {"error_code": 4004, "a2c_timeout": True}
+
+
+def test_a_config_may_have_a_placeholder_anywhere() -> None:
+    request = requests.get_config(CALL, DEADLINES, "laptop")
+    servers: Any = {"s": {"disabled": "${input:off}", "server_parameters": "odd"}}
+    assert requests.read_config(request, ({"servers": servers},)) == {"servers": servers, "inputs": None}
+
+
+@pytest.mark.parametrize("reply", [{}, {"servers": []}, {"servers": {"s": 1}}, {"servers": {}, "inputs": {}}])
+def test_a_config_has_an_outline(reply: Any) -> None:
+    with pytest.raises(BadRequestError):
+        requests.read_config(requests.get_config(CALL, DEADLINES, "laptop"), (reply,))
+
+
+@pytest.mark.parametrize("args", [(), (None,), ({},)])
+def test_an_announcement_is_sent_whatever_its_ack_says(args: tuple[Any, ...]) -> None:
+    requests.read_sent(GET_TOOLS, args)
+
+
+def test_a_refused_announcement_raises() -> None:
+    with pytest.raises(NotFoundError):
+        requests.read_sent(GET_TOOLS, (NotFoundError("no").payload(),))
+
+
+def test_the_computers_of_an_office_are_told_from_its_agent() -> None:
+    sessions: list[SessionInfo] = [
+        {"role": "agent", "name": "a"},
+        {"role": "computer", "name": "c"},
+        {"role": "computer"},
+    ]
+    assert requests.computers_in(sessions) == ["c"]
+
+
+# --- tools
+
+
+def test_tool_meta_is_decoded() -> None:
+    assert requests.tool_meta(a_tool(a2c_tool_meta='{"tags": ["web"], "auto_apply": true}')) == {
+        "tags": ["web"],
+        "auto_apply": True,
+    }
+    assert requests.tool_meta(a_tool()) == {}
+    tool = a_tool()
+    del tool["meta"]
+    assert requests.tool_meta(tool) == {}
+
+
+@pytest.mark.parametrize("raw", ["{", "[]", 3])
+def test_tool_meta_that_is_no_object_is_an_error(raw: Any) -> None:
+    with pytest.raises(BadRequestError):
+        requests.tool_meta(a_tool(a2c_tool_meta=raw))
+
+
+# --- documents
+
+
+def test_uris_carry_what_differs_from_the_default() -> None:
+    assert requests.document_pages_uri(DOCUMENT, 0, 20) == f"{DOCUMENT}?depth=pages"
+    assert requests.document_pages_uri(DOCUMENT, 20, 50) == f"{DOCUMENT}?depth=pages&offset=20&limit=50"
+    assert requests.page_of(DOCUMENT, 3, "json", None) == f"{DOCUMENT}/pages/3"
+    assert requests.page_of(DOCUMENT, 3, "markdown", ["table", "chart"]) == (
+        f"{DOCUMENT}/pages/3?format=markdown&categories=table,chart"
+    )
+    assert requests.element_of(DOCUMENT, "t/1", "json") == f"{DOCUMENT}/elements/t%2F1"
+
+
+def test_a_default_replaces_what_the_uri_says() -> None:
+    assert requests.page_of(f"{DOCUMENT}?format=text", 0, "json", None) == f"{DOCUMENT}/pages/0?format=json"
+    assert requests.document_pages_uri(f"{DOCUMENT}?offset=40", 0, 20) == f"{DOCUMENT}?offset=0&depth=pages"
+    assert requests.document_pages_uri(f"{DOCUMENT}?format=text", 0, 20) == f"{DOCUMENT}?format=json&depth=pages"
+
+
+def test_an_impossible_uri_is_refused_before_it_is_sent() -> None:
+    with pytest.raises(InvalidDPEURIError):
+        requests.page_of("dpe://com.example", 0, "json", None)
+    with pytest.raises(InvalidDPEURIError):
+        requests.page_of(DOCUMENT, 0, "pdf", None)
+
+
+@pytest.mark.parametrize(
+    ("content", "value"),
+    [
+        ({"text": '{"a": 1}', "mimeType": "application/json"}, {"a": 1}),
+        ({"text": '{"a": 1}', "mimeType": "application/json; charset=utf-8"}, {"a": 1}),
+        ({"text": '{"a": 1}'}, {"a": 1}),
+        ({"text": "# title"}, "# title"),
+        ({"text": "1", "mimeType": "text/markdown"}, "1"),
+    ],
+)
+def test_json_is_decoded_and_everything_else_is_text(content: Any, value: Any) -> None:
+    assert requests.read_document([{"uri": "dpe://h/d", "blob": ""}, content]) == value
+
+
+@pytest.mark.parametrize("contents", [[], [{"blob": "AA=="}], [{"text": "{", "mimeType": "application/json"}]])
+def test_a_document_without_readable_text_is_an_error(contents: Any) -> None:
+    with pytest.raises(BadRequestError):
+        requests.read_document(contents)
+
+
+@pytest.mark.parametrize("index", ["text", {}, {"pages": [{"title": "no index"}]}, {"pages": {}}])
+def test_an_index_without_pages_is_an_error(index: Any) -> None:
+    with pytest.raises(BadRequestError):
+        requests.pages_in(index)
+
+
+def test_an_index_goes_on_until_its_total() -> None:
+    pages = [{"page_index": n} for n in range(3)]
+    assert requests.next_offset({"pages": pages, "page_total": 7}, 0) == 3
+    assert requests.next_offset({"pages": pages, "page_total": 6}, 3) is None
+    assert requests.next_offset({"pages": [], "page_total": 6}, 3) is None
+    assert requests.next_offset({"pages": pages}, 0) is None

@@ -1,0 +1,226 @@
+"""A desktop that follows its servers: what is announced, and what is read, on a running Computer."""
+
+import json
+import time
+from typing import Any
+
+import anyio
+import pytest
+
+from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.context import ContextTimings
+from a2c_smcp.computer.desktop import reading
+from a2c_smcp.computer.events import DesktopChanged, FinderChanged
+from a2c_smcp.computer.mcp_clients.connection import ServerState
+from a2c_smcp.errors import InternalError, RequestTimeoutError
+from tests.computer.fakes.computers import DEADLINE, Record, call, running, server, text
+
+both_eras = pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
+
+NEW = "window://a/new"
+
+
+def window(number: int) -> str:
+    return f"window://fake/{number}\n\nwindow {number}"
+
+
+async def stats(computer: Computer, name: str) -> Any:
+    return json.loads(text(await call(computer, f"{name}.stats")))
+
+
+async def put(computer: Computer, uri: str, content: str = "new", name: str = "a") -> None:
+    await call(computer, f"{name}.set_resource", uri=uri, text=content)
+
+
+async def watches(computer: Computer, *uris: str, name: str = "a") -> None:
+    with anyio.fail_after(DEADLINE):
+        while (await stats(computer, name))["watched"] != sorted(uris):
+            pass
+
+
+async def announced(record: Record, times: int = 1) -> None:
+    await record.of(DesktopChanged, times)
+
+
+# --- what shows
+
+
+async def test_windows_of_all_servers_the_last_used_first() -> None:
+    async with running(server("a"), server("b", resources=1), server("c", bare=1)) as (computer, _):
+        assert await computer.get_desktop() == [window(0), window(1), window(0)]
+        await put(computer, "window://b/new?priority=50", "fresh", "b")
+        assert await computer.get_desktop() == ["window://b/new?priority=50\n\nfresh", window(0), window(0), window(1)]
+        assert await computer.get_desktop(size=2) == ["window://b/new?priority=50\n\nfresh", window(0)]
+        assert await computer.get_desktop(size=0) == []
+        assert await computer.get_desktop(window="window://fake/1") == [window(1)]
+        assert await computer.get_desktop(window="window://fake/7") == []
+        await computer.stop_server("a")
+        assert await computer.get_desktop(window="window://fake/1") == []
+
+
+async def test_with_a_size_only_windows_that_can_still_show_are_read() -> None:
+    async with running(server("a", resources=50), server("b", resources=50)) as (computer, _):
+        for blank in ("window://fake/0", "window://fake/1"):
+            await call(computer, "a.remove_resource", uri=blank)
+        assert len(await computer.get_desktop(size=3)) == 3
+        assert (await stats(computer, "a"))["reads"] == [f"window://fake/{number}" for number in (2, 3, 4)]
+        assert (await stats(computer, "b"))["reads"] == []
+
+
+async def test_a_window_that_hangs_is_left_out_and_others_take_its_place(caplog: pytest.LogCaptureFixture) -> None:
+    timings = ContextTimings(read=0.3)
+    async with running(server("a"), server("b"), context_timings=timings) as (computer, _):
+        await put(computer, "window://fake/0", "hang")
+        started = time.monotonic()
+        assert await computer.get_desktop() == [window(1), window(0), window(1)]
+        assert await computer.get_desktop(size=2) == [window(1), window(0)]
+        assert time.monotonic() - started < 5
+    assert "window://fake/0 of MCP server a could not be read: 408" in caplog.text
+
+
+async def test_a_desktop_comes_in_time_however_many_windows_hang(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(reading, "DESKTOP_SECONDS", 0.5)
+    async with running(server("a", resources=0), server("b")) as (computer, _):
+        for number in range(20):  # more than are read at once
+            await put(computer, f"window://a/{number}", "hang")
+        started = time.monotonic()
+        assert await computer.get_desktop() == [window(0), window(1)]
+        assert time.monotonic() - started < 5
+    assert "20 windows were not read in time" in caplog.text
+
+
+async def test_reading_from_a_server_that_dies_is_an_internal_error() -> None:
+    async with running(server("a")) as (computer, _):
+        await put(computer, "window://fake/0", "hang")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call, computer, "a.crash")
+            with pytest.raises(InternalError) as caught:
+                await computer.read_resource("window://fake/0")
+    assert caught.value.details == {"server_name": "a"}
+
+
+async def test_a_server_that_does_not_list_in_time_delays_nobody() -> None:
+    slow = server("late", "slow", delay=0.5, resources=3)
+    async with running(slow, server("good"), context_timings=ContextTimings(list=0.01)) as (computer, record):
+        assert await computer.get_desktop() == [window(0), window(1)]
+        await announced(record, 2)
+        assert len(await computer.get_desktop()) == 5
+
+
+async def test_a_server_that_dies_while_it_is_read_delays_nobody() -> None:
+    async with running(server("a", read=30), server("b")) as (computer, _):
+        async with anyio.create_task_group() as tasks:
+            started = time.monotonic()
+            tasks.start_soon(call, computer, "a.crash")
+            assert await computer.get_desktop() == [window(0), window(1)]
+        assert time.monotonic() - started < 9
+
+
+async def test_a_server_that_does_not_say_when_its_list_changes_is_listed_again_for_every_request() -> None:
+    async with running(server("a", quiet=1)) as (computer, record):
+        await put(computer, NEW)
+        record.events.clear()
+        assert len(await computer.get_desktop()) == 3
+        await announced(record)
+
+
+# --- what is announced
+
+
+@both_eras
+async def test_a_window_that_comes_changes_and_goes_is_announced(era: str) -> None:
+    async with running(server("a", protocol=era)) as (computer, record):
+        assert len(record.now(DesktopChanged)) == 1  # the server started
+        await put(computer, NEW, "one")
+        await announced(record, 2)
+        assert f"{NEW}\n\none" in await computer.get_desktop()
+        await put(computer, NEW, "two")
+        await announced(record, 3)
+        assert f"{NEW}\n\ntwo" in await computer.get_desktop()
+        await call(computer, "a.remove_resource", uri=NEW)
+        await announced(record, 4)
+        assert await computer.get_desktop() == [window(0), window(1)]
+        assert record.now(FinderChanged) == []
+
+
+async def test_a_list_that_changed_without_a_change_of_windows_is_silent() -> None:
+    async with running(server("a"), server("b")) as (computer, record):
+        record.events.clear()
+        await put(computer, "file:///notes")
+        await computer.get_desktop()
+        # Another server lists it already: what there is on the whole stays the same.
+        await call(computer, "a.remove_resource", uri="window://fake/0")
+        await computer.get_desktop()
+        assert record.now(DesktopChanged) == []
+
+
+@both_eras
+async def test_new_windows_are_subscribed_to_and_everything_again_after_a_restart(era: str) -> None:
+    async with running(server("a", protocol=era)) as (computer, record):
+        await put(computer, NEW)
+        await watches(computer, NEW, "window://fake/0", "window://fake/1")
+        await call(computer, "a.crash")
+        await record.reached("a", ServerState.RUNNING, 2)
+        await watches(computer, "window://fake/0", "window://fake/1")
+        record.events.clear()
+        await put(computer, "window://fake/0", "again")
+        await announced(record)
+        assert await computer.get_desktop(size=1) == ["window://fake/0\n\nagain"]
+
+
+async def test_a_server_that_stops_dies_or_is_removed_is_announced() -> None:
+    async with running(server("a"), server("b", resources=3)) as (computer, record):
+        for change in (computer.stop_server, computer.start_server, computer.remove_server):
+            record.events.clear()
+            await change("b")
+            await announced(record)
+        record.events.clear()
+        await call(computer, "a.crash")
+        await record.reached("a", ServerState.RUNNING)
+        await announced(record)  # perhaps once for its going and its coming back
+        assert await computer.get_desktop() == [window(0), window(1)]
+
+
+async def test_an_updated_server_takes_the_place_of_the_old_one() -> None:
+    async with running(server("a")) as (computer, record):
+        record.events.clear()
+        await computer.add_or_update_server(server("a", resources=4))
+        await announced(record)
+        assert len(await computer.get_desktop()) == 4
+        await watches(computer, *(f"window://fake/{number}" for number in range(4)))
+
+
+async def test_a_burst_is_announced_every_100_ms_and_the_last_change_is_not_lost() -> None:
+    async with running(server("a")) as (computer, record):
+        record.events.clear()
+        started, number = time.monotonic(), 0
+        while len(record.now(DesktopChanged)) < 3:
+            number += 1
+            await put(computer, "window://fake/0", str(number))
+        seconds = time.monotonic() - started
+        assert number > 3
+        assert 0.2 <= seconds < DEADLINE
+        await record.until(lambda: not computer._context._timers)
+        assert len(record.now(DesktopChanged)) <= 4
+        assert await computer.get_desktop(window="window://fake/0") == [f"window://fake/0\n\n{number}"]
+
+
+async def test_a_list_that_cannot_be_read_is_tried_again_for_the_next_request(caplog: pytest.LogCaptureFixture) -> None:
+    async with running(server("a")) as (computer, _):
+        connection = computer._manager.connections["a"]
+        listing = connection.list_resources
+
+        async def late() -> Any:
+            raise RequestTimeoutError("Server a did not answer")
+
+        connection.list_resources = late  # type: ignore[method-assign]
+        await put(computer, NEW)
+        assert len(await computer.get_desktop()) == 2
+        assert "could not be listed" in caplog.text
+        connection.list_resources = listing  # type: ignore[method-assign]
+        await computer.get_desktop()
+        with anyio.fail_after(DEADLINE):
+            while len(await computer.get_desktop()) != 3:
+                pass

@@ -1,0 +1,64 @@
+"""Join, leave and disconnect of one session are serialised, also when the registry takes its time."""
+
+import asyncio
+import threading
+
+from a2c_smcp.server import OpenAuthentication
+from a2c_smcp.server.offices import Transition
+from a2c_smcp.server.registry import LocalRegistry
+from a2c_smcp.smcp import EnterOfficeReq
+from tests.server.conftest import MakePeer
+from tests.server.harness import async_server, eventually, heard
+
+
+class SlowRegistry(LocalRegistry):
+    """As one behind a network: a join is decided, and its answer is on its way while other things happen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.decided = threading.Event()
+        self.answer = threading.Event()
+
+    async def join(self, sid: str, request: EnterOfficeReq) -> Transition:
+        transition = await super().join(sid, request)
+        if request["name"] == "slow":
+            self.decided.set()
+            while not self.answer.is_set():  # noqa: ASYNC110 - set from the test's thread
+                await asyncio.sleep(0.005)
+        return transition
+
+
+async def test_a_join_that_finishes_after_its_session_has_gone_is_undone_before_anyone_hears_of_it(
+    make_peer: MakePeer,
+) -> None:
+    registry = SlowRegistry()
+    with async_server(OpenAuthentication(), registry=registry) as server:
+        agent, computer, next_one = [await make_peer(server) for _ in range(3)]
+        await agent.call("server:join_office", {"role": "agent", "name": "a", "office_id": "o"})
+        await computer.emit("server:join_office", {"role": "computer", "name": "slow", "office_id": "o"})
+        await eventually(registry.decided.is_set)
+        await computer.disconnect()
+        await eventually(lambda: len(server.namespace._links) == 2)
+        registry.answer.set()
+        await eventually(lambda: registry.counts().computers == 0)
+        done, _ = await next_one.call("server:join_office", {"role": "computer", "name": "slow", "office_id": "o"})
+        assert done is True
+        await eventually(lambda: heard(agent, "notify:enter_office"))
+        assert [event for event, _ in agent.received] == ["notify:enter_office"]
+        rooms = server.sio.manager.rooms["/smcp"]["office:o"]
+        assert len(rooms) == 2
+
+
+async def test_a_leave_waits_for_the_join_before_it(make_peer: MakePeer) -> None:
+    registry = SlowRegistry()
+    with async_server(OpenAuthentication(), registry=registry) as server:
+        computer = await make_peer(server)
+        await computer.emit("server:join_office", {"role": "computer", "name": "slow", "office_id": "o"})
+        await eventually(registry.decided.is_set)
+        leaving = asyncio.create_task(computer.call("server:leave_office", {"office_id": "o"}))
+        await asyncio.sleep(0.05)
+        assert not leaving.done()
+        registry.answer.set()
+        assert tuple(await leaving) == (True, None)
+        assert registry.counts().computers == 0
+        assert "office:o" not in server.sio.manager.rooms["/smcp"]

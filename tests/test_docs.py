@@ -1,0 +1,71 @@
+"""The samples in docs/ run as they stand, and print what the page says."""
+
+import asyncio
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from a2c_smcp.computer.events import DesktopChanged
+from a2c_smcp.errors import SMCPError
+from tests.computer.fakes.computers import call, running
+
+PAGE = Path(__file__).parent.parent / "docs" / "window-and-document-servers.md"
+_SAMPLE = re.compile(r"^<!-- (\S+) -->\n```python\n(.*?)^```$(.*?)(?=^##|^<!--|\Z)", re.MULTILINE | re.DOTALL)
+_PRINTED = re.compile(r"^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, list[str]]]:
+    """Each sample as a file, and what the page says that it prints."""
+    folder = tmp_path_factory.mktemp("docs")
+    found = {}
+    for name, code, after in _SAMPLE.findall(PAGE.read_text()):
+        (folder / name).write_text(code)
+        found[name] = folder / name, _PRINTED.findall(after)
+    assert set(found) == {"shop.py", "look.py", "library.py", "browse.py"}
+    return found
+
+
+@pytest.mark.parametrize("name", ["look.py", "browse.py"])
+def test_a_sample_runs_and_prints_what_the_page_says(name: str, printed: dict[str, tuple[Path, list[str]]]) -> None:
+    path, expected = printed[name]
+    command = [sys.executable, "-W", "error", str(path)]
+    result = subprocess.run(command, cwd=path.parent, capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 0, result.stderr
+    assert [result.stdout] == expected
+
+
+@pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
+async def test_the_window_server_tells_of_its_changes(era: str, printed: dict[str, tuple[Path, list[str]]]) -> None:
+    uri = "window://com.example.shop/till"
+    async with running(_config(printed["shop.py"][0], era)) as (computer, record):
+        for text in ("empty", "full"):
+            record.events.clear()
+            await call(computer, "show", uri=uri, text=text)
+            await record.of(DesktopChanged)
+            assert await computer.get_desktop(window=uri) == [f"{uri}\n\n{text}"]
+
+
+@pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
+async def test_the_document_server_says_what_is_wrong(era: str, printed: dict[str, tuple[Path, list[str]]]) -> None:
+    library = "dpe://com.example.library"
+    async with running(_config(printed["library.py"][0], era)) as (computer, _):
+        codes = {"/thoreau": 4201, "/walden/pages/2": 4202, "/walden/elements/x": 4203, "/walden/2": 4204}
+        for path, code in codes.items():
+            with pytest.raises(SMCPError) as caught:
+                await computer.read_resource(library + path)
+            assert caught.value.code == code
+        assert await asyncio.gather(*(computer.read_resource(library + path) for path in ("", "/walden")))
+
+
+def _config(path: Path, era: str) -> dict[str, object]:
+    return {
+        "name": "sample",
+        "type": "stdio",
+        "protocol": era,
+        "default_tool_meta": {"auto_apply": True},
+        "server_parameters": {"command": sys.executable, "args": ["-W", "error", str(path)]},
+    }
