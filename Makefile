@@ -50,7 +50,7 @@ format: .venv/.dev
 	@$(BIN)/ruff check --fix .
 
 test: check .venv-interop/.ready
-	@$(BIN)/pytest $(TESTS)
+	@$(BIN)/pytest -n 2 --dist loadfile $(TESTS)
 
 bench: .venv/.dev .venv-interop/.ready
 	@$(BIN)/python -m bench

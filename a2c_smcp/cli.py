@@ -17,6 +17,7 @@ app = typer.Typer(
     help="A2C-SMCP: an agent uses the tools, the screen and the documents of many computers through one server.",
     no_args_is_help=True,
     add_completion=False,
+    pretty_exceptions_enable=False,  # its tracebacks show more than a log should hold
 )
 app.add_typer(agent_app)
 app.add_typer(computer_app)
@@ -133,12 +134,20 @@ def doctor(
 
 
 @app.command()
-def demo() -> None:
+def demo(
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave everything running, and say how to join from another terminal.")
+    ] = False,
+) -> None:
     """A guided tour on this machine: no configuration, no questions, nothing left behind."""
     from a2c_smcp.demo.tour import run
 
-    raise typer.Exit(run())
+    raise typer.Exit(run(keep))
 
 
 def main() -> None:
     app()
+
+
+if __name__ == "__main__":
+    main()

@@ -48,6 +48,7 @@ app = typer.Typer(
     help="Use the computers of an office: their tools, their screens and their documents.",
     no_args_is_help=True,
     add_completion=False,
+    pretty_exceptions_enable=False,  # its tracebacks show more than a log should hold
 )
 
 Url = Annotated[str, typer.Option("--url", envvar="A2C_URL", help="Where the server is.")]

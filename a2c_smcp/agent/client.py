@@ -20,7 +20,7 @@ from a2c_smcp.agent import requests
 from a2c_smcp.agent.requests import DEFAULT_LIMIT, DEFAULT_TIMEOUT, Deadlines, Request
 from a2c_smcp.agent.types import HAPPENINGS, AgentHandler, Callback, Change, happening
 from a2c_smcp.agent.view import REFRESHES, ComputerView, Fetch, OfficeView, Part, Retry, retry_delay
-from a2c_smcp.errors import NotInRoomError, RequestTimeoutError, SMCPError
+from a2c_smcp.errors import ConnectionLostError, NotInRoomError, RequestTimeoutError, SMCPError
 from a2c_smcp.smcp import (
     ENTER_OFFICE_NOTIFICATION,
     EVENTS,
@@ -448,7 +448,9 @@ class AsyncSMCPAgentClient:
         outcome = self._view.failed(fetch, error)
         if outcome is None:
             return
-        logger.warning("cannot fetch the %s of %s: %s", fetch.part.value, fetch.computer, error)
+        # Of a lost connection the link speaks, once; and one that this side closed is no news.
+        level = logging.INFO if isinstance(error, ConnectionLostError) else logging.WARNING
+        logger.log(level, "cannot fetch the %s of %s: %s", fetch.part.value, fetch.computer, error)
         self._tell("change", Change(fetch.computer, fetch.part, error))
         if isinstance(outcome, Retry):
             self._start(self._retry(outcome))

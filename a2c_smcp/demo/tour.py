@@ -1,63 +1,189 @@
-"""The tour itself: what exists so far, shown at work. Prints for people; its exit code is for programs."""
+"""The guided tour: a server, a computer and an agent on this machine, shown at work.
+
+Prints for people; its exit code is for programs. Everything it shows happens while it is shown.
+"""
+
+import asyncio
+import json
+import os
+import secrets
+import sys
+import tempfile
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
 
 from rich.console import Console
+from rich.markdown import Markdown
+from rich.padding import Padding
 from rich.table import Table
 
-from a2c_smcp import PROTOCOL_VERSION
-from a2c_smcp.computer.utils.dpe_uri import element_uri, page_uri, parse_dpe_uri, with_params
+from a2c_smcp import PROTOCOL_VERSION, __version__
+from a2c_smcp.agent import AsyncSMCPAgentClient, Change, Part
+from a2c_smcp.demo.processes import DemoError, started
 from a2c_smcp.errors import SMCPError
-from a2c_smcp.smcp import EVENTS, TOOL_CALL_EVENT, Kind
-from a2c_smcp.utils.window_uri import WindowURI
-from a2c_smcp.wire import parse
 
 __all__ = ["run"]
 
+OFFICE = "demo"
+COMPUTER = "laptop"
 
-def run() -> int:
-    """Walk through the tour and return the exit code."""
-    console = Console(highlight=False)
-    console.print(f"\n[bold]A2C-SMCP[/bold], protocol {PROTOCOL_VERSION}\n")
-    _show_events(console)
-    _show_addresses(console)
-    _show_refusals(console)
-    console.print("\n[green]✓[/green] The tour is over.\n")
+
+def run(keep: bool = False) -> int:
+    """Walk through the tour and return the exit code. `keep` leaves everything running afterwards, until Ctrl-C."""
+    console = Console(highlight=False, soft_wrap=True)
+    try:
+        asyncio.run(_Tour(console).walk(keep))
+    except KeyboardInterrupt:
+        console.print("\nStopped.")
+    except (DemoError, SMCPError, TimeoutError) as error:
+        console.print("\n[red]✗[/red] ", str(error) or "it took too long", "\n", sep="")
+        return 1
     return 0
 
 
-def _show_events(console: Console) -> None:
-    console.print("[bold]1. One table is the whole protocol.[/bold]")
-    table = Table("event", "who sends it", "what the server does with it", box=None, pad_edge=False)
-    for event in EVENTS.values():
-        if event.kind is not Kind.NOTIFICATION:
-            action = f"broadcasts {event.notification}" if event.notification else event.kind.value
-            table.add_row(event.name, " or ".join(sorted(event.senders)), action)
-    console.print(table)
+class _Tour:
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._step = 0
+
+    async def walk(self, keep: bool) -> None:
+        self._console.print(f"\n[bold]A2C-SMCP[/bold] {__version__}, protocol {PROTOCOL_VERSION}")
+        key = secrets.token_urlsafe(12)
+        # The key goes by the environment: the process list is for everyone to read.
+        env = {name: value for name, value in os.environ.items() if not name.startswith("A2C_")}
+        env["A2C_API_KEY"] = key
+        async with AsyncExitStack() as stack:
+            self._title("A server, a computer and an agent, each a process of its own")
+            url = await stack.enter_async_context(started("server", ["server", "--port", "0"], r"ready on (\S+)", env))
+            self._say(f"the server is at {url}; the key of this run is known to the three of them only")
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="a2c-demo-"))
+            config = _write_config(Path(folder))
+            place = ["--url", url, "--office", OFFICE, "--name", COMPUTER]
+            arguments = ["computer", "run", "--headless", "--config", str(config), *place]
+            await stack.enter_async_context(started("computer", arguments, r"is in office", env))
+            self._say(f"the computer [bold]{COMPUTER}[/bold] hosts one MCP server and has joined office '{OFFICE}'")
+            agent = await stack.enter_async_context(AsyncSMCPAgentClient(url, name="ada", api_key=key))
+            await agent.join_office(OFFICE)
+            self._say("the agent [bold]ada[/bold] has joined it too")
+
+            await self._tools(agent)
+            await self._window(agent)
+            await self._documents(agent)
+            await self._cancel(agent)
+            await self._crash(agent)
+            if keep:
+                await self._keep(agent, url, key)
+        self._console.print("\n[green]✓[/green] That was the tour; everything it started has been stopped.\n")
+
+    # --- the stations
+
+    async def _tools(self, agent: AsyncSMCPAgentClient) -> None:
+        self._title("Its tools")
+        table = Table("tool", "what it does", box=None, pad_edge=False)
+        for tool in await agent.get_tools(COMPUTER):
+            table.add_row(tool["name"], tool["description"])
+        self._console.print(Padding(table, (0, 0, 0, 3)))
+        self._say(f"greet → [green]{await self._call(agent, 'greet', text='world')}[/green]")
+
+    async def _window(self, agent: AsyncSMCPAgentClient) -> None:
+        self._title("Its desktop, live")
+        heard = asyncio.Event()
+        agent.on("update_desktop")(lambda _: heard.set())
+        self._show((await agent.get_desktop(COMPUTER, size=1))[0])
+        await self._call(agent, "write_note", text="The agent was here.")
+        async with asyncio.timeout(10):
+            await heard.wait()
+        self._say("[yellow]notify:update_desktop[/yellow]: the window changed, and the agent heard of it")
+        self._show((await agent.get_desktop(COMPUTER, size=1))[0])
+
+    async def _documents(self, agent: AsyncSMCPAgentClient) -> None:
+        self._title("Its documents, from the catalogue to one table")
+        found = await agent.get_finder(COMPUTER, keywords=["财务"])
+        document = found["documents"][0]
+        uri = document["uri"]
+        self._say(f"{found['total_count']} document about 财务: [bold]{document['title']}[/bold]")
+        async for page in agent.iter_document_pages(COMPUTER, uri):
+            self._say(f"  page {page['page_index']}: {page['title']}, {page['element_count']} elements")
+        text = await agent.read_page(COMPUTER, uri, 1, format="markdown")
+        self._console.print(Padding(Markdown(text), (1, 0, 1, 6)))
+        table = await agent.read_element(COMPUTER, uri, "table-1")
+        self._say(f"and one element of it as data: {json.dumps(table['content']['rows'])}")
+
+    async def _cancel(self, agent: AsyncSMCPAgentClient) -> None:
+        self._title("A slow call, cancelled where it runs")
+        call = asyncio.create_task(agent.call_tool(COMPUTER, "count_slowly", {"seconds": 60}, 120, req_id="slow"))
+        await asyncio.sleep(0.5)
+        await agent.cancel("slow")
+        result = await call
+        self._say(f"after half a second: {(result.meta or {}).get('a2c_cancelled') and 'cancelled'}")
+        self._show(await self._status(agent))
+
+    async def _crash(self, agent: AsyncSMCPAgentClient) -> None:
+        self._title("An MCP server dies, and comes back")
+        back = asyncio.Event()
+
+        @agent.on("change")
+        def follow(change: Change) -> None:
+            # The live view follows: first the tools are gone, then they are there again.
+            if change.part is Part.TOOLS and change.error is None and agent.computers[COMPUTER].tools:
+                back.set()
+
+        result = await agent.call_tool(COMPUTER, "crash", {}, 10)
+        self._say(f"the call fails at once: error_code {(result.meta or {}).get('error_code')}")
+        async with asyncio.timeout(20):
+            await back.wait()
+        self._say("[yellow]notify:update_tool_list[/yellow]: its tools were gone, and are back")
+        self._say(f"greet → [green]{await self._call(agent, 'greet', text='again')}[/green]")
+
+    async def _keep(self, agent: AsyncSMCPAgentClient, url: str, key: str) -> None:
+        await agent.leave_office()
+        self._title("Everything stays up until Ctrl-C")
+        self._say("from another terminal, for instance:")
+        for command in ("tools", f"call {COMPUTER} greet text=you", f"desktop {COMPUTER}", "watch"):
+            self._console.print(
+                f"      A2C_API_KEY={key} A2C_URL={url} A2C_OFFICE={OFFICE} A2C_NAME=you {_a2c()} agent {command}"
+            )
+        await asyncio.Event().wait()
+
+    # --- small parts
+
+    async def _call(self, agent: AsyncSMCPAgentClient, tool: str, **params: Any) -> str:
+        result = await agent.call_tool(COMPUTER, tool, params, 10)
+        text: str = result.content[0].text  # type: ignore[union-attr]  # the demo's tools return text only
+        if result.is_error:
+            raise DemoError(f"{tool} failed: {text}")
+        return text
+
+    async def _status(self, agent: AsyncSMCPAgentClient) -> str:
+        return (await agent.get_desktop(COMPUTER, window="window://demo.board/status"))[0]
+
+    def _title(self, text: str) -> None:
+        self._step += 1
+        self._console.print(f"\n[bold cyan]{self._step}. {text}[/bold cyan]")
+
+    def _say(self, text: str) -> None:
+        self._console.print(f"   {text}")
+
+    def _show(self, window: str) -> None:
+        uri, _, body = window.partition("\n\n")
+        self._console.print(f"   [dim]{uri}[/dim]")
+        for line in body.splitlines():
+            self._console.print(f"   │ {line}", markup=False)
 
 
-def _show_addresses(console: Console) -> None:
-    console.print("\n[bold]2. Windows and documents have addresses.[/bold]")
-    window = WindowURI("com.example.browser", ("main", "src/page"), priority=80, fullscreen=True)
-    console.print(f"   a window    {window}")
-    document = "dpe://com.example.docs/年度报告"
-    page = page_uri(document, 3)
-    for label, uri in (
-        ("a document ", document),
-        ("its page 3 ", with_params(page, {"format": "markdown"})),
-        ("an element ", element_uri(document, "table/1")),
-    ):
-        console.print(f"   {label} {uri}  [dim](level {parse_dpe_uri(uri).level})[/dim]")
+def _write_config(folder: Path) -> Path:
+    path = folder / "servers.json"
+    server = {
+        "name": "demo",
+        "type": "stdio",
+        "default_tool_meta": {"auto_apply": True},
+        "server_parameters": {"command": sys.executable, "args": ["-m", "a2c_smcp.demo.mcp_server"]},
+    }
+    path.write_text(json.dumps(server))
+    return path
 
 
-def _show_refusals(console: Console) -> None:
-    console.print("\n[bold]3. Bad input gets an answer that says what is wrong.[/bold]")
-    request = {"agent": "a", "req_id": "1", "computer": "laptop", "tool_name": "echo", "params": {}, "timeout": 0}
-    for attempt in (
-        lambda: parse(TOOL_CALL_EVENT, request),
-        lambda: parse("client:dance", {}),
-        lambda: WindowURI.parse("window://com.example?priority=101"),
-        lambda: parse_dpe_uri("dpe://com.example.docs/report/pages/-1"),
-    ):
-        try:
-            attempt()
-        except SMCPError as error:
-            console.print(f"   [yellow]{error}[/yellow]")
+def _a2c() -> str:
+    beside = Path(sys.executable).parent / "a2c"
+    return os.path.relpath(beside) if beside.exists() else "a2c"

@@ -20,6 +20,7 @@ app = typer.Typer(
     help="Host MCP servers and offer their tools, windows and documents to an agent.",
     no_args_is_help=True,
     add_completion=False,
+    pretty_exceptions_enable=False,  # its tracebacks show more than a log should hold
 )
 
 

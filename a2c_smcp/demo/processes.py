@@ -1,0 +1,67 @@
+"""The tour's server and computer, as processes of their own: started, found ready, and stopped on every path."""
+
+import asyncio
+import re
+import sys
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+
+__all__ = ["DemoError", "started"]
+
+_READY_SECONDS = 30
+_STOP_SECONDS = 10
+
+
+class DemoError(RuntimeError):
+    """A process of the tour did not do what it should; says what it printed last."""
+
+
+@asynccontextmanager
+async def started(title: str, args: Sequence[str], ready: str, env: dict[str, str]) -> AsyncIterator[str]:
+    """Run `a2c …`, wait for the line that matches `ready`, yield its first group, and stop the process in the end."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "a2c_smcp.cli", *args),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        env=env,
+    )
+    assert process.stderr is not None
+    last: deque[str] = deque(maxlen=10)
+    reader: asyncio.Task[None] | None = None
+    try:
+        try:
+            async with asyncio.timeout(_READY_SECONDS):
+                while line := (await process.stderr.readline()).decode(errors="replace"):
+                    last.append(line)
+                    if match := re.search(ready, line):
+                        break
+                else:
+                    raise DemoError(f"the {title} ended at once:\n{''.join(last)}")
+        except TimeoutError:
+            raise DemoError(f"the {title} was not ready within {_READY_SECONDS} s:\n{''.join(last)}") from None
+        reader = asyncio.create_task(_read_on(process.stderr))
+        yield match[match.lastindex or 0]
+    finally:
+        await _stop(process)
+        if reader is not None:
+            await asyncio.wait({reader}, timeout=1)
+
+
+async def _read_on(stream: asyncio.StreamReader) -> None:
+    """What it still says must not fill the pipe."""
+    while await stream.readline():
+        pass
+
+
+async def _stop(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            process.terminate()
+        try:
+            async with asyncio.timeout(_STOP_SECONDS):
+                await process.wait()
+        except TimeoutError:
+            process.kill()
+            await process.wait()
