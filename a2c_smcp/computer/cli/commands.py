@@ -324,7 +324,7 @@ async def tools_conflicts(session: Session, words: list[str]) -> None:
 # --- inputs
 
 
-@_command("inputs load", "FILE", secret=True)
+@_command("inputs load", "FILE")
 async def inputs_load(session: Session, words: list[str]) -> None:
     """Define the inputs that a file holds; those that are defined already are defined anew."""
     (name,) = _arguments(words, "FILE")

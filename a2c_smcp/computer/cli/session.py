@@ -70,11 +70,13 @@ class Session:
         self._client = client
 
     async def disconnect(self) -> bool:
-        """Whether there was a connection to end."""
+        """Whether there was a connection to end, or one that was being tried for."""
         client, self._client = self._client, None
         self.membership = None
         if client is None:
             return False
+        if self.connected_to is None:
+            self._link_event(Disconnected("given up by this side", final=True))
         await client.disconnect()
         return True
 
@@ -86,6 +88,7 @@ class Session:
     async def leave(self) -> None:
         if self._client is None or self.membership is None:
             raise NotInRoomError("in no office")
+        self.membership = None
         await self._client.leave_office()
 
     @property

@@ -1,9 +1,12 @@
 """The table of commands: what is found, suggested, completed and kept. What they do is tested at a real terminal."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from a2c_smcp.computer.cli import commands
 from a2c_smcp.computer.cli.commands import COMMANDS, completions, find, is_kept
 from a2c_smcp.errors import BadRequestError
 
@@ -89,3 +92,13 @@ def test_lines_that_may_hold_a_secret_are_not_kept() -> None:
 
 def test_every_command_explains_itself() -> None:
     assert all(command.help.endswith(".") for command in COMMANDS.values())
+
+
+def test_the_documentation_has_every_command_and_every_type() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "cli.md").read_text()
+    folder = Path(commands.__file__).parent
+    sources = "".join((folder / name).read_text() for name in ("commands.py", "session.py", "confirm.py", "repl.py"))
+    types = set(re.findall(r'output\.event\(\s*"(\w+)"', sources))
+    assert len(types) > 20
+    assert [kind for kind in types if f"| `{kind}` |" not in text] == []
+    assert [name for name in COMMANDS if f"`{name}" not in text] == []

@@ -11,11 +11,13 @@ import anyio
 import anyio.to_thread
 import pytest
 
+from a2c_smcp.server import OpenAuthentication
 from tests.computer.cli.console import Console, Line, console
 from tests.computer.fakes.computers import server
 from tests.computer.fakes.offices import Agent, new_office
 from tests.computer.fakes.processes import eventually, is_alive
-from tests.server.harness import Running
+from tests.server.conftest import LIMITS
+from tests.server.harness import Running, async_server
 
 CANARY = "canary-7f31"
 INPUTS: list[dict[str, Any]] = [
@@ -92,6 +94,14 @@ def test_however_it_ends_no_child_is_left(tmp_path: Path, way: str) -> None:
         assert it.ended() == 0
         assert not is_alive(pid)
         assert "Traceback" not in it.seen
+
+
+async def test_a_terminal_that_is_closed_ends_it_too(tmp_path: Path) -> None:
+    with console(tmp_path, "--config", write(tmp_path / "config.json", server("a", "ignores-eof"))) as it:
+        it.prompted()
+        pid = it.pid("a.stats")
+        it.process.ptyproc.fileobj.close()
+        await eventually(lambda: not is_alive(pid) and not is_alive(it.process.pid), 20)
 
 
 def test_ctrl_c_during_a_slow_start_ends_it(tmp_path: Path) -> None:
@@ -318,6 +328,15 @@ def test_connect_join_leave_and_disconnect(shared: Console, hub: Running) -> Non
     assert shared.enter("disconnect", "error")["code"] == 4103
     assert shared.enter("connect --url http://127.0.0.1:1 --name pc", "error")["code"] == 0
     assert shared.enter("status", "status")["url"] is None
+
+
+def test_a_server_that_goes_is_tried_for_until_disconnect(shared: Console) -> None:
+    with async_server(OpenAuthentication(), LIMITS) as gone:
+        shared.enter(f"connect --url {gone.url} --office o", "joined")
+    assert not shared.line("disconnected")["final"]
+    status = shared.enter("status", "status")
+    assert (status["url"], status["office"], status["joined"]) == (None, "o", False)
+    assert shared.enter("disconnect", "disconnected")["final"]
 
 
 def test_tab_completes(shared: Console) -> None:
