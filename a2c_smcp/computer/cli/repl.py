@@ -102,6 +102,7 @@ class _Repl:
                 with self._scope:
                     await self._work()
             finally:
+                self._output.text("stopping")
                 await self._session.close()
         configure_logging()  # back from the shared terminal
 

@@ -8,6 +8,7 @@ import io
 import itertools
 import shutil
 import sys
+import termios
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Final
@@ -165,11 +166,6 @@ class Terminal:
 @contextmanager
 def _unechoed() -> Iterator[None]:
     """Between prompts keys wait for the next one: shown, they would push what is written from column 0."""
-    try:
-        import termios
-    except ImportError:  # not a POSIX system
-        yield
-        return
     descriptor = sys.stdin.fileno()
     before = termios.tcgetattr(descriptor)
     silent = list(before)
