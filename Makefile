@@ -53,7 +53,7 @@ test: check .venv-interop/.ready
 	@$(BIN)/pytest -n 2 --dist loadfile $(TESTS)
 
 bench: .venv/.dev .venv-interop/.ready
-	@$(BIN)/python -m bench
+	@$(BIN)/python -m bench --document docs/benchmarks.md
 
 clean:
 	rm -rf .venv .venv-interop

@@ -2,48 +2,61 @@
 
 import argparse
 import json
+import os
+import platform
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
-from bench import offices
+from bench import boot, calls, context, offices
+from bench.process import CONTESTANTS, ROOT
+from bench.report import Group, document, table
 
-LABELS = {
-    "join_10th_ms": "ack of the 10th join",
-    "join_last_ms": "ack of the last join",
-    "broadcast_cpu_ms": "broadcast, server CPU",
-    "cpu_per_receiver_ms": "broadcast, server CPU per receiver",
-    "kib_per_member": "memory per member, KiB",
-    "kib_left_per_member": "memory kept per member that went, KiB",
-    "kib_growth_per_member": "growth when as many come and go again, KiB",
-}
+CASES = ("calls", "large", "office", "desktop", "finder", "boot")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"some of {', '.join(CASES)} (all)")
     parser.add_argument("--smoke", action="store_true", help="small counts, ours alone: does it run at all?")
-    parser.add_argument("--members", type=int, default=1000, help="members of the one office (1000)")
-    parser.add_argument("--json", type=Path, help="write the figures there")
+    parser.add_argument("--json", type=Path, default=ROOT / "build" / "bench.json", help="where the figures go")
+    parser.add_argument("--document", type=Path, help="write the tables and charts there, as Markdown")
     args = parser.parse_args()
-    contestants = ["ours"] if args.smoke else ["ours", "existing"]
-    members = 40 if args.smoke else args.members
-    results = {f"one office of {members}": offices.run(contestants, members)}
+    if unknown := set(args.cases) - set(CASES):
+        parser.error(f"no such case: {', '.join(sorted(unknown))}")
     console = Console()
-    for title, figures in results.items():
-        console.print(_table(title, figures))
-    if args.json:
-        args.json.write_text(json.dumps(results, indent=2) + "\n")
+    groups = []
+    for case in args.cases or CASES:
+        for group in _run(case, smoke=args.smoke):
+            console.print(table(group))
+            groups.append(group)
+    args.json.parent.mkdir(parents=True, exist_ok=True)
+    args.json.write_text(json.dumps({group.title: group.figures for group in groups}, indent=2) + "\n")
+    if args.document:
+        machine = f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
+        args.document.write_text(document(groups, machine))
 
 
-def _table(title: str, figures: dict[str, dict[str, Any]]) -> Table:
-    table = Table("what", *figures, "ratio", title=title)
-    for key, label in LABELS.items():
-        values = [figures[contestant][key] for contestant in figures]
-        ratio = f"{values[0] / values[1]:.2f}×" if len(values) == 2 and values[1] else ""
-        table.add_row(label, *(f"{value:.3f}" for value in values), ratio)
-    return table
+def _run(case: str, *, smoke: bool) -> Iterator[Group]:
+    contestants = ["ours"] if smoke else list(CONTESTANTS)
+    match case:
+        case "calls":
+            yield Group("A tool call", calls.run(contestants, scale=0.02 if smoke else 1))
+        case "large":
+            yield Group("An 8 MB result", calls.large(contestants, 100_000 if smoke else 8_000_000))
+        case "office":
+            members = 40 if smoke else 1000
+            yield Group(f"One office of {members} computers", offices.run(contestants, members))
+        case "desktop":
+            count = 1 if smoke else 10
+            yield Group("Desktop, 8 servers × 5 windows, 50 ms each", context.desktop(contestants, 8, 5, 0.05, count))
+            yield Group("Desktop, 1 server × 100 windows", context.desktop(contestants, 1, 100, 0, count))
+        case "finder":
+            documents = 400 if smoke else 10_000
+            yield Group(f"Finder, {documents:,} documents on 4 servers", context.finder(documents, 1 if smoke else 50))
+        case "boot":
+            yield Group("Boot, ten MCP servers, one of which hangs", boot.run(contestants))
 
 
 if __name__ == "__main__":

@@ -30,6 +30,15 @@ def run(contestants: list[str], scale: float) -> dict[str, dict[str, Any]]:
     return {name: _medians(figures) for name, figures in samples.items()}
 
 
+def large(contestants: list[str], size: int) -> dict[str, dict[str, Any]]:
+    """One call whose result is as large as that."""
+    results = {}
+    for name in contestants:
+        with stack(name, {"echo": ECHO}) as each:
+            results[name] = {"ms": each.agent.ask("latency", size=size, count=3).get("p50_ms")}
+    return results
+
+
 def _ask(driver: Any, scale: float) -> dict[str, Any]:
     figures = {}
     for size, label, count in ((100, "100 B", 400), (100_000, "100 KB", 100)):

@@ -14,6 +14,7 @@ parser.add_argument("--host", default="bench")
 parser.add_argument("--windows", type=int, default=0)
 parser.add_argument("--documents", type=int, default=0)
 parser.add_argument("--delay", type=float, default=0.0, help="seconds that a read takes; reads run side by side")
+parser.add_argument("--start-delay", type=float, default=0.0, help="seconds before the first answer")
 parser.add_argument("--body", type=int, default=100, help="characters of a window")
 options = parser.parse_args()
 _lock = threading.Lock()
@@ -85,6 +86,7 @@ def answer(request_id, method, params):
 
 
 def main():
+    time.sleep(options.start_delay)
     for line in sys.stdin:
         message = json.loads(line)
         request_id, method = message.get("id"), message.get("method")

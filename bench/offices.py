@@ -63,13 +63,13 @@ async def _measure(host: Process, members: int) -> dict[str, float]:
         await swarm.leave()
         await _quiet(host, 0.5)
     return {
-        "join_10th_ms": statistics.median(waits[n] for n in early) * 1e3,
-        "join_last_ms": statistics.median(waits[n] for n in late) * 1e3,
-        "broadcast_cpu_ms": cpu / rounds * 1e3,
-        "cpu_per_receiver_ms": cpu / rounds / (members - 1) * 1e3,
-        "kib_per_member": (full - base) / members / 1024,
-        "kib_left_per_member": (left - base) / members / 1024,
-        "kib_growth_per_member": (host.rss_bytes() - left) / members / 1024,
+        "ack of the 10th join, ms": statistics.median(waits[n] for n in early) * 1e3,
+        "ack of the last join, ms": statistics.median(waits[n] for n in late) * 1e3,
+        "broadcast, server CPU, ms": cpu / rounds * 1e3,
+        "broadcast, server CPU per receiver, ms": cpu / rounds / (members - 1) * 1e3,
+        "memory per member, KiB": (full - base) / members / 1024,
+        "memory kept per member that went, KiB": (left - base) / members / 1024,
+        "growth when as many come and go again, KiB": (host.rss_bytes() - left) / members / 1024,
     }
 
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,7 +123,7 @@ class Stack:
 
 
 @contextmanager
-def stack(contestant: str, servers: dict[str, Sequence[str]]) -> Iterator[Stack]:
+def stack(contestant: str, servers: Mapping[str, Sequence[str]]) -> Iterator[Stack]:
     """A server, a computer that hosts these MCP servers (a command each), and an agent that waits for work."""
     with ExitStack() as exits:
         host = exits.enter_context(server(contestant))

@@ -1,0 +1,85 @@
+"""The figures as tables for a terminal, and as `docs/benchmarks.md` with bars."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rich.table import Table
+
+Figures = Mapping[str, Mapping[str, float | None]]
+
+_BAR = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One case: what each contestant needed for it."""
+
+    title: str
+    figures: Figures
+
+    @property
+    def metrics(self) -> list[str]:
+        return list(dict.fromkeys(metric for each in self.figures.values() for metric in each))
+
+    def value(self, contestant: str, metric: str) -> float | None:
+        return self.figures.get(contestant, {}).get(metric)
+
+    def ratio(self, metric: str) -> float | None:
+        """Ours by the existing one's; below 1 is better, except for rates."""
+        ours, existing = self.value("ours", metric), self.value("existing", metric)
+        return ours / existing if ours is not None and existing else None
+
+
+def table(group: Group) -> Table:
+    made = Table("what", *group.figures, "ratio", title=group.title, title_justify="left")
+    for cells in _rows(group):
+        made.add_row(*cells)
+    return made
+
+
+def document(groups: Iterable[Group], machine: str) -> str:
+    """`docs/benchmarks.md`: the tables, and a chart of every ratio."""
+    parts = [
+        "# Benchmarks",
+        "Ours beside the existing implementation (`a2c-smcp` 0.1.2), on the same work, in one run on one machine, "
+        "every role its own process. Ratios are what counts: the times belong to the machine. `make bench` draws "
+        "this page again.",
+        f"Measured on {machine}.",
+    ]
+    for group in groups:
+        parts += [f"## {group.title}", _markdown_table(group), _chart(group)]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _rows(group: Group) -> Iterator[list[str]]:
+    for metric in group.metrics:
+        ratio = group.ratio(metric)
+        values = [_number(group.value(each, metric)) for each in group.figures]
+        yield [metric, *values, f"{ratio:.2f}×" if ratio else ""]
+
+
+def _markdown_table(group: Group) -> str:
+    head = ["what", *group.figures, "ratio"]
+    lines = [f"| {' | '.join(head)} |", "|" + " --- |" * len(head)]
+    for cells in _rows(group):
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _chart(group: Group) -> str:
+    lines = []
+    for metric in group.metrics:
+        if (ratio := group.ratio(metric)) is None:
+            continue
+        longest = max(ratio, 1.0)
+        lines.append(metric)
+        for name, share in (("ours", ratio), ("existing", 1.0)):
+            lines.append(f"  {name:<9}{'█' * max(1, round(share / longest * _BAR))} {share:.2f}")
+    return "```\n" + "\n".join(lines) + "\n```" if lines else ""
+
+
+def _number(value: Any) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
