@@ -385,7 +385,11 @@ class MCPServerManager:
             server = self._servers[written.name] = _Server(raw, _at_rest(written.name, disabled))
             self._on_event(server.status)
         else:
-            await self._replace(written.name, raw)
+            try:
+                await self._replace(written.name, raw)
+            except BaseException:
+                self._stderr.pop(written.name, None)
+                raise
 
     async def _update(self, server: _Server, raw: RawConfig, written: MCPServerConfig) -> None:
         serves = server.life is not None
