@@ -115,6 +115,25 @@ def server(
 
 
 @app.command()
+def doctor(
+    config: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="Config file whose commands are looked for; repeatable.")
+    ] = None,
+    inputs: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="File with inputs; repeatable.")] = None,
+    url: Annotated[str, typer.Option(help="The server's URL.")] = "http://127.0.0.1:7000",
+    api_key: Annotated[str | None, typer.Option(envvar="A2C_API_KEY", help="The server's key.")] = None,
+    api_key_header: Annotated[str, typer.Option(help="Header that carries the key.")] = "x-api-key",
+) -> None:
+    """Say what is wrong with this installation, the configured commands or the server, and what to do about it."""
+    from a2c_smcp.computer.cli.doctor import examine
+    from a2c_smcp.utils.link import LinkOptions
+
+    configure_logging("error")
+    link = LinkOptions(url, api_key=api_key, api_key_header=api_key_header)
+    raise typer.Exit(examine([*(config or ()), *(inputs or ())], link))
+
+
+@app.command()
 def demo(
     keep: Annotated[
         bool, typer.Option("--keep", help="Leave everything running, and say how to join from another terminal.")

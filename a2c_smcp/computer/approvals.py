@@ -1,13 +1,17 @@
 """Whether a tool call runs, is asked about, or is refused. Decides; asks nobody itself."""
 
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from a2c_smcp.computer.mcp_clients.model import ToolMeta
 from a2c_smcp.errors import ToolConfirmationError
 from a2c_smcp.types import TOOL_NAME
 
-__all__ = ["Approval", "Ask", "Refuse", "Run", "approve", "approve_answer"]
+__all__ = ["CALLING_AGENT", "Approval", "Ask", "Refuse", "Run", "approve", "approve_answer"]
+
+#: The agent whose call this is, for callbacks that show who asks; unset for calls that come from no agent.
+CALLING_AGENT: Final[ContextVar[str]] = ContextVar("calling_agent")
 
 
 @dataclass(frozen=True, slots=True)

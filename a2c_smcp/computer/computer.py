@@ -37,7 +37,7 @@ from a2c_smcp.computer.mcp_clients.model import BaseServerConfig, MCPServerConfi
 from a2c_smcp.computer.mcp_clients.view import config_view
 from a2c_smcp.computer.results import TOOL_META_MARKER, error_result, with_markers
 from a2c_smcp.computer.types import ToolCallRecord
-from a2c_smcp.errors import ServerNotActiveError, ToolError, ToolExecutionTimeoutError
+from a2c_smcp.errors import ServerNotActiveError, ToolError, ToolExecutionTimeoutError, ToolNameDuplicatedError
 from a2c_smcp.smcp import DPEDocumentSummary, GetComputerConfigRet, SMCPTool
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME, Desktop
 
@@ -164,6 +164,15 @@ class Computer:
     async def read_resource(self, uri: str) -> ReadResourceResult:
         """A window, a document or a part of one; see `Context.read` for what it raises."""
         return await self._context.read(uri, self._manager.connections)
+
+    @property
+    def tool_conflicts(self) -> list[ToolNameDuplicatedError]:
+        """The clashes of tool names that keep a server from running, or a tool from being shown."""
+        return self._manager.conflicts
+
+    def server_logs(self, name: SERVER_NAME) -> tuple[str, ...]:
+        """The last lines that a server wrote to its stderr, or `NotFoundError`."""
+        return self._manager.stderr(name)
 
     # --- servers
 

@@ -14,7 +14,7 @@ from a2c_smcp.computer.events import ConfigChanged
 from a2c_smcp.computer.mcp_clients.connection import ServerState
 from a2c_smcp.computer.mcp_clients.model import parse_input
 from a2c_smcp.computer.results import to_wire
-from a2c_smcp.errors import NotFoundError
+from a2c_smcp.errors import NotFoundError, ToolExecutionError
 from tests.computer.fakes.computers import FAST, call, code, names, running, server, state, text
 
 ASKING: dict[str, Any] = {"default_tool_meta": None}
@@ -205,3 +205,31 @@ async def test_servers_added_before_the_boot_start_with_it() -> None:
     assert state(computer, "a") is ServerState.STOPPED
     async with computer:
         assert "a.echo" in names(computer)
+
+
+async def test_what_servers_write_to_stderr_is_kept_over_their_lives_without_secrets() -> None:
+    loud = server("loud")
+    loud["server_parameters"] = {
+        "command": "sh",
+        "args": ["-c", 'echo "$KEY" >&2; exit 3'],
+        "env": {"KEY": "${input:key}"},
+    }
+    key = parse_input({"id": "key", "type": "promptString", "default": "canary-51c0"})
+    async with running(loud, server("b"), inputs=[key]) as (computer, _):
+        assert computer.server_logs("loud")[0] == "${input:key}"
+        before = len(computer.server_logs("b"))
+        assert "ready" in computer.server_logs("b")
+        await computer.restart_server("b")
+        assert len(computer.server_logs("b")) > before
+        with pytest.raises(ToolExecutionError):
+            await computer.add_or_update_server(server("a", "dies-on-start"))
+        with pytest.raises(NotFoundError):
+            computer.server_logs("a")
+
+
+async def test_clashes_are_told_as_long_as_they_last() -> None:
+    async with running(server("a", prefixed=False), server("b", prefixed=False)) as (computer, _):
+        (clash,) = computer.tool_conflicts
+        assert (clash.tool_name, clash.servers) == ("echo", ["a", "b"])
+        await computer.stop_server("b")
+        assert computer.tool_conflicts == []

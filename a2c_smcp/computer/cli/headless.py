@@ -7,7 +7,8 @@ import asyncio
 import logging
 import signal
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +22,7 @@ from a2c_smcp.computer.inputs import servers_referencing
 from a2c_smcp.computer.mcp_clients.connection import ServerState
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
 from a2c_smcp.computer.socketio import SMCPComputerClient
-from a2c_smcp.errors import ConnectionLostError, NameTakenError, RequestTimeoutError, SMCPError
+from a2c_smcp.errors import ConnectionLostError, NameTakenError, NotFoundError, RequestTimeoutError, SMCPError
 from a2c_smcp.types import SERVER_NAME
 from a2c_smcp.utils.link import Disconnected, LinkEvent, LinkOptions, RejoinFailed
 
@@ -46,6 +47,10 @@ class HeadlessOptions:
     """Config files, and files with inputs."""
     yes: bool = False
     """Whether every call may run; otherwise those that are not `auto_apply` are refused."""
+    auto_connect: bool = True
+    auto_reconnect: bool = True
+    factory: Callable[..., Computer] = Computer
+    """Makes the Computer, called like the class."""
 
 
 def run_headless(options: HeadlessOptions) -> None:
@@ -75,10 +80,12 @@ async def _yes(*_: object) -> bool:
 class _Service:
     def __init__(self, options: HeadlessOptions, files: ConfigFiles) -> None:
         self._options = options
-        self._computer = Computer(
+        self._computer = options.factory(
             options.name,
             inputs=files.inputs,
             mcp_servers=files.servers,
+            auto_connect=options.auto_connect,
+            auto_reconnect=options.auto_reconnect,
             confirm_callback=_yes if options.yes else None,
         )
         self._client = SMCPComputerClient(self._computer, options.link, on_event=self._heard)
@@ -154,16 +161,17 @@ class FollowedFiles:
     """Config files whose changes a Computer takes over while it runs, each server on its own."""
 
     def __init__(self, computer: Computer, paths: Sequence[Path], files: ConfigFiles) -> None:
+        self.paths = tuple(paths)
         self._computer = computer
-        self._paths = paths
         self._read = files
         #: What the Computer took over from the files, which is not all that they say where a config was refused.
         self._servers = _by_name(files)
+        self._inputs = {definition.id for definition in files.inputs}
 
     async def follow(self) -> None:
         """Until cancelled."""
         # Folders, because editors and container hosts put another file, or link, in the place of the old one.
-        folders = {path.absolute().parent for path in self._paths}
+        folders = {path.absolute().parent for path in self.paths}
         try:
             async for _ in awatch(*folders, watch_filter=None, recursive=False, debounce=_DEBOUNCE):
                 await self.reload()
@@ -173,7 +181,7 @@ class FollowedFiles:
 
     async def reload(self) -> None:
         """Take over what the files say now; files with a problem are reported, and change nothing."""
-        before, self._read = self._read, read_config_files(*self._paths)
+        before, self._read = self._read, read_config_files(*self.paths)
         if self._read == before:
             return
         for warning in self._read.warnings:
@@ -183,21 +191,31 @@ class FollowedFiles:
         if self._read.problems:
             logger.error("the config files are not taken over; what runs stays")
             return
-        await self._take_over(self._read)
+        for name, error in (await self.take_over(self._read)).items():
+            logger.error("MCP server %s is left as it is: %s", name, error)
 
-    async def _take_over(self, files: ConfigFiles) -> None:
+    async def take_over(self, files: ConfigFiles) -> dict[SERVER_NAME, SMCPError]:
+        """Make the Computer what files without problems say; the servers that would not change, and why.
+
+        Servers and inputs that never were in a file are left alone.
+        """
         wanted = _by_name(files)
+        there = {status.server for status in self._computer.statuses}
+        refused: dict[SERVER_NAME, SMCPError] = {}
         for name in [name for name in self._servers if name not in wanted]:
             await self._remove(name)
         affected = self._define(files.inputs, wanted)
         async with anyio.create_task_group() as tasks:
             for name, raw in wanted.items():
-                if self._servers.get(name) != raw:
-                    tasks.start_soon(self._update, name, raw)
+                if self._servers.get(name) != raw or name not in there:
+                    tasks.start_soon(self._update, name, raw, refused)
                 elif name in affected:
-                    tasks.start_soon(self._restart, name)
-        for input_id in self._computer.inputs.definitions.keys() - {definition.id for definition in files.inputs}:
+                    tasks.start_soon(self._restart, name, refused)
+        inputs = {definition.id for definition in files.inputs}
+        for input_id in (self._inputs - inputs) & self._computer.inputs.definitions.keys():
             self._computer.inputs.remove(input_id)
+        self._inputs = inputs
+        return refused
 
     def _define(self, inputs: Iterable[MCPServerInput], servers: dict[SERVER_NAME, Any]) -> set[SERVER_NAME]:
         """Define inputs as they are now; the servers that refer to one that has changed."""
@@ -208,19 +226,20 @@ class FollowedFiles:
         return {name for definition in changed for name in servers_referencing(definition.id, servers)}
 
     async def _remove(self, name: SERVER_NAME) -> None:
-        await self._computer.remove_server(name)
         del self._servers[name]
-        logger.info("MCP server %s is removed", name)
+        with suppress(NotFoundError):  # removed by hand
+            await self._computer.remove_server(name)
+            logger.info("MCP server %s is removed", name)
 
-    async def _update(self, name: SERVER_NAME, raw: dict[str, Any]) -> None:
+    async def _update(self, name: SERVER_NAME, raw: dict[str, Any], refused: dict[SERVER_NAME, SMCPError]) -> None:
         try:
             await self._computer.add_or_update_server(raw)
         except SMCPError as error:
-            logger.error("MCP server %s is left as it is: %s", name, error)
+            refused[name] = error
         else:
             self._servers[name] = raw
 
-    async def _restart(self, name: SERVER_NAME) -> None:
+    async def _restart(self, name: SERVER_NAME, refused: dict[SERVER_NAME, SMCPError]) -> None:
         """Nobody is there to be offered it."""
         state = next(status.state for status in self._computer.statuses if status.server == name)
         if state in (ServerState.DISABLED, ServerState.STOPPED):
@@ -228,7 +247,7 @@ class FollowedFiles:
         try:
             await self._computer.restart_server(name)
         except SMCPError as error:
-            logger.error("MCP server %s could not be restarted with its changed inputs: %s", name, error)
+            refused[name] = error
 
 
 def _by_name(files: ConfigFiles) -> dict[SERVER_NAME, dict[str, Any]]:

@@ -3,8 +3,11 @@
 Each command imports what it needs when it runs, so that `--help` stays quick.
 """
 
+import importlib
+import platform
+import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -38,36 +41,97 @@ def validate(
 
 @app.command()
 def run(
-    name: Annotated[str, typer.Option(help="This computer's name in the office.")],
-    office: Annotated[str, typer.Option(help="The office to join.")],
-    config: Annotated[list[Path], typer.Option(metavar="FILE", help="Config file; repeatable. Changes are followed.")],
+    name: Annotated[
+        str | None, typer.Option(help="This computer's name in the office.", show_default="the machine's")
+    ] = None,
+    office: Annotated[str | None, typer.Option(help="The office to join.", show_default="none")] = None,
+    config: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Config file; repeatable. Headless, its changes are followed."),
+    ] = None,
     inputs: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="File with inputs; repeatable. Changes are followed.")
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="File with inputs; repeatable. Headless, its changes are followed."),
     ] = None,
     url: Annotated[str, typer.Option(help="The server's URL.")] = "http://127.0.0.1:7000",
     api_key: Annotated[str | None, typer.Option(envvar="A2C_API_KEY", help="The server's key.")] = None,
     api_key_header: Annotated[str, typer.Option(help="Header that carries the key.")] = "x-api-key",
     headless: Annotated[bool, typer.Option("--headless", help="Serve until SIGTERM, and ask nobody anything.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Run every call, also of tools that are not auto_apply.")] = False,
+    auto_connect: Annotated[
+        bool, typer.Option("--auto-connect/--no-auto-connect", help="Start servers when they are added or enabled.")
+    ] = True,
+    auto_reconnect: Annotated[
+        bool, typer.Option("--auto-reconnect/--no-auto-reconnect", help="Restart servers that die or are updated.")
+    ] = True,
+    json_lines: Annotated[
+        bool, typer.Option("--json-lines/--no-json-lines", help="Print @a2c lines for programs, too.")
+    ] = True,
+    computer_factory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE:ATTR", help="Makes the Computer; called like a2c_smcp.computer.computer.Computer."
+        ),
+    ] = None,
     log_level: Annotated[
-        Literal["debug", "info", "warning", "error"], typer.Option(help="What goes to the log on stderr.")
-    ] = "info",
+        Literal["debug", "info", "warning", "error"] | None,
+        typer.Option(
+            help="What goes to the log on stderr.", show_default="info; interactive, where events are shown, error"
+        ),
+    ] = None,
     log_format: Annotated[LogFormat, typer.Option(help="For people, or one JSON object a line.")] = "text",
 ) -> None:
-    """Host the MCP servers of config files in an office."""
-    if not headless:
-        raise typer.BadParameter("only --headless is there yet; the interactive front end is still to come")
-    from a2c_smcp.computer.cli.headless import HeadlessOptions, run_headless
+    """Host the MCP servers of config files, with a prompt for commands, or headless as a service."""
+    if headless:
+        missing = [option for option, value in (("--office", office), ("--config", config)) if not value]
+        if missing:
+            raise typer.BadParameter(f"--headless needs {' and '.join(missing)}")
     from a2c_smcp.errors import SMCPError
     from a2c_smcp.utils.link import LinkOptions
 
-    configure_logging(log_level, log_format)
-    link = LinkOptions(url, api_key=api_key, api_key_header=api_key_header)
+    common: dict[str, Any] = {
+        "name": name or platform.node()[:64] or "computer",
+        "office": office,
+        "link": LinkOptions(url, api_key=api_key, api_key_header=api_key_header),
+        "files": (*(config or ()), *(inputs or ())),
+        "yes": yes,
+        "auto_connect": auto_connect,
+        "auto_reconnect": auto_reconnect,
+        **({} if computer_factory is None else {"factory": _load(computer_factory)}),
+    }
     try:
-        run_headless(HeadlessOptions(name, office, link, (*config, *(inputs or ())), yes))
+        if headless:
+            from a2c_smcp.computer.cli.headless import HeadlessOptions, run_headless
+
+            configure_logging(log_level or "info", log_format)
+            run_headless(HeadlessOptions(**common))
+        else:
+            from a2c_smcp.computer.cli.repl import ReplOptions, is_terminal, run_repl
+
+            if not is_terminal():
+                raise typer.BadParameter("the prompt needs a terminal; --headless does without")
+            run_repl(
+                ReplOptions(**common, json_lines=json_lines),
+                lambda: configure_logging(log_level or "error", log_format),
+            )
     except SMCPError as error:
         typer.echo(f"a2c computer: {error}", err=True)
         raise typer.Exit(1) from None
+
+
+def _load(path: str) -> Any:
+    """What `module:attr` names; modules of the working directory count."""
+    module, _, attribute = path.partition(":")
+    sys.path.insert(0, "")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, ValueError, AttributeError) as error:
+        raise typer.BadParameter(f"--computer-factory {path}: {error}") from None
+    finally:
+        sys.path.remove("")
+    if not callable(found):
+        raise typer.BadParameter(f"--computer-factory {path}: it cannot be called")
+    return found
 
 
 def main() -> None:

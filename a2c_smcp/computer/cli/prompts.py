@@ -1,6 +1,8 @@
 """Asks the person at the terminal for inputs: the last layer of resolution on the command line."""
 
 import sys
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 
 import anyio
 from prompt_toolkit import PromptSession
@@ -17,17 +19,27 @@ __all__ = ["CliInputResolver"]
 
 
 class CliInputResolver(BaseInputResolver):
-    """Prompts for one input at a time; has no answer when nobody sits at the terminal."""
+    """Prompts for one input at a time; has no answer when nobody sits at the terminal.
 
-    def __init__(self, *, terminal_input: Input | None = None, terminal_output: Output | None = None) -> None:
+    `turn` gives it the terminal for a question, where others use it too.
+    """
+
+    def __init__(
+        self,
+        *,
+        terminal_input: Input | None = None,
+        terminal_output: Output | None = None,
+        turn: Callable[[], AbstractAsyncContextManager[None]] | None = None,
+    ) -> None:
         self._input = terminal_input
         self._output = terminal_output
-        self._turn = anyio.Lock()
+        lock = anyio.Lock()
+        self._turn = turn or (lambda: lock)
 
     async def resolve(self, definition: MCPServerInput) -> str:
         if isinstance(definition, CommandInput) or not self._somebody_is_there():
             raise InputNotFoundError(definition.id)
-        async with self._turn:
+        async with self._turn():
             try:
                 if isinstance(definition, PickStringInput):
                     return await self._pick(definition)
@@ -40,7 +52,10 @@ class CliInputResolver(BaseInputResolver):
 
     async def _prompt(self, definition: PromptStringInput) -> str:
         return await self._session().prompt_async(
-            f"{_label(definition)}: ", is_password=bool(definition.password), default=definition.default or ""
+            f"{_label(definition)}: ",
+            is_password=bool(definition.password),
+            default=definition.default or "",
+            handle_sigint=False,
         )
 
     async def _pick(self, definition: PickStringInput) -> str:
@@ -57,6 +72,7 @@ class CliInputResolver(BaseInputResolver):
                 lambda text: text.strip() in choices, "Choose one of the options.", move_cursor_to_end=True
             ),
             validate_while_typing=False,
+            handle_sigint=False,
         )
         return choices[answer.strip()]
 

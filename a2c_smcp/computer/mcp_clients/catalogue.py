@@ -107,10 +107,10 @@ class Catalogue:
 
         The tools that are in the way stay hidden until their name is free.
         """
-        known = set(self._hidden())
+        known = set(self.hidden())
         listing = replace(self.listings[server], tools=tuple(tools), active=True)
         new = _show({**self.listings, server: listing}, self.shown.values())
-        clashes = [(name, servers) for name, servers in new._hidden() if (name, servers) not in known]
+        clashes = [(name, servers) for name, servers in new.hidden() if (name, servers) not in known]
         return new, tuple(ToolNameDuplicatedError(name, servers) for name, servers in dict.fromkeys(clashes))
 
     def stop(self, server: SERVER_NAME) -> "Catalogue":
@@ -125,7 +125,7 @@ class Catalogue:
         listings = {name: listing for name, listing in self.listings.items() if name != server}
         return _show(listings, self.shown.values())
 
-    def _hidden(self) -> Iterator[tuple[TOOL_NAME, tuple[SERVER_NAME, SERVER_NAME]]]:
+    def hidden(self) -> Iterator[tuple[TOOL_NAME, tuple[SERVER_NAME, SERVER_NAME]]]:
         """The names that active servers offer in vain, each with its holder and the server in the way."""
         for listing in self.listings.values():
             for tool in _offers(listing) if listing.active else ():

@@ -11,6 +11,7 @@ stopping and removing interrupt a start that is under way.
 import asyncio
 import logging
 import weakref
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
@@ -31,13 +32,23 @@ from a2c_smcp.computer.mcp_clients.veil import Veil
 from a2c_smcp.computer.mcp_clients.vrl import VRLWorker, check_vrl
 from a2c_smcp.computer.problems import InvalidConfigError, Problem
 from a2c_smcp.computer.utils.placeholder import holds_placeholder
-from a2c_smcp.errors import BadRequestError, NotFoundError, ServerNotActiveError, SMCPError, ToolExecutionError
+from a2c_smcp.errors import (
+    BadRequestError,
+    NotFoundError,
+    ServerNotActiveError,
+    SMCPError,
+    ToolExecutionError,
+    ToolNameDuplicatedError,
+)
 from a2c_smcp.smcp import SMCPTool
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME
 
 __all__ = ["MCPServerManager"]
 
 logger = logging.getLogger(__name__)
+
+#: How many lines of a server's stderr are kept.
+_STDERR_LINES: Final = 200
 
 #: A config as written: our own shape, placeholders in place.
 RawConfig = dict[str, Any]
@@ -62,6 +73,8 @@ class _Server:
     raw: RawConfig
     status: ServerStatus
     life: _Life | None = None
+    failure: SMCPError | None = None
+    """Why it is `failed`, where one of our own errors says so."""
 
     @property
     def name(self) -> SERVER_NAME:
@@ -108,6 +121,7 @@ class MCPServerManager:
         self._booted.set()
         self._turns: weakref.WeakValueDictionary[SERVER_NAME, asyncio.Lock] = weakref.WeakValueDictionary()
         self._starts: dict[SERVER_NAME, anyio.CancelScope] = {}
+        self._stderr: dict[SERVER_NAME, deque[str]] = {}
         self._vrl: VRLWorker | None = None
         self._connections: dict[MCPConnection, asyncio.AbstractEventLoop] = {}
         weakref.finalize(self, _abandon, self._connections).atexit = False
@@ -137,6 +151,20 @@ class MCPServerManager:
     def tools(self) -> list[SMCPTool]:
         """What `client:get_tools` returns; not to be changed by its reader."""
         return self._catalogue.tools
+
+    @property
+    def conflicts(self) -> list[ToolNameDuplicatedError]:
+        """The clashes of tool names that keep a server from running, or a tool from being shown."""
+        failures = [server.failure for server in self._servers.values()]
+        hidden = dict.fromkeys(self._catalogue.hidden())
+        return [
+            *(failure for failure in failures if isinstance(failure, ToolNameDuplicatedError)),
+            *(ToolNameDuplicatedError(name, servers) for name, servers in hidden),
+        ]
+
+    def stderr(self, name: SERVER_NAME) -> tuple[str, ...]:
+        """The last stderr lines of a server, over all its lives; or raise `NotFoundError`."""
+        return tuple(self._stderr.get(self._server(name).name, ()))
 
     # --- all servers
 
@@ -212,6 +240,7 @@ class MCPServerManager:
         async with self._turn(name):
             await self._stop(self._server(name))
             del self._servers[name]
+            self._stderr.pop(name, None)
             if self._boot is not None:
                 self._boot.pop(name, None)
                 self._decide(self._boot)
@@ -324,7 +353,8 @@ class MCPServerManager:
             self._set(server, ServerState.STARTING)
             await self._replace(server.name, server.raw)
         except Exception as error:
-            self._set(server, ServerState.FAILED, error.message if isinstance(error, SMCPError) else "internal error")
+            failure = error if isinstance(error, SMCPError) else None
+            self._set(server, ServerState.FAILED, failure.message if failure else "internal error", failure=failure)
             raise
         except BaseException:
             self._set(server, ServerState.STOPPED)
@@ -355,7 +385,11 @@ class MCPServerManager:
             server = self._servers[written.name] = _Server(raw, _at_rest(written.name, disabled))
             self._on_event(server.status)
         else:
-            await self._replace(written.name, raw)
+            try:
+                await self._replace(written.name, raw)
+            except BaseException:
+                self._stderr.pop(written.name, None)
+                raise
 
     async def _update(self, server: _Server, raw: RawConfig, written: MCPServerConfig) -> None:
         serves = server.life is not None
@@ -396,6 +430,7 @@ class MCPServerManager:
         if config.vrl is not None:
             check_vrl(config.vrl)
         life = _Life(config, raw)
+        stderr = self._stderr.setdefault(config.name, deque(maxlen=_STDERR_LINES))
         # Weak: what a connection's owner task holds must not keep a Computer alive that nobody has any more.
         this = weakref.ref(self)
         life.connection = client_factory(
@@ -403,6 +438,7 @@ class MCPServerManager:
             auto_reconnect=self.auto_reconnect,
             on_state=partial(_tell_state, this, life),
             on_change=partial(_tell_change, this, life),
+            on_stderr=lambda line: stderr.append(life.veil(line)),
             **self._connection_options,
         )
         self._connections[life.connection] = asyncio.get_running_loop()
@@ -500,7 +536,7 @@ class MCPServerManager:
                 server.life.admitted = False
                 lost.append(server.life)
                 server.life = None
-                self._set(server, ServerState.FAILED, clash.message)
+                self._set(server, ServerState.FAILED, clash.message, failure=clash)
         async with anyio.create_task_group() as tasks:
             for life in lost:
                 tasks.start_soon(self._close, life)
@@ -553,7 +589,15 @@ class MCPServerManager:
 
     # --- states
 
-    def _set(self, server: _Server, state: ServerState, reason: str | None = None, restarts: int = 0) -> None:
+    def _set(
+        self,
+        server: _Server,
+        state: ServerState,
+        reason: str | None = None,
+        restarts: int = 0,
+        failure: SMCPError | None = None,
+    ) -> None:
+        server.failure = failure
         status = ServerStatus(server.name, state, reason, restarts)
         if status != server.status:
             before, server.status = server.status, status

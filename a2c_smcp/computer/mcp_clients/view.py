@@ -15,7 +15,7 @@ from a2c_smcp.computer.mcp_clients.model import (
 from a2c_smcp.computer.utils.placeholder import PLACEHOLDER, holds_placeholder
 from a2c_smcp.smcp import GetComputerConfigRet
 
-__all__ = ["MASK", "config_view", "input_view", "server_view"]
+__all__ = ["MASK", "config_view", "input_view", "masked_url", "server_view"]
 
 MASK: Final = "***"
 _PROTECTED: Final = re.compile("\ue000(\\d+)\ue000")
@@ -42,7 +42,7 @@ def server_view(raw: dict[str, Any]) -> dict[str, Any]:
             if isinstance(parameters.get(key), dict):
                 parameters[key] = {name: _masked(value) for name, value in parameters[key].items()}
         if "url" in parameters:
-            parameters["url"] = _masked_url(parameters["url"])
+            parameters["url"] = masked_url(parameters["url"])
     return shown
 
 
@@ -58,7 +58,7 @@ def _masked(value: str) -> str:
     return value if holds_placeholder(value) else MASK
 
 
-def _masked_url(url: str) -> str:
+def masked_url(url: str) -> str:
     """Hide userinfo and query, except for what a placeholder stands for."""
     placeholders: list[str] = []
 

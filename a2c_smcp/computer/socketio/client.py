@@ -15,6 +15,7 @@ import anyio
 import orjson
 from mcp.types import CallToolResult
 
+from a2c_smcp.computer.approvals import CALLING_AGENT
 from a2c_smcp.computer.calls import CallKey, CallMemory, Finished, Running
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.events import (
@@ -252,6 +253,7 @@ class SMCPComputerClient:
         return await asyncio.shield(call.task)
 
     async def _run(self, key: CallKey, request: ToolCallReq, scope: anyio.CancelScope) -> orjson.Fragment:
+        CALLING_AGENT.set(key.agent)  # for this task only
         try:
             result = cancelled_result()
             with scope:

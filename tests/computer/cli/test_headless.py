@@ -7,12 +7,14 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from a2c_smcp.computer.cli.headless import FollowedFiles
@@ -242,12 +244,46 @@ async def test_a_server_may_be_renamed(file: Path) -> None:
         assert "echo" in names(computer)
 
 
-def test_without_headless_it_says_what_is_there(hub: Running, file: Path) -> None:
+@pytest.mark.parametrize(("arguments", "said"), [((), "needs a terminal"), (("--headless",), "--office and --config")])
+def test_without_a_terminal_or_without_an_office_it_says_what_is_missing(arguments: tuple[str, ...], said: str) -> None:
     result = subprocess.run(
-        [A2C, "computer", "run", "--config", write(file), "--office", "o", "--name", "pc"],
-        capture_output=True,
-        text=True,
-        timeout=60,
+        [A2C, "computer", "run", *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60
     )
     assert result.returncode == 2
-    assert "--headless" in result.stderr
+    assert said in result.stderr
+
+
+async def test_calls_in_flight_are_answered_when_it_is_told_to_stop(hub: Running, file: Path) -> None:
+    office = new_office()
+    agent = Agent()
+    await agent.join(hub.url, office)
+    config = write(file, server("a"), server("b", "ignores-eof"))
+    replies: list[Any] = []
+
+    async def sleep(tool: str) -> None:
+        replies.append(await agent.tool(tool, seconds=600))
+
+    with service("--config", config, "--url", hub.url, "--office", office, "--name", "pc") as it:
+        await it.says(f"pc is in office {office}")
+        pids = [json.loads((await agent.tool(f"{name}.stats"))["content"][0]["text"])["pid"] for name in "ab"]
+        async with anyio.create_task_group() as tasks:
+            for tool in ("a.sleep", "a.sleep", "b.sleep"):
+                tasks.start_soon(sleep, tool)
+            await eventually_called(agent, {"a": 4, "b": 3})
+            started = time.monotonic()
+            status = await anyio.to_thread.run_sync(it.stop)
+        assert status == 0
+        assert time.monotonic() - started < 10
+        assert not any(map(is_alive, pids))
+        assert not it.said("Traceback"), it.lines
+    assert all(reply["error"]["code"] == 404 or reply["meta"] == {"a2c_cancelled": True} for reply in replies)
+    assert len(replies) == 3
+    await agent.disconnect()
+
+
+async def eventually_called(agent: Agent, counts: dict[str, int]) -> None:
+    """The calls have reached their servers; asking is a call too."""
+    with anyio.fail_after(20):
+        for name, count in counts.items():
+            while json.loads((await agent.tool(f"{name}.stats"))["content"][0]["text"])["called"] < count:  # noqa: ASYNC110
+                await anyio.sleep(0.02)

@@ -1,0 +1,51 @@
+"""What the line editor knows of the commands: what may come next, and which lines are kept between runs."""
+
+import logging
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.history import FileHistory, History
+
+__all__ = ["CommandCompleter", "command_history"]
+
+logger = logging.getLogger(__name__)
+
+
+class CommandCompleter(Completer):
+    """Completes with what a function says: given the line up to the cursor, what may come, and what is there of it."""
+
+    def __init__(self, complete: Callable[[str], tuple[list[str], str]]) -> None:
+        self._complete = complete
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        found, word = self._complete(document.text_before_cursor)
+        return [Completion(text, start_position=-len(word)) for text in found]
+
+
+class _KeptHistory(FileHistory):
+    def __init__(self, file: Path, is_kept: Callable[[str], bool]) -> None:
+        super().__init__(str(file))
+        self._is_kept = is_kept
+
+    def append_string(self, string: str) -> None:
+        if self._is_kept(string):
+            super().append_string(string)
+
+
+def command_history(is_kept: Callable[[str], bool]) -> History:
+    """The lines of this run and of those before it, in the user's state directory; without one, of this run.
+
+    A line that `is_kept` does not want is not remembered at all.
+    """
+    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    file = Path(state).expanduser() / "a2c-smcp" / "history"
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.touch(mode=0o600)
+    except OSError as error:
+        logger.warning("the history is not kept: %s cannot be written: %s", file, error.strerror)
+        file = Path(os.devnull)
+    return _KeptHistory(file, is_kept)

@@ -1,0 +1,163 @@
+"""`a2c computer run`: the interactive front end. The loop only: the rest has its own rooms."""
+
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+
+from a2c_smcp.computer.cli import commands
+from a2c_smcp.computer.cli.confirm import Confirmations
+from a2c_smcp.computer.cli.editing import CommandCompleter, command_history
+from a2c_smcp.computer.cli.headless import FollowedFiles
+from a2c_smcp.computer.cli.output import Output, printable
+from a2c_smcp.computer.cli.prompts import CliInputResolver
+from a2c_smcp.computer.cli.session import Session
+from a2c_smcp.computer.cli.terminal import Terminal
+from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.config_files import ConfigFiles, load_config_files
+from a2c_smcp.computer.mcp_clients.connection import ServerState
+from a2c_smcp.errors import InternalError, SMCPError
+from a2c_smcp.utils.link import LinkOptions
+
+__all__ = ["ReplOptions", "is_terminal", "run_repl"]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplOptions:
+    name: str
+    office: str | None
+    """Joined at the start, if there is one."""
+    link: LinkOptions
+    files: tuple[Path, ...] = ()
+    """Config files, and files with inputs."""
+    yes: bool = False
+    auto_connect: bool = True
+    auto_reconnect: bool = True
+    json_lines: bool = True
+    factory: Callable[..., Computer] = Computer
+    """Makes the Computer, called like the class."""
+
+
+def run_repl(options: ReplOptions, configure_logging: Callable[[], None]) -> None:
+    """Take commands until `quit`, Ctrl-D or a signal. Raises `InvalidConfigError` before anything is started.
+
+    Logging is configured once the terminal is shared, so that it does not break the line that is being typed.
+    """
+    files = load_config_files(*options.files)
+    # The standard library's loop: uvloop makes the terminal non-blocking, for whoever writes to it as well.
+    with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+        runner.run(_run(options, files, configure_logging))
+
+
+async def _run(options: ReplOptions, files: ConfigFiles, configure_logging: Callable[[], None]) -> None:
+    await _Repl(options, files).run(configure_logging)
+
+
+class _Repl:
+    def __init__(self, options: ReplOptions, files: ConfigFiles) -> None:
+        self._options = options
+        self._warnings = files.warnings
+        self._terminal = Terminal(
+            history=command_history(commands.is_kept),
+            completer=CommandCompleter(lambda line: commands.completions(self._session, line)),
+        )
+        self._output = Output(self._terminal.write, json_lines=options.json_lines)
+        confirmations = Confirmations(self._terminal, self._output, yes=options.yes)
+        resolver = CliInputResolver(terminal_output=self._terminal.output, turn=self._terminal.turn)
+        self._computer = options.factory(
+            options.name,
+            inputs=files.inputs,
+            mcp_servers=files.servers,
+            auto_connect=options.auto_connect,
+            auto_reconnect=options.auto_reconnect,
+            confirm_callback=confirmations.ask,
+            input_resolver=resolver,
+        )
+        self._session = Session(
+            self._computer,
+            self._output,
+            confirmations,
+            options.link,
+            FollowedFiles(self._computer, options.files, files),
+            resolver.resolve,
+        )
+        self._scope = anyio.CancelScope()
+        self._command: anyio.CancelScope | None = None
+
+    async def run(self, configure_logging: Callable[[], None]) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self._scope.cancel)
+        loop.add_signal_handler(signal.SIGINT, self._interrupt)
+        with self._terminal.owned():
+            configure_logging()
+            try:
+                with self._scope:
+                    await self._work()
+            finally:
+                self._output.text("stopping")
+                await self._session.close()
+        configure_logging()  # back from the shared terminal
+
+    def _interrupt(self) -> None:
+        """Ctrl-C while nothing is typed: ends the command that runs, or else everything."""
+        (self._command or self._scope).cancel()
+
+    async def _work(self) -> None:
+        for warning in self._warnings:
+            self._output.text(f"! {printable(str(warning))}")
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(self._session.report)
+            async with self._terminal.busy(self._starting):
+                await self._computer.boot_up()
+            await self._attempt(commands.run, self._session, "servers list")
+            if self._options.office is not None:
+                await self._attempt(self._join, self._options.office)
+            await self._take_commands()
+            tasks.cancel_scope.cancel()
+
+    def _starting(self) -> str:
+        names = [status.server for status in self._computer.statuses if status.state is ServerState.STARTING]
+        return f"starting {', '.join(map(printable, names))}" if names else ""
+
+    async def _join(self, office: str) -> None:
+        await self._session.connect(self._options.link, self._options.name)
+        await self._session.join(office)
+
+    async def _take_commands(self) -> None:
+        while True:
+            try:
+                line = await self._terminal.line()
+                await self._attempt(commands.run, self._session, line)
+            except (EOFError, commands.Quit):
+                return
+
+    async def _attempt(self, work: Callable[..., Awaitable[None]], *arguments: object) -> None:
+        """Do something that may fail, or be interrupted, and say so."""
+        try:
+            with anyio.CancelScope() as self._command:
+                await work(*arguments)
+            if self._command.cancelled_caught:
+                self._output.event("error", "✗ interrupted", code=0, message="interrupted", details={})
+        except SMCPError as error:
+            self._session.show_error(error)
+        except commands.Quit:
+            raise
+        except Exception:
+            # A boundary: a fault of one command must not take the servers down with it.
+            logger.exception("the command failed")
+            self._session.show_error(InternalError("the command failed; the log says why"))
+        finally:
+            self._command = None
+
+
+def is_terminal() -> bool:
+    """Whether somebody can sit there."""
+    return sys.stdin.isatty() and sys.stdout.isatty()

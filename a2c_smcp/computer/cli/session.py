@@ -1,0 +1,182 @@
+"""What the commands act on: a Computer, its connection to a server, and the events of both as output."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+from anyio.abc import TaskStatus
+
+from a2c_smcp.computer.cli.confirm import Confirmations
+from a2c_smcp.computer.cli.headless import FollowedFiles
+from a2c_smcp.computer.cli.output import Output, printable
+from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.events import (
+    ComputerEvent,
+    DesktopChanged,
+    EventsLost,
+    FinderChanged,
+    RestartOffered,
+    ServerStatus,
+    ToolHidden,
+    ToolListChanged,
+)
+from a2c_smcp.computer.mcp_clients.connection import ServerState
+from a2c_smcp.computer.mcp_clients.model import MCPServerInput
+from a2c_smcp.computer.mcp_clients.view import masked_url
+from a2c_smcp.computer.socketio import SMCPComputerClient
+from a2c_smcp.errors import NotInRoomError, SMCPError
+from a2c_smcp.utils.link import Connected, Disconnected, Joined, Left, LinkEvent, LinkOptions, Membership, RejoinFailed
+
+__all__ = ["Session", "status_fields"]
+
+_SIGNS = {ServerState.RUNNING: "✓", ServerState.FAILED: "✗"}
+
+
+class Session:
+    """One run of the command line. `report` prints what happens; `close` ends what was started."""
+
+    def __init__(
+        self,
+        computer: Computer,
+        output: Output,
+        confirmations: Confirmations,
+        link: LinkOptions,
+        files: FollowedFiles,
+        ask_input: Callable[[MCPServerInput], Awaitable[Any]],
+    ) -> None:
+        self.computer = computer
+        self.output = output
+        self.confirmations = confirmations
+        self.link = link
+        """How the server is reached, unless `connect` says otherwise."""
+        self.files = files
+        self.ask_input = ask_input
+        self.connected_to: str | None = None
+        self.membership: Membership | None = None
+        self.windows: list[str] = []
+        """The URIs that were listed last, for completion."""
+        self.documents: list[str] = []
+        self._client: SMCPComputerClient | None = None
+
+    # --- the office
+
+    async def connect(self, link: LinkOptions, name: str) -> None:
+        """Connect under this name, in the place of a connection that there may be; or raise the refusal."""
+        await self.disconnect()
+        self.computer.name = name
+        self.link = link
+        client = SMCPComputerClient(self.computer, link, on_event=self._link_event)
+        await client.connect()
+        self._client = client
+
+    async def disconnect(self) -> bool:
+        """Whether there was a connection to end, or one that was being tried for."""
+        client, self._client = self._client, None
+        self.membership = None
+        if client is None:
+            return False
+        if self.connected_to is None:
+            self._link_event(Disconnected("given up by this side", final=True))
+        await client.disconnect()
+        return True
+
+    async def join(self, office: str) -> None:
+        if self._client is None:
+            raise NotInRoomError("not connected to a server; `connect` comes first")
+        await self._client.join_office(office)
+
+    async def leave(self) -> None:
+        if self._client is None or self.membership is None:
+            raise NotInRoomError("in no office")
+        self.membership = None
+        await self._client.leave_office()
+
+    @property
+    def joined(self) -> bool:
+        """Whether the server has this computer in its office right now."""
+        return self._client is not None and self._client.joined
+
+    async def close(self) -> None:
+        with anyio.CancelScope(shield=True):
+            await self.disconnect()
+            await self.computer.shutdown()
+
+    # --- output
+
+    async def report(self, *, task_status: TaskStatus[None]) -> None:
+        """Print what happens on the Computer, until cancelled."""
+        async with self.computer.events() as events:
+            task_status.started()
+            async for event in events:
+                self._computer_event(event)
+
+    def show_error(self, error: SMCPError) -> None:
+        self.output.event(
+            "error",
+            f"✗ {printable(error.message)}",
+            code=error.code,
+            message=error.message,
+            details=error.details,
+        )
+
+    def show_tools(self, text: str) -> None:
+        self.output.event(
+            "tool_list_changed", text, tools=[tool["name"] for tool in self.computer.get_available_tools()]
+        )
+
+    def _computer_event(self, event: ComputerEvent) -> None:
+        match event:
+            case ServerStatus():
+                self.output.event("server_status", _status_text(event), servers=[status_fields(event)], all=False)
+            case ToolListChanged():
+                self.show_tools("")
+            case DesktopChanged():
+                self.output.event("desktop_updated", windows=None)
+            case FinderChanged():
+                self.output.event("finder_updated", documents=None, total_count=None)
+            case RestartOffered(server=server, reason=reason):
+                text = (
+                    f"! {printable(server)}: {printable(reason)}; `servers restart {printable(server)}` takes it over"
+                )
+                self.output.event("restart_offered", text, server=server, reason=reason)
+            case ToolHidden(error=error):
+                self.show_error(error)
+            case EventsLost(count=count):
+                self.output.event("events_lost", f"! {count} events are not shown: too many at once", count=count)
+
+    def _link_event(self, event: LinkEvent) -> None:
+        match event:
+            case Connected(url=url):
+                self.connected_to = masked_url(url)
+                self.output.event("connected", f"✓ connected to {self.connected_to}", url=self.connected_to)
+            case Disconnected(reason=reason, final=final):
+                self.connected_to = None
+                text = f"! disconnected: {printable(reason)}" + ("" if final else "; trying on")
+                self.output.event("disconnected", text, reason=reason, final=final)
+            case Joined(membership=membership, again=again):
+                self.membership = membership
+                office, name = membership.office_id, membership.name
+                text = f"✓ in office {printable(office)} as {printable(name)}"
+                self.output.event("joined", text, office=office, name=name, again=again)
+            case Left(membership=membership):
+                self.membership = None
+                office = membership.office_id
+                self.output.event("left", f"✓ left office {printable(office)}", office=office, name=membership.name)
+            case RejoinFailed(error=error):
+                self.show_error(error)
+
+
+def status_fields(status: ServerStatus) -> dict[str, object]:
+    """A server in a `server_status` line."""
+    return {
+        "name": status.server,
+        "state": status.state.value,
+        "reason": status.reason,
+        "restarts": status.restarts,
+    }
+
+
+def _status_text(status: ServerStatus) -> str:
+    sign = _SIGNS.get(status.state, "·")
+    why = f": {printable(status.reason)}" if status.reason else ""
+    return f"{sign} {printable(status.server)} {status.state.value}{why}"

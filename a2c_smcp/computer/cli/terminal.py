@@ -1,0 +1,186 @@
+"""The one terminal that the prompt, the questions and the events share. Knows lines of text, nothing of commands.
+
+A question takes the terminal from the line that is being typed and gives it back as it was. What happens meanwhile is
+written above that line, which stays intact.
+"""
+
+import io
+import itertools
+import shutil
+import sys
+import termios
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Final
+
+import anyio
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import get_app_or_none
+from prompt_toolkit.completion import Completer
+from prompt_toolkit.document import Document
+from prompt_toolkit.history import History
+from prompt_toolkit.output import Output, create_output
+from prompt_toolkit.output.vt100 import Vt100_Output
+from prompt_toolkit.patch_stdout import patch_stdout
+
+__all__ = ["PROMPT", "Terminal"]
+
+PROMPT: Final = "a2c> "
+_FRAMES: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_FRAME_SECONDS: Final = 0.1
+_CLEAR_LINE: Final = "\r\x1b[K"
+
+
+class _TakenAway(Exception):  # noqa: N818 - not an error: a question needs the terminal
+    pass
+
+
+class Terminal:
+    """`with terminal.owned():`, then `line` in a loop; `write` and `turn` at any time, from any task of the loop."""
+
+    def __init__(self, *, history: History | None = None, completer: Completer | None = None) -> None:
+        self._stdout = sys.stdout
+        if isinstance(self._stdout, io.TextIOWrapper):
+            self._stdout.reconfigure(errors="replace")
+        self.output = _quiet_output()
+        self._session: PromptSession[str] = PromptSession(
+            # prompt_toolkit leaves out blanks at the end of a line unless they are coloured, and the prompt has one.
+            [("ansicyan", PROMPT)],
+            history=history,
+            completer=completer,
+            complete_while_typing=False,
+            output=self.output,
+        )
+        self._turn = anyio.Lock()
+        self._questions = 0
+        self._draft = Document()
+        self._spinning = False
+
+    # --- writing
+
+    def write(self, text: str) -> None:
+        """Put lines on the screen, above whatever is being typed."""
+        self._clear_spinner()
+        app = get_app_or_none()
+        if app is None:
+            self._put(text)
+            return
+        # Not `run_in_terminal`: that switches the terminal's mode, and a key that arrives meanwhile is lost.
+        app.renderer.erase()
+        self._put(text)
+        if not app.is_done:
+            app.invalidate()
+
+    def _put(self, text: str) -> None:
+        # A terminal that is gone takes nothing any more; the signal that says so ends the program.
+        with suppress(OSError):
+            self._stdout.write(text)
+            self._stdout.flush()
+
+    # --- reading
+
+    async def line(self) -> str:
+        """The next line that the person enters; `EOFError` when they want to go: Ctrl-D, or Ctrl-C on an empty line.
+
+        Ctrl-C on any other line drops what was typed.
+        """
+        while True:
+            async with self._turn:
+                app = self._session.app
+                app.erase_when_done = False
+                draft, self._draft = self._draft, Document()
+                try:
+                    return await self._session.prompt_async(default=draft, pre_run=self._give_way, handle_sigint=False)
+                except _TakenAway:
+                    self._draft = self._session.default_buffer.document
+                except KeyboardInterrupt:
+                    if not self._session.default_buffer.text:
+                        raise EOFError from None
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """The terminal for one question of the caller's; others wait, and so does the line that is being typed."""
+        self._questions += 1
+        try:
+            self._give_way()
+            async with self._turn:
+                self._clear_spinner()
+                yield
+        finally:
+            self._questions -= 1
+
+    def _give_way(self) -> None:
+        app = self._session.app
+        if self._questions and app.is_running and not app.is_done:
+            app.erase_when_done = True
+            app.exit(exception=_TakenAway())
+
+    async def choose(self, question: str, choices: dict[str, str]) -> str:
+        """What the answer to a question stands for; asked again until it stands for something. In the caller's `turn`.
+
+        Ctrl-C and Ctrl-D raise `KeyboardInterrupt` and `EOFError`.
+        """
+        # A session of its own: answers are not to come up as history. Enter is asked for, so that a key that was
+        # meant for the line before decides nothing.
+        session: PromptSession[str] = PromptSession(output=self.output)
+        while True:
+            answer = await session.prompt_async(question, handle_sigint=False)
+            if (choice := choices.get(answer.strip().lower())) is not None:
+                return choice
+
+    # --- waiting
+
+    @asynccontextmanager
+    async def busy(self, what: Callable[[], str]) -> AsyncIterator[None]:
+        """Show what is under way, while there is something and nothing is asked."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._spin, what)
+            try:
+                yield
+            finally:
+                tasks.cancel_scope.cancel()
+                self._clear_spinner()
+
+    async def _spin(self, what: Callable[[], str]) -> None:
+        for frame in itertools.cycle(_FRAMES):
+            if (text := what()) and not self._questions:
+                width = shutil.get_terminal_size().columns
+                self._put(_CLEAR_LINE + f"{frame} {text}"[: width - 1])
+                self._spinning = True
+            await anyio.sleep(_FRAME_SECONDS)
+
+    def _clear_spinner(self) -> None:
+        if self._spinning:
+            self._spinning = False
+            self._put(_CLEAR_LINE)
+
+    # --- others
+
+    @contextmanager
+    def owned(self) -> Iterator[None]:
+        """While inside, what anybody else prints is written above the line too, and only prompts show what is typed."""
+        with patch_stdout(raw=True), _unechoed():
+            yield
+
+
+@contextmanager
+def _unechoed() -> Iterator[None]:
+    """Between prompts keys wait for the next one: shown, they would push what is written from column 0."""
+    descriptor = sys.stdin.fileno()
+    before = termios.tcgetattr(descriptor)
+    silent = list(before)
+    silent[3] &= ~(termios.ECHO | termios.ICANON)
+    termios.tcsetattr(descriptor, termios.TCSANOW, silent)
+    try:
+        yield
+    finally:
+        with suppress(termios.error):  # the terminal is gone
+            termios.tcsetattr(descriptor, termios.TCSANOW, before)
+
+
+def _quiet_output() -> Output:
+    output = create_output()
+    if isinstance(output, Vt100_Output):
+        # Where a program sits at the other end nobody answers the question for the cursor's position.
+        output.enable_cpr = False
+    return output

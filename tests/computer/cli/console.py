@@ -1,0 +1,105 @@
+"""The command at a real terminal, as a program at the other end sees it: keys in, `@a2c` lines out."""
+
+import io
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pexpect
+
+A2C = str(Path(sys.executable).with_name("a2c"))
+PROMPT = "a2c> "
+DEADLINE = 30.0
+_LINE = re.compile(r"@a2c (\{[^\r\n]*\})\r\n")
+
+Line = dict[str, Any]
+
+
+class Console:
+    """One run of `a2c computer run`. What it said is kept in `seen`."""
+
+    def __init__(self, state: Path, *arguments: str, wide: bool = False, **environment: str) -> None:
+        self._seen = io.StringIO()
+        environ = {**os.environ, "XDG_STATE_HOME": str(state), **environment}
+        self.process = pexpect.spawn(
+            A2C,
+            ["computer", "run", *arguments],
+            env=environ,
+            encoding="utf-8",
+            timeout=DEADLINE,
+            dimensions=(24, 300 if wide else 80),
+        )
+        self.process.logfile_read = self._seen
+        # Typing is not waited for: the terminal keeps it.
+        self.process.delaybeforesend = None
+
+    @property
+    def seen(self) -> str:
+        return self._seen.getvalue()
+
+    def prompted(self) -> None:
+        self.process.expect_exact(PROMPT)
+
+    def says(self, text: str) -> None:
+        self.process.expect_exact(text)
+
+    def keys(self, keys: str) -> None:
+        self.process.send(keys)
+
+    def line(self, kind: str, matches: Callable[[Line], bool] = lambda _: True) -> Line:
+        """The next line of this type that matches; others are passed over."""
+        while True:
+            self.process.expect(_LINE)
+            found: Line = json.loads(self.process.match[1])
+            assert next(iter(found)) == "type"
+            if found["type"] == kind and matches(found):
+                return found
+
+    def lines(self, *kinds: str) -> dict[str, Line]:
+        """The next line of each of these types, in whatever order they come."""
+        found: dict[str, Line] = {}
+        while found.keys() != set(kinds):
+            self.process.expect(_LINE)
+            line: Line = json.loads(self.process.match[1])
+            if line["type"] in kinds:
+                found.setdefault(line["type"], line)
+        return found
+
+    def enter(self, command: str, kind: str, matches: Callable[[Line], bool] = lambda _: True) -> Line:
+        """Enter a command and return the line that answers it."""
+        self.keys(command + "\r")
+        return self.line(kind, matches)
+
+    def call(self, tool: str, values: str = "") -> Line:
+        result = self.enter(f"tools call {tool} {values}", "tool_call_result")
+        assert result["tool"] == tool
+        return result
+
+    def text(self, tool: str, values: str = "") -> str:
+        """What a tool said."""
+        return str(self.call(tool, values)["result"]["content"][0]["text"])
+
+    def pid(self, tool: str) -> int:
+        """The process behind a `stats` tool."""
+        return int(json.loads(self.text(tool))["pid"])
+
+    def ended(self) -> int:
+        """Wait for the end, and return the exit status."""
+        self.process.expect(pexpect.EOF)
+        self.process.wait()
+        assert self.process.signalstatus is None, self.seen[-2000:]
+        return int(self.process.exitstatus)
+
+
+@contextmanager
+def console(state: Path, *arguments: str, **more: Any) -> Iterator[Console]:
+    it = Console(state, *arguments, **more)
+    try:
+        yield it
+    finally:
+        it.process.close(force=True)

@@ -1,0 +1,104 @@
+"""The table of commands: what is found, suggested, completed and kept. What they do is tested at a real terminal."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from a2c_smcp.computer.cli import commands
+from a2c_smcp.computer.cli.commands import COMMANDS, completions, find, is_kept
+from a2c_smcp.errors import BadRequestError
+
+
+class Listed:
+    """Stands for a session with one of everything: completion looks at nothing else of it."""
+
+    windows = ("window://w",)
+    documents = ("dpe://d",)
+
+    class computer:  # noqa: N801
+        class inputs:  # noqa: N801
+            definitions = ("key",)
+
+        statuses = (type("Status", (), {"server": "files"}),)
+
+        @staticmethod
+        def get_available_tools() -> list[dict[str, Any]]:
+            return [{"name": "read"}, {"name": "remove"}]
+
+
+def test_the_longest_name_wins_and_the_rest_are_its_words() -> None:
+    command, rest = find(["inputs", "value", "set", "key", "list"])
+    assert command.name == "inputs value set"
+    assert rest == ["key", "list"]
+
+
+@pytest.mark.parametrize(
+    ("line", "suggested"),
+    [
+        ("servrs list", "'servers list'"),
+        ("servers lst", "'servers list'"),
+        ("tool call x", "'tools call'"),
+        ("inputs vlaue set x y", "'inputs value set'"),
+        ("stauts", "'status'"),
+        ("servers", "list, start, stop, restart, add, remove, logs"),
+        ("xyzzy", "`help`"),
+    ],
+)
+def test_a_typo_suggests_the_nearest_command(line: str, suggested: str) -> None:
+    with pytest.raises(BadRequestError) as raised:
+        find(line.split())
+    assert suggested in raised.value.message
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("", {"connect", "servers", "quit"}),
+        ("ser", {"servers"}),
+        ("servers st", {"start", "stop"}),
+        ("servers start ", {"files"}),
+        ("inputs va", {"value"}),
+        ("inputs value set k", {"key"}),
+        ("tools call re", {"read", "remove"}),
+        ("desktop show ", {"window://w"}),
+        ("finder show dpe", {"dpe://d"}),
+        ("nonsense ", set()),
+    ],
+)
+def test_what_may_come_next_is_completed(line: str, found: set[str]) -> None:
+    listed: Any = Listed
+    assert found <= set(completions(listed, line)[0])
+    if line:
+        assert set(completions(listed, line)[0]) == found
+
+
+def test_lines_that_may_hold_a_secret_are_not_kept() -> None:
+    kept = ["servers list", "tools call echo text=hi", "connect --url http://x --office o"]
+    lost = [
+        "inputs value set key hunter2",
+        "input value set key hunter2",  # a typo
+        "inputs vlaue set key hunter2",
+        'servers add {"env": {"KEY": "hunter2"}}',
+        "inputs add id=x default=hunter2",
+        "connect --api-key hunter2",
+        "connect --api-key=hunter2",
+        "hunter2",
+        "",
+    ]
+    assert [line for line in kept + lost if is_kept(line)] == kept
+
+
+def test_every_command_explains_itself() -> None:
+    assert all(command.help.endswith(".") for command in COMMANDS.values())
+
+
+def test_the_documentation_has_every_command_and_every_type() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "cli.md").read_text()
+    folder = Path(commands.__file__).parent
+    sources = "".join((folder / name).read_text() for name in ("commands.py", "session.py", "confirm.py", "repl.py"))
+    types = set(re.findall(r'output\.event\(\s*"(\w+)"', sources))
+    assert len(types) > 20
+    assert [kind for kind in types if f"| `{kind}` |" not in text] == []
+    assert [name for name in COMMANDS if f"`{name}" not in text] == []

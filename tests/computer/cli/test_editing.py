@@ -1,0 +1,25 @@
+"""Lines that are kept between runs, and those that are not."""
+
+from pathlib import Path
+
+import pytest
+
+from a2c_smcp.computer.cli.editing import command_history
+
+
+def test_only_lines_that_may_be_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    history = command_history(lambda line: "secret" not in line)
+    for line in ("status", "a secret", "help"):
+        history.append_string(line)
+    assert history.get_strings() == ["status", "help"]
+    assert list(command_history(lambda _: True).load_history_strings()) == ["help", "status"]
+
+
+def test_without_a_place_for_it_the_history_is_of_this_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    history = command_history(lambda _: True)
+    history.append_string("status")
+    assert history.get_strings() == ["status"]
+    assert list(command_history(lambda _: True).load_history_strings()) == []

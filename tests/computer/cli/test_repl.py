@@ -1,0 +1,489 @@
+"""`a2c computer run` at a real terminal. Asserts on `@a2c` lines: the rest is for people, and may change."""
+
+import json
+import signal
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from a2c_smcp.server import OpenAuthentication
+from tests.computer.cli.console import Console, Line, console
+from tests.computer.fakes.computers import server
+from tests.computer.fakes.offices import Agent, new_office
+from tests.computer.fakes.processes import eventually, is_alive
+from tests.server.conftest import LIMITS
+from tests.server.harness import Running, async_server
+
+CANARY = "canary-7f31"
+INPUTS: list[dict[str, Any]] = [
+    {"id": "count", "type": "promptString", "description": "How many", "default": "2"},
+    {"id": "secret", "type": "promptString", "description": "The secret", "password": True},
+    {"id": "colour", "type": "pickString", "options": ["red", "green"]},
+]
+
+
+def write(file: Path, *servers: dict[str, Any], **more: Any) -> str:
+    file.write_text(json.dumps({"servers": list(servers), **more}))
+    return str(file)
+
+
+def states(line: Line) -> dict[str, str]:
+    return {entry["name"]: entry["state"] for entry in line["servers"]}
+
+
+def asking(name: str) -> dict[str, Any]:
+    """A server whose calls need a confirmation."""
+    return server(name, default_tool_meta=None)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("repl")
+
+
+@pytest.fixture(scope="module")
+def shared(folder: Path) -> Iterator[Console]:
+    """One run for all tests that leave it as they found it."""
+    config = write(folder / "config.json", server("a"), asking("ask"), inputs=INPUTS)
+    with console(folder, "--config", config, "--name", "pc", A2C_INPUT_NOBODY="1") as it:
+        it.prompted()
+        yield it
+        it.keys("quit\r")
+        assert it.ended() == 0
+
+
+# --- the six steps of the specification
+
+
+def test_six_steps_from_start_to_nothing_left(tmp_path: Path) -> None:
+    config = write(tmp_path / "config.json", server("a"), server("b", "grandchildren"), inputs=INPUTS)
+    with console(tmp_path, "--config", config) as it:
+        it.prompted()
+        assert states(it.enter("servers list", "server_status")) == {"a": "running", "b": "running"}
+        assert [entry["id"] for entry in it.enter("inputs list", "inputs_loaded")["inputs"]] == [
+            "count",
+            "secret",
+            "colour",
+        ]
+        result = it.enter('tools call a.echo {"text": "hi there"}', "tool_call_result")
+        assert result["ok"]
+        assert result["result"]["content"] == [{"type": "text", "text": "hi there"}]
+        pids = [it.pid("a.stats"), it.pid("b.stats")]
+        grandchild = next(line for line in it.enter("servers logs b", "server_logs")["lines"] if "grandchild" in line)
+        pids.append(int(grandchild.split()[1]))
+        it.keys("quit\r")
+        assert it.ended() == 0
+        assert not any(map(is_alive, pids))
+
+
+@pytest.mark.parametrize("way", ["exit", "ctrl-d", "ctrl-c", "SIGTERM", "SIGHUP", "SIGINT"])
+def test_however_it_ends_no_child_is_left(tmp_path: Path, way: str) -> None:
+    with console(tmp_path, "--config", write(tmp_path / "config.json", server("a", "ignores-eof"))) as it:
+        it.prompted()
+        pid = it.pid("a.stats")
+        it.prompted()
+        if way.startswith("SIG"):
+            it.process.kill(signal.Signals[way])
+        else:
+            it.keys({"exit": "exit\r", "ctrl-d": "\x04", "ctrl-c": "\x03"}[way])
+        assert it.ended() == 0
+        assert not is_alive(pid)
+        assert "Traceback" not in it.seen
+
+
+async def test_a_terminal_that_is_closed_ends_it_too(tmp_path: Path) -> None:
+    with console(tmp_path, "--config", write(tmp_path / "config.json", server("a", "ignores-eof"))) as it:
+        it.prompted()
+        pid = it.pid("a.stats")
+        it.process.ptyproc.fileobj.close()
+        await eventually(lambda: not is_alive(pid) and not is_alive(it.process.pid), 20)
+
+
+def test_ctrl_c_during_a_slow_start_ends_it(tmp_path: Path) -> None:
+    with console(tmp_path, "--config", write(tmp_path / "config.json", server("a", "silent"))) as it:
+        it.line("server_status", lambda line: states(line) == {"a": "starting"})
+        it.keys("\x03")
+        assert it.ended() == 0
+        assert "Traceback" not in it.seen
+
+
+# --- one test a command
+
+
+def test_servers_list_prints_a_line_even_without_servers(tmp_path: Path) -> None:
+    with console(tmp_path) as it:
+        it.prompted()
+        assert it.enter("servers list", "server_status") == {"type": "server_status", "servers": [], "all": True}
+        assert it.enter("config show", "config")["config"] == {"inputs": [], "servers": {}}
+        assert it.enter("config reload", "config_checked")["ok"]
+
+
+def test_servers_stop_start_and_restart(shared: Console) -> None:
+    first = shared.pid("a.stats")
+    stopped = shared.enter("servers stop a", "server_status", lambda line: line["all"])
+    assert states(stopped)["a"] == "stopped"
+    assert shared.call("a.echo")["error_code"] == 4003
+    assert states(shared.enter("servers start a", "server_status", lambda line: line["all"]))["a"] == "running"
+    second = shared.pid("a.stats")
+    assert states(shared.enter("servers restart a", "server_status", lambda line: line["all"]))["a"] == "running"
+    assert len({first, second, shared.pid("a.stats")}) == 3
+
+
+def test_servers_add_and_remove(shared: Console, folder: Path) -> None:
+    file = folder / "server.json"
+    file.write_text(json.dumps(server("added")))
+    assert states(shared.enter(f"servers add @{file}", "server_status", lambda line: line["all"]))["added"] == "running"
+    assert shared.text("added.echo", "text=x") == "x"
+    gone = shared.enter("servers remove added", "server_status", lambda line: line["all"])
+    assert "added" not in states(gone)
+    assert shared.enter("servers remove added", "error")["code"] == 404
+    parameters = json.dumps(server("typed")["server_parameters"])
+    typed = f"servers add name=typed type=stdio disabled=true server_parameters={parameters}"
+    assert states(shared.enter(typed, "server_status", lambda line: line["all"]))["typed"] == "disabled"
+    shared.enter("servers remove typed", "server_status", lambda line: line["all"])
+    assert shared.enter('servers add {"name": "bad"}', "error")["code"] == 400
+
+
+def test_servers_logs(shared: Console) -> None:
+    line = shared.enter("servers logs a --lines 1", "server_logs")
+    assert line["server"] == "a"
+    assert len(line["lines"]) == 1
+    assert shared.enter("servers logs nobody", "error")["code"] == 404
+
+
+def test_tools_list(shared: Console) -> None:
+    assert {"a.echo", "ask.echo"} <= set(shared.enter("tools list", "tool_list_changed")["tools"])
+
+
+def test_tools_call_takes_values_in_every_form_and_shows_failures(shared: Console, folder: Path) -> None:
+    file = folder / "params.json"
+    file.write_text('{"text": "from a file"}')
+    assert shared.text("a.echo", f"@{file}") == "from a file"
+    assert shared.text("a.echo", "text='a b'") == "a b"
+    assert shared.text("ask.echo", "text=mine") == "mine"  # who types it has confirmed it
+    assert shared.call("a.fail")["ok"] is False
+    assert shared.call("nothing")["error_code"] == 4001
+    late = shared.enter("tools call --timeout 0.2 a.sleep seconds=60", "tool_call_result")
+    assert late["error_code"] == 4004
+
+
+def test_tools_conflicts(shared: Console) -> None:
+    assert shared.enter("tools conflicts", "tool_conflicts")["conflicts"] == []
+    shared.call("a.add_tool", "name=ask.echo")
+    assert shared.line("error")["details"]["tool_name"] == "ask.echo"
+    conflicts = shared.enter("tools conflicts", "tool_conflicts")["conflicts"]
+    assert conflicts == [{"tool": "ask.echo", "servers": ["ask", "a"]}]
+    shared.call("a.remove_tool", "name=ask.echo")
+
+
+def test_a_clash_at_the_start_is_a_conflict_too(tmp_path: Path) -> None:
+    config = write(tmp_path / "config.json", server("a", prefixed=False), server("b", prefixed=False))
+    with console(tmp_path, "--config", config) as it:
+        assert states(it.line("server_status", lambda line: line["all"])) == {"a": "running", "b": "failed"}
+        it.prompted()
+        conflicts = it.enter("tools conflicts", "tool_conflicts")["conflicts"]
+        assert conflicts == [{"tool": "echo", "servers": ["a", "b"]}]
+
+
+def test_inputs_load_add_and_remove(shared: Console, folder: Path) -> None:
+    file = folder / "inputs.json"
+    file.write_text('[{"id": "loaded", "type": "promptString"}]')
+    ids = [entry["id"] for entry in shared.enter(f"inputs load {file}", "inputs_loaded")["inputs"]]
+    assert ids == ["count", "secret", "colour", "loaded"]
+    added = shared.enter("inputs add id=typed type=promptString default=5", "inputs_loaded")["inputs"][-1]
+    assert (added["id"], added["default"], added["has_value"]) == ("typed", "5", False)
+    assert shared.enter("inputs add id=typed type=promptString", "error")["code"] == 400
+    shared.enter("inputs remove typed", "inputs_loaded")
+    left = shared.enter("inputs remove loaded", "inputs_loaded")["inputs"]
+    assert [entry["id"] for entry in left] == ["count", "secret", "colour"]
+
+
+def test_inputs_value_set_get_list_and_clear(shared: Console) -> None:
+    assert shared.enter("inputs value set count 7", "input_values")["values"] == {"count": "7"}
+    assert shared.enter("inputs value set colour green", "input_values")["values"] == {"colour": "green"}
+    assert shared.enter("inputs value get count", "input_values")["values"] == {"count": "7"}
+    assert shared.enter("inputs value list", "input_values")["values"] == {"count": "7", "colour": "green"}
+    assert shared.enter("inputs value set colour blue", "error")["code"] == 400
+    assert shared.enter("inputs value clear count", "input_values")["values"] == {"colour": "green"}
+    assert shared.enter("inputs value get count", "error")["code"] == 400
+    assert shared.enter("inputs value clear", "input_values")["values"] == {}
+
+
+def test_a_password_is_typed_hidden_and_shown_nowhere(shared: Console, folder: Path) -> None:
+    shared.keys("inputs value set secret\r")
+    shared.says("The secret (secret):")
+    shared.keys(f"{CANARY}\r")
+    assert shared.line("input_values")["values"] == {"secret": "***"}
+    assert shared.enter("inputs value get secret", "input_values")["values"] == {"secret": "***"}
+    assert CANARY not in json.dumps(shared.enter("config show", "config"))
+    assert CANARY not in shared.seen
+    assert shared.enter("inputs value set secret inline", "error")["code"] == 400
+    shared.enter("inputs value clear", "input_values")
+    file = folder / "a2c-smcp" / "history"
+    assert CANARY not in file.read_text()
+    assert "inline" not in file.read_text()
+    assert "config show" in file.read_text()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_desktop_list_and_show(shared: Console) -> None:
+    assert "window://fake/0" in shared.enter("desktop list", "desktop_updated", _has_windows)["windows"]
+    assert len(shared.enter("desktop list --size 1", "desktop_updated", _has_windows)["windows"]) == 1
+    shown = shared.enter("desktop show window://fake/1", "window")
+    assert shown["desktop"] == "window://fake/1\n\nwindow 1"
+    assert shared.enter("desktop show window://fake/none", "error")["code"] == 404
+    shared.keys('tools call a.set_resource {"uri": "window://fake/1", "text": "new"}\r')
+    assert shared.lines("tool_call_result", "desktop_updated")["desktop_updated"]["windows"] is None
+
+
+def _has_windows(line: Line) -> bool:
+    return line["windows"] is not None
+
+
+def test_finder_list_and_show(shared: Console) -> None:
+    assert shared.enter("finder list", "finder_updated", _has_documents)["total_count"] == 0
+    document = {"title": "Plans", "file_type": "md", "keywords": ["budget"], "page_count": 1}
+    params = json.dumps({"uri": "dpe://fake/plans", "text": json.dumps(document)})
+    shared.keys(f"tools call a.set_resource {params}\r")
+    assert shared.lines("tool_call_result", "finder_updated")["finder_updated"]["documents"] is None
+    found = shared.enter("finder list BUDGET", "finder_updated", _has_documents)
+    assert [entry["uri"] for entry in found["documents"]] == ["dpe://fake/plans"]
+    assert shared.enter("finder list --type pdf", "finder_updated", _has_documents)["total_count"] == 0
+    shown = shared.enter("finder show dpe://fake/plans", "document")
+    assert json.loads(shown["contents"][0]["text"]) == document
+    assert shared.enter("finder show dpe://fake/none", "error")["code"] == 4201
+    assert shared.enter("finder show window://fake/0", "error")["code"] == 4204
+    shared.keys("tools call a.remove_resource uri=dpe://fake/plans\r")
+    shared.lines("tool_call_result", "finder_updated")
+
+
+def _has_documents(line: Line) -> bool:
+    return line["documents"] is not None
+
+
+def test_history(shared: Console) -> None:
+    shared.call("a.echo", "text=remembered")
+    last = shared.enter("history", "history")["calls"][-1]
+    assert (last["server"], last["tool"], last["parameters"]) == ("a", "echo", {"text": "remembered"})
+    assert last["success"]
+
+
+def test_config_show_and_validate(shared: Console, folder: Path) -> None:
+    assert set(shared.enter("config show", "config")["config"]["servers"]) == {"a", "ask"}
+    assert shared.enter("config validate", "config_checked") == {
+        "type": "config_checked",
+        "ok": True,
+        "problems": [],
+        "warnings": [],
+    }
+    wrong = write(folder / "wrong.json", {**server("a"), "nonsense": 1})
+    checked = shared.enter(f"config validate {wrong}", "config_checked")
+    assert not checked["ok"]
+    assert "nonsense" in checked["problems"][0]
+
+
+def test_config_reload_takes_over_what_the_files_say(shared: Console, folder: Path) -> None:
+    file = folder / "config.json"
+    before = file.read_text()
+    write(file, server("a"), asking("ask"), server("late"), server("dead", "dies-on-start"), inputs=INPUTS)
+    checked = shared.enter("config reload", "config_checked")
+    assert "dead" in checked["problems"][0]
+    assert states(shared.enter("servers list", "server_status", lambda line: line["all"])) == {
+        "a": "running",
+        "ask": "running",
+        "late": "running",
+    }
+    file.write_text("{")
+    assert not shared.enter("config reload", "config_checked")["ok"]
+    file.write_text(before)
+    assert shared.enter("config reload", "config_checked")["ok"]
+    assert set(states(shared.enter("servers list", "server_status", lambda line: line["all"]))) == {"a", "ask"}
+
+
+def test_help_and_typos(shared: Console) -> None:
+    assert len(shared.enter("help", "help")["commands"]) > 30
+    (described,) = shared.enter("help tools call", "help")["commands"]
+    assert described["name"] == "tools call"
+    assert "'servers list'" in shared.enter("servers lits", "error")["message"]
+    assert shared.enter("tools call a.echo {", "error")["code"] == 400
+
+
+def test_connect_join_leave_and_disconnect(shared: Console, hub: Running) -> None:
+    office = new_office()
+    assert shared.enter("join nowhere", "error")["code"] == 4103
+    shared.keys(f"connect --url {hub.url} --office {office} --name desk\r")
+    assert shared.line("connected")["url"] == hub.url
+    assert shared.line("joined") == {"type": "joined", "office": office, "name": "desk", "again": False}
+    status = shared.enter("status", "status")
+    assert (status["name"], status["url"], status["office"], status["joined"]) == ("desk", hub.url, office, True)
+    assert shared.enter("leave", "left")["office"] == office
+    assert shared.enter("leave", "error")["code"] == 4103
+    assert shared.enter(f"join {office}", "joined")["office"] == office
+    assert shared.enter("disconnect", "disconnected")["final"]
+    assert shared.enter("disconnect", "error")["code"] == 4103
+    assert shared.enter("connect --url http://127.0.0.1:1 --name pc", "error")["code"] == 0
+    assert shared.enter("status", "status")["url"] is None
+
+
+def test_a_server_that_goes_is_tried_for_until_disconnect(shared: Console) -> None:
+    with async_server(OpenAuthentication(), LIMITS) as gone:
+        shared.enter(f"connect --url {gone.url} --office o", "joined")
+    assert not shared.line("disconnected")["final"]
+    status = shared.enter("status", "status")
+    assert (status["url"], status["office"], status["joined"]) == (None, "o", False)
+    assert shared.enter("disconnect", "disconnected")["final"]
+
+
+def test_tab_completes(shared: Console) -> None:
+    shared.keys("tools call a.ec\t")
+    shared.says("ho")
+    shared.keys(" text=tab\r")
+    assert shared.line("tool_call_result")["result"]["content"][0]["text"] == "tab"
+
+
+# --- others at the same terminal
+
+
+async def test_events_leave_a_half_typed_line_intact(shared: Console, hub: Running) -> None:
+    async with met(shared, hub) as agent:
+        shared.keys("tools call a.echo tex")
+        await anyio.to_thread.run_sync(shared.says, "tex")
+        for number in range(20):
+            await agent.tool("a.add_tool", name=f"event-{number}")
+            await seen(shared, "tool_list_changed", lambda line, n=number: f"event-{n}" in line["tools"])
+        shared.keys("t=intact\r")
+        result = await seen(shared, "tool_call_result")
+        assert result["result"]["content"][0]["text"] == "intact"
+        for number in range(20):
+            await agent.tool("a.remove_tool", name=f"event-{number}")
+
+
+async def test_a_call_that_needs_it_is_confirmed_there_and_then(shared: Console, hub: Running) -> None:
+    async with met(shared, hub) as agent:
+        shared.keys("tools call a.echo tex")
+        await anyio.to_thread.run_sync(shared.says, "tex")
+        for answer, code in (("n\r", 4005), ("perhaps\ry\r", None), ("\x03", 4005)):
+            asked, replied = await ask(shared, agent, answer)
+            assert (asked["agent"], asked["server"], asked["tool"]) == ("ag", "ask", "echo")
+            assert asked["params"] == {"text": "sure"}
+            assert 0 < asked["seconds"] <= 20
+            assert (replied["meta"] or {}).get("error_code") == code
+        await ask(shared, agent, "a\r")
+        assert (await agent.tool("ask.echo", text="always"))["content"][0]["text"] == "always"
+        shared.keys("t=still\r")  # the line that was being typed all along
+        assert (await seen(shared, "tool_call_result"))["result"]["content"][0]["text"] == "still"
+
+
+async def test_no_answer_within_the_deadline_is_a_refusal(shared: Console, hub: Running) -> None:
+    async with met(shared, hub) as agent:
+        assert (await agent.tool("ask.stats", 1))["meta"] == {"error_code": 4005}
+        assert shared.text("a.echo", "text=on") == "on"
+
+
+async def ask(shared: Console, agent: Agent, answer: str) -> tuple[Line, Any]:
+    """What is asked when the agent calls, and what the agent gets when this is the answer."""
+    replies: list[Any] = []
+
+    async def call() -> None:
+        replies.append(await agent.tool("ask.echo", text="sure"))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(call)
+        asked = await seen(shared, "confirm_request")
+        await anyio.to_thread.run_sync(shared.says, "Run it?")
+        shared.keys(answer)
+    return asked, replies[0]
+
+
+async def seen(shared: Console, kind: str, matches: Any = lambda _: True) -> Line:
+    return await anyio.to_thread.run_sync(shared.line, kind, matches)
+
+
+class met:  # noqa: N801
+    """An agent in an office with the shared run."""
+
+    def __init__(self, shared: Console, hub: Running) -> None:
+        self._shared = shared
+        self._hub = hub
+        self._agent = Agent()
+
+    async def __aenter__(self) -> Agent:
+        office = new_office()
+        await self._agent.join(self._hub.url, office)
+        self._shared.keys(f"connect --url {self._hub.url} --office {office} --name pc\r")
+        await seen(self._shared, "joined")
+        return self._agent
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._agent.disconnect()
+        self._shared.keys("disconnect\r")
+        await seen(self._shared, "disconnected")
+
+
+# --- how it is started
+
+
+async def test_inputs_are_asked_for_at_the_start_and_an_office_is_joined(tmp_path: Path, hub: Running) -> None:
+    config, office = server("a", resources="${input:count}"), new_office()
+    config["server_parameters"]["env"] = {"SECRET": "${input:secret}"}
+    file = write(tmp_path / "config.json", config, inputs=INPUTS)
+    with console(tmp_path, "--config", file, "--url", hub.url, "--office", office, "--name", "pc") as it:
+        it.says("How many (count):")
+        it.keys("\x7f3\r")
+        it.says("The secret (secret):")
+        it.keys(f"{CANARY}\r")
+        assert states(it.line("server_status", lambda line: line["all"])) == {"a": "running"}
+        assert it.line("joined")["office"] == office
+        it.prompted()
+        assert len(it.enter("desktop list", "desktop_updated", _has_windows)["windows"]) == 3
+        assert CANARY not in it.seen
+
+
+def test_history_is_kept_between_runs_and_lines_for_programs_can_be_left_out(tmp_path: Path) -> None:
+    with console(tmp_path) as it:
+        it.prompted()
+        it.enter("status", "status")
+        it.keys("\x04")
+        assert it.ended() == 0
+    with console(tmp_path, "--no-json-lines") as it:
+        it.prompted()
+        it.keys("\x1b[A\r")
+        it.says("protocol")
+        it.keys("half a line\x03quit\r")  # Ctrl-C drops what was typed
+        assert it.ended() == 0
+        assert "@a2c" not in it.seen
+
+
+def test_servers_start_when_told_and_a_factory_makes_the_computer(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from a2c_smcp.computer.computer import Computer\n"
+        "def make(name, **options):\n"
+        "    return Computer(name + '-made', **options)\n"
+    )
+    config = write(tmp_path / "config.json", server("a"), server("mute", "silent"))
+    arguments = ["--config", config, "--name", "pc", "--no-auto-connect", "--computer-factory", "mine:make"]
+    with console(tmp_path, *arguments, PYTHONPATH=str(tmp_path)) as it:
+        assert states(it.line("server_status", lambda line: line["all"])) == {"a": "stopped", "mute": "stopped"}
+        assert it.enter("status", "status")["name"] == "pc-made"
+        assert states(it.enter("servers start a", "server_status", lambda line: line["all"]))["a"] == "running"
+
+        it.enter("servers start mute", "server_status", lambda line: states(line) == {"mute": "starting"})
+        it.keys("\x03")  # ends the command, and nothing else
+        assert it.line("error")["message"] == "interrupted"
+        left = it.enter("servers list", "server_status", lambda line: line["all"])
+        assert states(left) == {"a": "running", "mute": "stopped"}
+
+
+async def test_a_server_that_dies_says_so_while_nobody_types(tmp_path: Path) -> None:
+    config = write(tmp_path / "config.json", server("a"))
+    with console(tmp_path, "--config", config, "--no-auto-reconnect") as it:
+        it.prompted()
+        pid = it.pid("a.stats")
+        it.keys("tools call a.crash\r")
+        assert it.line("server_status", lambda line: not line["all"])["servers"][0]["state"] == "failed"
+        await eventually(lambda: not is_alive(pid))
