@@ -10,6 +10,8 @@ from a2c_smcp.server import Limits, OpenAuthentication, SyncOpenAuthentication
 from tests.server.harness import AsyncPeer, Peer, Running, SyncPeer, async_server, sync_server
 
 _names = itertools.count()
+# python-engineio's blocking client may end before its last POST is sent; then only a ping tells that it has gone.
+PINGS: dict[str, Any] = {"ping_interval": 3, "ping_timeout": 4}
 LIMITS = Limits(relay_timeout=2.0, tool_call_grace=1.0, max_message=1_000_000)
 
 MakePeer = Callable[..., Awaitable[Peer]]
@@ -17,13 +19,13 @@ MakePeer = Callable[..., Awaitable[Peer]]
 
 @pytest.fixture(scope="session")
 def open_async_server() -> Iterator[Running]:
-    with async_server(OpenAuthentication(), LIMITS) as running:
+    with async_server(OpenAuthentication(), LIMITS, **PINGS) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def open_sync_server() -> Iterator[Running]:
-    with sync_server(SyncOpenAuthentication(), LIMITS) as running:
+    with sync_server(SyncOpenAuthentication(), LIMITS, **PINGS) as running:
         yield running
 
 
