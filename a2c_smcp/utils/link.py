@@ -305,6 +305,8 @@ class Link:
                     return
         finally:
             await self._disconnect("closed by this side", final=True)
+            if not first.done():
+                first.set_exception(ConnectionLostError("closed before it was connected"))
 
     async def _stay(self) -> None:
         """Join again if there is an office to be in, and wait for the connection to drop."""
@@ -375,12 +377,13 @@ class Link:
                     socketio_path=options.socketio_path,
                     wait_timeout=options.connect_timeout,
                 )
-        except (socketio.exceptions.ConnectionError, TimeoutError, OSError, ValueError) as error:
+        except Exception as error:
+            # Not only its own errors: the libraries raise what they come upon in a greeting, a KeyError for instance.
             await _dispose(sio)
             # Engine.IO reports a server that is not there in the same way, without saying where.
             if refusal and not isinstance(refusal[0], ConnectionLostError):
                 raise refusal[0] from None
-            raise ConnectionLostError(f"cannot connect to {options.url}: {error or 'no answer in time'}") from None
+            raise ConnectionLostError(f"cannot connect to {options.url}: {_why(error)}") from None
         except BaseException:
             await _dispose(sio)
             raise
@@ -409,6 +412,14 @@ async def _dispose(sio: Any) -> None:
             await asyncio.wait({task}, timeout=1)
     if sio.eio.http is not None and not sio.eio.http.closed:
         await sio.eio.http.close()
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    if isinstance(error, socketio.exceptions.ConnectionError | OSError | ValueError):
+        return str(error)
+    return f"what answers there is no Socket.IO server ({type(error).__name__})"
 
 
 def _refusal(data: Any) -> SMCPError:

@@ -3,11 +3,12 @@
 import asyncio
 import socket
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import anyio
 import pytest
+from aiohttp import web
 
 from a2c_smcp.errors import ConnectionLostError, NameTakenError, PayloadTooLargeError, RequestTimeoutError, SMCPError
 from a2c_smcp.server import APIKeyAuthentication, Limits, OpenAuthentication
@@ -259,6 +260,53 @@ async def test_a_wrong_key_is_a_refusal_and_a_dead_server_is_not(transport: str)
             assert link.connected
     with pytest.raises(ConnectionLostError, match=server.url):
         await Link(options(server.url, transport), {}).open()
+
+
+@pytest.mark.parametrize("greeting", ["", "x", "4", "0", "0{}", "0[1]", '0{"sid":"s"}'])
+async def test_a_greeting_that_makes_no_sense_is_an_error_and_not_a_wait(greeting: str, transport: str) -> None:
+    async def greet(request: web.Request) -> web.StreamResponse:
+        if transport == "polling":
+            return web.Response(text=greeting)
+        answer = web.WebSocketResponse()
+        await answer.prepare(request)
+        await answer.send_str(greeting)
+        await answer.receive()
+        return answer
+
+    async with serving(greet) as url:
+        with anyio.fail_after(5), pytest.raises(ConnectionLostError, match=url):
+            await Link(options(url, transport), {}).open()
+
+
+async def test_closing_ends_an_open_that_still_waits(transport: str) -> None:
+    called = asyncio.Event()
+
+    async def silent(_: web.Request) -> web.StreamResponse:
+        called.set()
+        await asyncio.sleep(5)
+        return web.Response()
+
+    async with serving(silent) as url:
+        link = Link(options(url, transport), {})
+        opening = asyncio.create_task(link.open())
+        await called.wait()
+        await link.close()
+        with anyio.fail_after(2), pytest.raises(ConnectionLostError):
+            await opening
+
+
+@asynccontextmanager
+async def serving(handler: Any) -> AsyncIterator[str]:
+    """Something else than a server of ours where one is expected."""
+    app = web.Application()
+    app.router.add_route("*", "/socket.io/", handler)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
 
 
 async def test_closing_leaves_no_task(server: Running, transport: str) -> None:
