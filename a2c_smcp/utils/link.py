@@ -233,7 +233,7 @@ class Link:
         await self._join(membership)
         self.membership = membership
         self._in_office = True
-        self._on_event(Joined(membership, again=False))
+        self._tell(Joined(membership, again=False))
 
     async def leave(self) -> None:
         """Leave the office, if in one."""
@@ -244,7 +244,7 @@ class Link:
         args = await self.request(
             LEAVE_OFFICE_EVENT, {"office_id": membership.office_id}, self.options.membership_timeout
         )
-        self._on_event(Left(membership))
+        self._tell(Left(membership))
         _raise_refusal(args)
 
     async def _join(self, membership: Membership) -> None:
@@ -276,6 +276,13 @@ class Link:
             return self._too_large(event, reply, error)
         return orjson.Fragment(text)
 
+    def _tell(self, event: LinkEvent) -> None:
+        try:
+            self._on_event(event)
+        except Exception:
+            # Not our code: whatever it raises, the connection is kept up.
+            logger.exception("a listener failed to take %s", type(event).__name__)
+
     # --- staying connected
 
     async def _supervise(self, first: asyncio.Future[None]) -> None:
@@ -289,7 +296,7 @@ class Link:
                         first.set_exception(error)
                         return
                     if isinstance(error, UnauthorizedError):
-                        self._on_event(Disconnected(str(error), final=True))
+                        self._tell(Disconnected(str(error), final=True))
                         return
                     logger.info("cannot reach %s: %s", self.options.url, error)
                     await asyncio.sleep(pause * random.uniform(0.5, 1.0))
@@ -298,7 +305,7 @@ class Link:
                 pause = self.options.backoff[0]
                 if not first.done():
                     first.set_result(None)
-                self._on_event(Connected(self.options.url))
+                self._tell(Connected(self.options.url))
                 await self._stay()
                 await self._disconnect(self._drop_reason)
                 if not self.options.reconnect:
@@ -331,13 +338,13 @@ class Link:
                 if not passing or (not reported and loop.time() - started >= self.options.rejoin_report_after):
                     reported = True
                     logger.warning("not back in the office: %s", error)
-                    self._on_event(RejoinFailed(membership, error, final=not passing))
+                    self._tell(RejoinFailed(membership, error, final=not passing))
                 if not passing:
                     return
                 await asyncio.sleep(self.options.rejoin_every)
             else:
                 self._in_office = True
-                self._on_event(Joined(membership, again=True))
+                self._tell(Joined(membership, again=True))
                 return
 
     async def _connect(self) -> None:
@@ -398,7 +405,7 @@ class Link:
             if not answered.done():
                 answered.set_exception(ConnectionLostError(f"the connection to the server was lost: {reason}"))
         await _dispose(sio)
-        self._on_event(Disconnected(reason, final=final or not self.options.reconnect))
+        self._tell(Disconnected(reason, final=final or not self.options.reconnect))
 
 
 async def _dispose(sio: Any) -> None:

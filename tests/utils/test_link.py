@@ -233,6 +233,23 @@ async def test_it_comes_back_after_the_server_was_restarted(transport: str) -> N
         await link.close()
 
 
+async def test_a_listener_that_fails_does_not_end_the_connection(
+    server: Running, transport: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    events: list[LinkEvent] = []
+
+    def fail(event: LinkEvent) -> None:
+        events.append(event)
+        raise RuntimeError("not our code")
+
+    async with Link(options(server.url, transport), {}, on_event=fail) as link:
+        await link.join(COMPUTER)
+        await cut(link)
+        await eventually(lambda: Joined(COMPUTER, again=True) in events)
+        assert link.joined
+    assert "a listener failed to take Connected" in caplog.text
+
+
 async def test_a_name_that_its_old_session_still_holds_is_tried_for_again_and_reported(
     stack: AsyncExitStack, server: Running, transport: str
 ) -> None:
