@@ -20,6 +20,7 @@ from a2c_smcp.errors import (
     BadRequestError,
     ConnectionLostError,
     InternalError,
+    NotInRoomError,
     PayloadTooLargeError,
     RequestTimeoutError,
     SMCPError,
@@ -153,6 +154,8 @@ class Link:
         self._supervisor: asyncio.Task[None] | None = None
         self._dropped = asyncio.Event()
         self._in_office = False
+        self._changing = asyncio.Lock()
+        """A join, a leave and a rejoin of one client would overtake each other."""
         self._drop_reason = ""
 
     async def __aenter__(self) -> "Link":
@@ -230,22 +233,28 @@ class Link:
 
     async def join(self, membership: Membership) -> None:
         """Join an office, or raise the class of the refusal's code. From now on every reconnect joins it again."""
-        await self._join(membership)
-        self.membership = membership
-        self._in_office = True
+        async with self._changing:
+            await self._join(membership)
+            self.membership = membership
+            self._in_office = True
         self._tell(Joined(membership, again=False))
 
     async def leave(self) -> None:
         """Leave the office, if in one."""
-        membership, self.membership = self.membership, None
-        if membership is None:
-            return
-        self._in_office = False
-        args = await self.request(
-            LEAVE_OFFICE_EVENT, {"office_id": membership.office_id}, self.options.membership_timeout
-        )
+        async with self._changing:
+            membership, self.membership = self.membership, None
+            if membership is None:
+                return
+            was_in, self._in_office = self._in_office, False
+            args = await self.request(
+                LEAVE_OFFICE_EVENT, {"office_id": membership.office_id}, self.options.membership_timeout
+            )
         self._tell(Left(membership))
-        _raise_refusal(args)
+        try:
+            _raise_refusal(args)
+        except NotInRoomError:
+            if was_in:
+                raise  # otherwise it was not back yet, and tries no more
 
     async def _join(self, membership: Membership) -> None:
         request = {"role": membership.role, "name": membership.name, "office_id": membership.office_id}
@@ -328,9 +337,13 @@ class Link:
     async def _rejoin(self) -> None:
         loop = asyncio.get_running_loop()
         started, reported = loop.time(), False
-        while (membership := self.membership) is not None:
+        while (membership := self.membership) is not None and not self._in_office:
             try:
-                await self._join(membership)
+                async with self._changing:
+                    if self.membership is not membership:
+                        continue  # joined or left while this waited its turn
+                    await self._join(membership)
+                    self._in_office = True
             except ConnectionLostError:
                 return
             except SMCPError as error:
@@ -343,7 +356,6 @@ class Link:
                     return
                 await asyncio.sleep(self.options.rejoin_every)
             else:
-                self._in_office = True
                 self._tell(Joined(membership, again=True))
                 return
 
@@ -394,6 +406,7 @@ class Link:
         except BaseException:
             await _dispose(sio)
             raise
+        self._in_office = False
         self._sio = sio
 
     async def _disconnect(self, reason: str, *, final: bool = False) -> None:

@@ -233,6 +233,39 @@ async def test_it_comes_back_after_the_server_was_restarted(transport: str) -> N
         await link.close()
 
 
+async def test_leaving_while_it_joins_again_leaves(stack: AsyncExitStack, server: Running, transport: str) -> None:
+    member = Membership("computer", "c", f"leaving-{transport}")
+    link, events = await linked(stack, server, transport)
+    await link.join(member)
+    connection = link._sio
+    await cut(link)
+    with anyio.fail_after(5):
+        while link._sio in (None, connection) or not link._pending:  # noqa: ASYNC110 - this very moment
+            await asyncio.sleep(0)
+    await link.leave()
+    assert not link.joined
+    assert link.membership is None
+    assert events[-1] == Left(member)
+
+
+async def test_a_join_elsewhere_ends_the_attempts_to_join_again(
+    stack: AsyncExitStack, server: Running, transport: str
+) -> None:
+    member = Membership("computer", "c", f"moving-{transport}")
+    link, events = await linked(stack, server, transport, rejoin_report_after=0.1)
+    await link.join(member)
+    thief, _ = await linked(stack, server, transport)
+    link.membership = Membership("computer", "thief", member.office_id)
+    await thief.join(link.membership)
+    await cut(link)
+    await eventually(lambda: any(isinstance(event, RejoinFailed) for event in events))
+    elsewhere = Membership("computer", "c", f"elsewhere-{transport}")
+    await link.join(elsewhere)
+    await asyncio.sleep(0.2)  # several attempts' time
+    assert events[-1] == Joined(elsewhere, again=False)
+    assert link.joined
+
+
 async def test_a_listener_that_fails_does_not_end_the_connection(
     server: Running, transport: str, caplog: pytest.LogCaptureFixture
 ) -> None:
