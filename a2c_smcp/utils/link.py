@@ -178,7 +178,7 @@ class Link:
         """Connect, or raise: `UnauthorizedError`, another refusal's class, or `ConnectionLostError` when nobody
         answers.
         """
-        if self._supervisor is not None:
+        if self._supervisor is not None and not self._supervisor.done():
             return
         first: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._supervisor = asyncio.create_task(self._supervise(first), name="a2c-link")

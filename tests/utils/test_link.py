@@ -266,6 +266,17 @@ async def test_a_join_elsewhere_ends_the_attempts_to_join_again(
     assert link.joined
 
 
+async def test_one_that_does_not_come_back_by_itself_can_be_opened_again(
+    stack: AsyncExitStack, server: Running, transport: str
+) -> None:
+    link, events = await linked(stack, server, transport, reconnect=False)
+    await cut(link)
+    await eventually(lambda: any(isinstance(event, Disconnected) and event.final for event in events))
+    await eventually(lambda: link._supervisor.done())
+    await link.open()
+    assert link.connected
+
+
 async def test_a_listener_that_fails_does_not_end_the_connection(
     server: Running, transport: str, caplog: pytest.LogCaptureFixture
 ) -> None:
