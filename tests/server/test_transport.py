@@ -14,7 +14,9 @@ import anyio.to_thread
 import pytest
 import socketio
 
+from a2c_smcp.errors import NotFoundError
 from a2c_smcp.server import Limits, OpenAuthentication, SyncOpenAuthentication
+from a2c_smcp.server.transport import encode_request
 from tests.server.conftest import LIMITS, MakePeer
 from tests.server.harness import AsyncPeer, Peer, Running, async_server, eventually, heard, sync_server
 
@@ -152,6 +154,25 @@ async def test_an_event_whose_name_is_no_text_is_answered(open_async_server: Run
             assert b'"code":400' in receive_until(sock, b"43/smcp,3")
 
     await anyio.to_thread.run_sync(blocking)
+
+
+async def test_an_ack_of_0_does_not_cut_its_computer_off(server: Running, office: str, make_peer: MakePeer) -> None:
+    agent, computer = await make_peer(server), await make_peer(server)
+    computer.answer("client:get_tools", lambda data: {"tools": [], "req_id": data["req_id"]})
+    await join(agent, "agent", "a", office)
+    await join(computer, "computer", "c", office)
+    assert isinstance(computer, AsyncPeer)
+    for _ in range(2):
+        await computer.sio.eio.send("3/smcp,0[]")
+    await computer.call("client:dance")  # so that they have arrived
+    reply = await agent.call("client:get_tools", {"agent": "a", "req_id": "1", "computer": "c"})
+    assert reply == {"tools": [], "req_id": "1"}
+
+
+def test_a_request_to_a_session_that_has_gone_is_404_and_leaves_nothing(server: Running) -> None:
+    with pytest.raises(NotFoundError):
+        encode_request(server.sio, "/smcp", "gone", "client:get_tools", {}, print, 1000)
+    assert "gone" not in server.sio.manager.callbacks
 
 
 async def test_a_late_ack_answers_nothing_but_its_own_call(server: Running, office: str, make_peer: MakePeer) -> None:
