@@ -5,17 +5,21 @@ import base64
 import logging
 import os
 import socket
+import sys
 import threading
 from typing import Any
 from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
+import engineio
 import pytest
 import socketio
+from engineio.packet import MESSAGE, Packet
 
 from a2c_smcp.errors import NotFoundError
 from a2c_smcp.server import Limits, OpenAuthentication, SyncOpenAuthentication
+from a2c_smcp.server.sockets import BoundedSocket, _adopt
 from a2c_smcp.server.transport import encode_request
 from tests.server.conftest import LIMITS, MakePeer
 from tests.server.harness import AsyncPeer, Peer, Running, async_server, eventually, heard, sync_server
@@ -263,6 +267,28 @@ async def _slow_reader(server: Running, make_peer: MakePeer) -> None:
             stop.set()
     assert heard(agent, "notify:leave_office") == [{"office_id": "o", "computer": "slow"}]
     await assert_works(agent, "o")
+
+
+def test_bytes_that_many_threads_queue_are_all_counted() -> None:
+    socket = BoundedSocket(engineio.Server(async_mode="threading"), "s")
+    _adopt(socket, BoundedSocket, 1 << 60)
+    pkt = Packet(MESSAGE, "x" * 10)
+
+    def queue_many() -> None:
+        for _ in range(50_000):
+            socket._has_room(pkt)
+
+    threads = [threading.Thread(target=queue_many) for _ in range(4)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert socket.queued_bytes == 4 * 50_000 * 10
 
 
 async def test_mounted_in_a_plain_server_of_the_users_own(make_peer: MakePeer, office: str) -> None:
