@@ -337,3 +337,13 @@ async def test_notifications_of_a_large_office_arrive_in_order(make_peer: MakePe
         story = [(event, data["computer"]) for event, data in watcher.received]
         assert story[1::2] == [("notify:enter_office", f"r{n}") for n in range(20)]
         assert story[2::2] == [("notify:leave_office", f"r{n}") for n in range(19)]
+
+
+async def test_a_peer_cannot_write_lines_of_its_own_into_the_log(
+    server: Running, make_peer: MakePeer, caplog: pytest.LogCaptureFixture
+) -> None:
+    peer = await make_peer(server)
+    await peer.call("client:dance\nforged: line", {"req_id": "1\nforged: line"})
+    (refused,) = [record.getMessage() for record in caplog.records if "refused" in record.getMessage()]
+    assert "\n" not in refused
+    assert "client:dance" in refused
