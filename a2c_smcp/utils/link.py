@@ -307,7 +307,7 @@ class Link:
                     if isinstance(error, UnauthorizedError):
                         self._tell(Disconnected(str(error), final=True))
                         return
-                    logger.info("cannot reach %s: %s", self.options.url, error)
+                    logger.info("%s", error)
                     await asyncio.sleep(pause * random.uniform(0.5, 1.0))
                     pause = min(pause * 2, longest)
                     continue
@@ -402,7 +402,7 @@ class Link:
             # Engine.IO reports a server that is not there in the same way, without saying where.
             if refusal and not isinstance(refusal[0], ConnectionLostError):
                 raise refusal[0] from None
-            raise ConnectionLostError(f"cannot connect to {options.url}: {_why(error)}") from None
+            raise ConnectionLostError(f"cannot connect to {_shown(options.url)}: {_why(error)}") from None
         except BaseException:
             await _dispose(sio)
             raise
@@ -434,9 +434,18 @@ async def _dispose(sio: Any) -> None:
         await sio.eio.http.close()
 
 
+def _shown(url: str) -> str:
+    """A URL as it may be logged: without user information and query, where people keep secrets."""
+    scheme, separator, rest = url.partition("?")[0].rpartition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}"
+
+
 def _why(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "no answer in time"
+    if "://" in str(error):
+        return "the URL is not valid"  # aiohttp's own words are the URL, its secrets included
     if isinstance(error, socketio.exceptions.ConnectionError | OSError | ValueError):
         return str(error)
     return f"what answers there is no Socket.IO server ({type(error).__name__})"
