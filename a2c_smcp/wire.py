@@ -4,6 +4,8 @@ Knows the shape of messages and nothing of what they are for.
 """
 
 import json
+import math
+import re
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
@@ -116,6 +118,7 @@ def whole_seconds(value: object, maximum: int = DEFAULT_MAX_TIMEOUT) -> int:
 # Every digit becomes a 0, so that one substring search finds a number too long for orjson's 64 bits.
 _DIGITS: Final = bytes.maketrans(b"123456789", b"0" * 9)
 _LONG_NUMBER: Final = b"0" * 19
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class _Codec:
@@ -127,7 +130,7 @@ class _Codec:
             return orjson.dumps(obj).decode()
         except TypeError:
             # Integers over 64 bits, lone surrogates, keys that are not text, nesting over 254 levels.
-            return json.dumps(obj, separators=(",", ":"))
+            return _standard_dumps(obj)
 
     @staticmethod
     def loads(text: str | bytes) -> Any:
@@ -142,6 +145,23 @@ class _Codec:
             return json.loads(text, parse_constant=_no_constant)
         except RecursionError:
             raise ValueError("JSON is nested too deeply to decode") from None
+
+
+def _standard_dumps(obj: Any) -> str:
+    """What orjson would have written: other scripts as they are, which halves them, and no NaN, which is not JSON."""
+    try:
+        text = json.dumps(obj, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        text = json.dumps(_nulled(obj), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def _nulled(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: _nulled(item) for key, item in value.items()}
+    return [_nulled(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _no_constant(name: str) -> Any:

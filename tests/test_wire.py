@@ -1,5 +1,6 @@
 """Validation by event, the JSON codec, and the packet that refuses binary."""
 
+import math
 from typing import Any
 
 import pytest
@@ -209,3 +210,10 @@ def test_the_depth_limit_counts_the_payload_alone() -> None:
 def test_a_wide_payload_is_not_a_deep_one() -> None:
     text = SMCPPacket(EVENT, data=["client:tool_call", {"list": [[{}]] * 500}]).encode()
     assert isinstance(SMCPPacket(encoded_packet=text).data[1], dict)
+
+
+@pytest.mark.parametrize("odd", [2**70, "\ud800"])
+def test_what_orjson_refuses_is_written_as_orjson_would(odd: object) -> None:
+    text = codec.dumps({"odd": odd, "text": "字" * 1000, "numbers": [math.nan, (math.inf, 1.5)], "path": "\\"})
+    assert codec.loads(text) == {"odd": odd, "text": "字" * 1000, "numbers": [None, [None, 1.5]], "path": "\\"}
+    assert len(text.encode()) < 3200  # three bytes a character, not an escape of six

@@ -9,8 +9,19 @@ from typing import Any, Protocol
 from a2c_smcp.errors import InternalError, SMCPError
 from a2c_smcp.server.relays import Relay
 from a2c_smcp.smcp import EVENTS, TOOL_CALL_EVENT, Kind
+from a2c_smcp.utils.text import has_control_characters
 
-__all__ = ["Observer", "Silent", "answer_of", "cancellation", "log_refusal", "payload_of", "refusal", "remote_address"]
+__all__ = [
+    "Observer",
+    "Silent",
+    "answer_of",
+    "cancellation",
+    "in_log",
+    "log_refusal",
+    "payload_of",
+    "refusal",
+    "remote_address",
+]
 
 logger = logging.getLogger("a2c_smcp.server")
 
@@ -50,7 +61,13 @@ def refusal(event: object, error: SMCPError) -> Any:
 def log_refusal(event: object, sid: str, payload: object, error: SMCPError) -> None:
     """One line a refusal, with the request's id; a fault of ours was logged with its traceback already."""
     req_id = payload.get("req_id") if isinstance(payload, Mapping) else None
-    logger.warning("refused %.100s from %s, req_id %.100s: %s", event, sid, req_id, error)
+    logger.warning("refused %s from %s, req_id %s: %s", in_log(event), sid, in_log(req_id), error)
+
+
+def in_log(value: object) -> str:
+    """What a peer chose, as a log line may have it: short, and on that line."""
+    text = str(value)[:100]
+    return repr(text) if has_control_characters(text) else text
 
 
 def answer_of(event: str, args: Sequence[object]) -> dict[str, Any]:

@@ -55,6 +55,8 @@ def serve(options: ServerOptions) -> None:
 
 
 def _authentication(options: ServerOptions) -> AuthenticationProvider:
+    if not all(options.api_keys):
+        raise UsageProblem("an API key must not be empty")
     keys: list[Key | str] = list(options.api_keys)
     if options.keys_file:
         keys += load_keys(options.keys_file)

@@ -17,6 +17,7 @@ from a2c_smcp.server.boundary import (
     Silent,
     answer_of,
     cancellation,
+    in_log,
     log_refusal,
     payload_of,
     refusal,
@@ -168,7 +169,7 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
             log_refusal(event, sid, payload, error)
             failure = error
         except Exception:
-            logger.exception("failed to handle %.100s from %s", event, sid)
+            logger.exception("failed to handle %s from %s", in_log(event), sid)
             failure = InternalError("the server failed to handle this; its log says why")
         self._observer.refused(failure.code)
         return refusal(event, failure)

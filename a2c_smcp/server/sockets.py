@@ -8,6 +8,7 @@ import asyncio
 import logging
 import queue
 import socket as system_socket
+import threading
 import time
 from contextlib import suppress
 from typing import Any, Final
@@ -56,6 +57,7 @@ def _adopt(socket: Any, kind: type, queued_bytes: int) -> None:
     # Engine.IO offers no way to choose the class it creates; the layouts are the same.
     socket.__class__ = kind
     socket.most_bytes = queued_bytes
+    socket.counting = threading.Lock()
 
 
 def _size(pkt: Any) -> int:
@@ -70,18 +72,24 @@ class _Bounded:
     sid: str
     most_bytes: int = 0
     queued_bytes: int = 0
+    counting: threading.Lock
+    """Many threads write to one socket of a threaded server; an update that got lost would never be made up for."""
 
     def _has_room(self, pkt: Any) -> bool:
-        was_behind = self.queued_bytes > self.most_bytes
-        self.queued_bytes += _size(pkt)
-        behind = self.queued_bytes > self.most_bytes
+        size = _size(pkt)
+        with self.counting:
+            was_behind = self.queued_bytes > self.most_bytes
+            self.queued_bytes += size
+            behind = self.queued_bytes > self.most_bytes
         if behind and not was_behind:
             logger.warning("disconnecting a reader that fell behind: over %d bytes wait for it", self.most_bytes)
         return not behind
 
     def _sent(self, pkt: Any) -> None:
-        # What was queued before the socket was adopted was not counted.
-        self.queued_bytes = max(0, self.queued_bytes - _size(pkt))
+        size = _size(pkt)
+        with self.counting:
+            # What was queued before the socket was adopted was not counted.
+            self.queued_bytes = max(0, self.queued_bytes - size)
 
 
 class BoundedAsyncSocket(_Bounded, async_socket.AsyncSocket):  # type: ignore[misc]  # engineio ships no types

@@ -20,6 +20,7 @@ from a2c_smcp.server.boundary import (
     Silent,
     answer_of,
     cancellation,
+    in_log,
     log_refusal,
     payload_of,
     refusal,
@@ -159,7 +160,7 @@ class SyncSMCPNamespace(socketio.Namespace):  # type: ignore[misc]  # python-soc
             log_refusal(event, sid, payload, error)
             failure = error
         except Exception:
-            logger.exception("failed to handle %.100s from %s", event, sid)
+            logger.exception("failed to handle %s from %s", in_log(event), sid)
             failure = InternalError("the server failed to handle this; its log says why")
         self._observer.refused(failure.code)
         return refusal(event, failure)

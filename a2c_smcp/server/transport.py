@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from socketio.packet import EVENT
 
-from a2c_smcp.errors import PayloadTooLargeError
+from a2c_smcp.errors import NotFoundError, PayloadTooLargeError
 from a2c_smcp.server.broadcast import SMCPManager
 from a2c_smcp.wire import SMCPPacket, exceeds
 
@@ -21,7 +21,7 @@ _libraries.setLevel(logging.WARNING)
 # A client acks on whatever connection it has now, so after a reconnect a late ack could answer another call: ids are
 # unique in the process, and start anywhere so that a restarted process does not repeat them. JavaScript counts to
 # 2**53.
-_ACK_IDS: Final = itertools.count(random.randrange(2**40, 2**50))
+_COUNTER: Final = itertools.count(random.randrange(2**40, 2**50))
 
 
 def server_options(max_message: int, ping_interval: float = 10.0, ping_timeout: float = 10.0) -> dict[str, Any]:
@@ -48,9 +48,27 @@ def sync_server_options(max_message: int, ping_interval: float = 10.0, ping_time
 # --- acks
 
 
+# python-socketio keeps a session's counter where the callback of ack 0 would be. A peer that acks 0 must neither break
+# nor use up what numbers its requests.
+
+
+class _AckIds:
+    def __next__(self) -> int:
+        return next(_COUNTER)
+
+    def __call__(self, *_: object) -> None:
+        pass
+
+
+class _Callbacks(dict[int, Any]):
+    def __delitem__(self, ack_id: int) -> None:
+        if ack_id:
+            super().__delitem__(ack_id)
+
+
 def use_unique_ack_ids(manager: Any, sid: str) -> None:
     """Make python-socketio number what this session is asked from the process's own counter instead of from 1."""
-    manager.callbacks[sid] = {0: _ACK_IDS}
+    manager.callbacks[sid] = _Callbacks({0: _AckIds()})
 
 
 def encode_request(
@@ -58,9 +76,13 @@ def encode_request(
 ) -> tuple[int, Any]:
     """Number and encode an event that wants an ack: its ack id, and what to hand to Engine.IO.
 
-    Raises `PayloadTooLargeError`, with nothing left behind, when the receiver would drop its connection over it.
+    Raises `PayloadTooLargeError`, with nothing left behind, when the receiver would drop its connection over it, and
+    `NotFoundError` when the receiver has gone.
     """
-    ack_id: int = server.manager._generate_ack_id(sid, callback)
+    if (callbacks := server.manager.callbacks.get(sid)) is None:
+        raise NotFoundError("the computer has gone")
+    ack_id = next(_COUNTER)
+    callbacks[ack_id] = callback
     try:
         encoded = server.packet_class(EVENT, namespace=namespace, data=[event, data], id=ack_id).encode()
         if isinstance(encoded, str) and exceeds(encoded, max_message):

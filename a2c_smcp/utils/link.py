@@ -20,6 +20,7 @@ from a2c_smcp.errors import (
     BadRequestError,
     ConnectionLostError,
     InternalError,
+    NotInRoomError,
     PayloadTooLargeError,
     RequestTimeoutError,
     SMCPError,
@@ -153,6 +154,8 @@ class Link:
         self._supervisor: asyncio.Task[None] | None = None
         self._dropped = asyncio.Event()
         self._in_office = False
+        self._changing = asyncio.Lock()
+        """A join, a leave and a rejoin of one client would overtake each other."""
         self._drop_reason = ""
 
     async def __aenter__(self) -> "Link":
@@ -175,7 +178,7 @@ class Link:
         """Connect, or raise: `UnauthorizedError`, another refusal's class, or `ConnectionLostError` when nobody
         answers.
         """
-        if self._supervisor is not None:
+        if self._supervisor is not None and not self._supervisor.done():
             return
         first: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._supervisor = asyncio.create_task(self._supervise(first), name="a2c-link")
@@ -230,22 +233,28 @@ class Link:
 
     async def join(self, membership: Membership) -> None:
         """Join an office, or raise the class of the refusal's code. From now on every reconnect joins it again."""
-        await self._join(membership)
-        self.membership = membership
-        self._in_office = True
-        self._on_event(Joined(membership, again=False))
+        async with self._changing:
+            await self._join(membership)
+            self.membership = membership
+            self._in_office = True
+        self._tell(Joined(membership, again=False))
 
     async def leave(self) -> None:
         """Leave the office, if in one."""
-        membership, self.membership = self.membership, None
-        if membership is None:
-            return
-        self._in_office = False
-        args = await self.request(
-            LEAVE_OFFICE_EVENT, {"office_id": membership.office_id}, self.options.membership_timeout
-        )
-        self._on_event(Left(membership))
-        _raise_refusal(args)
+        async with self._changing:
+            membership, self.membership = self.membership, None
+            if membership is None:
+                return
+            was_in, self._in_office = self._in_office, False
+            args = await self.request(
+                LEAVE_OFFICE_EVENT, {"office_id": membership.office_id}, self.options.membership_timeout
+            )
+        self._tell(Left(membership))
+        try:
+            _raise_refusal(args)
+        except NotInRoomError:
+            if was_in:
+                raise  # otherwise it was not back yet, and tries no more
 
     async def _join(self, membership: Membership) -> None:
         request = {"role": membership.role, "name": membership.name, "office_id": membership.office_id}
@@ -276,6 +285,13 @@ class Link:
             return self._too_large(event, reply, error)
         return orjson.Fragment(text)
 
+    def _tell(self, event: LinkEvent) -> None:
+        try:
+            self._on_event(event)
+        except Exception:
+            # Not our code: whatever it raises, the connection is kept up.
+            logger.exception("a listener failed to take %s", type(event).__name__)
+
     # --- staying connected
 
     async def _supervise(self, first: asyncio.Future[None]) -> None:
@@ -289,22 +305,24 @@ class Link:
                         first.set_exception(error)
                         return
                     if isinstance(error, UnauthorizedError):
-                        self._on_event(Disconnected(str(error), final=True))
+                        self._tell(Disconnected(str(error), final=True))
                         return
-                    logger.info("cannot reach %s: %s", self.options.url, error)
+                    logger.info("%s", error)
                     await asyncio.sleep(pause * random.uniform(0.5, 1.0))
                     pause = min(pause * 2, longest)
                     continue
                 pause = self.options.backoff[0]
                 if not first.done():
                     first.set_result(None)
-                self._on_event(Connected(self.options.url))
+                self._tell(Connected(self.options.url))
                 await self._stay()
                 await self._disconnect(self._drop_reason)
                 if not self.options.reconnect:
                     return
         finally:
             await self._disconnect("closed by this side", final=True)
+            if not first.done():
+                first.set_exception(ConnectionLostError("closed before it was connected"))
 
     async def _stay(self) -> None:
         """Join again if there is an office to be in, and wait for the connection to drop."""
@@ -319,9 +337,13 @@ class Link:
     async def _rejoin(self) -> None:
         loop = asyncio.get_running_loop()
         started, reported = loop.time(), False
-        while (membership := self.membership) is not None:
+        while (membership := self.membership) is not None and not self._in_office:
             try:
-                await self._join(membership)
+                async with self._changing:
+                    if self.membership is not membership:
+                        continue  # joined or left while this waited its turn
+                    await self._join(membership)
+                    self._in_office = True
             except ConnectionLostError:
                 return
             except SMCPError as error:
@@ -329,13 +351,12 @@ class Link:
                 if not passing or (not reported and loop.time() - started >= self.options.rejoin_report_after):
                     reported = True
                     logger.warning("not back in the office: %s", error)
-                    self._on_event(RejoinFailed(membership, error, final=not passing))
+                    self._tell(RejoinFailed(membership, error, final=not passing))
                 if not passing:
                     return
                 await asyncio.sleep(self.options.rejoin_every)
             else:
-                self._in_office = True
-                self._on_event(Joined(membership, again=True))
+                self._tell(Joined(membership, again=True))
                 return
 
     async def _connect(self) -> None:
@@ -375,15 +396,17 @@ class Link:
                     socketio_path=options.socketio_path,
                     wait_timeout=options.connect_timeout,
                 )
-        except (socketio.exceptions.ConnectionError, TimeoutError, OSError, ValueError) as error:
+        except Exception as error:
+            # Not only its own errors: the libraries raise what they come upon in a greeting, a KeyError for instance.
             await _dispose(sio)
             # Engine.IO reports a server that is not there in the same way, without saying where.
             if refusal and not isinstance(refusal[0], ConnectionLostError):
                 raise refusal[0] from None
-            raise ConnectionLostError(f"cannot connect to {options.url}: {error or 'no answer in time'}") from None
+            raise ConnectionLostError(f"cannot connect to {_shown(options.url)}: {_why(error)}") from None
         except BaseException:
             await _dispose(sio)
             raise
+        self._in_office = False
         self._sio = sio
 
     async def _disconnect(self, reason: str, *, final: bool = False) -> None:
@@ -395,7 +418,7 @@ class Link:
             if not answered.done():
                 answered.set_exception(ConnectionLostError(f"the connection to the server was lost: {reason}"))
         await _dispose(sio)
-        self._on_event(Disconnected(reason, final=final or not self.options.reconnect))
+        self._tell(Disconnected(reason, final=final or not self.options.reconnect))
 
 
 async def _dispose(sio: Any) -> None:
@@ -409,6 +432,23 @@ async def _dispose(sio: Any) -> None:
             await asyncio.wait({task}, timeout=1)
     if sio.eio.http is not None and not sio.eio.http.closed:
         await sio.eio.http.close()
+
+
+def _shown(url: str) -> str:
+    """A URL as it may be logged: without user information and query, where people keep secrets."""
+    scheme, separator, rest = url.partition("?")[0].rpartition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}"
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    if "://" in str(error):
+        return "the URL is not valid"  # aiohttp's own words are the URL, its secrets included
+    if isinstance(error, socketio.exceptions.ConnectionError | OSError | ValueError):
+        return str(error)
+    return f"what answers there is no Socket.IO server ({type(error).__name__})"
 
 
 def _refusal(data: Any) -> SMCPError:

@@ -152,6 +152,13 @@ def test_options_that_cannot_work_are_refused(args: list[str]) -> None:
     assert run(*args).returncode == 2
 
 
+def test_an_empty_key_is_refused_in_words() -> None:
+    result = run("--api-key", "")
+    assert result.returncode == 2
+    assert "must not be empty" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
 def test_a_port_that_is_taken_and_a_bad_keys_file_are_said(tmp_path: Path) -> None:
     with running() as process:
         port = process.url.rpartition(":")[2]

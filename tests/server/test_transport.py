@@ -5,16 +5,22 @@ import base64
 import logging
 import os
 import socket
+import sys
 import threading
 from typing import Any
 from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
+import engineio
 import pytest
 import socketio
+from engineio.packet import MESSAGE, Packet
 
+from a2c_smcp.errors import NotFoundError
 from a2c_smcp.server import Limits, OpenAuthentication, SyncOpenAuthentication
+from a2c_smcp.server.sockets import BoundedSocket, _adopt
+from a2c_smcp.server.transport import encode_request
 from tests.server.conftest import LIMITS, MakePeer
 from tests.server.harness import AsyncPeer, Peer, Running, async_server, eventually, heard, sync_server
 
@@ -154,6 +160,25 @@ async def test_an_event_whose_name_is_no_text_is_answered(open_async_server: Run
     await anyio.to_thread.run_sync(blocking)
 
 
+async def test_an_ack_of_0_does_not_cut_its_computer_off(server: Running, office: str, make_peer: MakePeer) -> None:
+    agent, computer = await make_peer(server), await make_peer(server)
+    computer.answer("client:get_tools", lambda data: {"tools": [], "req_id": data["req_id"]})
+    await join(agent, "agent", "a", office)
+    await join(computer, "computer", "c", office)
+    assert isinstance(computer, AsyncPeer)
+    for _ in range(2):
+        await computer.sio.eio.send("3/smcp,0[]")
+    await computer.call("client:dance")  # so that they have arrived
+    reply = await agent.call("client:get_tools", {"agent": "a", "req_id": "1", "computer": "c"})
+    assert reply == {"tools": [], "req_id": "1"}
+
+
+def test_a_request_to_a_session_that_has_gone_is_404_and_leaves_nothing(server: Running) -> None:
+    with pytest.raises(NotFoundError):
+        encode_request(server.sio, "/smcp", "gone", "client:get_tools", {}, print, 1000)
+    assert "gone" not in server.sio.manager.callbacks
+
+
 async def test_a_late_ack_answers_nothing_but_its_own_call(server: Running, office: str, make_peer: MakePeer) -> None:
     """An older client acks on whatever connection it has now."""
     agent = await make_peer(server)
@@ -244,6 +269,28 @@ async def _slow_reader(server: Running, make_peer: MakePeer) -> None:
     await assert_works(agent, "o")
 
 
+def test_bytes_that_many_threads_queue_are_all_counted() -> None:
+    socket = BoundedSocket(engineio.Server(async_mode="threading"), "s")
+    _adopt(socket, BoundedSocket, 1 << 60)
+    pkt = Packet(MESSAGE, "x" * 10)
+
+    def queue_many() -> None:
+        for _ in range(50_000):
+            socket._has_room(pkt)
+
+    threads = [threading.Thread(target=queue_many) for _ in range(4)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert socket.queued_bytes == 4 * 50_000 * 10
+
+
 async def test_mounted_in_a_plain_server_of_the_users_own(make_peer: MakePeer, office: str) -> None:
     """Nothing of ours but the namespace: the library's packets, its manager, its limits."""
     import uvicorn
@@ -290,3 +337,13 @@ async def test_notifications_of_a_large_office_arrive_in_order(make_peer: MakePe
         story = [(event, data["computer"]) for event, data in watcher.received]
         assert story[1::2] == [("notify:enter_office", f"r{n}") for n in range(20)]
         assert story[2::2] == [("notify:leave_office", f"r{n}") for n in range(19)]
+
+
+async def test_a_peer_cannot_write_lines_of_its_own_into_the_log(
+    server: Running, make_peer: MakePeer, caplog: pytest.LogCaptureFixture
+) -> None:
+    peer = await make_peer(server)
+    await peer.call("client:dance\nforged: line", {"req_id": "1\nforged: line"})
+    (refused,) = [record.getMessage() for record in caplog.records if "refused" in record.getMessage()]
+    assert "\n" not in refused
+    assert "client:dance" in refused

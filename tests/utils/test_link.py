@@ -4,11 +4,12 @@ import asyncio
 import itertools
 import socket
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import anyio
 import pytest
+from aiohttp import web
 
 from a2c_smcp.errors import ConnectionLostError, NameTakenError, PayloadTooLargeError, RequestTimeoutError, SMCPError
 from a2c_smcp.server import APIKeyAuthentication, Limits, OpenAuthentication
@@ -252,6 +253,67 @@ async def test_it_comes_back_after_the_server_was_restarted(transport: str) -> N
         await link.close()
 
 
+async def test_leaving_while_it_joins_again_leaves(stack: AsyncExitStack, server: Running, transport: str) -> None:
+    member = Membership("computer", "c", f"leaving-{transport}")
+    link, events = await linked(stack, server, transport)
+    await link.join(member)
+    connection = link._sio
+    await cut(link)
+    with anyio.fail_after(5):
+        while link._sio in (None, connection) or not link._pending:  # noqa: ASYNC110 - this very moment
+            await asyncio.sleep(0)
+    await link.leave()
+    assert not link.joined
+    assert link.membership is None
+    assert events[-1] == Left(member)
+
+
+async def test_a_join_elsewhere_ends_the_attempts_to_join_again(
+    stack: AsyncExitStack, server: Running, transport: str
+) -> None:
+    member = Membership("computer", "c", f"moving-{transport}")
+    link, events = await linked(stack, server, transport, rejoin_report_after=0.1)
+    await link.join(member)
+    thief, _ = await linked(stack, server, transport)
+    link.membership = Membership("computer", "thief", member.office_id)
+    await thief.join(link.membership)
+    await cut(link)
+    await eventually(lambda: any(isinstance(event, RejoinFailed) for event in events))
+    elsewhere = Membership("computer", "c", f"elsewhere-{transport}")
+    await link.join(elsewhere)
+    await asyncio.sleep(0.2)  # several attempts' time
+    assert events[-1] == Joined(elsewhere, again=False)
+    assert link.joined
+
+
+async def test_one_that_does_not_come_back_by_itself_can_be_opened_again(
+    stack: AsyncExitStack, server: Running, transport: str
+) -> None:
+    link, events = await linked(stack, server, transport, reconnect=False)
+    await cut(link)
+    await eventually(lambda: any(isinstance(event, Disconnected) and event.final for event in events))
+    await eventually(lambda: link._supervisor.done())
+    await link.open()
+    assert link.connected
+
+
+async def test_a_listener_that_fails_does_not_end_the_connection(
+    server: Running, transport: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    events: list[LinkEvent] = []
+
+    def fail(event: LinkEvent) -> None:
+        events.append(event)
+        raise RuntimeError("not our code")
+
+    async with Link(options(server.url, transport), {}, on_event=fail) as link:
+        await link.join(COMPUTER)
+        await cut(link)
+        await eventually(lambda: Joined(COMPUTER, again=True) in events)
+        assert link.joined
+    assert "a listener failed to take Connected" in caplog.text
+
+
 async def test_a_name_that_its_old_session_still_holds_is_tried_for_again_and_reported(
     stack: AsyncExitStack, server: Running, transport: str
 ) -> None:
@@ -282,12 +344,68 @@ async def test_a_wrong_key_is_a_refusal_and_a_dead_server_is_not(transport: str)
         await Link(options(server.url, transport), {}).open()
 
 
+@pytest.mark.parametrize("greeting", ["", "x", "4", "0", "0{}", "0[1]", '0{"sid":"s"}'])
+async def test_a_greeting_that_makes_no_sense_is_an_error_and_not_a_wait(greeting: str, transport: str) -> None:
+    async def greet(request: web.Request) -> web.StreamResponse:
+        if transport == "polling":
+            return web.Response(text=greeting)
+        answer = web.WebSocketResponse()
+        await answer.prepare(request)
+        await answer.send_str(greeting)
+        await answer.receive()
+        return answer
+
+    async with serving(greet) as url:
+        with anyio.fail_after(5), pytest.raises(ConnectionLostError, match=url):
+            await Link(options(url, transport), {}).open()
+
+
+async def test_closing_ends_an_open_that_still_waits(transport: str) -> None:
+    called = asyncio.Event()
+
+    async def silent(_: web.Request) -> web.StreamResponse:
+        called.set()
+        await asyncio.sleep(5)
+        return web.Response()
+
+    async with serving(silent) as url:
+        link = Link(options(url, transport), {})
+        opening = asyncio.create_task(link.open())
+        await called.wait()
+        await link.close()
+        with anyio.fail_after(2), pytest.raises(ConnectionLostError):
+            await opening
+
+
+@asynccontextmanager
+async def serving(handler: Any) -> AsyncIterator[str]:
+    """Something else than a server of ours where one is expected."""
+    app = web.Application()
+    app.router.add_route("*", "/socket.io/", handler)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
 async def test_closing_leaves_no_task(server: Running, transport: str) -> None:
     before = asyncio.all_tasks()
     async with Link(options(server.url, transport), {}) as link:
         await link.join(Membership("computer", "brief", "brief"))
     await link.close()
     await eventually(lambda: asyncio.all_tasks() <= before)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://me:hunter2@127.0.0.1:1", "http://127.0.0.1:1/?token=hunter2", "http://me:hunter2@127.0.0.1:no"]
+)
+async def test_a_secret_in_the_url_is_not_in_the_error(url: str, transport: str) -> None:
+    with pytest.raises(ConnectionLostError, match=r"127\.0\.0\.1:(1|no)") as caught:
+        await Link(options(url, transport), {}).open()
+    assert "hunter2" not in str(caught.value)
 
 
 def test_a_key_is_not_in_a_repr(transport: str) -> None:
