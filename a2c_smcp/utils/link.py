@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 import orjson
 import socketio
-from socketio.packet import EVENT
+from socketio.packet import DISCONNECT, EVENT
 
 from a2c_smcp.errors import (
     BadRequestError,
@@ -240,10 +240,10 @@ class Link:
         self._tell(Joined(membership, again=False))
 
     async def leave(self) -> None:
-        """Leave the office, if in one."""
+        """Leave the office, if in one. Without a connection there is nothing to leave but the wish to come back."""
         async with self._changing:
             membership, self.membership = self.membership, None
-            if membership is None:
+            if membership is None or not self.connected:
                 return
             was_in, self._in_office = self._in_office, False
             args = await self.request(
@@ -425,6 +425,11 @@ async def _dispose(sio: Any) -> None:
     """End a python-socketio client and whatever it holds, in bounded time."""
     with suppress(Exception):
         async with asyncio.timeout(2):
+            if sio.connected:
+                # Engine.IO's writer stops as soon as disconnect() begins, what waits behind a POST unsent: the word of
+                # leaving goes first, or a polling client is only missed at the ping timeout.
+                await sio._send_packet(SMCPPacket(DISCONNECT, namespace=SMCP_NAMESPACE))
+                await asyncio.wait_for(sio.eio.queue.join(), 1)
             await sio.disconnect()
     for task in (sio.eio.read_loop_task, sio.eio.write_loop_task):
         if isinstance(task, asyncio.Task) and not task.done() and task is not asyncio.current_task():

@@ -183,6 +183,7 @@ def test_parts_that_break_a_rule_cannot_be_built() -> None:
         lambda: build_dpe_uri("h", "d", "chapters/1"),
         lambda: build_dpe_uri("h", "d", params={"limit": "0"}),
         lambda: build_dpe_uri("h", "\ud800"),
+        lambda: build_dpe_uri("h", "d", params={"limit": 5}),  # type: ignore[dict-item]
     ]
     for attempt in attempts:
         with pytest.raises(InvalidDPEURIError):
@@ -212,6 +213,8 @@ def test_helpers_refuse_what_makes_no_valid_uri() -> None:
         lambda: element_uri("dpe://h/d", ""),
         lambda: element_uri("window://h/d", "e"),
         lambda: with_params("dpe://h/d", {"limit": "1000"}),
+        lambda: element_uri("dpe://h/" + "d" * 8000, "e" * 1000),
+        lambda: with_params("dpe://h/" + "d" * 8000, {"theme": "x" * 1000}),
     ]
     for attempt in attempts:
         with pytest.raises(InvalidDPEURIError):

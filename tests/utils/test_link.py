@@ -306,10 +306,11 @@ async def test_a_listener_that_fails_does_not_end_the_connection(
         events.append(event)
         raise RuntimeError("not our code")
 
+    _, laptop = places()
     async with Link(options(server.url, transport), {}, on_event=fail) as link:
-        await link.join(COMPUTER)
+        await link.join(laptop)
         await cut(link)
-        await eventually(lambda: Joined(COMPUTER, again=True) in events)
+        await eventually(lambda: Joined(laptop, again=True) in events)
         assert link.joined
     assert "a listener failed to take Connected" in caplog.text
 
@@ -414,3 +415,22 @@ def test_a_key_is_not_in_a_repr(transport: str) -> None:
 
 def test_limits_agree(transport: str) -> None:
     assert Limits().max_message == LinkOptions("http://h").max_message
+
+
+async def test_a_client_that_closes_is_missed_at_once(transport: str) -> None:
+    # Pings that would not tell for a minute.
+    with async_server(OpenAuthentication(), LIMITS, ping_interval=60, ping_timeout=60) as server:
+        for _ in range(10):
+            async with Link(options(server.url, transport), {}) as link:
+                await link.join(places()[1])
+            await eventually(lambda: server.namespace.registry.counts().sessions == 0, 5)
+
+
+async def test_leaving_without_a_connection_forgets_the_office(server: Running, transport: str) -> None:
+    _, laptop = places()
+    link = Link(options(server.url, transport), {})
+    await link.open()
+    await link.join(laptop)
+    await link.close()
+    await link.leave()
+    assert link.membership is None

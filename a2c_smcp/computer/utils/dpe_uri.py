@@ -131,7 +131,7 @@ def with_params(uri: str, params: Mapping[str, str]) -> str:
     """The same URI with these query parameters added, or replaced where it has them."""
     parsed = parse_dpe_uri(uri)
     query = build_dpe_uri(parsed.host, params={**parsed.query_params, **params}).partition("?")[2]
-    return uri.partition("?")[0] + (f"?{query}" if query else "")
+    return _checked(uri.partition("?")[0] + (f"?{query}" if query else ""))
 
 
 def _part_uri(uri: str, kind: str, rest: str) -> str:
@@ -140,9 +140,15 @@ def _part_uri(uri: str, kind: str, rest: str) -> str:
         raise InvalidDPEURIError(uri, "only a document's URI can be extended by a page or an element")
     document, mark, query = uri.partition("?")
     try:
-        return f"{document.removesuffix('/')}/{_encode_sub_path(kind, rest)}{mark}{query}"
+        return _checked(f"{document.removesuffix('/')}/{_encode_sub_path(kind, rest)}{mark}{query}")
     except URIProblem as problem:
         raise InvalidDPEURIError(uri, str(problem)) from None
+
+
+def _checked(uri: str) -> str:
+    """What a helper wrote, if it can be read: two parts that are short enough may be too long together."""
+    parse_dpe_uri(uri)
+    return uri
 
 
 def _check_sub_path(kind: str, rest: str) -> str:
@@ -161,6 +167,8 @@ def _encode_sub_path(kind: str, rest: str) -> str:
 
 
 def _check_params(params: Mapping[str, str]) -> None:
+    if not all(isinstance(value, str) for value in params.values()):
+        raise URIProblem("query parameters must be text")
     if (value := params.get("format")) is not None and value not in _FORMATS:
         raise URIProblem(f"format must be one of {', '.join(_FORMATS)}")
     if (value := params.get("depth")) is not None and value not in _DEPTHS:
