@@ -28,7 +28,7 @@ class Group:
     def ratio(self, metric: str) -> float | None:
         """Ours by the existing one's; below 1 is better, except for rates."""
         ours, existing = self.value("ours", metric), self.value("existing", metric)
-        return ours / existing if ours is not None and existing else None
+        return ours / existing if ours is not None and existing is not None and existing > 0 else None
 
 
 def table(group: Group) -> Table:
