@@ -37,7 +37,13 @@ from a2c_smcp.computer.mcp_clients.model import BaseServerConfig, MCPServerConfi
 from a2c_smcp.computer.mcp_clients.view import config_view
 from a2c_smcp.computer.results import TOOL_META_MARKER, error_result, with_markers
 from a2c_smcp.computer.types import ToolCallRecord
-from a2c_smcp.errors import ServerNotActiveError, ToolError, ToolExecutionTimeoutError, ToolNameDuplicatedError
+from a2c_smcp.errors import (
+    ServerNotActiveError,
+    SMCPError,
+    ToolError,
+    ToolExecutionTimeoutError,
+    ToolNameDuplicatedError,
+)
 from a2c_smcp.smcp import DPEDocumentSummary, GetComputerConfigRet, SMCPTool
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME, Desktop
 
@@ -163,7 +169,10 @@ class Computer:
 
     async def read_resource(self, uri: str) -> ReadResourceResult:
         """A window, a document or a part of one; see `Context.read` for what it raises."""
-        return await self._context.read(uri, self._manager.connections)
+        try:
+            return await self._context.read(uri, self._manager.connections)
+        except SMCPError as error:
+            raise self._manager.veiled(error) from error.__cause__
 
     @property
     def tool_conflicts(self) -> list[ToolNameDuplicatedError]:

@@ -300,12 +300,26 @@ class MCPServerManager:
         if server is None or server.life is None:
             raise ServerNotActiveError(tool.server)
         life = server.life
-        result = await life.connection.call_tool(tool.original, params, timeout)
+        try:
+            result = await life.connection.call_tool(tool.original, params, timeout)
+        except SMCPError as error:
+            raise self.veiled(error) from error.__cause__
         if life.config.vrl is None:
             return result
         if self._vrl is None:
             self._vrl = VRLWorker()
         return await self._vrl.transform(life.config.vrl, result, tool.original, params)
+
+    def veiled(self, error: SMCPError) -> SMCPError:
+        """The error as an agent may read it: a server may quote in its own words what was rendered into its config."""
+        for server in self._servers.values():
+            if server.life is not None:
+                veil = server.life.veil
+                error.message = veil(error.message)
+                error.details = {
+                    key: veil(value) if isinstance(value, str) else value for key, value in error.details.items()
+                }
+        return error
 
     # --- starting and stopping, in a server's turn
 
