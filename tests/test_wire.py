@@ -1,13 +1,11 @@
-"""Validation by event, the JSON codec, and the packet that refuses binary."""
+"""Validation by event, and the JSON codec."""
 
 import math
 from typing import Any
 
 import pytest
-import socketio
 from hypothesis import given
 from hypothesis import strategies as st
-from socketio.packet import ACK, BINARY_ACK, BINARY_EVENT, EVENT
 
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.smcp import (
@@ -19,7 +17,7 @@ from a2c_smcp.smcp import (
     TOOL_CALL_EVENT,
     UPDATE_CONFIG_EVENT,
 )
-from a2c_smcp.wire import MAX_DEPTH, SMCPPacket, Unacceptable, codec, parse, parse_response, whole_seconds
+from a2c_smcp.wire import codec, parse, parse_response, whole_seconds
 
 CALL = {"agent": "a", "req_id": "1", "computer": "c", "tool_name": "t", "params": {"x": [1]}, "timeout": 30}
 
@@ -145,71 +143,6 @@ def test_what_is_not_json_is_a_value_error(text: str) -> None:
 def test_bytes_cannot_be_sent() -> None:
     with pytest.raises(TypeError):
         codec.dumps({"a": b"x"})
-    with pytest.raises(TypeError):
-        SMCPPacket(EVENT, data=["e", b"x"]).encode()
-
-
-# --- packets
-
-
-def nested(depth: int) -> Any:
-    value: Any = {}
-    for _ in range(depth - 1):
-        value = {"a": value}
-    return value
-
-
-def test_python_socketio_takes_the_packet_class_on_both_sides_and_keeps_its_own() -> None:
-    before = socketio.packet.Packet.json
-    assert socketio.AsyncServer(serializer=SMCPPacket).packet_class is SMCPPacket
-    assert socketio.AsyncClient(serializer=SMCPPacket).packet_class is SMCPPacket
-    assert socketio.packet.Packet.json is before
-
-
-def test_packets_round_trip() -> None:
-    for packet in (
-        SMCPPacket(EVENT, data=["client:tool_call", CALL], namespace="/smcp", id=7),
-        SMCPPacket(ACK, data=[True, None], namespace="/smcp", id=2**60),
-    ):
-        back = SMCPPacket(encoded_packet=packet.encode())
-        assert (back.packet_type, back.data, back.namespace, back.id) == (
-            packet.packet_type,
-            packet.data,
-            packet.namespace,
-            packet.id,
-        )
-
-
-def test_an_event_with_bytes_reaches_its_handler_as_unacceptable() -> None:
-    theirs = socketio.packet.Packet(EVENT, data=["client:tool_call", {**CALL, "params": {"b": b"x"}}], id=3)
-    first, *attachments = theirs.encode()
-    packet = SMCPPacket(encoded_packet=first)
-    assert packet.packet_type == BINARY_EVENT
-    assert packet.add_attachment(attachments[0]) is True
-    assert isinstance(packet.data[1], Unacceptable)
-    assert "binary" in refused(TOOL_CALL_EVENT, packet.data[1]).message
-
-
-def test_an_ack_with_bytes_becomes_an_error_reply() -> None:
-    first, *attachments = socketio.packet.Packet(ACK, data=[{"a": b"x", "b": b"y"}], id=3).encode()
-    packet = SMCPPacket(encoded_packet=first)
-    assert packet.packet_type == BINARY_ACK
-    assert [packet.add_attachment(item) for item in attachments] == [False, True]
-    assert packet.data[0]["error"]["code"] == 400
-
-
-def test_the_depth_limit_counts_the_payload_alone() -> None:
-    for depth, accepted in ((MAX_DEPTH, True), (MAX_DEPTH + 1, False), (900, False)):
-        text = SMCPPacket(EVENT, data=["client:tool_call", nested(depth)], id=1).encode()
-        payload = SMCPPacket(encoded_packet=text).data[1]
-        assert isinstance(payload, dict) is accepted
-        if not accepted:
-            assert "100 levels" in refused(TOOL_CALL_EVENT, payload).message
-
-
-def test_a_wide_payload_is_not_a_deep_one() -> None:
-    text = SMCPPacket(EVENT, data=["client:tool_call", {"list": [[{}]] * 500}]).encode()
-    assert isinstance(SMCPPacket(encoded_packet=text).data[1], dict)
 
 
 @pytest.mark.parametrize("odd", [2**70, "\ud800"])
@@ -217,3 +150,8 @@ def test_what_orjson_refuses_is_written_as_orjson_would(odd: object) -> None:
     text = codec.dumps({"odd": odd, "text": "字" * 1000, "numbers": [math.nan, (math.inf, 1.5)], "path": "\\"})
     assert codec.loads(text) == {"odd": odd, "text": "字" * 1000, "numbers": [None, [None, 1.5]], "path": "\\"}
     assert len(text.encode()) < 3200  # three bytes a character, not an escape of six
+
+
+@given(st.integers(10**17, 10**24), st.binary(max_size=12), st.binary(max_size=12))
+def test_a_long_number_is_found_wherever_it_stands(number: int, before: bytes, after: bytes) -> None:
+    assert codec.loads(codec.dumps([before.hex(), number, after.hex()])) == [before.hex(), number, after.hex()]

@@ -9,8 +9,9 @@ from typing import Any, Final
 from socketio.packet import EVENT
 
 from a2c_smcp.errors import NotFoundError, PayloadTooLargeError
+from a2c_smcp.packets import SMCPPacket
 from a2c_smcp.server.broadcast import SMCPManager
-from a2c_smcp.wire import SMCPPacket, exceeds
+from a2c_smcp.wire import exceeds
 
 __all__ = ["encode_request", "forget_ack", "server_options", "sync_server_options", "use_unique_ack_ids"]
 

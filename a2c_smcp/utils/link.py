@@ -8,13 +8,10 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-import orjson
 import socketio
-from socketio.packet import DISCONNECT, EVENT
 
 from a2c_smcp.errors import (
     BadRequestError,
@@ -28,9 +25,11 @@ from a2c_smcp.errors import (
     error_from_payload,
     error_from_reason,
 )
+from a2c_smcp.packets import encode_event
 from a2c_smcp.smcp import JOIN_OFFICE_EVENT, LEAVE_OFFICE_EVENT, SMCP_NAMESPACE
 from a2c_smcp.types import Role
-from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, SMCPPacket, codec, exceeds
+from a2c_smcp.utils.connection import Connection
+from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, Encoded, codec, exceeds, size_of
 
 __all__ = [
     "Connected",
@@ -45,11 +44,6 @@ __all__ = [
 ]
 
 logger = logging.getLogger("a2c_smcp.link")
-# python-socketio and engineio speak of every packet at INFO, the first of which carries the key, and of every orderly
-# close at WARNING. What matters of it is said here.
-_libraries_logger = logging.getLogger("a2c_smcp.link.libraries")
-if _libraries_logger.level == logging.NOTSET:
-    _libraries_logger.setLevel(logging.ERROR)
 
 #: Refusals that pass: the server may not have noticed yet that the old session of this client has ended.
 _PASSING: Final = frozenset({4101, 4105})
@@ -101,7 +95,6 @@ class RejoinFailed:
 
 LinkEvent: TypeAlias = Connected | Disconnected | Joined | Left | RejoinFailed
 Handler: TypeAlias = Callable[[Any], Awaitable[Any]]
-Fit: TypeAlias = Callable[[str, Any, PayloadTooLargeError], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +124,8 @@ def _ignore(_: LinkEvent) -> None:
 class Link:
     """`async with Link(options, handlers) as link`. Handlers answer what the server sends; their result is acked.
 
-    `on_event` hears of connections and memberships as they come and go. `too_large` makes the reply that stands for one
-    that is over `max_message`; the default is the 413 error.
+    `on_event` hears of connections and memberships as they come and go. A reply that is over
+    `max_message` is replaced by the 413 error.
     """
 
     def __init__(
@@ -141,15 +134,13 @@ class Link:
         handlers: Mapping[str, Handler],
         *,
         on_event: Callable[[LinkEvent], None] = _ignore,
-        too_large: Fit | None = None,
     ) -> None:
         self.options = options
         self.membership: Membership | None = None
         """Where this client is, or will be again as soon as it can."""
         self._handlers = dict(handlers)
         self._on_event = on_event
-        self._too_large = too_large or (lambda _event, _payload, error: error.payload())
-        self._sio: Any = None
+        self._connection: Connection | None = None
         self._pending: set[asyncio.Future[tuple[Any, ...]]] = set()
         self._supervisor: asyncio.Task[None] | None = None
         self._dropped = asyncio.Event()
@@ -167,7 +158,7 @@ class Link:
 
     @property
     def connected(self) -> bool:
-        return self._sio is not None
+        return self._connection is not None
 
     @property
     def joined(self) -> bool:
@@ -203,33 +194,29 @@ class Link:
         Raises `RequestTimeoutError`, `PayloadTooLargeError`, or `ConnectionLostError` at once when the connection
         drops.
         """
-        sio = self._sio
-        if sio is None:
+        connection = self._connection
+        if connection is None:
             raise ConnectionLostError("not connected to the server")
-        loop = asyncio.get_running_loop()
-        answered: asyncio.Future[tuple[Any, ...]] = loop.create_future()
+        answered: asyncio.Future[tuple[Any, ...]] = asyncio.get_running_loop().create_future()
 
         def on_ack(*args: Any) -> None:
             if not answered.done():
                 answered.set_result(args)
 
-        def on_timeout() -> None:
-            if not answered.done():
-                answered.set_exception(RequestTimeoutError(f"the server did not answer {event} within {timeout:g} s"))
-
-        ack_id = sio._generate_ack_id(SMCP_NAMESPACE, on_ack)
-        timer = loop.call_later(timeout, on_timeout)
+        ack_id = connection.ask(on_ack)
         self._pending.add(answered)
         try:
-            text = SMCPPacket(EVENT, data=[event, data], namespace=SMCP_NAMESPACE, id=ack_id).encode()
+            text = encode_event(SMCP_NAMESPACE, event, data, ack_id)
             if exceeds(text, self.options.max_message):
                 raise PayloadTooLargeError(f"{event} has more than {self.options.max_message} bytes")
-            await sio.eio.send(text)
-            return await answered
+            async with asyncio.timeout(timeout):
+                await connection.send(text)
+                return await answered
+        except TimeoutError:
+            raise RequestTimeoutError(f"the server did not answer {event} within {timeout:g} s") from None
         finally:
-            timer.cancel()
             self._pending.discard(answered)
-            sio.callbacks.get(SMCP_NAMESPACE, {}).pop(ack_id, None)
+            connection.forget(ack_id)
 
     async def join(self, membership: Membership) -> None:
         """Join an office, or raise the class of the refusal's code. From now on every reconnect joins it again."""
@@ -262,7 +249,7 @@ class Link:
 
     # --- answering
 
-    async def _dispatch(self, event: str, *args: Any) -> Any:
+    async def _dispatch(self, event: str, args: tuple[Any, ...]) -> Any:
         handler = self._handlers.get(event)
         try:
             if handler is None:
@@ -279,11 +266,12 @@ class Link:
 
     def _fitted(self, event: str, reply: Any) -> Any:
         """The reply, encoded once, or what stands for one that is too large: the connection lives."""
-        text = codec.dumps(reply).encode()
-        if len(text) + _PACKET_OVERHEAD > self.options.max_message:
+        encoded = reply if isinstance(reply, Encoded) else Encoded(codec.dumps(reply))
+        if size_of(encoded.text) + _PACKET_OVERHEAD > self.options.max_message:
             error = PayloadTooLargeError(f"the reply to {event} has more than {self.options.max_message} bytes")
-            return self._too_large(event, reply, error)
-        return orjson.Fragment(text)
+            logger.warning("%s", error)
+            return error.payload()
+        return encoded
 
     def _tell(self, event: LinkEvent) -> None:
         try:
@@ -363,14 +351,7 @@ class Link:
         options = self.options
         refusal: list[SMCPError] = []
         self._dropped.clear()
-        sio = socketio.AsyncClient(
-            reconnection=False,
-            serializer=SMCPPacket,
-            handle_sigint=False,
-            logger=_libraries_logger,
-            engineio_logger=_libraries_logger,
-            websocket_extra_options={"max_msg_size": options.max_message},
-        )
+        connection = Connection(self._dispatch, options.max_message)
 
         async def on_refused(data: Any = None) -> None:
             refusal.append(_refusal(data))
@@ -379,15 +360,14 @@ class Link:
             self._drop_reason = str(reason or "connection lost")
             self._dropped.set()
 
-        sio.on("*", self._dispatch, namespace=SMCP_NAMESPACE)
-        sio.on("connect_error", on_refused, namespace=SMCP_NAMESPACE)
-        sio.on("disconnect", on_disconnect, namespace=SMCP_NAMESPACE)
+        connection.on("connect_error", on_refused, namespace=SMCP_NAMESPACE)
+        connection.on("disconnect", on_disconnect, namespace=SMCP_NAMESPACE)
         headers = dict(options.headers)
         if options.api_key is not None:
             headers[options.api_key_header] = options.api_key
         try:
             async with asyncio.timeout(options.connect_timeout):
-                await sio.connect(
+                await connection.connect(
                     options.url,
                     headers=headers,
                     auth={"token": options.api_key} if options.api_key is not None else None,
@@ -398,45 +378,27 @@ class Link:
                 )
         except Exception as error:
             # Not only its own errors: the libraries raise what they come upon in a greeting, a KeyError for instance.
-            await _dispose(sio)
+            await connection.dispose()
             # Engine.IO reports a server that is not there in the same way, without saying where.
             if refusal and not isinstance(refusal[0], ConnectionLostError):
                 raise refusal[0] from None
             raise ConnectionLostError(f"cannot connect to {_shown(options.url)}: {_why(error)}") from None
         except BaseException:
-            await _dispose(sio)
+            await connection.dispose()
             raise
         self._in_office = False
-        self._sio = sio
+        self._connection = connection
 
     async def _disconnect(self, reason: str, *, final: bool = False) -> None:
-        sio, self._sio = self._sio, None
-        if sio is None:
+        connection, self._connection = self._connection, None
+        if connection is None:
             return
         self._in_office = False
         for answered in list(self._pending):
             if not answered.done():
                 answered.set_exception(ConnectionLostError(f"the connection to the server was lost: {reason}"))
-        await _dispose(sio)
+        await connection.dispose()
         self._tell(Disconnected(reason, final=final or not self.options.reconnect))
-
-
-async def _dispose(sio: Any) -> None:
-    """End a python-socketio client and whatever it holds, in bounded time."""
-    with suppress(Exception):
-        async with asyncio.timeout(2):
-            if sio.connected:
-                # Engine.IO's writer stops as soon as disconnect() begins, what waits behind a POST unsent: the word of
-                # leaving goes first, or a polling client is only missed at the ping timeout.
-                await sio._send_packet(SMCPPacket(DISCONNECT, namespace=SMCP_NAMESPACE))
-                await asyncio.wait_for(sio.eio.queue.join(), 1)
-            await sio.disconnect()
-    for task in (sio.eio.read_loop_task, sio.eio.write_loop_task):
-        if isinstance(task, asyncio.Task) and not task.done() and task is not asyncio.current_task():
-            task.cancel()
-            await asyncio.wait({task}, timeout=1)
-    if sio.eio.http is not None and not sio.eio.http.closed:
-        await sio.eio.http.close()
 
 
 def _shown(url: str) -> str:

@@ -169,7 +169,7 @@ class Asyncio(AsyncSMCPAgentClient):
 
 async def cut(client: AsyncSMCPAgentClient) -> None:
     """As a cable that is pulled: no word to the server."""
-    await client._link._sio.eio.ws.close()
+    await client._link._connection.eio.ws.close()
 
 
 Agent: TypeAlias = Any  # Asyncio | Blocking; the latter's methods cannot be typed

@@ -11,7 +11,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
-import orjson
 import pytest
 
 from a2c_smcp.agent import AsyncSMCPAgentClient
@@ -32,7 +31,7 @@ from a2c_smcp.smcp import (
     UPDATE_TOOL_LIST_NOTIFICATION,
 )
 from a2c_smcp.utils.link import Joined, LinkEvent, RejoinFailed
-from a2c_smcp.wire import parse_response
+from a2c_smcp.wire import Encoded, codec, parse_response
 from tests.computer.fakes.cable import Cable
 from tests.computer.fakes.computers import FAST, Record, names, recorded, server, state, text
 from tests.computer.fakes.offices import Agent, new_office, options
@@ -62,7 +61,7 @@ class World:
 
     async def cut(self) -> None:
         """As a cable that is pulled."""
-        await self.client._link._sio.eio.ws.close()
+        await self.client._link._connection.eio.ws.close()
 
     async def rejoined(self, times: int = 1) -> None:
         await eventually(lambda: len([e for e in self.links if isinstance(e, Joined) and e.again]) >= times)
@@ -130,7 +129,8 @@ async def test_a_request_for_another_computer_and_a_bad_one_are_refused(hub: Run
 
         async def send(event: str, data: Any) -> Any:
             """As if a server had passed this on; none would."""
-            return orjson.loads(orjson.dumps(await it.client._link._dispatch(event, data)))
+            reply = await it.client._link._dispatch(event, (data,))
+            return codec.loads(reply.text) if isinstance(reply, Encoded) else reply
 
         for event in (GET_TOOLS_EVENT, GET_CONFIG_EVENT, TOOL_CALL_EVENT):
             assert (await send(event, {**good, "computer": "other"}))["error"]["code"] == 404
@@ -338,6 +338,7 @@ async def test_what_changed_before_it_joined_is_not_announced(hub: Running) -> N
 
 async def test_after_a_cut_it_is_back_and_callable(hub: Running) -> None:
     async with world(hub.url) as it:
+        await eventually(lambda: heard(it.agent, ENTER_OFFICE_NOTIFICATION))
         it.agent.received.clear()
         await it.cut()
         await it.rejoined()

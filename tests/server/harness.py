@@ -16,11 +16,11 @@ import socketio
 import uvicorn
 from werkzeug.serving import make_server
 
+from a2c_smcp.packets import SMCPPacket
 from a2c_smcp.server import Limits, SMCPNamespace, SyncSMCPNamespace, sync_server_options
 from a2c_smcp.server.app import create_app
 from a2c_smcp.server.auth import AuthenticationProvider, SyncAuthenticationProvider
 from a2c_smcp.smcp import EVENTS, SMCP_NAMESPACE, Kind
-from a2c_smcp.wire import SMCPPacket
 
 NOTIFICATIONS = [event.name for event in EVENTS.values() if event.kind is Kind.NOTIFICATION]
 DEADLINE = 10.0

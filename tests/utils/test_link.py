@@ -75,7 +75,7 @@ def open_async_server() -> Any:
 
 async def cut(link: Link) -> None:
     """As a cable that is pulled: no word to the server."""
-    eio = link._sio.eio
+    eio = link._connection.eio
     if eio.ws is not None:
         await eio.ws.close()
     else:
@@ -257,10 +257,10 @@ async def test_leaving_while_it_joins_again_leaves(stack: AsyncExitStack, server
     member = Membership("computer", "c", f"leaving-{transport}")
     link, events = await linked(stack, server, transport)
     await link.join(member)
-    connection = link._sio
+    connection = link._connection
     await cut(link)
     with anyio.fail_after(5):
-        while link._sio in (None, connection) or not link._pending:  # noqa: ASYNC110 - this very moment
+        while link._connection in (None, connection) or not link._pending:  # noqa: ASYNC110 - this very moment
             await asyncio.sleep(0)
     await link.leave()
     assert not link.joined

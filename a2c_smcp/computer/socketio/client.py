@@ -12,7 +12,6 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 import anyio
-import orjson
 from mcp.types import CallToolResult
 
 from a2c_smcp.computer.approvals import CALLING_AGENT
@@ -64,7 +63,7 @@ from a2c_smcp.smcp import (
     UpdateComputerConfigReq,
 )
 from a2c_smcp.utils.link import Joined, Link, LinkEvent, LinkOptions, Membership
-from a2c_smcp.wire import DEFAULT_MAX_TIMEOUT, codec, parse
+from a2c_smcp.wire import DEFAULT_MAX_TIMEOUT, Encoded, codec, parse, size_of
 
 __all__ = ["SMCPComputerClient"]
 
@@ -88,7 +87,7 @@ class _Call:
 
     def __init__(self) -> None:
         self.scope = anyio.CancelScope()
-        self.task: asyncio.Task[orjson.Fragment]
+        self.task: asyncio.Task[Encoded]
 
 
 def _ignore(_: LinkEvent) -> None:
@@ -120,8 +119,8 @@ class SMCPComputerClient:
         self._link = Link(options, self._handlers(), on_event=self._heard)
         #: Known before the server says yes: an agent may ask before that answer is here.
         self._office = ""
-        self._calls: CallMemory[_Call, orjson.Fragment] = CallMemory()
-        self._running: set[asyncio.Task[orjson.Fragment]] = set()
+        self._calls: CallMemory[_Call, Encoded] = CallMemory()
+        self._running: set[asyncio.Task[Encoded]] = set()
         self._to_announce: set[str] = set()
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -237,7 +236,7 @@ class SMCPComputerClient:
             logger.exception("failed to handle tool call %s", _req_id(data))
             return InternalError("this computer failed to handle the call; its log says why").tool_call_payload()
 
-    async def _result(self, request: ToolCallReq) -> orjson.Fragment:
+    async def _result(self, request: ToolCallReq) -> Encoded:
         key = CallKey(self._office, request["agent"], request["req_id"])
         call = _Call()
         match self._calls.admit(key, request["tool_name"], request["params"], call, _now()):
@@ -252,7 +251,7 @@ class SMCPComputerClient:
         # The call goes on whatever becomes of those who wait: its result is remembered.
         return await asyncio.shield(call.task)
 
-    async def _run(self, key: CallKey, request: ToolCallReq, scope: anyio.CancelScope) -> orjson.Fragment:
+    async def _run(self, key: CallKey, request: ToolCallReq, scope: anyio.CancelScope) -> Encoded:
         CALLING_AGENT.set(key.agent)  # for this task only
         try:
             result = cancelled_result()
@@ -267,15 +266,17 @@ class SMCPComputerClient:
         self._calls.finish(key, reply, size, _now())
         return reply
 
-    def _encode(self, key: CallKey, result: CallToolResult) -> tuple[orjson.Fragment, int]:
-        """The result as bytes, encoded once, or the one that stands for a result that is too large to be sent."""
+    def _encode(self, key: CallKey, result: CallToolResult) -> tuple[Encoded, int]:
+        """The result and its size, encoded once, or the one that stands for a result that is too large to be sent."""
         limit = self._link.options.max_message
-        text = codec.dumps(to_wire(result)).encode()
-        if len(text) + _PACKET_OVERHEAD > limit:
-            error = PayloadTooLargeError(f"the result has {len(text)} bytes, and a message may have {limit}")
+        text = codec.dumps(to_wire(result))
+        size = size_of(text)
+        if size + _PACKET_OVERHEAD > limit:
+            error = PayloadTooLargeError(f"the result has {size} bytes, and a message may have {limit}")
             logger.warning("tool call %s: %s", key.req_id, error)
-            text = codec.dumps(to_wire(error_result(error))).encode()
-        return orjson.Fragment(text), len(text)
+            text = codec.dumps(to_wire(error_result(error)))
+            size = size_of(text)
+        return Encoded(text), size
 
     async def _cancel(self, data: Any) -> None:
         request: AgentCallData = parse(CANCEL_TOOL_CALL_NOTIFICATION, data)

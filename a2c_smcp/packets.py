@@ -1,0 +1,128 @@
+"""Socket.IO packets that carry JSON only, and their text. Knows the frame around a message, nothing of its meaning."""
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from socketio.packet import ACK, BINARY_EVENT, EVENT, Packet
+
+from a2c_smcp.errors import BadRequestError
+from a2c_smcp.wire import Encoded, Unacceptable, codec
+
+__all__ = ["MAX_DEPTH", "Head", "SMCPPacket", "encode_ack", "encode_event", "read_event", "read_head"]
+
+#: How deep an event's payload may nest.
+MAX_DEPTH: Final = 100
+
+# Type, attachments, namespace with its query, ack id; what follows is JSON.
+_HEAD: Final = re.compile(r"([0-6])(?:(\d{1,10})-)?(?:(/[^,?]*)(?:\?[^,]*)?(?:,|$))?(\d{1,100}(?!\d))?", re.ASCII)
+
+
+class Head(NamedTuple):
+    """What stands before a packet's JSON, and that JSON as text."""
+
+    packet_type: int
+    attachments: int
+    namespace: str | None
+    ack_id: int | None
+    body: str
+
+
+def read_head(text: str) -> Head:
+    """Take a packet apart, or raise `ValueError`. Its JSON is not looked at."""
+    if (match := _HEAD.match(text)) is None:
+        raise ValueError("not a Socket.IO packet")
+    kind, attachments, namespace, ack_id = match.groups()
+    return Head(
+        int(kind), int(attachments or 0), namespace, int(ack_id) if ack_id is not None else None, text[match.end() :]
+    )
+
+
+def read_event(body: str) -> list[Any]:
+    """An event's name and arguments; those that nest too deep are replaced by `Unacceptable`. Raises `ValueError`."""
+    data = codec.loads(body)
+    if not isinstance(data, list):
+        raise ValueError("an event must be a JSON array")
+    # Looking for brackets is far cheaper than walking, and most messages have fewer than the limit.
+    if _has_more_than(MAX_DEPTH, body) and any(_deeper_than(item, MAX_DEPTH) for item in data[1:]):
+        return _refused(data, BadRequestError(f"the payload is nested deeper than {MAX_DEPTH} levels"))
+    return data
+
+
+def encode_event(namespace: str, event: str, data: Any, ack_id: int | None = None) -> str:
+    return _encode(EVENT, namespace, ack_id, codec.dumps([event, data]))
+
+
+def encode_ack(namespace: str, ack_id: int, args: Sequence[Any]) -> str:
+    """An ack with these arguments; one that is `Encoded` must be the only one."""
+    first = args[0] if args else None
+    body = f"[{first.text}]" if isinstance(first, Encoded) else codec.dumps(args)
+    return _encode(ACK, namespace, ack_id, body)
+
+
+def _encode(packet_type: int, namespace: str, ack_id: int | None, body: str) -> str:
+    return f"{packet_type}{namespace},{'' if ack_id is None else ack_id}{body}"
+
+
+class SMCPPacket(Packet):  # type: ignore[misc]  # python-socketio ships no types
+    """A Socket.IO packet that carries JSON only; give it to python-socketio as `serializer`.
+
+    Unlike the library's `json=` argument this leaves other Socket.IO servers of the process alone. Sending bytes
+    raises `TypeError`; an event that arrives with bytes, or nested deeper than `MAX_DEPTH`, reaches its handler as
+    `Unacceptable`, to be answered with 400.
+    """
+
+    uses_binary_events = False
+    json = codec
+    data: Any
+
+    def decode(self, encoded_packet: str) -> int:
+        self.packet_type, attachments, self.namespace, self.id, body = read_head(encoded_packet)
+        self.data = None
+        if body:
+            self.data = read_event(body) if self.packet_type == EVENT else codec.loads(body)
+        return attachments
+
+    def add_attachment(self, attachment: bytes) -> bool:
+        if self.attachment_count <= len(self.attachments):
+            raise ValueError("Unexpected binary attachment")
+        self.attachments.append(b"")  # counted, not kept
+        if len(self.attachments) < self.attachment_count:
+            return False
+        error = BadRequestError("binary payloads are not part of the protocol")
+        self.data = _refused(self.data, error) if self.packet_type == BINARY_EVENT else [error.payload()]
+        return True
+
+
+def _refused(data: Any, error: BadRequestError) -> list[Any]:
+    name = data[0] if isinstance(data, list) and data else None
+    return [name, Unacceptable(error)]
+
+
+def _has_more_than(most: int, text: str) -> bool:
+    """Whether a text has more opening brackets than that; counting all of them takes thirty times as long."""
+    left = most
+    for bracket in "[{":
+        at = text.find(bracket)
+        while at >= 0:
+            left -= 1
+            if left < 0:
+                return True
+            at = text.find(bracket, at + 1)
+    return False
+
+
+def _deeper_than(value: Any, limit: int) -> bool:
+    level = [value] if isinstance(value, dict | list) else []
+    depth = 0
+    while level:
+        depth += 1
+        if depth > limit:
+            return True
+        level = [
+            child
+            for container in level
+            for child in (container.values() if isinstance(container, dict) else container)
+            if isinstance(child, dict | list)
+        ]
+    return False
