@@ -141,6 +141,14 @@ class _Codec:
             # Integers over 64 bits, lone surrogates, keys that are not text, nesting over 254 levels.
             return _standard_dumps(obj)
 
+    @classmethod
+    def peek(cls, text: str) -> Any:
+        """Decode what is only looked at: integers over 64 bits become floats."""
+        try:
+            return orjson.loads(text)
+        except orjson.JSONDecodeError:
+            return cls.loads(text)
+
     @staticmethod
     def loads(text: str | bytes) -> Any:
         raw = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")

@@ -4,14 +4,17 @@ its own.
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from a2c_smcp.errors import InternalError, SMCPError
 from a2c_smcp.server.relays import Relay
 from a2c_smcp.smcp import EVENTS, TOOL_CALL_EVENT, Kind
 from a2c_smcp.utils.text import has_control_characters
+from a2c_smcp.wire import Encoded, codec
 
 __all__ = [
+    "Ack",
     "Observer",
     "Silent",
     "answer_of",
@@ -19,6 +22,7 @@ __all__ = [
     "in_log",
     "log_refusal",
     "payload_of",
+    "read_ack",
     "refusal",
     "remote_address",
 ]
@@ -68,6 +72,27 @@ def in_log(value: object) -> str:
     """What a peer chose, as a log line may have it: short, and on that line."""
     text = str(value)[:100]
     return repr(text) if has_control_characters(text) else text
+
+
+@dataclass(frozen=True, slots=True)
+class Ack:
+    """What a computer acked; `encoded` when it is one object, whose text can be passed on as it came."""
+
+    args: Sequence[Any]
+    encoded: Encoded | None = None
+
+
+def read_ack(body: str) -> Ack:
+    """An ack from its JSON. What does not decode is an ack without arguments: the relay is not left waiting."""
+    try:
+        args = codec.peek(body)
+    except ValueError:
+        return Ack(())
+    if not isinstance(args, list):
+        return Ack(())
+    if len(args) == 1 and isinstance(args[0], dict):
+        return Ack(args, Encoded(body.strip()[1:-1]))
+    return Ack(args)
 
 
 def answer_of(event: str, args: Sequence[object]) -> dict[str, Any]:

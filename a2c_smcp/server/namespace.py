@@ -3,16 +3,22 @@
 import asyncio
 import logging
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import socketio
+from engineio.exceptions import SocketIsClosedError
+from engineio.packet import MESSAGE, Packet
 from socketio.exceptions import ConnectionRefusedError
+from socketio.packet import ACK, EVENT
 
 from a2c_smcp.errors import InternalError, NotFoundError, NotInRoomError, RequestTimeoutError, SMCPError
+from a2c_smcp.packets import encode_ack, read_event, read_head
 from a2c_smcp.server import offices
 from a2c_smcp.server.auth import AuthenticationProvider, credentials_of
 from a2c_smcp.server.boundary import (
+    Ack,
     Observer,
     Silent,
     answer_of,
@@ -20,6 +26,7 @@ from a2c_smcp.server.boundary import (
     in_log,
     log_refusal,
     payload_of,
+    read_ack,
     refusal,
     remote_address,
 )
@@ -28,7 +35,7 @@ from a2c_smcp.server.limits import AddressLimit, Limits, TokenBucket
 from a2c_smcp.server.offices import Transition
 from a2c_smcp.server.registry import LocalRegistry, Registry
 from a2c_smcp.server.relays import Relay, RelayTable
-from a2c_smcp.server.sockets import adopt_sockets
+from a2c_smcp.server.sockets import BoundedAsyncSocket, adopt_sockets
 from a2c_smcp.server.transport import encode_request, forget_ack, use_unique_ack_ids
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
@@ -38,7 +45,7 @@ from a2c_smcp.smcp import (
     Event,
     Kind,
 )
-from a2c_smcp.wire import parse
+from a2c_smcp.wire import Encoded, codec, parse
 
 __all__ = ["SMCPNamespace"]
 
@@ -55,6 +62,26 @@ class _Link:
     gone: bool = False
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Join, leave and disconnect of one session are serialised."""
+
+
+class _Waiting:
+    """For one ack, whichever way it comes: called by python-socketio, or given as read by us."""
+
+    __slots__ = ("future",)
+
+    def __init__(self, future: asyncio.Future[Ack]) -> None:
+        self.future = future
+
+    def __call__(self, *args: Any) -> None:
+        self.answer(Ack(args))
+
+    def answer(self, ack: Ack) -> None:
+        if not self.future.done():
+            self.future.set_result(ack)
+
+    def fail(self, error: SMCPError) -> None:
+        if not self.future.done():
+            self.future.set_exception(error)
 
 
 class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-socketio ships no types
@@ -81,11 +108,12 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
         self._links: dict[str, _Link] = {}
         self._addresses = AddressLimit(self.limits.connections_per_address)
         self._relays = RelayTable(self.limits.pending_relays)
+        self._serving: set[asyncio.Task[None]] = set()
         self._draining = False
 
     def _set_server(self, server: Any) -> None:
         super()._set_server(server)
-        adopt_sockets(server, self.limits.queued_bytes)
+        adopt_sockets(server, self.limits.queued_bytes, self._take)
 
     @property
     def pending_relays(self) -> int:
@@ -101,14 +129,49 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
         except TimeoutError:
             logger.warning("%d requests were still waiting for an answer", len(self._relays))
 
+    # --- messages
+
+    def _take(self, socket: BoundedAsyncSocket, text: str) -> bool:
+        """Take an event or an ack of ours off its connection; `False` leaves it to python-socketio.
+
+        The library makes two tasks of an event and one of an ack, which is decoded and encoded on its way. Together
+        with that, a relay of 100 bytes takes a third less CPU here than through it, one of 100 KB half of it.
+        """
+        head = read_head(text)
+        if head.namespace != self.namespace:
+            return False
+        manager = self.server.manager
+        sid = manager.sid_from_eio_sid(socket.sid, self.namespace)
+        if sid is None or not manager.is_connected(sid, self.namespace):
+            return False
+        if head.packet_type == EVENT:
+            task = asyncio.create_task(self._serve(socket, sid, head.ack_id, read_event(head.body)))
+            self._serving.add(task)
+            task.add_done_callback(self._serving.discard)
+            return True
+        waiting = manager.callbacks.get(sid, {}).get(head.ack_id) if head.packet_type == ACK else None
+        if not isinstance(waiting, _Waiting):
+            return False
+        waiting.answer(read_ack(head.body))
+        return True
+
+    async def _serve(self, socket: BoundedAsyncSocket, sid: str, ack_id: int | None, data: list[Any]) -> None:
+        event, *args = data or [None]
+        reply = await self._answer(sid, event, payload_of(args))
+        if ack_id is not None:
+            text = encode_ack(self.namespace, ack_id, reply if isinstance(reply, tuple) else (reply,))
+            with suppress(SocketIsClosedError):
+                await socket.send(Packet(MESSAGE, text))
+
     async def trigger_event(self, event: Any, sid: str, *args: Any) -> Any:
-        """Everything that python-socketio has to say comes through here."""
+        """What comes through python-socketio: connections and their ends, and events with binary attachments."""
         # A client can send events of these two names, too: only the library's own are meant.
         if event == "connect" and sid not in self._links:
             return await self._connect(sid, *args)
         if event == "disconnect" and not self.server.manager.is_connected(sid, self.namespace):
             return await self._disconnect(sid)
-        return await self._answer(sid, event, payload_of(args))
+        reply = await self._answer(sid, event, payload_of(args))
+        return codec.loads(reply.text) if isinstance(reply, Encoded) else reply
 
     # --- connections
 
@@ -225,50 +288,43 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
 
     # --- relays
 
-    async def _relay(self, link: _Link, row: Event, request: Any, payload: object) -> dict[str, Any]:
+    async def _relay(self, link: _Link, row: Event, request: Any, payload: object) -> dict[str, Any] | Encoded:
         loop = asyncio.get_running_loop()
         started = loop.time()
         outcome = "failed"
         try:
             target = await self.registry.route(link.sid, row, request["computer"])
-            args = await self._ask(link.sid, target.sid, row.name, request, payload)
-            answer = answer_of(row.name, args)
+            ack = await self._ask(link.sid, target.sid, row.name, request, payload)
+            answer = answer_of(row.name, ack.args)
             outcome = "error" if "error" in answer else "answered"
-            return answer
+            return ack.encoded or answer
         except SMCPError as error:
             outcome = str(error.code)
             raise
         finally:
             self._observer.relayed(row.name, outcome, loop.time() - started)
 
-    async def _ask(self, caller: str, target: str, event: str, request: Any, payload: object) -> tuple[Any, ...]:
+    async def _ask(self, caller: str, target: str, event: str, request: Any, payload: object) -> Ack:
         """Send a request to a computer and wait for its ack: not for ever, and not after either end has gone."""
         loop = asyncio.get_running_loop()
-        answered: asyncio.Future[tuple[Any, ...]] = loop.create_future()
-
-        def on_ack(*args: Any) -> None:
-            if not answered.done():
-                answered.set_result(args)
-
-        def fail(error: SMCPError) -> None:
-            if not answered.done():
-                answered.set_exception(error)
-
+        waiting = _Waiting(loop.create_future())
         manager = self.server.manager
         if not manager.is_connected(target, self.namespace):
             raise NotFoundError("the computer has gone")
         seconds = self.limits.deadline(event, request.get("timeout"))
-        relay = Relay(caller, target, event, request["agent"], request["req_id"], fail)
+        relay = Relay(caller, target, event, request["agent"], request["req_id"], waiting.fail)
         self._relays.open(relay)
-        timer = loop.call_later(seconds, fail, RequestTimeoutError(f"the computer did not answer within {seconds:g} s"))
+        timer = loop.call_later(
+            seconds, waiting.fail, RequestTimeoutError(f"the computer did not answer within {seconds:g} s")
+        )
         try:
             relay.ack_id, encoded = encode_request(
-                self.server, self.namespace, target, event, payload, on_ack, self.limits.max_message
+                self.server, self.namespace, target, event, payload, waiting, self.limits.max_message
             )
             eio_sid = manager.eio_sid_from_sid(target, self.namespace)
             for part in encoded if isinstance(encoded, list) else (encoded,):
                 await self.server.eio.send(eio_sid, part)
-            return await answered
+            return await waiting.future
         finally:
             timer.cancel()
             self._relays.close(relay)

@@ -10,8 +10,9 @@ import queue
 import socket as system_socket
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from engineio import async_socket, exceptions
 from engineio import packet as eio_packet
@@ -28,15 +29,29 @@ _POLL_PACKETS: Final = 16
 _POST_PACKETS: Final = 4096
 #: How long a closing connection may take to flush before it is cut.
 _FLUSH_SECONDS: Final = 1.0
+_MESSAGE: Final = str(eio_packet.MESSAGE)
+
+#: Whether a message, as Socket.IO wrote it, was taken.
+Take: TypeAlias = Callable[["BoundedAsyncSocket", str], bool]
 
 
-def adopt_sockets(server: Any, queued_bytes: int) -> None:
-    """Give every connection that opens from now on a bounded queue; lifts Engine.IO's POST limit process-wide."""
+def _take_nothing(_socket: "BoundedAsyncSocket", _text: str) -> bool:
+    return False
+
+
+def adopt_sockets(server: Any, queued_bytes: int, take: "Take | None" = None) -> None:
+    """Give every connection that opens from now on a bounded queue; lifts Engine.IO's POST limit process-wide.
+
+    On an asyncio server `take` is offered every message first, in the order of arrival.
+    """
     Payload.max_decode_packets = max(Payload.max_decode_packets, _POST_PACKETS)
     connected = server.eio.handlers["connect"]
 
     async def on_connect(eio_sid: str, environ: Any) -> Any:
-        _adopt(server.eio.sockets[eio_sid], BoundedAsyncSocket, queued_bytes)
+        socket = server.eio.sockets[eio_sid]
+        _adopt(socket, BoundedAsyncSocket, queued_bytes)
+        if take is not None:
+            socket.take = take
         return await connected(eio_sid, environ)
 
     def on_connect_threaded(eio_sid: str, environ: Any) -> Any:
@@ -102,6 +117,7 @@ class BoundedAsyncSocket(_Bounded, async_socket.AsyncSocket):  # type: ignore[mi
     connected: bool
     upgraded: bool
     last_ping: float | None
+    take: Take = staticmethod(_take_nothing)
     _handler: asyncio.Task[Any] | None = None
     _next_ping: asyncio.TimerHandle | None = None
 
@@ -129,6 +145,19 @@ class BoundedAsyncSocket(_Bounded, async_socket.AsyncSocket):  # type: ignore[mi
             self.server.start_background_task(
                 self.close, wait=False, abort=True, reason=self.server.reason.TRANSPORT_ERROR
             )
+
+    async def receive(self, pkt: Any) -> None:
+        taken = pkt.packet_type == eio_packet.MESSAGE and isinstance(pkt.data, str) and self._offer(pkt.data)
+        if not taken:
+            await super().receive(pkt)
+
+    def _offer(self, text: str) -> bool:
+        try:
+            return self.take(self, text)
+        except Exception as error:
+            # Whatever a peer may send: one message is lost, not the connection.
+            logger.warning("ignored a message that does not decode: %s: %s", type(error).__name__, error)
+            return True
 
     async def close(self, wait: bool = True, abort: bool = False, reason: Any = None) -> None:
         """End the connection: flush for a moment, then cut. `wait` is not honoured, a dead peer would hold us."""
@@ -206,9 +235,10 @@ class BoundedAsyncSocket(_Bounded, async_socket.AsyncSocket):  # type: ignore[mi
                     "closing a connection: a message has more than %d bytes", self.server.max_http_buffer_size
                 )
                 return
+            if isinstance(data, str) and data.startswith(_MESSAGE) and self._offer(data[1:]):
+                continue
             try:
-                pkt = eio_packet.Packet(encoded_packet=data)
-                await self.receive(pkt)
+                await self.receive(eio_packet.Packet(encoded_packet=data))
             except exceptions.SocketIsClosedError:
                 return
             except Exception as error:
