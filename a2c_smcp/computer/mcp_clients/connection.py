@@ -27,10 +27,14 @@ import mcp_types as types
 from mcp import MCPError
 from mcp.client.client import Client
 from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CLIENT_INFO_META_KEY,
     INTERNAL_ERROR,
     METHOD_NOT_FOUND,
+    PROTOCOL_VERSION_META_KEY,
     CallToolResult,
     Implementation,
+    InputRequiredResult,
     ListResourcesResult,
     ListToolsResult,
     ReadResourceResult,
@@ -145,13 +149,32 @@ class _Live:
         self.client = client
         self.feed = feed
         self.link = link
-        self.limit = anyio.Semaphore(max_calls)
+        self.limit = anyio.Semaphore(max_calls, fast_acquire=True)
         self.over = anyio.Event()
         self.ending: str | None = None
         self.since: float | None = None
         """When others were let in."""
         self._requests: set[anyio.CancelScope] = set()
         self._drained = anyio.Event()
+        self._stamp = _stamp(client)
+
+    async def call_tool(self, name: str, params: dict[str, Any]) -> CallToolResult:
+        if self.link.process is None:
+            return await self.client.call_tool(name, params)
+        # What mcp's client does on a pipe, without its streams, tasks and models in between.
+        answer = await self.link.process.lane.request("tools/call", {"name": name, "arguments": params, **self._stamp})
+        if isinstance(answer, dict) and answer.get("resultType") == "input_required":
+            return await self._go_on(name, params, InputRequiredResult.model_validate(answer, by_name=False))
+        result = CallToolResult.model_validate(answer, by_name=False)
+        if not result.is_error:
+            await self.client.session.validate_tool_result(name, result)
+        return result
+
+    async def _go_on(self, name: str, params: dict[str, Any], rest: InputRequiredResult) -> CallToolResult:
+        """A tool since 2026-07-28 may want to be asked again, or to ask in turn."""
+        if rest.input_requests:
+            raise MCPError(INTERNAL_ERROR, "the tool asks for input, which nobody can give here")
+        return await self.client.call_tool(name, params, request_state=rest.request_state)
 
     def end(self, how: str) -> None:
         """Refuse new requests and give up those that run. The first to say how it ended is right."""
@@ -320,7 +343,7 @@ class MCPConnection:
 
         async def call(live: _Live) -> CallToolResult:
             async with live.limit:
-                return await live.client.call_tool(name, dict(params or {}))
+                return await live.call_tool(name, dict(params or {}))
 
         try:
             return await self._request(call, timeout)
@@ -602,6 +625,20 @@ def client_factory(config: MCPServerConfig, **options: Any) -> MCPConnection:
 
 def _ignore(_: Change) -> None:
     pass
+
+
+def _stamp(client: Client) -> dict[str, Any]:
+    """What a request has to carry besides its own parameters: since 2026-07-28, who asks and in what language."""
+    version = client.protocol_version
+    if version not in MODERN_PROTOCOL_VERSIONS:
+        return {}
+    return {
+        "_meta": {
+            PROTOCOL_VERSION_META_KEY: version,
+            CLIENT_INFO_META_KEY: _CLIENT_INFO.model_dump(mode="json", by_alias=True, exclude_none=True),
+            CLIENT_CAPABILITIES_META_KEY: {},
+        }
+    }
 
 
 def _says_gone(error: MCPError) -> bool:

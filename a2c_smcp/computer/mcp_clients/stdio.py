@@ -28,7 +28,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from types import TracebackType
-from typing import IO, Final
+from typing import IO, Any, Final
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -38,18 +38,23 @@ from mcp_types import JSONRPCMessage, jsonrpc_message_adapter
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
+from a2c_smcp.computer.mcp_clients.lane import Lane
 from a2c_smcp.computer.mcp_clients.model import StdioParameters
+from a2c_smcp.computer.mcp_clients.pipes import LineReader, Lines, Writer, read
+from a2c_smcp.wire import codec
 
 __all__ = ["StdioTimings", "StdioTransport", "describe_exit"]
 
 logger = logging.getLogger(__name__)
 
-_CHUNK: Final = 65536  # what a pipe holds
 _MAX_MESSAGE: Final = 256 * 1024 * 1024
 _MAX_STDERR_LINE: Final = 4096
 _STDERR_LINES: Final = 200
 _NOISE_LOGGED: Final = 3
 _POLL: Final = 0.01
+_TURNS_TO_SETTLE: Final = 5
+#: Messages for the session that may wait before nothing more is read; answers on the lane do not wait.
+_MOST_WAITING: Final = 64
 
 _PR_SET_PDEATHSIG: Final = 1
 
@@ -91,6 +96,9 @@ class StdioTransport:
         self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
         self._process: _Process | None = None
         self._noise = 0
+        self.lane = Lane(self._write_line)
+        """For requests beside the session, once that has shaken hands."""
+        self._stdin: Writer | None = None
         self._context: AbstractAsyncContextManager[_Streams] | None = None
 
     @property
@@ -125,7 +133,8 @@ class StdioTransport:
         process = self._process = _Process(self._parameters)
         to_session, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         from_session, to_server = anyio.create_memory_object_stream[SessionMessage](0)
-        stdin = _Pump(lambda: self._write_stdin(process.stdin, to_server, to_session))
+        writer = self._stdin = Writer(process.stdin.fileno(), on_broken=to_session.close)
+        stdin = _Pump(lambda: self._write_stdin(writer, to_server))
         stdout = _Pump(lambda: self._read_stdout(process.stdout, to_session))
         stderr = _Pump(lambda: self._read_stderr(process.stderr))
         watch = _Pump(lambda: self._watch(process, stdout, to_session))
@@ -142,6 +151,7 @@ class StdioTransport:
                             from_server.close()  # the stdout pump goes on draining, so that the server can go on
                             from_session.close()
                             await stdin.join(self._timings.flush)
+                            writer.close()
                             process.stdin.close()
                             await process.stop(self._timings)
                             await stdout.join(self._timings.drain)
@@ -150,6 +160,8 @@ class StdioTransport:
                         for pump in pumps:
                             pump.cancel()
         finally:
+            self.lane.close()
+            writer.close()
             process.destroy()
             for stream in (to_session, from_server, from_session, to_server):
                 stream.close()
@@ -165,69 +177,69 @@ class StdioTransport:
         await stdout.join(self._timings.drain)
         to_session.close()
 
-    async def _write_stdin(
-        self,
-        pipe: IO[bytes],
-        messages: MemoryObjectReceiveStream[SessionMessage],
-        to_session: MemoryObjectSendStream[SessionMessage | Exception],
-    ) -> None:
-        try:
+    async def _write_stdin(self, writer: Writer, messages: MemoryObjectReceiveStream[SessionMessage]) -> None:
+        with messages:
             async for message in messages:
-                await _write(pipe.fileno(), self._encode(message.message))
-        except OSError:
-            # The server closed its stdin and may still be alive: end the session, or requests would wait for ever.
-            to_session.close()
-        finally:
-            messages.close()
+                writer.write(self._encode(message.message))
+                await writer.flushed()
+        await writer.flushed()
+
+    def _write_line(self, text: str) -> None:
+        if self._stdin is not None:
+            self._stdin.write(self._encode_text(text))
 
     def _encode(self, message: JSONRPCMessage) -> bytes:
+        try:
+            return self._encode_text(message.model_dump_json(by_alias=True, exclude_unset=True))
+        except PydanticSerializationError:  # a lone surrogate in an argument
+            return self._encode_text(codec.dumps(message.model_dump(by_alias=True, exclude_unset=True)))
+
+    def _encode_text(self, text: str) -> bytes:
         encoding, errors = self._parameters.encoding, self._parameters.encoding_error_handler
         try:
-            text = message.model_dump_json(by_alias=True, exclude_unset=True)
             return (text + "\n").encode(encoding, errors)
-        except (PydanticSerializationError, UnicodeEncodeError):
-            # A lone surrogate in an argument, or a character that the encoding lacks: escaped, both are fine.
-            text = json.dumps(message.model_dump(by_alias=True, exclude_unset=True), separators=(",", ":"))
-            return (text + "\n").encode(encoding, errors)
+        except UnicodeEncodeError:
+            # A character that the encoding lacks: escaped, it is fine.
+            return (json.dumps(json.loads(text), separators=(",", ":")) + "\n").encode(encoding, errors)
 
     async def _read_stdout(
         self, pipe: IO[bytes], to_session: MemoryObjectSendStream[SessionMessage | Exception]
     ) -> None:
-        with to_session:
-            lines = _Lines(_MAX_MESSAGE)
-            while chunk := await _read(pipe.fileno()):
-                for line in lines.feed(chunk):
-                    message = self._decode(line)
-                    if message is not None:
-                        # Closed or broken: the session is over, but the server must not block on a full pipe.
-                        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
-                            await to_session.send(SessionMessage(message))
+        incoming = _Incoming(self.lane, to_session)
 
-    def _decode(self, line: bytes) -> JSONRPCMessage | None:
-        """The message in a line, or `None` for a blank one or one that is none: servers print what they should log."""
+        def on_line(line: bytes) -> None:
+            message = self._decode(line)
+            if message is not None and incoming.add(message) >= _MOST_WAITING:
+                reader.pause()
+
+        reader = LineReader(pipe.fileno(), _MAX_MESSAGE, on_line, on_end=incoming.end)
+        try:
+            with to_session:
+                while await incoming.deliver():
+                    reader.resume()
+        finally:
+            reader.close()
+            self.lane.close()
+
+    def _decode(self, line: bytes) -> dict[str, Any] | None:
+        """The object in a line, or `None`. Servers print what they should log."""
         line = line.strip()
-        if not line:
-            return None
         if line.startswith(b"{"):
             with suppress(ValueError, RecursionError):
-                return self._parse(line)
-        self._noise += 1
-        if self._noise <= _NOISE_LOGGED:
-            last = "; further ones are skipped silently" if self._noise == _NOISE_LOGGED else ""
-            logger.warning("MCP server %s wrote a line to stdout that is no JSON-RPC message%s", self.pid, last)
+                text = line.decode(self._parameters.encoding, self._parameters.encoding_error_handler)
+                message: dict[str, Any] = _loads(text)
+                if message.get("jsonrpc") == "2.0":
+                    return message
+        if line:
+            self._noise += 1
+            if self._noise <= _NOISE_LOGGED:
+                last = "; further ones are skipped silently" if self._noise == _NOISE_LOGGED else ""
+                logger.warning("MCP server %s wrote a line to stdout that is no JSON-RPC message%s", self.pid, last)
         return None
 
-    def _parse(self, line: bytes) -> JSONRPCMessage:
-        text = line.decode(self._parameters.encoding, self._parameters.encoding_error_handler)
-        try:
-            return jsonrpc_message_adapter.validate_json(text, by_name=False)
-        except ValidationError:
-            # pydantic refuses a lone surrogate; dropping that answer would leave its request waiting for ever.
-            return jsonrpc_message_adapter.validate_python(json.loads(text), by_name=False)
-
     async def _read_stderr(self, pipe: IO[bytes]) -> None:
-        lines = _Lines(_MAX_STDERR_LINE)
-        while chunk := await _read(pipe.fileno()):
+        lines = Lines(_MAX_STDERR_LINE)
+        while chunk := await read(pipe.fileno()):
             for line in lines.feed(chunk):
                 self._note_stderr(line)
         if rest := lines.rest():
@@ -242,6 +254,76 @@ class StdioTransport:
             except Exception:
                 # A boundary: the callback is not ours, and a dead pump would block the server.
                 logger.exception("the stderr callback failed")
+
+
+def _loads(text: str) -> Any:
+    try:
+        return codec.loads(text)
+    except ValueError:
+        return json.loads(text)  # servers write NaN, too
+
+
+class _Incoming:
+    """What a server said, on its way to the session or the lane, in order: whoever has the answer of a tool can count
+    on what the server announced before it. An answer behind which nothing waits takes no detour.
+    """
+
+    def __init__(self, lane: Lane, to_session: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
+        self._lane = lane
+        self._to_session = to_session
+        self._waiting: deque[dict[str, Any]] = deque()
+        self._idle = True
+        """Whether the session has heard, and acted on, everything that it was given."""
+        self._stirred = asyncio.Event()
+        self._ended = False
+
+    def add(self, message: dict[str, Any]) -> int:
+        """Take a message, and tell how many wait."""
+        if self._idle and self._lane.take(message):
+            return 0
+        self._idle = False
+        self._waiting.append(message)
+        self._stirred.set()
+        return len(self._waiting)
+
+    def end(self) -> None:
+        self._ended = True
+        self._stirred.set()
+
+    async def deliver(self) -> bool:
+        """Pass on everything that waits, or wait for something. `False` at the end."""
+        while self._waiting:
+            if self._lane.owns(self._waiting[0]):
+                await self._settle()
+                self._lane.take(self._waiting.popleft())
+            else:
+                await self._send(self._waiting.popleft())
+        await self._settle()
+        if self._waiting:
+            return True
+        self._idle = True
+        if self._ended:
+            return False
+        self._stirred.clear()
+        await self._stirred.wait()
+        return True
+
+    async def _send(self, message: dict[str, Any]) -> None:
+        try:
+            parsed = jsonrpc_message_adapter.validate_python(message, by_name=False)
+        except ValidationError:
+            logger.debug("a message that is none of JSON-RPC's was skipped")
+            return
+        # Closed or broken: the session is over, but the server must not block on a full pipe.
+        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+            await self._to_session.send(SessionMessage(parsed))
+
+    async def _settle(self) -> None:
+        """Let the session act on what it has: its reader, the handler that it starts, and whoever that wakes each have
+        a turn of the loop.
+        """
+        for _ in range(_TURNS_TO_SETTLE):
+            await asyncio.sleep(0)
 
 
 def describe_exit(code: int) -> str:
@@ -408,50 +490,3 @@ class _Pump:
 
     def cancel(self) -> None:
         self._scope.cancel()
-
-
-class _Lines:
-    """Cuts bytes at newlines, in linear time for a line of any length; what exceeds `limit` of a line is dropped."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._parts: list[bytes] = []
-        self._size = 0
-
-    def feed(self, chunk: bytes) -> list[bytes]:
-        first, *others = chunk.split(b"\n")
-        self._append(first)
-        lines = []
-        for part in others:
-            lines.append(self.rest())
-            self._append(part)
-        return lines
-
-    def rest(self) -> bytes:
-        line = b"".join(self._parts)
-        self._parts, self._size = [], 0
-        return line
-
-    def _append(self, part: bytes) -> None:
-        part = part[: self._limit - self._size]
-        if part:
-            self._parts.append(part)
-            self._size += len(part)
-
-
-async def _read(fd: int) -> bytes:
-    """What is there, as soon as something is; nothing at the end."""
-    while True:
-        # Before every read, so that a server that floods us leaves the loop to others.
-        await anyio.wait_readable(fd)
-        with suppress(BlockingIOError):
-            return os.read(fd, _CHUNK)
-
-
-async def _write(fd: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        try:
-            rest = rest[os.write(fd, rest[:_CHUNK]) :]
-        except BlockingIOError:
-            await anyio.wait_writable(fd)

@@ -1,0 +1,85 @@
+"""Requests that go straight over a server's pipes, beside mcp's session and under its handshake.
+
+Everything but tool calls is the session's. A call through it passes four streams, three tasks and six models; here it
+is one line out and one line in. Measured at 64 calls in flight: half the CPU of the computer.
+"""
+
+import asyncio
+import itertools
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import anyio
+from mcp import MCPError
+from mcp_types import ErrorData
+
+from a2c_smcp.wire import codec
+
+__all__ = ["Lane"]
+
+#: The session counts its own requests from 1. Some servers keep ids in 32 bits.
+_FIRST_ID: Final = 2**30
+
+
+class Lane:
+    """Requests and their answers by id. `write` takes a line; `take` is given what the server says."""
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+        self._ids = itertools.count(_FIRST_ID)
+        self._pending: dict[int, asyncio.Future[Mapping[str, Any]]] = {}
+        self._open = True
+
+    async def request(self, method: str, params: Mapping[str, Any]) -> Any:
+        """The result of a request. Cancelling this tells the server.
+
+        Raises `MCPError` with what the server answered, `pydantic.ValidationError` when that was no answer, and
+        `anyio.ClosedResourceError` when the server has gone.
+        """
+        if not self._open:
+            raise anyio.ClosedResourceError
+        request_id = next(self._ids)
+        answered: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
+        self._pending[request_id] = answered
+        try:
+            self._write(codec.dumps({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}))
+            answer = await answered
+        except asyncio.CancelledError:
+            told = {"requestId": request_id, "reason": "caller cancelled"}
+            self._write(codec.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": told}))
+            raise
+        finally:
+            del self._pending[request_id]
+        if "error" in answer:
+            error = ErrorData.model_validate(answer["error"])
+            raise MCPError(error.code, error.message, error.data)
+        return answer["result"]
+
+    def owns(self, message: Mapping[str, Any]) -> bool:
+        """Whether this answers a request of the lane's."""
+        return _request_id(message) is not None
+
+    def take(self, message: Mapping[str, Any]) -> bool:
+        """Give an answer to whoever waits for it; `False` if it is not the lane's."""
+        request_id = _request_id(message)
+        if request_id is None:
+            return False
+        answered = self._pending.get(request_id)
+        if answered is not None and not answered.done() and ("result" in message or "error" in message):
+            answered.set_result(message)
+        return True  # too late, or no answer at all: nobody else's either
+
+    def close(self) -> None:
+        """Fail what waits, and refuse what comes."""
+        self._open = False
+        for answered in self._pending.values():
+            if not answered.done():
+                answered.set_exception(anyio.ClosedResourceError())
+
+
+def _request_id(message: Mapping[str, Any]) -> int | None:
+    request_id = message.get("id")
+    if isinstance(request_id, str) and len(request_id) < 19 and request_id.isdecimal():
+        request_id = int(request_id)  # some servers write ids as text, whatever they were
+    is_ours = isinstance(request_id, int) and request_id >= _FIRST_ID and "method" not in message
+    return request_id if is_ours else None

@@ -1,0 +1,159 @@
+"""The pipes of a subprocess, read and written from the event loop. Knows bytes and lines, nothing of what they say.
+
+Reading and writing happen in the loop's own callbacks: no task wakes for a line that is only passed on, and epoll is
+told once. The descriptors are not ours to close.
+"""
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+import anyio
+
+__all__ = ["LineReader", "Lines", "Writer", "read"]
+
+_CHUNK: Final = 65536  # what a pipe holds
+
+
+class Lines:
+    """Cuts bytes at newlines, in linear time for a line of any length; what exceeds `limit` of a line is dropped."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        first, *others = chunk.split(b"\n")
+        self._append(first)
+        lines = []
+        for part in others:
+            lines.append(self.rest())
+            self._append(part)
+        return lines
+
+    def rest(self) -> bytes:
+        line = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        self._parts, self._size = [], 0
+        return line
+
+    def _append(self, part: bytes) -> None:
+        if self._size + len(part) > self._limit:
+            part = part[: self._limit - self._size]
+        if part:
+            self._parts.append(part)
+            self._size += len(part)
+
+
+async def read(fd: int) -> bytes:
+    """What is there, as soon as something is; nothing at the end."""
+    while True:
+        # Before every read, so that a server that floods us leaves the loop to others.
+        await anyio.wait_readable(fd)
+        with suppress(BlockingIOError):
+            return os.read(fd, _CHUNK)
+
+
+class LineReader:
+    """Gives every line of a descriptor to `on_line`, one chunk a turn of the loop, and then calls `on_end`.
+
+    Paused, it leaves the rest in the pipe. To be closed before the descriptor is.
+    """
+
+    def __init__(self, fd: int, limit: int, on_line: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
+        self._fd = fd
+        self._lines = Lines(limit)
+        self._on_line = on_line
+        self._on_end = on_end
+        self._loop = asyncio.get_running_loop()
+        self._reading = False
+        self.ended = False
+        self.resume()
+
+    def pause(self) -> None:
+        if self._reading:
+            self._reading = False
+            self._loop.remove_reader(self._fd)
+
+    def resume(self) -> None:
+        if not self._reading and not self.ended:
+            self._reading = True
+            self._loop.add_reader(self._fd, self._read)
+
+    def close(self) -> None:
+        self.pause()
+        self.ended = True
+
+    def _read(self) -> None:
+        try:
+            chunk = os.read(self._fd, _CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            chunk = b""
+        if not chunk:
+            self.close()
+            self._on_end()
+            return
+        for line in self._lines.feed(chunk):
+            self._on_line(line)
+
+
+class Writer:
+    """Writes whole messages in order, at once where the pipe takes them; the rest waits for the reader at its end.
+
+    `on_broken` is called once, when nobody reads there any more. To be closed before the descriptor is.
+    """
+
+    def __init__(self, fd: int, on_broken: Callable[[], None]) -> None:
+        self._fd = fd
+        self._on_broken = on_broken
+        self._loop = asyncio.get_running_loop()
+        self._waiting: deque[memoryview] = deque()
+        self._empty = asyncio.Event()
+        self._empty.set()
+        self._open = True
+
+    def write(self, data: bytes) -> None:
+        if not self._open:
+            return
+        self._waiting.append(memoryview(data))
+        if len(self._waiting) == 1:
+            self._flush()
+            if self._waiting:
+                self._empty.clear()
+                self._loop.add_writer(self._fd, self._flush)
+
+    async def flushed(self) -> None:
+        """Wait until the pipe has taken everything, or is broken."""
+        await self._empty.wait()
+
+    def close(self) -> None:
+        """Forget what waits."""
+        if not self._empty.is_set():
+            self._loop.remove_writer(self._fd)
+        self._open = False
+        self._waiting.clear()
+        self._empty.set()
+
+    def _flush(self) -> None:
+        try:
+            while self._waiting:
+                rest = self._waiting[0]
+                written = os.write(self._fd, rest[:_CHUNK])
+                if written == len(rest):
+                    self._waiting.popleft()
+                else:
+                    self._waiting[0] = rest[written:]
+        except BlockingIOError:
+            return
+        except OSError:
+            self.close()
+            self._on_broken()
+            return
+        if not self._empty.is_set():
+            self._loop.remove_writer(self._fd)
+            self._empty.set()
