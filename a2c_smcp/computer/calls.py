@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
+import orjson
+
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.types import TOOL_NAME
 
@@ -134,7 +136,11 @@ class CallMemory(Generic[E, R]):
 
 def _fingerprint(tool: TOOL_NAME, params: Mapping[str, Any]) -> bytes:
     """A digest, because params may have megabytes, and are only ever compared."""
-    return hashlib.sha256(json.dumps([tool, params], sort_keys=True).encode()).digest()
+    try:
+        text = orjson.dumps([tool, params], option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # what only the standard library takes, an integer over 64 bits for instance
+        text = json.dumps([tool, params], sort_keys=True).encode()
+    return hashlib.sha256(text).digest()
 
 
 def _check_same(key: CallKey, known: bytes, request: bytes) -> None:

@@ -15,7 +15,8 @@ import anyio
 
 __all__ = ["LineReader", "Lines", "Writer", "read"]
 
-_CHUNK: Final = 65536  # what a pipe holds
+_CHUNK: Final = 65536
+_CHUNKS_A_TURN: Final = 4
 
 
 class Lines:
@@ -58,7 +59,7 @@ async def read(fd: int) -> bytes:
 
 
 class LineReader:
-    """Gives every line of a descriptor to `on_line`, one chunk a turn of the loop, and then calls `on_end`.
+    """Gives every line of a descriptor to `on_line`, a few chunks a turn of the loop, and then calls `on_end`.
 
     Paused, it leaves the rest in the pipe. To be closed before the descriptor is.
     """
@@ -88,18 +89,21 @@ class LineReader:
         self.ended = True
 
     def _read(self) -> None:
-        try:
-            chunk = os.read(self._fd, _CHUNK)
-        except BlockingIOError:
-            return
-        except OSError:
-            chunk = b""
-        if not chunk:
-            self.close()
-            self._on_end()
-            return
-        for line in self._lines.feed(chunk):
-            self._on_line(line)
+        for _ in range(_CHUNKS_A_TURN):
+            try:
+                chunk = os.read(self._fd, _CHUNK)
+            except BlockingIOError:
+                return
+            except OSError:
+                chunk = b""
+            if not chunk:
+                self.close()
+                self._on_end()
+                return
+            for line in self._lines.feed(chunk):
+                self._on_line(line)
+            if len(chunk) < _CHUNK or not self._reading:
+                return
 
 
 class Writer:
@@ -143,7 +147,7 @@ class Writer:
         try:
             while self._waiting:
                 rest = self._waiting[0]
-                written = os.write(self._fd, rest[:_CHUNK])
+                written = os.write(self._fd, rest)
                 if written == len(rest):
                     self._waiting.popleft()
                 else:

@@ -15,6 +15,7 @@ import asyncio
 # fork, whose hooks would then release a lock that they never took.
 import concurrent.futures.thread  # noqa: F401
 import ctypes
+import fcntl
 import json
 import logging
 import math
@@ -56,6 +57,7 @@ _TURNS_TO_SETTLE: Final = 5
 #: Messages for the session that may wait before nothing more is read; answers on the lane do not wait.
 _MOST_WAITING: Final = 64
 
+_PIPE_BYTES: Final = 256 * 1024
 _PR_SET_PDEATHSIG: Final = 1
 
 _Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
@@ -358,8 +360,8 @@ class _Process:
         self.pid = self._popen.pid
         self._over = False
         self._last_resort = weakref.finalize(self, _kill_group, self.pid, os.getpid())
-        self.stdin = _non_blocking(self._popen.stdin)
-        self.stdout = _non_blocking(self._popen.stdout)
+        self.stdin = _roomy(_non_blocking(self._popen.stdin))
+        self.stdout = _roomy(_non_blocking(self._popen.stdout))
         self.stderr = _non_blocking(self._popen.stderr)
 
     @property
@@ -434,6 +436,14 @@ class _Process:
 def _non_blocking(pipe: IO[bytes] | None) -> IO[bytes]:
     assert pipe is not None
     os.set_blocking(pipe.fileno(), False)
+    return pipe
+
+
+def _roomy(pipe: IO[bytes]) -> IO[bytes]:
+    """A pipe that takes a message of some size at once: with 64 KiB both ends wake for every piece of it."""
+    if sys.platform == "linux":
+        with suppress(OSError):  # the user's pipes have all the memory that they may have
+            fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
     return pipe
 
 
