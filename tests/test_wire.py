@@ -155,3 +155,20 @@ def test_what_orjson_refuses_is_written_as_orjson_would(odd: object) -> None:
 @given(st.integers(10**17, 10**24), st.binary(max_size=12), st.binary(max_size=12))
 def test_a_long_number_is_found_wherever_it_stands(number: int, before: bytes, after: bytes) -> None:
     assert codec.loads(codec.dumps([before.hex(), number, after.hex()])) == [before.hex(), number, after.hex()]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [2**70],
+        {"a": {"b": [[-(2**70)]]}},
+        [*range(300), 2**70],
+        [[[1.5]] * 300, {"n": 10**25}],
+        ["1" * 40, 1.5],
+        {"deep": [{"n": 3, "m": [None, True, 2**64]}]},
+    ],
+)
+def test_a_long_number_is_found_in_a_long_text_too(value: Any) -> None:
+    text = codec.dumps(["x" * 5000, value])
+    assert codec.loads(text)[1] == value
+    assert isinstance(codec.peek(text)[1], type(value))

@@ -34,6 +34,8 @@ __all__ = [
 REMEMBERED_SECONDS: Final = 300.0
 MAX_RESULTS: Final = 256
 MAX_BYTES: Final = 64 * 1024 * 1024
+#: A request that is larger is only remembered by its digest: comparing 100 KB costs next to nothing, a digest 0.1 ms.
+_KEPT: Final = 128 * 1024
 
 E = TypeVar("E")
 R = TypeVar("R")
@@ -135,12 +137,12 @@ class CallMemory(Generic[E, R]):
 
 
 def _fingerprint(tool: TOOL_NAME, params: Mapping[str, Any]) -> bytes:
-    """A digest, because params may have megabytes, and are only ever compared."""
+    """The call in one way of writing it; a digest of what has more than is worth keeping, as it is only compared."""
     try:
         text = orjson.dumps([tool, params], option=orjson.OPT_SORT_KEYS)
     except TypeError:  # what only the standard library takes, an integer over 64 bits for instance
         text = json.dumps([tool, params], sort_keys=True).encode()
-    return hashlib.sha256(text).digest()
+    return text if len(text) <= _KEPT else hashlib.sha256(text).digest()
 
 
 def _check_same(key: CallKey, known: bytes, request: bytes) -> None:

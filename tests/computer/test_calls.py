@@ -162,3 +162,13 @@ def _peek(memory: Memory, call: CallKey, now: float) -> object:
     if isinstance(admission, New):
         memory.forget(call)
     return admission
+
+
+@pytest.mark.parametrize("size", [10, 200_000])
+def test_params_are_compared_whatever_their_size_and_the_order_of_their_keys(size: int) -> None:
+    memory = Memory()
+    params = {"a": "x" * size, "b": 2**70}
+    assert memory.admit(key(0), "t", params, "entry", 0) == New()
+    assert memory.admit(key(0), "t", dict(reversed(params.items())), "entry", 0) == Running("entry")
+    with pytest.raises(BadRequestError):
+        memory.admit(key(0), "t", params | {"a": "x" * (size - 1) + "y"}, "entry", 0)

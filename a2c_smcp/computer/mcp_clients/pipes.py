@@ -28,6 +28,15 @@ class Lines:
         self._size = 0
 
     def feed(self, chunk: bytes) -> list[bytes]:
+        # Mostly a chunk is a piece of a long line, or ends with its only one: finding that out is ten times as fast as
+        # splitting.
+        end = chunk.find(b"\n")
+        if end < 0:
+            self._append(chunk)
+            return []
+        if end == len(chunk) - 1:
+            self._append(chunk[:-1])
+            return [self.rest()]
         first, *others = chunk.split(b"\n")
         self._append(first)
         lines = []
