@@ -47,6 +47,7 @@ from pydantic import ValidationError
 
 from a2c_smcp import __version__
 from a2c_smcp.computer.mcp_clients.feed import Change, Feed, FeedTimings
+from a2c_smcp.computer.mcp_clients.lane import Lane
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, SSEServerConfig
 from a2c_smcp.computer.mcp_clients.stdio import StdioTimings, describe_exit
 from a2c_smcp.computer.mcp_clients.transports import Link, describe_failure
@@ -158,11 +159,9 @@ class _Live:
         self._drained = anyio.Event()
         self._stamp = _stamp(client)
 
-    async def call_tool(self, name: str, params: dict[str, Any]) -> CallToolResult:
-        if self.link.process is None:
-            return await self.client.call_tool(name, params)
-        # What mcp's client does on a pipe, without its streams, tasks and models in between.
-        answer = await self.link.process.lane.request("tools/call", {"name": name, "arguments": params, **self._stamp})
+    async def call_over(self, lane: Lane, name: str, params: dict[str, Any]) -> CallToolResult:
+        """What mcp's client does on a pipe, without its streams, tasks and models in between."""
+        answer = await lane.request("tools/call", {"name": name, "arguments": params, **self._stamp})
         if isinstance(answer, dict) and answer.get("resultType") == "input_required":
             return await self._go_on(name, params, InputRequiredResult.model_validate(answer, by_name=False))
         result = CallToolResult.model_validate(answer, by_name=False)
@@ -183,6 +182,19 @@ class _Live:
             self.over.set()
             for scope in self._requests:
                 scope.cancel()
+            if self.link.process is not None:
+                self.link.process.lane.close()
+
+    def is_ended_by(self, error: Exception) -> bool:
+        """Whether an error of a request means that the session is over, as it is from now on."""
+        if isinstance(error, MCPError):
+            gone = _says_gone(error)
+        else:
+            gone = isinstance(error, anyio.ClosedResourceError | anyio.BrokenResourceError)
+        if gone:
+            self.end("ended the connection")
+        # Once it is over, mcp complains that its client was closed.
+        return gone or (isinstance(error, RuntimeError) and self.ending is not None)
 
     def enter(self, scope: anyio.CancelScope) -> None:
         self._requests.add(scope)
@@ -341,12 +353,17 @@ class MCPConnection:
         `ServerNotActiveError` when it does not run, `ToolExecutionTimeoutError` after `timeout` seconds.
         """
 
+        arguments = dict(params or {})
+
         async def call(live: _Live) -> CallToolResult:
             async with live.limit:
-                return await live.call_tool(name, dict(params or {}))
+                return await live.client.call_tool(name, arguments)
 
         try:
-            return await self._request(call, timeout)
+            process = self._serving().link.process
+            if process is None:
+                return await self._request(call, timeout)
+            return await self._request_over(process.lane, name, arguments, timeout)
         except TimeoutError:
             raise ToolExecutionTimeoutError(timeout or 0) from None
         except MCPError as error:
@@ -423,27 +440,37 @@ class MCPConnection:
             raise MCPError(INTERNAL_ERROR, "the server answered with something that is no MCP result") from error
 
     async def _request(self, send: Callable[[_Live], Awaitable[_T]], timeout: float | None) -> _T:
-        live = self._live
-        if live is None or live.ending is not None:
-            raise ServerNotActiveError(self.name)
+        live = self._serving()
         with anyio.move_on_after(timeout) as scope:
             live.enter(scope)
             try:
                 return await send(live)
-            except MCPError as error:
-                if not _says_gone(error):
-                    raise
-                live.end("ended the connection")
-            except (anyio.ClosedResourceError, anyio.BrokenResourceError):
-                live.end("ended the connection")
-            except RuntimeError:
-                if live.ending is None:  # otherwise it is mcp, complaining that its client was closed
+            except Exception as error:
+                if not live.is_ended_by(error):
                     raise
             finally:
                 live.leave(scope)
         if live.ending is not None:
             raise self._failed(f"Server {self.name} {live.ending}")
         raise TimeoutError
+
+    async def _request_over(
+        self, lane: Lane, name: str, params: dict[str, Any], timeout: float | None
+    ) -> CallToolResult:
+        """As `_request`; the lane ends with the server, and what waits on it."""
+        live = self._serving()
+        try:
+            async with asyncio.timeout(timeout), live.limit:
+                return await live.call_over(lane, name, params)
+        except Exception as error:
+            if not live.is_ended_by(error):
+                raise
+            raise self._failed(f"Server {self.name} {live.ending}") from None
+
+    def _serving(self) -> _Live:
+        if self._live is None or self._live.ending is not None:
+            raise ServerNotActiveError(self.name)
+        return self._live
 
     def _failed(self, message: str, **details: Any) -> ToolExecutionError:
         return ToolExecutionError(message, {"server_name": self.name, **details})

@@ -45,8 +45,7 @@ class Lane:
             self._write(codec.dumps({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}))
             answer = await answered
         except asyncio.CancelledError:
-            told = {"requestId": request_id, "reason": "caller cancelled"}
-            self._write(codec.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": told}))
+            self._take_back(request_id, "caller cancelled")
             raise
         finally:
             del self._pending[request_id]
@@ -70,11 +69,16 @@ class Lane:
         return True  # too late, or no answer at all: nobody else's either
 
     def close(self) -> None:
-        """Fail what waits, and refuse what comes."""
+        """Take back what waits, and refuse what comes."""
         self._open = False
-        for answered in self._pending.values():
+        for request_id, answered in self._pending.items():
             if not answered.done():
+                self._take_back(request_id, "connection closed")
                 answered.set_exception(anyio.ClosedResourceError())
+
+    def _take_back(self, request_id: int, reason: str) -> None:
+        params = {"requestId": request_id, "reason": reason}
+        self._write(codec.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}))
 
 
 def _request_id(message: Mapping[str, Any]) -> int | None:

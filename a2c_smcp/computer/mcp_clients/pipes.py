@@ -128,17 +128,20 @@ class Writer:
         self._waiting: deque[memoryview] = deque()
         self._empty = asyncio.Event()
         self._empty.set()
+        self._turn: asyncio.Handle | None = None
+        self._blocked = False
         self._open = True
 
     def write(self, data: bytes) -> None:
         if not self._open:
             return
         self._waiting.append(memoryview(data))
-        if len(self._waiting) == 1:
+        if self._empty.is_set():
+            # At once; and what comes in the same turn of the loop, together after it.
+            self._empty.clear()
             self._flush()
-            if self._waiting:
-                self._empty.clear()
-                self._loop.add_writer(self._fd, self._flush)
+            if self._open:
+                self._turn = self._loop.call_soon(self._end_turn)
 
     async def flushed(self) -> None:
         """Wait until the pipe has taken everything, or is broken."""
@@ -146,27 +149,42 @@ class Writer:
 
     def close(self) -> None:
         """Forget what waits."""
-        if not self._empty.is_set():
+        if self._turn is not None:
+            self._turn.cancel()
+        if self._blocked:
+            self._blocked = False
             self._loop.remove_writer(self._fd)
         self._open = False
         self._waiting.clear()
         self._empty.set()
 
+    def _end_turn(self) -> None:
+        self._flush()
+        if self._waiting:
+            self._blocked = True
+            self._loop.add_writer(self._fd, self._unblock)
+        else:
+            self._empty.set()
+
+    def _unblock(self) -> None:
+        self._flush()
+        if self._blocked and not self._waiting:
+            self._blocked = False
+            self._loop.remove_writer(self._fd)
+            self._empty.set()
+
     def _flush(self) -> None:
         try:
             while self._waiting:
-                rest = self._waiting[0]
-                written = os.write(self._fd, rest)
-                if written == len(rest):
-                    self._waiting.popleft()
-                else:
-                    self._waiting[0] = rest[written:]
+                data = self._waiting.popleft()
+                if self._waiting and len(data) < _CHUNK:
+                    data = memoryview(b"".join((data, *self._waiting)))
+                    self._waiting.clear()
+                written = os.write(self._fd, data)
+                if written < len(data):
+                    self._waiting.appendleft(data[written:])
         except BlockingIOError:
-            return
+            self._waiting.appendleft(data)
         except OSError:
             self.close()
             self._on_broken()
-            return
-        if not self._empty.is_set():
-            self._loop.remove_writer(self._fd)
-            self._empty.set()

@@ -83,11 +83,26 @@ _PACKET_OVERHEAD: Final = 256
 
 
 class _Call:
-    """A tool call that runs: whoever repeats it waits for the same task, whoever cancels it cancels the scope."""
+    """A tool call that runs in the task of its first request: whoever repeats it waits for the same reply, whoever
+    cancels it cancels the scope.
+    """
 
     def __init__(self) -> None:
         self.scope = anyio.CancelScope()
-        self.task: asyncio.Task[Encoded]
+        self._replied: asyncio.Future[Encoded | None] | None = None
+
+    async def reply(self) -> Encoded:
+        """For a repeat, which may give up waiting without harm to the others."""
+        if self._replied is None:
+            self._replied = asyncio.get_running_loop().create_future()
+        reply = await asyncio.shield(self._replied)
+        if reply is None:
+            raise InternalError("the call that this one repeats was broken off")
+        return reply
+
+    def end(self, reply: Encoded | None) -> None:
+        if self._replied is not None:
+            self._replied.set_result(reply)
 
 
 def _ignore(_: LinkEvent) -> None:
@@ -120,7 +135,7 @@ class SMCPComputerClient:
         #: Known before the server says yes: an agent may ask before that answer is here.
         self._office = ""
         self._calls: CallMemory[_Call, Encoded] = CallMemory()
-        self._running: set[asyncio.Task[Encoded]] = set()
+        self._running: set[asyncio.Task[Any]] = set()
         self._to_announce: set[str] = set()
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -243,28 +258,30 @@ class SMCPComputerClient:
             case Finished(result=reply):
                 return reply
             case Running(entry=running):
-                call = running
+                return await running.reply()
             case _:
-                call.task = asyncio.create_task(self._run(key, request, call.scope), name=f"tool call {key.req_id}")
-                self._running.add(call.task)
-                call.task.add_done_callback(self._running.discard)
-        # The call goes on whatever becomes of those who wait: its result is remembered.
-        return await asyncio.shield(call.task)
+                return await self._run(key, request, call)
 
-    async def _run(self, key: CallKey, request: ToolCallReq, scope: anyio.CancelScope) -> Encoded:
+    async def _run(self, key: CallKey, request: ToolCallReq, call: _Call) -> Encoded:
+        """Run a call in this task, which goes on whatever becomes of the connection: the result is remembered."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._running.add(task)
         CALLING_AGENT.set(key.agent)  # for this task only
+        reply, result = None, None
         try:
-            result = cancelled_result()
-            with scope:
+            with call.scope:
                 result = await self._computer.execute_tool(
                     key.req_id, request["tool_name"], request["params"], request["timeout"]
                 )
-            reply, size = self._encode(key, result)
-        except BaseException:
-            self._calls.forget(key)
-            raise
-        self._calls.finish(key, reply, size, _now())
-        return reply
+            reply, size = self._encode(key, result or cancelled_result())
+            self._calls.finish(key, reply, size, _now())
+            return reply
+        finally:
+            if reply is None:
+                self._calls.forget(key)
+            call.end(reply)
+            self._running.discard(task)
 
     def _encode(self, key: CallKey, result: CallToolResult) -> tuple[Encoded, int]:
         """The result and its size, encoded once, or the one that stands for a result that is too large to be sent."""
