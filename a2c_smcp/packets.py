@@ -1,7 +1,7 @@
 """Socket.IO packets that carry JSON only, and their text. Knows the frame around a message, nothing of its meaning."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from socketio.packet import ACK, BINARY_EVENT, EVENT, Packet
@@ -9,7 +9,7 @@ from socketio.packet import ACK, BINARY_EVENT, EVENT, Packet
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.wire import Encoded, Unacceptable, codec
 
-__all__ = ["MAX_DEPTH", "Head", "SMCPPacket", "encode_ack", "encode_event", "read_event", "read_head"]
+__all__ = ["MAX_DEPTH", "Head", "SMCPPacket", "encode_ack", "encode_event", "read_ack", "read_event", "read_head"]
 
 #: How deep an event's payload may nest.
 MAX_DEPTH: Final = 100
@@ -41,12 +41,21 @@ def read_head(text: str) -> Head:
 def read_event(body: str) -> list[Any]:
     """An event's name and arguments; those that nest too deep are replaced by `Unacceptable`. Raises `ValueError`."""
     data = codec.loads(body)
-    if not isinstance(data, list):
-        raise ValueError("an event must be a JSON array")
+    if not isinstance(data, list) or not data:
+        raise ValueError("an event must be a JSON array that begins with its name")
     # Looking for brackets is far cheaper than walking, and most messages have fewer than the limit.
     if _has_more_than(MAX_DEPTH, body) and any(_deeper_than(item, MAX_DEPTH) for item in data[1:]):
         return _refused(data, BadRequestError(f"the payload is nested deeper than {MAX_DEPTH} levels"))
     return data
+
+
+def read_ack(body: str, loads: Callable[[str], Any] = codec.loads) -> list[Any]:
+    """An ack's arguments. What does not decode is an ack without any: whoever waits for it is not left waiting."""
+    try:
+        data = loads(body)
+    except ValueError:
+        return []
+    return data if isinstance(data, list) else []
 
 
 def encode_event(namespace: str, event: str, data: Any, ack_id: int | None = None) -> str:
@@ -78,9 +87,12 @@ class SMCPPacket(Packet):  # type: ignore[misc]  # python-socketio ships no type
 
     def decode(self, encoded_packet: str) -> int:
         self.packet_type, attachments, self.namespace, self.id, body = read_head(encoded_packet)
-        self.data = None
-        if body:
-            self.data = read_event(body) if self.packet_type == EVENT else codec.loads(body)
+        if self.packet_type == EVENT:
+            self.data = read_event(body)
+        elif self.packet_type == ACK:
+            self.data = read_ack(body)
+        else:
+            self.data = codec.loads(body) if body else None
         return attachments
 
     def add_attachment(self, attachment: bytes) -> bool:

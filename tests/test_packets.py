@@ -87,6 +87,11 @@ def test_bytes_cannot_be_sent() -> None:
         SMCPPacket(EVENT, data=["e", b"x"]).encode()
 
 
+@pytest.mark.parametrize("body", ["", "[", "{}", "7", "[" * 2000])
+def test_an_ack_that_is_none_has_no_arguments(body: str) -> None:
+    assert SMCPPacket(encoded_packet=f"3/smcp,1 {body}").data == []
+
+
 namespaces = st.sampled_from([None, "/", "/smcp", "/smcp?token=x", "/a-b/c", "/1"])
 arguments = st.lists(st.one_of(st.text(), st.integers(-(2**53), 2**53), st.dictionaries(st.text(), st.text())))
 
@@ -95,11 +100,12 @@ arguments = st.lists(st.one_of(st.text(), st.integers(-(2**53), 2**53), st.dicti
     st.sampled_from([CONNECT, DISCONNECT, EVENT, ACK]),
     namespaces,
     st.none() | st.integers(0, 2**64),
-    st.none() | arguments,
+    arguments,
 )
 def test_a_packet_is_read_as_python_socketio_reads_it(
-    packet_type: int, namespace: str | None, ack_id: int | None, data: list[Any] | None
+    packet_type: int, namespace: str | None, ack_id: int | None, args: list[Any]
 ) -> None:
+    data = {EVENT: ["name", *args], ACK: args}.get(packet_type, args or None)
     text = socketio.packet.Packet(packet_type, data=data, namespace=namespace, id=ack_id).encode()
     assert isinstance(text, str)
     theirs, ours = socketio.packet.Packet(encoded_packet=text), SMCPPacket(encoded_packet=text)
@@ -113,7 +119,9 @@ def test_what_is_no_packet_is_a_value_error(text: str) -> None:
         read_head(text)
 
 
-@pytest.mark.parametrize("text", ["2/smcp,1[", "2/smcp,nonsense", "3/smcp," + "1" * 101 + "[]", '2["a"'])
+@pytest.mark.parametrize(
+    "text", ["2/smcp,1[", "2/smcp,nonsense", "2/smcp," + "1" * 101 + "[]", '2["a"', "2", "2[]", "2{}", "0{"]
+)
 def test_a_packet_without_json_is_a_value_error(text: str) -> None:
     with pytest.raises(ValueError):
         SMCPPacket(encoded_packet=text)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from a2c_smcp.errors import InternalError, SMCPError
+from a2c_smcp.packets import read_ack
 from a2c_smcp.server.relays import Relay
 from a2c_smcp.smcp import EVENTS, TOOL_CALL_EVENT, Kind
 from a2c_smcp.utils.text import has_control_characters
@@ -17,12 +18,12 @@ __all__ = [
     "Ack",
     "Observer",
     "Silent",
+    "ack_of",
     "answer_of",
     "cancellation",
     "in_log",
     "log_refusal",
     "payload_of",
-    "read_ack",
     "refusal",
     "remote_address",
 ]
@@ -82,14 +83,9 @@ class Ack:
     encoded: Encoded | None = None
 
 
-def read_ack(body: str) -> Ack:
-    """An ack from its JSON. What does not decode is an ack without arguments: the relay is not left waiting."""
-    try:
-        args = codec.peek(body)
-    except ValueError:
-        return Ack(())
-    if not isinstance(args, list):
-        return Ack(())
+def ack_of(body: str) -> Ack:
+    """An ack from its JSON."""
+    args = read_ack(body, codec.peek)
     if len(args) == 1 and isinstance(args[0], dict):
         return Ack(args, Encoded(body.strip()[1:-1]))
     return Ack(args)

@@ -21,12 +21,12 @@ from a2c_smcp.server.boundary import (
     Ack,
     Observer,
     Silent,
+    ack_of,
     answer_of,
     cancellation,
     in_log,
     log_refusal,
     payload_of,
-    read_ack,
     refusal,
     remote_address,
 )
@@ -152,11 +152,11 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
         waiting = manager.callbacks.get(sid, {}).get(head.ack_id) if head.packet_type == ACK else None
         if not isinstance(waiting, _Waiting):
             return False
-        waiting.answer(read_ack(head.body))
+        waiting.answer(ack_of(head.body))
         return True
 
     async def _serve(self, socket: BoundedAsyncSocket, sid: str, ack_id: int | None, data: list[Any]) -> None:
-        event, *args = data or [None]
+        event, *args = data
         reply = await self._answer(sid, event, payload_of(args))
         if ack_id is not None:
             text = encode_ack(self.namespace, ack_id, reply if isinstance(reply, tuple) else (reply,))

@@ -17,9 +17,8 @@ import engineio
 import socketio
 from socketio.packet import ACK, DISCONNECT, EVENT
 
-from a2c_smcp.packets import SMCPPacket, encode_ack, read_event, read_head
+from a2c_smcp.packets import SMCPPacket, encode_ack, read_ack, read_event, read_head
 from a2c_smcp.smcp import SMCP_NAMESPACE
-from a2c_smcp.wire import codec
 
 __all__ = ["Connection"]
 
@@ -94,7 +93,7 @@ class Connection(socketio.AsyncClient):  # type: ignore[misc]  # python-socketio
         if head.namespace != SMCP_NAMESPACE or head.packet_type not in (EVENT, ACK) or self._binary_packet:
             return False
         if head.packet_type == ACK:
-            self._acked(head.ack_id, codec.loads(head.body))
+            self._acked(head.ack_id, read_ack(head.body))
         else:
             task = asyncio.create_task(self._asked_for(head.ack_id, read_event(head.body)))
             self._answering.add(task)

@@ -230,6 +230,80 @@ async def test_a_late_ack_answers_nothing_but_its_own_call(server: Running, offi
         await new.disconnect()
 
 
+class ByHand(AsyncPeer):
+    """A computer that acks every request with this text."""
+
+    def __init__(self, body: str) -> None:
+        super().__init__()
+        handle = self.sio._handle_event
+
+        async def ack(namespace: str, ack_id: int | None, data: Any) -> None:
+            if ack_id is None:
+                await handle(namespace, ack_id, data)
+            else:
+                await self.sio.eio.send(f"3/smcp,{ack_id}{body}")
+
+        self.sio._handle_event = ack
+
+
+GET_TOOLS = {"agent": "a", "req_id": "1", "computer": "c"}
+
+
+@pytest.mark.parametrize("transport", ["websocket", "polling"])
+async def test_an_answer_is_passed_on_as_it_came(
+    open_async_server: Running, office: str, make_peer: MakePeer, transport: str
+) -> None:
+    agent, computer = await make_peer(open_async_server), ByHand(' [ {"n": 123456789012345678901234567890, "x":1.0} ] ')
+    said: list[str] = []
+    await join(agent, "agent", "a", office)
+    assert isinstance(agent, AsyncPeer)
+    take = agent.sio._handle_eio_message
+
+    async def overhear(text: str) -> None:
+        said.append(text)
+        await take(text)
+
+    agent.sio.eio.on("message", overhear)
+    try:
+        await computer.connect(open_async_server.url, transports=[transport])
+        await join(computer, "computer", "c", office)
+        assert await agent.call("client:get_tools", GET_TOOLS) == {"n": 123456789012345678901234567890, "x": 1.0}
+        assert any(text.endswith('[ {"n": 123456789012345678901234567890, "x":1.0} ]') for text in said)
+    finally:
+        await computer.disconnect()
+
+
+@pytest.mark.parametrize("transport", ["websocket", "polling"])
+@pytest.mark.parametrize("body", ["", "[", "[]", "{}", " 7", "[7]", "[null, {}]", "[{]", "[NaN]", "[" * 3000])
+async def test_an_ack_that_is_no_answer_ends_its_relay_at_once(
+    server: Running, office: str, make_peer: MakePeer, body: str, transport: str
+) -> None:
+    agent, computer = await make_peer(server), ByHand(body)
+    await join(agent, "agent", "a", office)
+    try:
+        await computer.connect(server.url, transports=[transport])
+        await join(computer, "computer", "c", office)
+        reply = await agent.call("client:get_tools", GET_TOOLS, timeout=5)
+        assert reply["error"]["code"] == 500
+        assert computer.connected
+        assert server.sio.manager.callbacks[computer.sio.get_sid("/smcp")].keys() == {0}
+    finally:
+        await computer.disconnect()
+
+
+async def test_an_ack_with_more_than_one_argument_answers_with_the_first(
+    server: Running, office: str, make_peer: MakePeer
+) -> None:
+    agent, computer = await make_peer(server), ByHand('[{"n":1},2]')
+    await join(agent, "agent", "a", office)
+    try:
+        await computer.connect(server.url, transports=["websocket"])
+        await join(computer, "computer", "c", office)
+        assert await agent.call("client:get_tools", GET_TOOLS) == {"n": 1}
+    finally:
+        await computer.disconnect()
+
+
 async def test_a_reader_that_falls_behind_is_disconnected_and_the_others_are_not(make_peer: MakePeer) -> None:
     limits = Limits(queued_bytes=2_000_000)
     with async_server(OpenAuthentication(), limits) as server:

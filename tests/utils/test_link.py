@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import json
 import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -25,6 +26,7 @@ from a2c_smcp.utils.link import (
     Membership,
     RejoinFailed,
 )
+from a2c_smcp.wire import parse
 from tests.server.conftest import LIMITS
 from tests.server.harness import Running, async_server, eventually
 
@@ -359,6 +361,157 @@ async def test_a_greeting_that_makes_no_sense_is_an_error_and_not_a_wait(greetin
     async with serving(greet) as url:
         with anyio.fail_after(5), pytest.raises(ConnectionLostError, match=url):
             await Link(options(url, transport), {}).open()
+
+
+@asynccontextmanager
+async def puppet(transport: str) -> AsyncIterator[tuple[str, asyncio.Queue[str], list[str]]]:
+    """A server that says what it is told to, and records what it hears; acks of joins included."""
+    to_say: asyncio.Queue[str] = asyncio.Queue()
+    heard: list[str] = []
+    greeting = {"sid": "s", "upgrades": [], "pingInterval": 20000, "pingTimeout": 20000, "maxPayload": 10**6}
+
+    def hear(text: str) -> None:
+        heard.append(text)
+        if text.startswith("40/smcp"):
+            to_say.put_nowait('40/smcp,{"sid":"t"}')
+        elif text.startswith("42/smcp,") and "join_office" in text:
+            ack_id = text.removeprefix("42/smcp,").partition("[")[0]
+            to_say.put_nowait(f"43/smcp,{ack_id}[true,null]")
+
+    async def poll(request: web.Request) -> web.StreamResponse:
+        if "sid" not in request.query:
+            return web.Response(text="0" + json.dumps(greeting))
+        if request.method == "POST":
+            for text in (await request.text()).split("\x1e"):
+                hear(text)
+            return web.Response(text="ok")
+        return web.Response(text=await to_say.get())
+
+    async def socket(request: web.Request) -> web.StreamResponse:
+        answer = web.WebSocketResponse()
+        await answer.prepare(request)
+        await answer.send_str("0" + json.dumps(greeting))
+
+        async def speak() -> None:
+            while True:
+                text = await to_say.get()
+                await (answer.send_bytes(b"bytes") if text == "BYTES" else answer.send_str(text))
+
+        speaking = asyncio.create_task(speak())
+        try:
+            async for message in answer:
+                hear(message.data)
+        finally:
+            speaking.cancel()
+        return answer
+
+    async with serving(poll if transport == "polling" else socket) as url:
+        yield url, to_say, heard
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        "4",
+        "4x",
+        "42/smcp,{",
+        '42/smcp,{"a":1}',
+        "42/smcp,[]",
+        "42/smcp,5",
+        "43/smcp,1",
+        "43/smcp,1{",
+        "43/smcp,999[]",
+        "43/smcp,[]",
+        "42/other,[7]",
+        "47",
+        "42/smcp," + "9" * 200 + "[]",
+    ],
+)
+async def test_a_message_that_makes_no_sense_is_ignored_and_the_connection_lives(nonsense: str, transport: str) -> None:
+    async def tools(data: Any) -> Any:
+        return {"heard": data}
+
+    async with (
+        puppet(transport) as (url, to_say, heard),
+        Link(options(url, transport), {GET_TOOLS_EVENT: tools}) as link,
+    ):
+        to_say.put_nowait(nonsense)
+        to_say.put_nowait(f'42/smcp,7["{GET_TOOLS_EVENT}",{{"n":1}}]')
+        await eventually(lambda: '43/smcp,7[{"heard":{"n":1}}]' in heard)
+        assert link.connected
+
+
+async def test_an_ack_with_bytes_is_an_error_and_an_event_with_bytes_is_answered_with_one(transport: str) -> None:
+    said = "bMTIz" if transport == "polling" else "BYTES"
+    async with (
+        puppet(transport) as (url, to_say, heard),
+        Link(options(url, transport), {GET_TOOLS_EVENT: _echo}) as link,
+    ):
+        asking = asyncio.create_task(link.request(GET_TOOLS_EVENT, {}, 5))
+        await eventually(lambda: any(GET_TOOLS_EVENT in text for text in heard))
+        ack_id = next(text for text in heard if GET_TOOLS_EVENT in text).removeprefix("42/smcp,").partition("[")[0]
+        for text in (f'461-/smcp,{ack_id}[{{"_placeholder":true,"num":0}}]', said):
+            to_say.put_nowait(text)
+        (reply,) = await asking
+        assert reply["error"]["code"] == 400
+        for text in (f'451-/smcp,9["{GET_TOOLS_EVENT}",{{"_placeholder":true,"num":0}}]', said):
+            to_say.put_nowait(text)
+        await eventually(lambda: any(text.startswith("43/smcp,9") and '"code":400' in text for text in heard))
+
+
+async def _echo(data: Any) -> Any:
+    return parse(GET_TOOLS_EVENT, data)
+
+
+async def test_acks_and_events_are_taken_in_the_order_of_their_arrival(transport: str) -> None:
+    order: list[str] = []
+
+    async def note(data: Any) -> Any:
+        order.append(f"event {data['n']}")
+        return {}
+
+    async with (
+        puppet(transport) as (url, to_say, heard),
+        Link(options(url, transport), {GET_TOOLS_EVENT: note}) as link,
+    ):
+
+        async def ask(number: int) -> None:
+            await link.request("ask", {"n": number}, 5)
+            order.append(f"ack {number}")
+
+        asking = [asyncio.create_task(ask(number)) for number in range(3)]
+        await eventually(lambda: sum('"ask"' in text for text in heard) == 3)
+        ids = [text.removeprefix("42/smcp,").partition("[")[0] for text in heard if '"ask"' in text]
+        for number, ack_id in enumerate(ids):
+            to_say.put_nowait(f'42/smcp,["{GET_TOOLS_EVENT}",{{"n":{number}}}]')
+            to_say.put_nowait(f"43/smcp,{ack_id}[{{}}]")
+        await asyncio.gather(*asking)
+        assert [item for item in order if item.startswith("ack")] == ["ack 0", "ack 1", "ack 2"]
+        assert [item for item in order if item.startswith("event")] == ["event 0", "event 1", "event 2"]
+
+
+async def test_a_server_that_reads_nothing_does_not_hold_a_request_past_its_deadline(transport: str) -> None:
+    if transport == "polling":
+        pytest.skip("a POST that is not read has the deadline of its own")
+
+    async def deaf(request: web.Request) -> web.StreamResponse:
+        answer = web.WebSocketResponse()
+        await answer.prepare(request)
+        greeting = {"sid": "s", "upgrades": [], "pingInterval": 20000, "pingTimeout": 20000, "maxPayload": 10**6}
+        await answer.send_str("0" + json.dumps(greeting))
+        await answer.receive()
+        await answer.send_str('40/smcp,{"sid":"t"}')
+        await asyncio.sleep(5)
+        return answer
+
+    async with serving(deaf) as url:
+        link = Link(options(url, transport, max_message=16_000_000), {})
+        await link.open()
+        with anyio.fail_after(4):
+            for _ in range(3):
+                with pytest.raises(RequestTimeoutError):
+                    await link.request("ask", {"text": "x" * 8_000_000}, 0.3)
+            await link.close()
 
 
 async def test_closing_ends_an_open_that_still_waits(transport: str) -> None:

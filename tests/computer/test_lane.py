@@ -1,0 +1,146 @@
+"""Requests beside the session: one line out, one line in, and nobody is left waiting."""
+
+import asyncio
+import json
+from collections.abc import Awaitable
+from typing import Any
+
+import anyio
+import pytest
+from mcp import MCPError
+from pydantic import ValidationError
+
+from a2c_smcp.computer.mcp_clients.connection import MCPConnection
+from a2c_smcp.computer.mcp_clients.lane import Lane
+from a2c_smcp.computer.mcp_clients.model import StdioServerConfig
+from tests.computer.fakes.processes import command, nothing_left_over
+
+
+class Wire:
+    """What a lane wrote."""
+
+    def __init__(self) -> None:
+        self.lines: list[dict[str, Any]] = []
+        self.lane = Lane(lambda text: self.lines.append(json.loads(text)))
+
+    async def ask(self, **params: Any) -> tuple[int, asyncio.Task[Any]]:
+        task = asyncio.ensure_future(self.lane.request("tools/call", params))
+        await asyncio.sleep(0)
+        return self.lines[-1]["id"], task
+
+
+async def outcome(task: Awaitable[Any]) -> Any:
+    return await asyncio.wait_for(task, 5)
+
+
+async def test_answers_find_their_requests_whatever_their_order() -> None:
+    wire = Wire()
+    first, one = await wire.ask(text="1")
+    second, two = await wire.ask(text="2")
+    assert wire.lines[0] == {"jsonrpc": "2.0", "id": first, "method": "tools/call", "params": {"text": "1"}}
+    assert wire.lane.take({"jsonrpc": "2.0", "id": str(second), "result": {"n": 2}})  # some write ids as text
+    assert wire.lane.take({"jsonrpc": "2.0", "id": first, "result": {"n": 1}})
+    assert (await outcome(one), await outcome(two)) == ({"n": 1}, {"n": 2})
+    assert wire.lane._pending == {}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"id": 1, "result": {}},
+        {"id": None, "result": {}},
+        {"id": True, "result": {}},
+        {"id": [2**30], "result": {}},
+        {"id": "9" * 5000, "result": {}},
+        {"method": "notifications/message"},
+        {"id": 2**30, "method": "ping"},
+    ],
+)
+async def test_what_is_the_sessions_is_left_to_it(message: dict[str, Any]) -> None:
+    wire = Wire()
+    _, task = await wire.ask()
+    assert not wire.lane.owns(message)
+    assert not wire.lane.take(message)
+    task.cancel()
+
+
+async def test_an_error_is_raised_as_the_server_put_it() -> None:
+    wire = Wire()
+    request_id, task = await wire.ask()
+    wire.lane.take({"id": request_id, "error": {"code": -32602, "message": "no such tool", "data": [1]}})
+    with pytest.raises(MCPError, match="no such tool") as caught:
+        await outcome(task)
+    assert (caught.value.code, caught.value.data) == (-32602, [1])
+
+
+@pytest.mark.parametrize("error", ["text", {}, {"code": "x", "message": "y"}, None])
+async def test_an_error_that_is_none_is_no_answer(error: object) -> None:
+    wire = Wire()
+    request_id, task = await wire.ask()
+    wire.lane.take({"id": request_id, "error": error})
+    with pytest.raises(ValidationError):
+        await outcome(task)
+
+
+async def test_cancelling_tells_the_server_and_a_late_answer_is_nobodys() -> None:
+    wire = Wire()
+    request_id, task = await wire.ask()
+    task.cancel()
+    await asyncio.wait({task})
+    assert task.cancelled()
+    told = wire.lines[-1]
+    assert (told["method"], told["params"]["requestId"], "id" in told) == ("notifications/cancelled", request_id, False)
+    assert wire.lane.take({"id": request_id, "result": {}})
+    assert wire.lane._pending == {}
+
+
+async def test_closing_takes_back_what_waits_and_refuses_what_comes() -> None:
+    wire = Wire()
+    request_id, task = await wire.ask()
+    wire.lane.close()
+    wire.lane.close()
+    with pytest.raises(anyio.ClosedResourceError):
+        await outcome(task)
+    assert [line.get("params", {}).get("requestId") for line in wire.lines] == [None, request_id]
+    with pytest.raises(anyio.ClosedResourceError):
+        await wire.lane.request("tools/call", {})
+    assert len(wire.lines) == 2
+
+
+# --- over a real pipe
+
+
+def connection(era: str, changes: list[Any]) -> MCPConnection:
+    program, arguments = command("normal", era=era, resources=1)
+    config = StdioServerConfig.model_validate(
+        {"name": "a", "type": "stdio", "server_parameters": {"command": program, "args": arguments}}
+    )
+    return MCPConnection(config, on_change=changes.append)
+
+
+@pytest.mark.parametrize(("era", "version"), [("legacy", "2025-11-25"), ("modern", "2026-07-28")])
+async def test_what_a_tool_changes_is_announced_before_its_result_is_here(era: str, version: str) -> None:
+    changes: list[Any] = []
+    with nothing_left_over():
+        server = connection(era, changes)
+        await server.connect()
+        assert server.protocol_version == version
+        try:
+            for number in range(50):
+                changes.clear()
+                await server.call_tool("set_resource", {"uri": f"window://fake/new{number}", "text": "x"})
+                assert changes, f"call {number} overtook its announcement"
+        finally:
+            await server.disconnect()
+
+
+async def test_many_calls_and_large_ones_at_once() -> None:
+    with nothing_left_over():
+        server = connection("legacy", [])
+        await server.connect()
+        try:
+            texts = [str(number) * (1 if number % 9 else 200_000) for number in range(1, 100)]
+            results = await asyncio.gather(*(server.call_tool("echo", {"text": text}) for text in texts))
+            assert [result.content[0].text for result in results] == texts  # type: ignore[union-attr]
+        finally:
+            await server.disconnect()

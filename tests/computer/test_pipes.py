@@ -1,0 +1,193 @@
+"""Pipes on the event loop: whole lines in, whole messages out, whatever the other end does."""
+
+import asyncio
+import fcntl
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from a2c_smcp.computer.mcp_clients.pipes import LineReader, Lines, Writer
+from tests.computer.fakes.processes import eventually, nothing_left_over
+
+both_loops = pytest.mark.parametrize(
+    "anyio_backend", [("asyncio", {}), ("asyncio", {"use_uvloop": True})], ids=["asyncio", "uvloop"]
+)
+pytestmark = both_loops
+
+
+class Pipe:
+    def __init__(self) -> None:
+        self.read, self.write = os.pipe()
+        self._open = {self.read, self.write}
+        for end in self._open:
+            os.set_blocking(end, False)
+
+    def close(self, end: int) -> None:
+        self._open.remove(end)
+        os.close(end)
+
+    def __enter__(self) -> "Pipe":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for end in list(self._open):
+            self.close(end)
+
+
+def drain(fd: int) -> bytes:
+    parts = []
+    while True:
+        try:
+            part = os.read(fd, 65536)
+        except BlockingIOError:
+            return b"".join(parts)
+        if not part:
+            return b"".join(parts)
+        parts.append(part)
+
+
+# --- lines
+
+
+@given(st.lists(st.binary(max_size=20)), st.data())
+def test_lines_are_the_same_however_the_bytes_arrive(
+    anyio_backend: object, parts: list[bytes], data: st.DataObject
+) -> None:
+    whole = b"\n".join(parts)
+    lines, found, at = Lines(1000), [], 0
+    while at < len(whole):
+        size = data.draw(st.integers(1, len(whole) - at))
+        found += lines.feed(whole[at : at + size])
+        at += size
+    assert [*found, lines.rest()] == whole.split(b"\n")
+
+
+def test_what_exceeds_the_limit_of_a_line_is_dropped(anyio_backend: object) -> None:
+    lines = Lines(4)
+    assert lines.feed(b"123") == []
+    assert lines.feed(b"456\nab") == [b"1234"]
+    assert lines.feed(b"cdef") == []
+    assert lines.feed(b"gh\n\nx\n") == [b"abcd", b"", b"x"]
+
+
+# --- reading
+
+
+async def test_every_line_is_read_in_order_and_then_the_end() -> None:
+    with nothing_left_over(), Pipe() as pipe:
+        heard: list[bytes] = []
+        ended = asyncio.Event()
+        reader = LineReader(pipe.read, 1 << 20, heard.append, ended.set)
+        writer = Writer(pipe.write, on_broken=lambda: None)
+        expected = [str(number).encode() * 50 for number in range(5000)]
+        for line in expected:
+            writer.write(line + b"\n")
+        await writer.flushed()
+        writer.close()
+        pipe.close(pipe.write)
+        await asyncio.wait_for(ended.wait(), 10)
+        assert heard == expected
+        assert reader.ended
+
+
+async def test_a_paused_reader_leaves_the_rest_in_the_pipe() -> None:
+    with Pipe() as pipe:
+        heard: list[bytes] = []
+
+        def on_line(line: bytes) -> None:
+            heard.append(line)
+            reader.pause()
+
+        reader = LineReader(pipe.read, 1 << 20, on_line, lambda: None)
+        os.write(pipe.write, b"one\n")
+        await eventually(lambda: heard == [b"one"])
+        os.write(pipe.write, b"two\n")
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert heard == [b"one"]
+        reader.resume()
+        await eventually(lambda: heard == [b"one", b"two"])
+        reader.close()
+        reader.resume()  # for nothing: it is over
+        os.write(pipe.write, b"three\n")
+        await asyncio.sleep(0.01)
+        assert heard == [b"one", b"two"]
+
+
+async def test_a_flood_leaves_the_loop_to_others() -> None:
+    with Pipe() as pipe:
+        fcntl.fcntl(pipe.write, fcntl.F_SETPIPE_SZ, 1 << 20)
+        os.write(pipe.write, b"x" * 99 + b"\n" + b"y" * 99 + b"\n" + b"z\n" * 400_000)
+        turns = 0
+        heard: list[bytes] = []
+        reader = LineReader(pipe.read, 1 << 20, heard.append, lambda: None)
+        while len(heard) < 400_002:
+            await asyncio.sleep(0)
+            turns += 1
+        reader.close()
+        assert turns > 2
+
+
+# --- writing
+
+
+async def test_what_a_full_pipe_does_not_take_waits_and_arrives_in_order() -> None:
+    with nothing_left_over(), Pipe() as pipe:
+        writer = Writer(pipe.write, on_broken=lambda: None)
+        messages = [bytes([65 + number % 26]) * (1 << number % 18) for number in range(60)]
+        for number, message in enumerate(messages):
+            writer.write(message)
+            if number % 7 == 0:
+                await asyncio.sleep(0)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(writer.flushed(), 0.05)
+        received = b""
+        while len(received) < sum(map(len, messages)):
+            received += drain(pipe.read)
+            await asyncio.sleep(0)
+        await asyncio.wait_for(writer.flushed(), 10)
+        assert received == b"".join(messages)
+        writer.close()
+
+
+async def test_a_burst_is_written_in_two_pieces() -> None:
+    with Pipe() as pipe:
+        writer = Writer(pipe.write, on_broken=lambda: None)
+        for number in range(10):
+            writer.write(b"%d\n" % number)
+        assert drain(pipe.read) == b"0\n"  # at once
+        await writer.flushed()
+        assert drain(pipe.read) == b"".join(b"%d\n" % number for number in range(1, 10))
+        writer.close()
+
+
+@pytest.mark.parametrize("full", [False, True])
+async def test_a_reader_that_has_gone_is_told_once_and_nothing_waits(full: bool) -> None:
+    with nothing_left_over(), Pipe() as pipe:
+        broken: list[None] = []
+        writer = Writer(pipe.write, on_broken=lambda: broken.append(None))
+        if full:
+            writer.write(b"x" * 1_000_000)
+            await asyncio.sleep(0.01)
+        pipe.close(pipe.read)
+        writer.write(b"y")
+        await asyncio.wait_for(writer.flushed(), 10)
+        writer.write(b"z")
+        await eventually(lambda: broken == [None])
+        writer.close()
+        assert broken == [None]
+
+
+async def test_closing_forgets_what_waits() -> None:
+    with Pipe() as pipe:
+        writer = Writer(pipe.write, on_broken=lambda: None)
+        writer.write(b"x" * 1_000_000)
+        await asyncio.sleep(0.01)
+        writer.close()
+        await asyncio.wait_for(writer.flushed(), 1)
+        taken = len(drain(pipe.read))
+        await asyncio.sleep(0.01)
+        assert 0 < taken < 1_000_000
+        assert drain(pipe.read) == b""
