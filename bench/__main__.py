@@ -9,9 +9,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench import boot, calls, context, offices
+from bench import aims, boot, calls, context, offices
 from bench.process import CONTESTANTS, ROOT
-from bench.report import Group, document, table
+from bench.report import Group, aims_table, document, table
 
 CASES = ("calls", "large", "office", "desktop", "finder", "boot")
 
@@ -31,18 +31,20 @@ def main() -> None:
         for group in _run(case, smoke=args.smoke):
             console.print(table(group))
             groups.append(group)
+    if not args.smoke:
+        console.print(aims_table(groups, aims.AIMS))
     args.json.parent.mkdir(parents=True, exist_ok=True)
     args.json.write_text(json.dumps({group.title: group.figures for group in groups}, indent=2) + "\n")
     if args.document:
         machine = f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
-        args.document.write_text(document(groups, machine))
+        args.document.write_text(document(groups, machine, [] if args.smoke else aims.AIMS))
 
 
 def _run(case: str, *, smoke: bool) -> Iterator[Group]:
     contestants = ["ours"] if smoke else list(CONTESTANTS)
     match case:
         case "calls":
-            yield Group("A tool call", calls.run(contestants, scale=0.02 if smoke else 1))
+            yield Group(aims.CALLS, calls.run(contestants, scale=0.02 if smoke else 1))
         case "large":
             yield Group("An 8 MB result", calls.large(contestants, 100_000 if smoke else 8_000_000))
         case "office":
@@ -50,13 +52,13 @@ def _run(case: str, *, smoke: bool) -> Iterator[Group]:
             yield Group(f"One office of {members} computers", offices.run(contestants, members))
         case "desktop":
             count = 1 if smoke else 10
-            yield Group("Desktop, 8 servers × 5 windows, 50 ms each", context.desktop(contestants, 8, 5, 0.05, count))
-            yield Group("Desktop, 1 server × 100 windows", context.desktop(contestants, 1, 100, 0, count))
+            yield Group(aims.SLOW_WINDOWS, context.desktop(contestants, 8, 5, 0.05, count))
+            yield Group(aims.MANY_WINDOWS, context.desktop(contestants, 1, 100, 0, count))
         case "finder":
             documents = 400 if smoke else 10_000
             yield Group(f"Finder, {documents:,} documents on 4 servers", context.finder(documents, 1 if smoke else 50))
         case "boot":
-            yield Group("Boot, ten MCP servers, one of which hangs", boot.run(contestants))
+            yield Group(aims.BOOT, boot.run(contestants))
 
 
 if __name__ == "__main__":

@@ -2,31 +2,37 @@
 
 import statistics
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, TypeAlias
 
-from bench.process import BENCH, Stack, running, stack
+from bench.process import BENCH, Process, Stack, running, stack
+
+#: Has a driver do something, and says what it took; with the stack that it drives, if it drives one.
+Step: TypeAlias = Callable[[Process, Stack | None, float], dict[str, Any]]
 
 ECHO = [sys.executable, str(BENCH / "echo_mcp.py")]
 
 
 def run(contestants: list[str], scale: float) -> dict[str, dict[str, Any]]:
-    """Every contestant's stack side by side, asked in turn; the median of the rounds counts."""
-    rounds = 5 if scale >= 1 else 1
-    samples: dict[str, list[dict[str, Any]]] = {contestant: [] for contestant in contestants}
+    """Every contestant's stack side by side. Each step is short and everybody's turn comes before the next one's, so
+    that a slow moment of the machine is everybody's; the median of the rounds counts.
+    """
+    samples: dict[str, list[dict[str, Any]]] = {}
     with ExitStack() as exits:
         stacks = {name: exits.enter_context(stack(name, {"echo": ECHO})) for name in contestants}
-        direct = exits.enter_context(running([sys.executable, str(BENCH / "drivers" / "direct.py"), *ECHO], "READY"))
-        for _ in range(rounds):
-            for name, each in stacks.items():
-                samples[name].append(_round(each, scale))
-            samples.setdefault("direct MCP", []).append(
-                _ask(direct, scale) | {"calls/s, 100 B, 64 in flight": _rate(direct, scale, 100, 64)}
-            )
+        command = [sys.executable, str(BENCH / "drivers" / "direct.py"), *ECHO]
+        direct = exits.enter_context(running(command, "READY"))
+        contenders = {name: each.agent for name, each in stacks.items()} | {"direct MCP": direct}
+        for _ in range(15 if scale >= 1 else 1):
+            for step in STEPS:
+                for name, driver in contenders.items():
+                    figures = step(driver, stacks.get(name), scale)
+                    samples.setdefault(name, []).append(figures)
         for name, each in stacks.items():
-            samples[name][-1] |= {
-                f"RSS of {role}, MiB": process.rss_bytes() / 2**20 for role, process in each.roles.items()
-            }
+            samples[name].append(
+                {f"RSS of {role}, MiB": process.rss_bytes() / 2**20 for role, process in each.roles.items()}
+            )
     return {name: _medians(figures) for name, figures in samples.items()}
 
 
@@ -39,32 +45,45 @@ def large(contestants: list[str], size: int) -> dict[str, dict[str, Any]]:
     return results
 
 
-def _ask(driver: Any, scale: float) -> dict[str, Any]:
-    figures = {}
-    for size, label, count in ((100, "100 B", 400), (100_000, "100 KB", 100)):
+# --- the steps of a round
+
+
+def _one_at_a_time(size: int, label: str, count: int) -> Step:
+    def step(driver: Process, _: Stack | None, scale: float) -> dict[str, Any]:
         result = driver.ask("latency", size=size, count=max(5, int(count * scale)))
-        figures[f"p50, {label}, ms"] = result.get("p50_ms")
-        figures[f"p99, {label}, ms"] = result.get("p99_ms")
-    return figures
+        return {f"p50, {label}, ms": result.get("p50_ms"), f"p99, {label}, ms": result.get("p99_ms")}
+
+    return step
 
 
-def _rate(driver: Any, scale: float, size: int, inflight: int) -> Any:
-    count = max(inflight, int((2000 if size < 1000 else 300) * scale))
-    return driver.ask("throughput", size=size, count=count, inflight=inflight).get("calls_per_second")
+def _in_flight(size: int, label: str, count: int, inflight: int) -> Step:
+    def step(driver: Process, _: Stack | None, scale: float) -> dict[str, Any]:
+        result = driver.ask("throughput", size=size, count=max(inflight, int(count * scale)), inflight=inflight)
+        return {f"calls/s, {label}, {inflight} in flight": result.get("calls_per_second")}
+
+    return step
 
 
-def _round(each: Stack, scale: float) -> dict[str, Any]:
-    figures = _ask(each.agent, scale)
-    figures["calls/s, 100 B, 16 in flight"] = _rate(each.agent, scale, 100, 16)
-    figures["calls/s, 100 KB, 16 in flight"] = _rate(each.agent, scale, 100_000, 16)
-    before = {role: process.cpu_seconds() for role, process in each.roles.items()}
-    count = max(64, int(2000 * scale))
-    figures["calls/s, 100 B, 64 in flight"] = _rate(each.agent, scale, 100, 64)
-    spent = {role: process.cpu_seconds() - before[role] for role, process in each.roles.items()}
-    for role, seconds in spent.items():
-        figures[f"CPU s per 1,000 calls, {role}"] = seconds / count * 1000
-    figures["CPU s per 1,000 calls, all three"] = sum(spent.values()) / count * 1000
-    return figures
+def _with_cpu(inner: Step, count: int, inflight: int) -> Step:
+    def step(driver: Process, each: Stack | None, scale: float) -> dict[str, Any]:
+        roles = each.roles if each else {}
+        before = {role: process.cpu_seconds() for role, process in roles.items()}
+        figures = inner(driver, each, scale)
+        thousands = max(inflight, int(count * scale)) / 1000
+        spent = {role: (process.cpu_seconds() - before[role]) / thousands for role, process in roles.items()}
+        figures |= {f"CPU s per 1,000 calls, {role}": seconds for role, seconds in spent.items()}
+        return figures | ({"CPU s per 1,000 calls, all three": sum(spent.values())} if spent else {})
+
+    return step
+
+
+STEPS: list[Step] = [
+    _one_at_a_time(100, "100 B", 150),
+    _one_at_a_time(100_000, "100 KB", 50),
+    _in_flight(100, "100 B", 500, 16),
+    _in_flight(100_000, "100 KB", 100, 16),
+    _with_cpu(_in_flight(100, "100 B", 1000, 64), 1000, 64),
+]
 
 
 def _medians(samples: list[dict[str, Any]]) -> dict[str, Any]:

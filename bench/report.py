@@ -1,6 +1,6 @@
 """The figures as tables for a terminal, and as `docs/benchmarks.md` with bars."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,19 @@ class Group:
         return ours / existing if ours is not None and existing is not None and existing > 0 else None
 
 
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """What a figure should come to; `measure` finds it among the groups by title."""
+
+    what: str
+    bound: float
+    measure: Callable[[Mapping[str, Group]], float | None]
+    at_least: bool = False
+
+    def reached(self, value: float) -> bool:
+        return value >= self.bound if self.at_least else value <= self.bound
+
+
 def table(group: Group) -> Table:
     made = Table("what", *group.figures, "ratio", title=group.title, title_justify="left")
     for cells in _rows(group):
@@ -38,8 +51,16 @@ def table(group: Group) -> Table:
     return made
 
 
-def document(groups: Iterable[Group], machine: str) -> str:
-    """`docs/benchmarks.md`: the tables, and a chart of every ratio."""
+def aims_table(groups: Iterable[Group], aims: Iterable[Aim]) -> Table:
+    made = Table("what we aim at", "aim", "this run", "", title="Aims", title_justify="left")
+    for cells in _aim_rows(groups, aims):
+        made.add_row(*cells)
+    return made
+
+
+def document(groups: Iterable[Group], machine: str, aims: Iterable[Aim] = ()) -> str:
+    """`docs/benchmarks.md`: what was reached, the tables, and a chart of every ratio."""
+    groups = list(groups)
     parts = [
         "# Benchmarks",
         "Ours beside the existing implementation (`a2c-smcp` 0.1.2), on the same work, in one run on one machine, "
@@ -47,8 +68,10 @@ def document(groups: Iterable[Group], machine: str) -> str:
         "this page again.",
         f"Measured on {machine}.",
     ]
+    if rows := list(_aim_rows(groups, aims)):
+        parts += ["## What we aim at", _markdown(["what", "aim", "this run", ""], rows)]
     for group in groups:
-        parts += [f"## {group.title}", _markdown_table(group), _chart(group)]
+        parts += [f"## {group.title}", _markdown(["what", *group.figures, "ratio"], _rows(group)), _chart(group)]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
@@ -59,12 +82,17 @@ def _rows(group: Group) -> Iterator[list[str]]:
         yield [metric, *values, f"{ratio:.2f}×" if ratio else ""]
 
 
-def _markdown_table(group: Group) -> str:
-    head = ["what", *group.figures, "ratio"]
+def _aim_rows(groups: Iterable[Group], aims: Iterable[Aim]) -> Iterator[list[str]]:
+    by_title = {group.title: group for group in groups}
+    for aim in aims:
+        if (value := aim.measure(by_title)) is not None:
+            sign = "≥" if aim.at_least else "≤"
+            yield [aim.what, f"{sign} {aim.bound:g}×", f"{value:.2f}×", "reached" if aim.reached(value) else "missed"]
+
+
+def _markdown(head: list[str], rows: Iterable[list[str]]) -> str:
     lines = [f"| {' | '.join(head)} |", "|" + " --- |" * len(head)]
-    for cells in _rows(group):
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+    return "\n".join(lines + [f"| {' | '.join(cells)} |" for cells in rows])
 
 
 def _chart(group: Group) -> str:

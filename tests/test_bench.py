@@ -5,7 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bench.report import Group, document
+from bench import aims
+from bench.report import Aim, Group, document
 
 ROOT = Path(__file__).parent.parent
 
@@ -35,3 +36,33 @@ def test_a_chart_shows_each_ratio() -> None:
     assert "| ms | 1 | 4 | 0.25× |" in text
     assert "ours     ██████████ 0.25" in text
     assert "| only | 2 | – |  |" in text
+
+
+def test_an_aim_says_whether_it_was_reached() -> None:
+    some = [
+        Aim("fast", 0.5, lambda groups: groups["t"].ratio("ms")),
+        Aim("many", 5, lambda groups: groups["t"].ratio("rate"), at_least=True),
+        Aim("not measured", 1, lambda groups: groups["t"].ratio("only")),
+    ]
+    group = Group("t", {"ours": {"ms": 1.0, "rate": 4.0, "only": 2.0}, "existing": {"ms": 4.0, "rate": 1.0}})
+    text = document([group], "a machine", some)
+    assert "| fast | ≤ 0.5× | 0.25× | reached |" in text
+    assert "| many | ≥ 5× | 4.00× | missed |" in text
+    assert "not measured" not in text
+
+
+def test_every_aim_is_measured_by_a_full_run() -> None:
+    figures = {
+        "p50, 100 B, ms": 1.0,
+        "p50, 100 KB, ms": 1.0,
+        "calls/s, 100 B, 64 in flight": 1.0,
+        "CPU s per 1,000 calls, all three": 1.0,
+        "ack of the last join, ms": 1.0,
+        "broadcast, server CPU, ms": 1.0,
+        "p50, ms": 1.0,
+        "the slowest alone, s": 1.0,
+        "ten, one hanging, s": 1.0,
+    }
+    titles = (aims.CALLS, aims.OFFICE, aims.SLOW_WINDOWS, aims.MANY_WINDOWS, aims.BOOT)
+    groups = {title: Group(title, {"ours": figures, "existing": figures}) for title in titles}
+    assert all(aim.measure(groups) == 1 for aim in aims.AIMS)

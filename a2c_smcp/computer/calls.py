@@ -34,8 +34,8 @@ __all__ = [
 REMEMBERED_SECONDS: Final = 300.0
 MAX_RESULTS: Final = 256
 MAX_BYTES: Final = 64 * 1024 * 1024
-#: A request that is larger is only remembered by its digest: comparing 100 KB costs next to nothing, a digest 0.1 ms.
-_KEPT: Final = 128 * 1024
+#: A request that is larger is remembered by its digest, which takes 1 ms per MB; most are smaller.
+_KEPT: Final = 16 * 1024
 
 E = TypeVar("E")
 R = TypeVar("R")

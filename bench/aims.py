@@ -1,0 +1,36 @@
+"""What the figures should come to, as ratios of one run."""
+
+from collections.abc import Callable, Mapping
+
+from bench.report import Aim, Group
+
+CALLS = "A tool call"
+OFFICE = "One office of 1000 computers"
+SLOW_WINDOWS = "Desktop, 8 servers × 5 windows, 50 ms each"
+MANY_WINDOWS = "Desktop, 1 server × 100 windows"
+BOOT = "Boot, ten MCP servers, one of which hangs"
+
+
+def _ratio(title: str, metric: str) -> Callable[[Mapping[str, Group]], float | None]:
+    return lambda groups: groups[title].ratio(metric) if title in groups else None
+
+
+def _boot(groups: Mapping[str, Group]) -> float | None:
+    if BOOT not in groups:
+        return None
+    alone = groups[BOOT].value("ours", "the slowest alone, s")
+    ten = groups[BOOT].value("ours", "ten, one hanging, s")
+    return ten / alone if ten and alone else None
+
+
+AIMS = [
+    Aim("p50, 100 B, one at a time", 0.48, _ratio(CALLS, "p50, 100 B, ms")),
+    Aim("p50, 100 KB, one at a time", 0.48, _ratio(CALLS, "p50, 100 KB, ms")),
+    Aim("calls/s, 100 B, 64 in flight", 2.2, _ratio(CALLS, "calls/s, 100 B, 64 in flight"), at_least=True),
+    Aim("CPU of the three roles, 100 B", 0.45, _ratio(CALLS, "CPU s per 1,000 calls, all three")),
+    Aim("ack of the 1,000th join", 0.05, _ratio(OFFICE, "ack of the last join, ms")),
+    Aim("broadcast to 999, server CPU", 0.4, _ratio(OFFICE, "broadcast, server CPU, ms")),
+    Aim("desktop, 8 × 5 windows of 50 ms", 0.05, _ratio(SLOW_WINDOWS, "p50, ms")),
+    Aim("desktop, 1 × 100 windows", 0.4, _ratio(MANY_WINDOWS, "p50, ms")),
+    Aim("boot of ten, one hanging, by the slowest alone", 1.1, _boot),
+]
