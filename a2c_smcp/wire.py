@@ -185,7 +185,7 @@ def _may_have_a_float(value: Any) -> bool:
             return True
         if isinstance(item, dict | list) and len(values) < _VALUES:
             values.extend(item.values() if isinstance(item, dict) else item)
-    return len(values) > _VALUES
+    return len(values) >= _VALUES
 
 
 def _standard_dumps(obj: Any) -> str:

@@ -166,6 +166,7 @@ def test_a_long_number_is_found_wherever_it_stands(number: int, before: bytes, a
         [[[1.5]] * 300, {"n": 10**25}],
         ["1" * 40, 1.5],
         {"deep": [{"n": 3, "m": [None, True, 2**64]}]},
+        *([*range(size), [2**70]] for size in range(245, 260)),
     ],
 )
 def test_a_long_number_is_found_in_a_long_text_too(value: Any) -> None:

@@ -88,7 +88,7 @@ def ack_of(body: str) -> Ack:
     args = read_ack(body, codec.peek)
     if len(args) == 1 and isinstance(args[0], dict):
         return Ack(args, Encoded(body.strip()[1:-1]))
-    return Ack(args)
+    return Ack(read_ack(body))
 
 
 def answer_of(event: str, args: Sequence[object]) -> dict[str, Any]:

@@ -31,7 +31,7 @@ if _libraries_logger.level == logging.NOTSET:
 
 _MESSAGE: Final = str(engineio.packet.MESSAGE)
 
-Answer = Callable[[str, tuple[Any, ...]], Awaitable[Any]]
+Answer = Callable[[object, tuple[Any, ...]], Awaitable[Any]]
 
 
 class Connection(socketio.AsyncClient):  # type: ignore[misc]  # python-socketio ships no types
@@ -113,10 +113,12 @@ class Connection(socketio.AsyncClient):  # type: ignore[misc]  # python-socketio
     # Those with attachments come to the same end through python-socketio, which waits for the bytes.
 
     async def _handle_ack(self, namespace: str, ack_id: int | None, data: Any) -> None:
-        self._acked(ack_id, data)
+        if namespace == SMCP_NAMESPACE:
+            self._acked(ack_id, data)
 
     async def _handle_event(self, namespace: str, ack_id: int | None, data: Any) -> None:
-        await self._asked_for(ack_id, data)
+        if namespace == SMCP_NAMESPACE:
+            await self._asked_for(ack_id, data)
 
 
 class _Engine(engineio.AsyncClient):  # type: ignore[misc]  # engineio ships no types

@@ -249,11 +249,11 @@ class Link:
 
     # --- answering
 
-    async def _dispatch(self, event: str, args: tuple[Any, ...]) -> Any:
-        handler = self._handlers.get(event)
+    async def _dispatch(self, event: object, args: tuple[Any, ...]) -> Any:
         try:
-            if handler is None:
-                raise BadRequestError(f"unknown event {event[:100]!r}")
+            handler = self._handlers.get(event) if isinstance(event, str) else None
+            if handler is None or not isinstance(event, str):
+                raise BadRequestError(f"unknown event {str(event)[:100]!r}")
             reply = await handler(args[0] if len(args) == 1 else None)
             return None if reply is None else self._fitted(event, reply)
         except SMCPError as error:

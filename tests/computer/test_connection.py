@@ -34,6 +34,7 @@ from a2c_smcp.errors import (
     ToolExecutionTimeoutError,
 )
 from tests.computer.conftest import start_http_server
+from tests.computer.fakes.misbehaving import TOOLS
 from tests.computer.fakes.processes import command, eventually, group_of, nothing_left_over
 
 FAST = Timings(
@@ -297,7 +298,7 @@ async def test_a_call_is_answered_whatever_else_the_server_does(mode: str) -> No
 async def test_lists_are_paged_to_the_end() -> None:
     async with connected(stdio(page=3, resources=20)) as connection:
         tools = [tool.name for tool in await connection.list_tools()]
-        assert len(tools) == len(set(tools)) == 13
+        assert len(tools) == len(set(tools)) == len(TOOLS)
         assert len(await connection.list_resources()) == 20
         await text(connection, "set_resource", uri="other://x", text="no window")
         windows = await connection.list_windows()

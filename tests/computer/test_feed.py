@@ -14,6 +14,7 @@ from a2c_smcp.computer.mcp_clients.connection import MCPConnection, Timings
 from a2c_smcp.computer.mcp_clients.feed import Change, ChangeKind, Feed, FeedTimings
 from a2c_smcp.computer.mcp_clients.model import parse_server
 from a2c_smcp.errors import ToolExecutionError
+from tests.computer.fakes import misbehaving
 from tests.computer.fakes.processes import command, eventually, nothing_left_over
 
 TIMINGS = Timings(backoff_first=0.01, feed=FeedTimings(debounce=0.01, retry_first=0.01, retry_most=0.05))
@@ -185,7 +186,7 @@ async def test_a_slow_callback_of_a_change_can_use_the_session() -> None:
     connection = MCPConnection(parse_server(stdio(era="legacy")), timings=TIMINGS, on_change=on_change)
     await connection.connect()
     await connection.call_tool("add_tool", {"name": "new"}, 10)
-    await eventually(lambda: seen == [14])
+    await eventually(lambda: seen == [len(misbehaving.TOOLS) + 1])
     await asyncio.gather(*tasks)
     await connection.disconnect()
 

@@ -2,18 +2,27 @@
 
 import asyncio
 import json
+import os
+import signal
 from collections.abc import Awaitable
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 from mcp import MCPError
+from mcp_types import CallToolResult, TextContent
 from pydantic import ValidationError
 
 from a2c_smcp.computer.mcp_clients.connection import MCPConnection
 from a2c_smcp.computer.mcp_clients.lane import Lane
 from a2c_smcp.computer.mcp_clients.model import StdioServerConfig
+from a2c_smcp.errors import ToolExecutionTimeoutError
 from tests.computer.fakes.processes import command, nothing_left_over
+
+both_loops = pytest.mark.parametrize(
+    "anyio_backend", [("asyncio", {}), ("asyncio", {"use_uvloop": True})], ids=["asyncio", "uvloop"]
+)
 
 
 class Wire:
@@ -21,7 +30,15 @@ class Wire:
 
     def __init__(self) -> None:
         self.lines: list[dict[str, Any]] = []
-        self.lane = Lane(lambda text: self.lines.append(json.loads(text)))
+        self.has_room = asyncio.Event()
+        self.has_room.set()
+        self.lane = Lane(self._write, lambda: not self.has_room.is_set(), self._flushed)
+
+    def _write(self, text: str) -> None:
+        self.lines.append(json.loads(text))
+
+    async def _flushed(self) -> None:
+        await self.has_room.wait()
 
     async def ask(self, **params: Any) -> tuple[int, asyncio.Task[Any]]:
         task = asyncio.ensure_future(self.lane.request("tools/call", params))
@@ -107,6 +124,56 @@ async def test_closing_takes_back_what_waits_and_refuses_what_comes() -> None:
     assert len(wire.lines) == 2
 
 
+@pytest.mark.parametrize("nulls", [{"error": None}, {"method": None}, {"error": None, "method": None, "params": None}])
+async def test_an_answer_may_have_every_field_there_is(nulls: dict[str, Any]) -> None:
+    wire = Wire()
+    request_id, task = await wire.ask()
+    assert wire.lane.take({"id": request_id, "result": {"n": 1}, **nulls})
+    assert await outcome(task) == {"n": 1}
+
+
+async def test_what_only_pydantic_can_write_is_written() -> None:
+    wire = Wire()
+    request_id, task = await wire.ask(path=Path("/x"), n=2**70)
+    assert wire.lines[0]["params"] == {"path": "/x", "n": 2**70}
+    wire.lane.take({"id": request_id, "result": {}})
+    await outcome(task)
+
+
+async def test_what_cannot_be_written_at_all_leaves_nothing_behind() -> None:
+    wire = Wire()
+    with pytest.raises(Exception, match="object"):
+        await wire.lane.request("tools/call", {"x": object()})
+    assert (wire.lines, wire.lane._pending) == ([], {})
+
+
+async def test_a_call_waits_for_room_and_is_not_sent_once_it_was_given_up() -> None:
+    wire = Wire()
+    wire.has_room.clear()
+    given_up, kept = (asyncio.ensure_future(wire.lane.request("tools/call", {"n": n})) for n in (1, 2))
+    await asyncio.sleep(0.01)
+    given_up.cancel()
+    await asyncio.wait({given_up})
+    assert wire.lines == []
+    wire.has_room.set()
+    await asyncio.sleep(0.01)
+    assert [line["params"] for line in wire.lines] == [{"n": 2}]
+    wire.lane.take({"id": wire.lines[0]["id"], "result": {}})
+    await outcome(kept)
+    assert (wire.lane._pending, wire.lane._unwritten) == ({}, set())
+
+
+async def test_closing_wakes_a_call_that_waits_for_room_and_does_not_take_back_what_was_not_sent() -> None:
+    wire = Wire()
+    wire.has_room.clear()
+    task = asyncio.ensure_future(wire.lane.request("tools/call", {}))
+    await asyncio.sleep(0.01)
+    wire.lane.close()
+    with pytest.raises(anyio.ClosedResourceError):
+        await outcome(task)
+    assert wire.lines == []
+
+
 # --- over a real pipe
 
 
@@ -134,13 +201,52 @@ async def test_what_a_tool_changes_is_announced_before_its_result_is_here(era: s
             await server.disconnect()
 
 
+@both_loops
+@pytest.mark.parametrize("lines", [10, 100, 3000])
+async def test_a_tool_that_says_much_before_its_answer_is_heard_and_so_is_the_next(lines: int) -> None:
+    with nothing_left_over():
+        server = connection("legacy", [])
+        await server.connect()
+        try:
+            for _ in range(3):
+                calls = [server.call_tool("chatter", {"lines": lines}, 20) for _ in range(3)]
+                assert not any(result.is_error for result in await asyncio.gather(*calls))
+            assert await server.list_tools()
+        finally:
+            await server.disconnect()
+
+
+async def test_a_server_that_does_not_read_does_not_run_later_what_was_given_up() -> None:
+    with nothing_left_over():
+        server = connection("legacy", [])
+        await server.connect()
+        assert server.pid is not None
+        try:
+            before = json.loads(text(await server.call_tool("stats")))["called"]
+            os.kill(server.pid, signal.SIGSTOP)
+            calls = [server.call_tool("echo", {"text": "x" * 500_000}, 0.3) for _ in range(20)]
+            results = await asyncio.gather(*calls, return_exceptions=True)
+            assert all(isinstance(result, ToolExecutionTimeoutError) for result in results)
+            os.kill(server.pid, signal.SIGCONT)
+            after = json.loads(text(await server.call_tool("stats", None, 20)))["called"]
+            assert after - before <= 2  # the one that was in the pipe, and this one
+        finally:
+            os.kill(server.pid, signal.SIGCONT)
+            await server.disconnect()
+
+
+def text(result: CallToolResult) -> str:
+    assert isinstance(result.content[0], TextContent)
+    return result.content[0].text
+
+
 async def test_many_calls_and_large_ones_at_once() -> None:
     with nothing_left_over():
         server = connection("legacy", [])
         await server.connect()
         try:
             texts = [str(number) * (1 if number % 9 else 200_000) for number in range(1, 100)]
-            results = await asyncio.gather(*(server.call_tool("echo", {"text": text}) for text in texts))
-            assert [result.content[0].text for result in results] == texts  # type: ignore[union-attr]
+            results = await asyncio.gather(*(server.call_tool("echo", {"text": each}) for each in texts))
+            assert [text(result) for result in results] == texts
         finally:
             await server.disconnect()

@@ -294,12 +294,12 @@ async def test_an_ack_that_is_no_answer_ends_its_relay_at_once(
 async def test_an_ack_with_more_than_one_argument_answers_with_the_first(
     server: Running, office: str, make_peer: MakePeer
 ) -> None:
-    agent, computer = await make_peer(server), ByHand('[{"n":1},2]')
+    agent, computer = await make_peer(server), ByHand('[{"n":123456789012345678901234567890},2]')
     await join(agent, "agent", "a", office)
     try:
         await computer.connect(server.url, transports=["websocket"])
         await join(computer, "computer", "c", office)
-        assert await agent.call("client:get_tools", GET_TOOLS) == {"n": 1}
+        assert await agent.call("client:get_tools", GET_TOOLS) == {"n": 123456789012345678901234567890}
     finally:
         await computer.disconnect()
 

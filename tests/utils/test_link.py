@@ -441,6 +441,13 @@ async def test_a_message_that_makes_no_sense_is_ignored_and_the_connection_lives
         assert link.connected
 
 
+@pytest.mark.parametrize("name", ["5", "null", "[1]", "{}"])
+async def test_an_event_whose_name_is_no_text_is_answered_with_400(name: str, transport: str) -> None:
+    async with puppet(transport) as (url, to_say, heard), Link(options(url, transport), {}):
+        to_say.put_nowait(f"42/smcp,8[{name},{{}}]")
+        await eventually(lambda: any(text.startswith("43/smcp,8") and '"code":400' in text for text in heard))
+
+
 async def test_an_ack_with_bytes_is_an_error_and_an_event_with_bytes_is_answered_with_one(transport: str) -> None:
     said = "bMTIz" if transport == "polling" else "BYTES"
     async with (

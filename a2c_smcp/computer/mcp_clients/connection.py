@@ -173,7 +173,13 @@ class _Live:
         """A tool since 2026-07-28 may want to be asked again, or to ask in turn."""
         if rest.input_requests:
             raise MCPError(INTERNAL_ERROR, "the tool asks for input, which nobody can give here")
-        return await self.client.call_tool(name, params, request_state=rest.request_state)
+        with anyio.CancelScope() as scope:
+            self.enter(scope)
+            try:
+                return await self.client.call_tool(name, params, request_state=rest.request_state)
+            finally:
+                self.leave(scope)
+        raise anyio.ClosedResourceError  # the server was stopped
 
     def end(self, how: str) -> None:
         """Refuse new requests and give up those that run. The first to say how it ended is right."""

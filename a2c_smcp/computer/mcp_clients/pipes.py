@@ -126,22 +126,28 @@ class Writer:
         self._on_broken = on_broken
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[memoryview] = deque()
+        self._waiting_bytes = 0
+        self._turn: asyncio.Handle | None = None
         self._empty = asyncio.Event()
         self._empty.set()
-        self._turn: asyncio.Handle | None = None
-        self._blocked = False
         self._open = True
+        self.is_blocked = False
+        """Whether the pipe is full. What is written now is kept; whoever can, waits until it is flushed."""
 
     def write(self, data: bytes) -> None:
         if not self._open:
             return
         self._waiting.append(memoryview(data))
-        if self._empty.is_set():
+        self._waiting_bytes += len(data)
+        self._empty.clear()
+        if self.is_blocked:
+            return
+        if self._turn is None:
             # At once; and what comes in the same turn of the loop, together after it.
-            self._empty.clear()
+            self._turn = self._loop.call_soon(self._end_turn)
             self._flush()
-            if self._open:
-                self._turn = self._loop.call_soon(self._end_turn)
+        elif self._waiting_bytes >= _CHUNK:
+            self._flush()
 
     async def flushed(self) -> None:
         """Wait until the pipe has taken everything, or is broken."""
@@ -149,29 +155,16 @@ class Writer:
 
     def close(self) -> None:
         """Forget what waits."""
+        self._open = False
         if self._turn is not None:
             self._turn.cancel()
-        if self._blocked:
-            self._blocked = False
-            self._loop.remove_writer(self._fd)
-        self._open = False
         self._waiting.clear()
-        self._empty.set()
+        self._settle()
 
     def _end_turn(self) -> None:
-        self._flush()
-        if self._waiting:
-            self._blocked = True
-            self._loop.add_writer(self._fd, self._unblock)
-        else:
-            self._empty.set()
-
-    def _unblock(self) -> None:
-        self._flush()
-        if self._blocked and not self._waiting:
-            self._blocked = False
-            self._loop.remove_writer(self._fd)
-            self._empty.set()
+        self._turn = None
+        if not self.is_blocked:
+            self._flush()
 
     def _flush(self) -> None:
         try:
@@ -180,11 +173,26 @@ class Writer:
                 if self._waiting and len(data) < _CHUNK:
                     data = memoryview(b"".join((data, *self._waiting)))
                     self._waiting.clear()
-                written = os.write(self._fd, data)
+                try:
+                    written = os.write(self._fd, data)
+                except BlockingIOError:
+                    written = 0
                 if written < len(data):
                     self._waiting.appendleft(data[written:])
-        except BlockingIOError:
-            self._waiting.appendleft(data)
+                    break
         except OSError:
             self.close()
             self._on_broken()
+        else:
+            self._settle()
+
+    def _settle(self) -> None:
+        self._waiting_bytes = sum(map(len, self._waiting))
+        blocked = bool(self._waiting)
+        if blocked and not self.is_blocked:
+            self._loop.add_writer(self._fd, self._flush)
+        elif self.is_blocked and not blocked:
+            self._loop.remove_writer(self._fd)
+        self.is_blocked = blocked
+        if not blocked:
+            self._empty.set()

@@ -15,7 +15,6 @@ import asyncio
 # fork, whose hooks would then release a lock that they never took.
 import concurrent.futures.thread  # noqa: F401
 import ctypes
-import fcntl
 import json
 import logging
 import math
@@ -98,7 +97,7 @@ class StdioTransport:
         self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
         self._process: _Process | None = None
         self._noise = 0
-        self.lane = Lane(self._write_line)
+        self.lane = Lane(self._write_line, self._is_full, self._flushed)
         """For requests beside the session, once that has shaken hands."""
         self._stdin: Writer | None = None
         self._context: AbstractAsyncContextManager[_Streams] | None = None
@@ -190,6 +189,13 @@ class StdioTransport:
         if self._stdin is not None:
             self._stdin.write(self._encode_text(text))
 
+    def _is_full(self) -> bool:
+        return self._stdin is not None and self._stdin.is_blocked
+
+    async def _flushed(self) -> None:
+        if self._stdin is not None:
+            await self._stdin.flushed()
+
     def _encode(self, message: JSONRPCMessage) -> bytes:
         try:
             return self._encode_text(message.model_dump_json(by_alias=True, exclude_unset=True))
@@ -218,7 +224,8 @@ class StdioTransport:
         try:
             with to_session:
                 while await incoming.deliver():
-                    reader.resume()
+                    reader.resume()  # it may have paused meanwhile, and nothing would stir again
+                    await incoming.stirred()
         finally:
             reader.close()
             self.lane.close()
@@ -293,7 +300,7 @@ class _Incoming:
         self._stirred.set()
 
     async def deliver(self) -> bool:
-        """Pass on everything that waits, or wait for something. `False` at the end."""
+        """Pass on everything that waits, and tell whether there may be more."""
         while self._waiting:
             if self._lane.owns(self._waiting[0]):
                 await self._settle()
@@ -301,14 +308,14 @@ class _Incoming:
             else:
                 await self._send(self._waiting.popleft())
         await self._settle()
-        if self._waiting:
-            return True
-        self._idle = True
-        if self._ended:
-            return False
-        self._stirred.clear()
-        await self._stirred.wait()
-        return True
+        self._idle = not self._waiting
+        return bool(self._waiting) or not self._ended
+
+    async def stirred(self) -> None:
+        """Wait until there is something to pass on, or nothing more to come."""
+        if not self._waiting and not self._ended:
+            self._stirred.clear()
+            await self._stirred.wait()
 
     async def _send(self, message: dict[str, Any]) -> None:
         try:
@@ -442,6 +449,8 @@ def _non_blocking(pipe: IO[bytes] | None) -> IO[bytes]:
 def _roomy(pipe: IO[bytes]) -> IO[bytes]:
     """A pipe that takes a message of some size at once: with 64 KiB both ends wake for every piece of it."""
     if sys.platform == "linux":
+        import fcntl  # there is none on Windows, where this module is only imported
+
         with suppress(OSError):  # the user's pipes have all the memory that they may have
             fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
     return pipe

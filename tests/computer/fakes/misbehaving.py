@@ -46,6 +46,7 @@ TOOLS = {
     "crash": "code: exits without an answer",
     "leave": "answers and exits with code 0",
     "huge": "size → so many characters",
+    "chatter": "lines: so many log messages before its answer",
     "fail": "an error result",
     "broken": "breaks its own output schema",
     "stats": "→ pid, era, counters, subscriptions as JSON text",
@@ -289,6 +290,10 @@ class Server:
                 os._exit(0)
             case "huge":
                 self.text(id_, "x" * arguments["size"])
+            case "chatter":
+                for number in range(arguments["lines"]):
+                    self.notify("message", level="info", data=f"line {number}")
+                self.text(id_, "done")
             case "fail":
                 self.text(id_, "it went wrong", isError=True)
             case "broken":
