@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from a2c_smcp.computer.mcp_clients.connection import MCPConnection
 from a2c_smcp.computer.mcp_clients.lane import Lane
 from a2c_smcp.computer.mcp_clients.model import StdioServerConfig
-from a2c_smcp.errors import ToolExecutionTimeoutError
+from a2c_smcp.errors import ToolExecutionError, ToolExecutionTimeoutError
 from tests.computer.fakes.processes import command, nothing_left_over
 
 both_loops = pytest.mark.parametrize(
@@ -177,8 +177,8 @@ async def test_closing_wakes_a_call_that_waits_for_room_and_does_not_take_back_w
 # --- over a real pipe
 
 
-def connection(era: str, changes: list[Any]) -> MCPConnection:
-    program, arguments = command("normal", era=era, resources=1)
+def connection(era: str, changes: list[Any], resources: int = 1) -> MCPConnection:
+    program, arguments = command("normal", era=era, resources=resources)
     config = StdioServerConfig.model_validate(
         {"name": "a", "type": "stdio", "server_parameters": {"command": program, "args": arguments}}
     )
@@ -212,6 +212,34 @@ async def test_a_tool_that_says_much_before_its_answer_is_heard_and_so_is_the_ne
                 calls = [server.call_tool("chatter", {"lines": lines}, 20) for _ in range(3)]
                 assert not any(result.is_error for result in await asyncio.gather(*calls))
             assert await server.list_tools()
+        finally:
+            await server.disconnect()
+
+
+async def test_a_tool_may_want_to_be_asked_twice_but_nobody_answers_its_own_questions() -> None:
+    with nothing_left_over():
+        server = connection("modern", [])
+        await server.connect()
+        try:
+            assert text(await server.call_tool("twice")) == "asked once before"
+            with pytest.raises(ToolExecutionError, match="asks for input"):
+                await server.call_tool("asks")
+            assert text(await server.call_tool("echo", {"text": "still here"})) == "still here"
+        finally:
+            await server.disconnect()
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+async def test_resources_are_read_side_by_side(era: str) -> None:
+    with nothing_left_over():
+        server = connection(era, [], resources=30)
+        await server.connect()
+        try:
+            uris = [f"window://fake/{number}" for number in range(30)]
+            results = await asyncio.gather(*(server.read_resource(uri) for uri in uris))
+            assert [result.contents[0].uri for result in results] == uris
+            with pytest.raises(MCPError):
+                await server.read_resource("window://fake/none")
         finally:
             await server.disconnect()
 

@@ -27,14 +27,10 @@ import mcp_types as types
 from mcp import MCPError
 from mcp.client.client import Client
 from mcp_types import (
-    CLIENT_CAPABILITIES_META_KEY,
-    CLIENT_INFO_META_KEY,
     INTERNAL_ERROR,
     METHOD_NOT_FOUND,
-    PROTOCOL_VERSION_META_KEY,
     CallToolResult,
     Implementation,
-    InputRequiredResult,
     ListResourcesResult,
     ListToolsResult,
     ReadResourceResult,
@@ -48,6 +44,7 @@ from pydantic import ValidationError
 from a2c_smcp import __version__
 from a2c_smcp.computer.mcp_clients.feed import Change, Feed, FeedTimings
 from a2c_smcp.computer.mcp_clients.lane import Lane
+from a2c_smcp.computer.mcp_clients.live import Live
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, SSEServerConfig
 from a2c_smcp.computer.mcp_clients.stdio import StdioTimings, describe_exit
 from a2c_smcp.computer.mcp_clients.transports import Link, describe_failure
@@ -143,79 +140,6 @@ class _Ending:
     asks_for_the_old_handshake: bool = False
 
 
-class _Live:
-    """A running session and the requests inside it."""
-
-    def __init__(self, client: Client, feed: Feed, link: Link, max_calls: int) -> None:
-        self.client = client
-        self.feed = feed
-        self.link = link
-        self.limit = anyio.Semaphore(max_calls, fast_acquire=True)
-        self.over = anyio.Event()
-        self.ending: str | None = None
-        self.since: float | None = None
-        """When others were let in."""
-        self._requests: set[anyio.CancelScope] = set()
-        self._drained = anyio.Event()
-        self._stamp = _stamp(client)
-
-    async def call_over(self, lane: Lane, name: str, params: dict[str, Any]) -> CallToolResult:
-        """What mcp's client does on a pipe, without its streams, tasks and models in between."""
-        answer = await lane.request("tools/call", {"name": name, "arguments": params, **self._stamp})
-        if isinstance(answer, dict) and answer.get("resultType") == "input_required":
-            return await self._go_on(name, params, InputRequiredResult.model_validate(answer, by_name=False))
-        result = CallToolResult.model_validate(answer, by_name=False)
-        if not result.is_error:
-            await self.client.session.validate_tool_result(name, result)
-        return result
-
-    async def _go_on(self, name: str, params: dict[str, Any], rest: InputRequiredResult) -> CallToolResult:
-        """A tool since 2026-07-28 may want to be asked again, or to ask in turn."""
-        if rest.input_requests:
-            raise MCPError(INTERNAL_ERROR, "the tool asks for input, which nobody can give here")
-        with anyio.CancelScope() as scope:
-            self.enter(scope)
-            try:
-                return await self.client.call_tool(name, params, request_state=rest.request_state)
-            finally:
-                self.leave(scope)
-        raise anyio.ClosedResourceError  # the server was stopped
-
-    def end(self, how: str) -> None:
-        """Refuse new requests and give up those that run. The first to say how it ended is right."""
-        if self.ending is None:
-            self.ending = how
-            self.over.set()
-            for scope in self._requests:
-                scope.cancel()
-            if self.link.process is not None:
-                self.link.process.lane.close()
-
-    def is_ended_by(self, error: Exception) -> bool:
-        """Whether an error of a request means that the session is over, as it is from now on."""
-        if isinstance(error, MCPError):
-            gone = _says_gone(error)
-        else:
-            gone = isinstance(error, anyio.ClosedResourceError | anyio.BrokenResourceError)
-        if gone:
-            self.end("ended the connection")
-        # Once it is over, mcp complains that its client was closed.
-        return gone or (isinstance(error, RuntimeError) and self.ending is not None)
-
-    def enter(self, scope: anyio.CancelScope) -> None:
-        self._requests.add(scope)
-
-    def leave(self, scope: anyio.CancelScope) -> None:
-        self._requests.discard(scope)
-        if not self._requests:
-            self._drained.set()
-
-    async def drained(self) -> None:
-        if self._requests:
-            self._drained = anyio.Event()
-            await self._drained.wait()
-
-
 class MCPConnection:
     """A server's connection: `connect`, use from any task, `disconnect`. May be connected again afterwards.
 
@@ -251,7 +175,7 @@ class MCPConnection:
         self._outcome: asyncio.Future[SMCPError | None] | None = None
         self._interrupt: anyio.CancelScope | None = None
         self._link: Link | None = None
-        self._live: _Live | None = None
+        self._live: Live | None = None
 
     @property
     def name(self) -> str:
@@ -360,16 +284,11 @@ class MCPConnection:
         """
 
         arguments = dict(params or {})
-
-        async def call(live: _Live) -> CallToolResult:
-            async with live.limit:
-                return await live.client.call_tool(name, arguments)
-
         try:
-            process = self._serving().link.process
-            if process is None:
-                return await self._request(call, timeout)
-            return await self._request_over(process.lane, name, arguments, timeout)
+            lane = self._serving().lane
+            if lane is None:
+                return await self._request(lambda live: live.call_tool(name, arguments), timeout)
+            return await self._request_over(lane, name, arguments, timeout)
         except TimeoutError:
             raise ToolExecutionTimeoutError(timeout or 0) from None
         except MCPError as error:
@@ -392,7 +311,7 @@ class MCPConnection:
     async def read_resource(self, uri: str, timeout: float | None = None) -> ReadResourceResult:
         """Read a resource. Raises `MCPError` with what the server answered, `ToolExecutionError` when it is gone or
         `ServerNotActiveError` when it does not run, `RequestTimeoutError` when it takes too long."""
-        return await self._ask(lambda live: live.client.read_resource(uri), timeout)
+        return await self._ask(lambda live: live.read_resource(uri), timeout)
 
     async def list_windows(self) -> list[Resource]:
         """The resources that claim to be windows; none from a server that lets nobody subscribe."""
@@ -416,7 +335,7 @@ class MCPConnection:
             await self._ask(lambda live: live.feed.settled(), None)
 
     async def _pages(self, fetch: Callable[[Client, str | None], Awaitable[_Page]]) -> list[_Page]:
-        async def collect(live: _Live) -> list[_Page]:
+        async def collect(live: Live) -> list[_Page]:
             pages: list[_Page] = []
             cursors: set[str] = set()
             cursor: str | None = None
@@ -436,7 +355,7 @@ class MCPConnection:
                 return []
             raise
 
-    async def _ask(self, send: Callable[[_Live], Awaitable[_T]], timeout: float | None) -> _T:
+    async def _ask(self, send: Callable[[Live], Awaitable[_T]], timeout: float | None) -> _T:
         timeout = self._timings.request if timeout is None else timeout
         try:
             return await self._request(send, timeout)
@@ -445,7 +364,7 @@ class MCPConnection:
         except ValidationError as error:
             raise MCPError(INTERNAL_ERROR, "the server answered with something that is no MCP result") from error
 
-    async def _request(self, send: Callable[[_Live], Awaitable[_T]], timeout: float | None) -> _T:
+    async def _request(self, send: Callable[[Live], Awaitable[_T]], timeout: float | None) -> _T:
         live = self._serving()
         with anyio.move_on_after(timeout) as scope:
             live.enter(scope)
@@ -466,14 +385,14 @@ class MCPConnection:
         """As `_request`; the lane ends with the server, and what waits on it."""
         live = self._serving()
         try:
-            async with asyncio.timeout(timeout), live.limit:
-                return await live.call_over(lane, name, params)
+            async with asyncio.timeout(timeout):
+                return await live.call_tool_over(lane, name, params)
         except Exception as error:
             if not live.is_ended_by(error):
                 raise
             raise self._failed(f"Server {self.name} {live.ending}") from None
 
-    def _serving(self) -> _Live:
+    def _serving(self) -> Live:
         if self._live is None or self._live.ending is not None:
             raise ServerNotActiveError(self.name)
         return self._live
@@ -550,7 +469,7 @@ class MCPConnection:
         feed = Feed(self.name, self._on_change or _ignore, self._timings.feed, self._watched)
         client = Client(link, mode=mode, cache=None, message_handler=feed.on_message, client_info=_CLIENT_INFO)
         probing = mode == "auto" and link.process is not None
-        live: _Live | None = None
+        live: Live | None = None
         failure: Exception | None = None
         with anyio.CancelScope(deadline=deadline) as scope:
             self._interrupt = scope
@@ -564,7 +483,7 @@ class MCPConnection:
                         found = await client.session.send_discover(mode)
                         client.session.adopt(types.DiscoverResult.model_validate(found))
                     self._old_handshake = mode == "legacy"
-                    live = _Live(client, feed, link, self._max_calls)
+                    live = Live(client, feed, link, self._max_calls)
                     link.on_end = partial(live.end, "ended the connection")
                     await self._serve(live, scope)
             except Exception as error:
@@ -575,7 +494,7 @@ class MCPConnection:
         unanswered = link.has_ended or (scope.cancelled_caught and not link.has_spoken)
         return _Ending(reason, None, probing and unanswered and self.pid is not None)
 
-    async def _serve(self, live: _Live, scope: anyio.CancelScope) -> None:
+    async def _serve(self, live: Live, scope: anyio.CancelScope) -> None:
         """Let others use the session until it is over. Started under `scope`'s deadline, ended under a new one."""
         try:
             async with anyio.create_task_group() as tasks:
@@ -601,7 +520,7 @@ class MCPConnection:
             self._live = None
             live.end("was lost")
 
-    async def _probe(self, live: _Live) -> None:
+    async def _probe(self, live: Live) -> None:
         """HTTP connections notice nothing by themselves while they are idle."""
         interval = self._timings.idle_probe
         while True:
@@ -619,7 +538,7 @@ class MCPConnection:
                     live.end("does not answer any more")
                     return
 
-    def _reason(self, link: Link, live: _Live | None, failure: Exception | None) -> str:
+    def _reason(self, link: Link, live: Live | None, failure: Exception | None) -> str:
         """Why a session did not start, or ended, for the people at this computer."""
         process = link.process
         if process is not None and process.exit_code is not None and link.has_ended:
@@ -658,28 +577,3 @@ def client_factory(config: MCPServerConfig, **options: Any) -> MCPConnection:
 
 def _ignore(_: Change) -> None:
     pass
-
-
-def _stamp(client: Client) -> dict[str, Any]:
-    """What a request has to carry besides its own parameters: since 2026-07-28, who asks and in what language."""
-    version = client.protocol_version
-    if version not in MODERN_PROTOCOL_VERSIONS:
-        return {}
-    return {
-        "_meta": {
-            PROTOCOL_VERSION_META_KEY: version,
-            CLIENT_INFO_META_KEY: _CLIENT_INFO.model_dump(mode="json", by_alias=True, exclude_none=True),
-            CLIENT_CAPABILITIES_META_KEY: {},
-        }
-    }
-
-
-def _says_gone(error: MCPError) -> bool:
-    """Whether an error means that the session is over: mcp closed it, or an HTTP server has forgotten it."""
-    # By text as well: -32000 is also the first code that is a server's own to use.
-    match error.code:
-        case types.CONNECTION_CLOSED:
-            return error.message == "Connection closed" or error.message.startswith("SSE stream ")
-        case types.INVALID_REQUEST:
-            return error.message == "Session terminated"
-    return False

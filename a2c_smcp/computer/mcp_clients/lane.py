@@ -1,7 +1,8 @@
 """Requests that go straight over a server's pipes, beside mcp's session and under its handshake.
 
-Everything but tool calls is the session's. A call through it passes four streams, three tasks and six models; here it
-is one line out and one line in. Measured at 64 calls in flight: half the CPU of the computer.
+Everything but tool calls and reads is the session's. A request through it passes four streams, three tasks and six
+models; here it is one line out and one line in. Measured: half the CPU of the computer at 64 calls in flight, and a
+third of the time for a desktop of a hundred windows.
 """
 
 import asyncio

@@ -46,6 +46,8 @@ TOOLS = {
     "crash": "code: exits without an answer",
     "leave": "answers and exits with code 0",
     "huge": "size → so many characters",
+    "twice": "since 2026-07-28: wants to be asked again before it answers",
+    "asks": "since 2026-07-28: wants to know something before it answers",
     "chatter": "lines: so many log messages before its answer",
     "fail": "an error result",
     "broken": "breaks its own output schema",
@@ -92,6 +94,7 @@ class Server:
         self.listens: dict[Any, dict[str, Any]] = {}
         self.spoken: str | None = None
         self.calls: dict[Any, threading.Event] = {}
+        self.request_state: str | None = None
         self.called = self.cancelled = 0
         self.lock = threading.Lock()
 
@@ -218,6 +221,7 @@ class Server:
             case "notifications/cancelled":
                 self.cancel(params["requestId"])
             case "tools/call":
+                self.request_state = params.get("requestState")
                 self.call(id_, params["name"], params.get("arguments") or {})
             case _ if id_ is not None:
                 self.error(id_, -32601, f"Method not found: {method}")
@@ -290,6 +294,13 @@ class Server:
                 os._exit(0)
             case "huge":
                 self.text(id_, "x" * arguments["size"])
+            case "twice" if self.request_state is None:
+                self.send({"id": id_, "result": {"resultType": "input_required", "requestState": "once"}})
+            case "twice":
+                self.text(id_, f"asked {self.request_state} before")
+            case "asks":
+                question = {"method": "elicitation/create", "params": {"message": "who?", "requestedSchema": OBJECT}}
+                self.send({"id": id_, "result": {"resultType": "input_required", "inputRequests": {"q": question}}})
             case "chatter":
                 for number in range(arguments["lines"]):
                     self.notify("message", level="info", data=f"line {number}")
