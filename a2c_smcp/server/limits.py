@@ -24,6 +24,8 @@ class Limits:
     pending_relays: int = 1024
     requests_per_second: float | None = None
     connections_per_address: int | None = None
+    connect_timeout: float = 10.0
+    """How long a connection may stay without joining a namespace; it is looked at once every ping timeout."""
     queued_bytes: int = 64 * 1024 * 1024
     """What may wait for a slow reader before it is disconnected."""
     name_length: int = MAX_NAME

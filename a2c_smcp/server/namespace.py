@@ -113,7 +113,7 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
 
     def _set_server(self, server: Any) -> None:
         super()._set_server(server)
-        adopt_sockets(server, self.limits.queued_bytes, self._take)
+        adopt_sockets(server, self.limits.queued_bytes, self.limits.connect_timeout, self._take)
 
     @property
     def pending_relays(self) -> int:

@@ -6,12 +6,14 @@ connection is given our class when it opens.
 
 import asyncio
 import logging
+import math
 import queue
 import socket as system_socket
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from engineio import async_socket, exceptions
@@ -39,23 +41,30 @@ def _take_nothing(_socket: "BoundedAsyncSocket", _text: str) -> bool:
     return False
 
 
-def adopt_sockets(server: Any, queued_bytes: int, take: "Take | None" = None) -> None:
-    """Give every connection that opens from now on a bounded queue; lifts Engine.IO's POST limit process-wide.
+def adopt_sockets(server: Any, queued_bytes: int, connect_timeout: float, take: "Take | None" = None) -> None:
+    """Give every connection that opens from now on a bounded queue, and this long to join a namespace.
 
-    On an asyncio server `take` is offered every message first, in the order of arrival.
+    Lifts Engine.IO's POST limit process-wide. On an asyncio server `take` is offered every message first, in the order
+    of arrival.
     """
     Payload.max_decode_packets = max(Payload.max_decode_packets, _POST_PACKETS)
     connected = server.eio.handlers["connect"]
 
-    async def on_connect(eio_sid: str, environ: Any) -> Any:
+    def adopt(eio_sid: str, kind: type) -> Any:
         socket = server.eio.sockets[eio_sid]
-        _adopt(socket, BoundedAsyncSocket, queued_bytes)
+        _adopt(socket, kind, queued_bytes)
+        socket.has_joined = partial(_has_joined, server.manager, eio_sid)
+        socket.join_by = time.monotonic() + connect_timeout
+        return socket
+
+    async def on_connect(eio_sid: str, environ: Any) -> Any:
+        socket = adopt(eio_sid, BoundedAsyncSocket)
         if take is not None:
             socket.take = take
         return await connected(eio_sid, environ)
 
     def on_connect_threaded(eio_sid: str, environ: Any) -> Any:
-        _adopt(server.eio.sockets[eio_sid], BoundedSocket, queued_bytes)
+        adopt(eio_sid, BoundedSocket)
         return connected(eio_sid, environ)
 
     server.eio.on("connect", on_connect if server.is_asyncio_based() else on_connect_threaded)
@@ -75,6 +84,10 @@ def _adopt(socket: Any, kind: type, queued_bytes: int) -> None:
     socket.counting = threading.Lock()
 
 
+def _has_joined(manager: Any, eio_sid: str) -> bool:
+    return any(manager.sid_from_eio_sid(eio_sid, namespace) for namespace in list(manager.get_namespaces()))
+
+
 def _size(pkt: Any) -> int:
     if not isinstance(pkt.data, str):
         return 0
@@ -82,13 +95,28 @@ def _size(pkt: Any) -> int:
 
 
 class _Bounded:
-    """Counts the bytes that wait for the reader."""
+    """Counts the bytes that wait for the reader, and the time until somebody was let in."""
 
     sid: str
+    closed: bool
+    join_by: float = math.inf
+    has_joined: Callable[[], bool]
     most_bytes: int = 0
     queued_bytes: int = 0
     counting: threading.Lock
     """Many threads write to one socket of a threaded server; an update that got lost would never be made up for."""
+
+    def _is_late(self) -> bool:
+        """Whether nobody has been let in over this connection for too long: it would be counted nowhere."""
+        if self.join_by == math.inf or self.closed:
+            return False
+        if self.has_joined():
+            self.join_by = math.inf
+            return False
+        late = time.monotonic() > self.join_by
+        if late:
+            logger.warning("closing a connection that has joined no namespace")
+        return late
 
     def _has_room(self, pkt: Any) -> bool:
         size = _size(pkt)
@@ -130,6 +158,12 @@ class BoundedAsyncSocket(_Bounded, async_socket.AsyncSocket):  # type: ignore[mi
     def _ping(self) -> None:
         self.last_ping = time.time()
         self.enqueue(eio_packet.Packet(eio_packet.PING))
+
+    async def check_ping_timeout(self) -> Any:
+        if self._is_late():
+            await self.close(wait=False, abort=True, reason=self.server.reason.SERVER_DISCONNECT)
+            return False
+        return await super().check_ping_timeout()
 
     async def send(self, pkt: Any) -> None:
         if await self.check_ping_timeout():
@@ -259,6 +293,13 @@ class BoundedSocket(_Bounded, threaded_socket.Socket):  # type: ignore[misc]
     """The same bound for a threaded server."""
 
     _ws: Any = None
+
+    def check_ping_timeout(self) -> Any:
+        if self._is_late():
+            self.close(wait=False, abort=True, reason=self.server.reason.SERVER_DISCONNECT)
+            self._cut()
+            return False
+        return super().check_ping_timeout()
 
     def send(self, pkt: Any) -> None:
         if not self.check_ping_timeout():

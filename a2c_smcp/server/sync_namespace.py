@@ -84,7 +84,7 @@ class SyncSMCPNamespace(socketio.Namespace):  # type: ignore[misc]  # python-soc
 
     def _set_server(self, server: Any) -> None:
         super()._set_server(server)
-        adopt_sockets(server, self.limits.queued_bytes)
+        adopt_sockets(server, self.limits.queued_bytes, self.limits.connect_timeout)
 
     @property
     def pending_relays(self) -> int:

@@ -148,6 +148,42 @@ async def test_a_frame_that_makes_no_sense_harms_nobody_else(
     await assert_works(agent, office)
 
 
+@pytest.mark.parametrize("colour", ["async", "sync"])
+@pytest.mark.parametrize("says", ["", "40/smcp,", "40/nowhere,"])
+async def test_a_connection_that_joins_no_namespace_is_closed_in_time(
+    says: str, colour: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    limits = Limits(connect_timeout=0.3)
+    pings = {"ping_interval": 20.0, "ping_timeout": 0.5}
+    server = (
+        async_server(OpenAuthentication(), limits, **pings)
+        if colour == "async"
+        else sync_server(SyncOpenAuthentication(), limits, **pings)
+    )
+    with server as running:
+
+        def stays_open() -> bool:
+            with raw_websocket(running.url) as sock:
+                receive_until(sock, b'"sid"')
+                if says:
+                    send_text(sock, says)
+                    receive_until(sock, b"4/" if "nowhere" in says else b"40/smcp")
+                sock.settimeout(3)
+                try:
+                    while data := sock.recv(1000):
+                        if b"\x88" in data:  # the close frame, which a polite peer would answer
+                            return False
+                except TimeoutError:
+                    return True
+                except OSError:
+                    pass
+                return False
+
+        assert await anyio.to_thread.run_sync(stays_open) is (says == "40/smcp,")
+        await eventually(lambda: says == "40/smcp," or not running.sio.eio.sockets)
+    assert ("joined no namespace" in caplog.text) is (says != "40/smcp,")
+
+
 async def test_an_event_whose_name_is_no_text_is_answered(open_async_server: Running) -> None:
     def blocking() -> None:
         with raw_websocket(open_async_server.url) as sock:
