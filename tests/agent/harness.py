@@ -169,6 +169,7 @@ class Asyncio(AsyncSMCPAgentClient):
 
 async def cut(client: AsyncSMCPAgentClient) -> None:
     """As a cable that is pulled: no word to the server."""
+    assert client._link._connection is not None
     await client._link._connection.eio.ws.close()
 
 

@@ -61,6 +61,7 @@ class World:
 
     async def cut(self) -> None:
         """As a cable that is pulled."""
+        assert self.client._link._connection is not None
         await self.client._link._connection.eio.ws.close()
 
     async def rejoined(self, times: int = 1) -> None:

@@ -37,7 +37,7 @@ class Pipe:
 
 
 def drain(fd: int) -> bytes:
-    parts = []
+    parts: list[bytes] = []
     while True:
         try:
             part = os.read(fd, 65536)

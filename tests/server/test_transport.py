@@ -154,7 +154,7 @@ async def test_a_connection_that_joins_no_namespace_is_closed_in_time(
     says: str, colour: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     limits = Limits(connect_timeout=0.3)
-    pings = {"ping_interval": 20.0, "ping_timeout": 0.5}
+    pings: dict[str, Any] = {"ping_interval": 20.0, "ping_timeout": 0.5}
     server = (
         async_server(OpenAuthentication(), limits, **pings)
         if colour == "async"

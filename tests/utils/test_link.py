@@ -77,6 +77,7 @@ def open_async_server() -> Any:
 
 async def cut(link: Link) -> None:
     """As a cable that is pulled: no word to the server."""
+    assert link._connection is not None
     eio = link._connection.eio
     if eio.ws is not None:
         await eio.ws.close()
