@@ -18,11 +18,7 @@ from a2c_smcp.computer.mcp_clients.connection import MCPConnection
 from a2c_smcp.computer.mcp_clients.lane import Lane
 from a2c_smcp.computer.mcp_clients.model import StdioServerConfig
 from a2c_smcp.errors import ToolExecutionError, ToolExecutionTimeoutError
-from tests.computer.fakes.processes import command, nothing_left_over
-
-both_loops = pytest.mark.parametrize(
-    "anyio_backend", [("asyncio", {}), ("asyncio", {"use_uvloop": True})], ids=["asyncio", "uvloop"]
-)
+from tests.computer.fakes.processes import both_loops, command, nothing_left_over
 
 
 class Wire:

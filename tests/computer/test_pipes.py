@@ -9,11 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from a2c_smcp.computer.mcp_clients.pipes import LineReader, Lines, Writer
-from tests.computer.fakes.processes import eventually, nothing_left_over
+from tests.computer.fakes.processes import both_loops, eventually, nothing_left_over
 
-both_loops = pytest.mark.parametrize(
-    "anyio_backend", [("asyncio", {}), ("asyncio", {"use_uvloop": True})], ids=["asyncio", "uvloop"]
-)
 pytestmark = both_loops
 
 

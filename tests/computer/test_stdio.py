@@ -19,6 +19,7 @@ from mcp_types import TextContent
 from a2c_smcp.computer.mcp_clients.model import StdioParameters
 from a2c_smcp.computer.mcp_clients.stdio import StdioTimings, StdioTransport, describe_exit
 from tests.computer.fakes.processes import (
+    both_loops,
     command,
     descriptors,
     eventually,
@@ -28,11 +29,6 @@ from tests.computer.fakes.processes import (
 )
 
 FAST = StdioTimings(flush=0.2, eof=0.2, terminate=0.2, kill=2, drain=0.1)
-
-
-both_loops = pytest.mark.parametrize(
-    "anyio_backend", [("asyncio", {}), ("asyncio", {"use_uvloop": True})], ids=["asyncio", "uvloop"]
-)
 
 
 def transport(mode: str, *, timings: StdioTimings = FAST, on_stderr: Any = None, **options: object) -> StdioTransport:

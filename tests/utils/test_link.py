@@ -498,30 +498,6 @@ async def test_acks_and_events_are_taken_in_the_order_of_their_arrival(transport
         assert [item for item in order if item.startswith("event")] == ["event 0", "event 1", "event 2"]
 
 
-async def test_a_server_that_reads_nothing_does_not_hold_a_request_past_its_deadline(transport: str) -> None:
-    if transport == "polling":
-        pytest.skip("a POST that is not read has the deadline of its own")
-
-    async def deaf(request: web.Request) -> web.StreamResponse:
-        answer = web.WebSocketResponse()
-        await answer.prepare(request)
-        greeting = {"sid": "s", "upgrades": [], "pingInterval": 20000, "pingTimeout": 20000, "maxPayload": 10**6}
-        await answer.send_str("0" + json.dumps(greeting))
-        await answer.receive()
-        await answer.send_str('40/smcp,{"sid":"t"}')
-        await asyncio.sleep(5)
-        return answer
-
-    async with serving(deaf) as url:
-        link = Link(options(url, transport, max_message=16_000_000), {})
-        await link.open()
-        with anyio.fail_after(4):
-            for _ in range(3):
-                with pytest.raises(RequestTimeoutError):
-                    await link.request("ask", {"text": "x" * 8_000_000}, 0.3)
-            await link.close()
-
-
 async def test_closing_ends_an_open_that_still_waits(transport: str) -> None:
     called = asyncio.Event()
 

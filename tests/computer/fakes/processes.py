@@ -10,6 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
+import pytest
+
+both_loops = pytest.mark.parametrize(
+    "anyio_backend", [("asyncio", {}), ("asyncio", {"use_uvloop": True})], ids=["asyncio", "uvloop"]
+)
 
 MISBEHAVING = str(Path(__file__).with_name("misbehaving.py"))
 

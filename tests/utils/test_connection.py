@@ -1,0 +1,33 @@
+"""What only a websocket does: a server that does not read holds nobody up."""
+
+import asyncio
+import json
+
+import anyio
+import pytest
+from aiohttp import web
+
+from a2c_smcp.errors import RequestTimeoutError
+from a2c_smcp.utils.link import Link
+from tests.utils.test_link import options, serving
+
+
+async def test_a_server_that_reads_nothing_does_not_hold_a_request_past_its_deadline() -> None:
+    async def deaf(request: web.Request) -> web.StreamResponse:
+        answer = web.WebSocketResponse()
+        await answer.prepare(request)
+        greeting = {"sid": "s", "upgrades": [], "pingInterval": 20000, "pingTimeout": 20000, "maxPayload": 10**6}
+        await answer.send_str("0" + json.dumps(greeting))
+        await answer.receive()
+        await answer.send_str('40/smcp,{"sid":"t"}')
+        await asyncio.sleep(5)
+        return answer
+
+    async with serving(deaf) as url:
+        link = Link(options(url, "websocket", max_message=16_000_000), {})
+        await link.open()
+        with anyio.fail_after(4):
+            for _ in range(3):
+                with pytest.raises(RequestTimeoutError):
+                    await link.request("ask", {"text": "x" * 8_000_000}, 0.3)
+            await link.close()
