@@ -25,7 +25,7 @@ from a2c_smcp.computer.mcp_clients.connection import (
     client_factory,
 )
 from a2c_smcp.computer.mcp_clients.model import parse_server
-from a2c_smcp.computer.mcp_clients.stdio import StdioTimings
+from a2c_smcp.computer.mcp_clients.process import StdioTimings
 from a2c_smcp.errors import (
     RequestTimeoutError,
     ServerNotActiveError,

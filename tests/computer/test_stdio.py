@@ -17,7 +17,8 @@ from mcp.client.client import Client
 from mcp_types import TextContent
 
 from a2c_smcp.computer.mcp_clients.model import StdioParameters
-from a2c_smcp.computer.mcp_clients.stdio import StdioTimings, StdioTransport, describe_exit
+from a2c_smcp.computer.mcp_clients.process import StdioTimings, describe_exit
+from a2c_smcp.computer.mcp_clients.stdio import StdioTransport
 from tests.computer.fakes.processes import (
     both_loops,
     command,

@@ -46,7 +46,7 @@ from a2c_smcp.computer.mcp_clients.feed import Change, Feed, FeedTimings
 from a2c_smcp.computer.mcp_clients.lane import Lane
 from a2c_smcp.computer.mcp_clients.live import Live
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, SSEServerConfig
-from a2c_smcp.computer.mcp_clients.stdio import StdioTimings, describe_exit
+from a2c_smcp.computer.mcp_clients.process import StdioTimings, describe_exit
 from a2c_smcp.computer.mcp_clients.transports import Link, describe_failure
 from a2c_smcp.errors import (
     RequestTimeoutError,

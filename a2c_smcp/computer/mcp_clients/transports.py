@@ -26,7 +26,8 @@ from a2c_smcp.computer.mcp_clients.model import (
     StdioServerConfig,
     StreamableHttpParameters,
 )
-from a2c_smcp.computer.mcp_clients.stdio import StdioTimings, StdioTransport
+from a2c_smcp.computer.mcp_clients.process import StdioTimings
+from a2c_smcp.computer.mcp_clients.stdio import StdioTransport
 
 __all__ = ["Link", "describe_failure"]
 

@@ -11,7 +11,7 @@ from mcp.types import CallToolResult, TextContent
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.events import ComputerEvent, ServerStatus
 from a2c_smcp.computer.mcp_clients.connection import ServerState, Timings
-from a2c_smcp.computer.mcp_clients.stdio import StdioTimings
+from a2c_smcp.computer.mcp_clients.process import StdioTimings
 from tests.computer.fakes.misbehaving import TOOLS
 from tests.computer.fakes.processes import command, nothing_left_over
 
