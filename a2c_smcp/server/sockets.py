@@ -54,6 +54,7 @@ def adopt_sockets(server: Any, queued_bytes: int, connect_timeout: float, take: 
         socket = server.eio.sockets[eio_sid]
         _adopt(socket, kind, queued_bytes)
         socket.has_joined = partial(_has_joined, server.manager, eio_sid)
+        socket.connect_timeout = connect_timeout
         socket.join_by = time.monotonic() + connect_timeout
         return socket
 
@@ -100,6 +101,7 @@ class _Bounded:
     sid: str
     closed: bool
     join_by: float = math.inf
+    connect_timeout: float = math.inf
     has_joined: Callable[[], bool]
     most_bytes: int = 0
     queued_bytes: int = 0
@@ -107,16 +109,16 @@ class _Bounded:
     """Many threads write to one socket of a threaded server; an update that got lost would never be made up for."""
 
     def _is_late(self) -> bool:
-        """Whether nobody has been let in over this connection for too long: it would be counted nowhere."""
-        if self.join_by == math.inf or self.closed:
+        """Whether nobody has been in over this connection for too long: it would be counted nowhere."""
+        now = time.monotonic()
+        if now <= self.join_by or self.closed:
             return False
         if self.has_joined():
-            self.join_by = math.inf
+            # Looked at again, because a session that is about to be refused, or leaves, is in for now.
+            self.join_by = now + self.connect_timeout
             return False
-        late = time.monotonic() > self.join_by
-        if late:
-            logger.warning("closing a connection that has joined no namespace")
-        return late
+        logger.warning("closing a connection that has joined no namespace")
+        return True
 
     def _has_room(self, pkt: Any) -> bool:
         size = _size(pkt)

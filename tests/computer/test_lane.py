@@ -1,6 +1,7 @@
 """Requests beside the session: one line out, one line in, and nobody is left waiting."""
 
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -168,6 +169,26 @@ async def test_closing_wakes_a_call_that_waits_for_room_and_does_not_take_back_w
     with pytest.raises(anyio.ClosedResourceError):
         await outcome(task)
     assert wire.lines == []
+
+
+@pytest.mark.parametrize("blocked", [False, True])
+@pytest.mark.parametrize("first", ["cancel", "close"])
+async def test_a_call_that_is_cancelled_while_the_lane_closes_makes_no_noise(first: str, blocked: bool) -> None:
+    noise: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: noise.append(context))
+    wire = Wire()
+    if blocked:
+        wire.has_room.clear()
+    task = asyncio.ensure_future(wire.lane.request("tools/call", {}))
+    await asyncio.sleep(0.01)
+    for act in (task.cancel, wire.lane.close) if first == "cancel" else (wire.lane.close, task.cancel):
+        act()
+    await asyncio.wait({task})
+    assert task.cancelled() or isinstance(task.exception(), anyio.ClosedResourceError)
+    del task, wire
+    gc.collect()
+    await asyncio.sleep(0)
+    assert noise == []
 
 
 # --- over a real pipe

@@ -18,7 +18,13 @@ import socketio
 from engineio.packet import MESSAGE, Packet
 
 from a2c_smcp.errors import NotFoundError
-from a2c_smcp.server import Limits, OpenAuthentication, SyncOpenAuthentication
+from a2c_smcp.server import (
+    APIKeyAuthentication,
+    Limits,
+    OpenAuthentication,
+    SyncAPIKeyAuthentication,
+    SyncOpenAuthentication,
+)
 from a2c_smcp.server.sockets import BoundedSocket, _adopt
 from a2c_smcp.server.transport import encode_request
 from tests.server.conftest import LIMITS, MakePeer
@@ -149,25 +155,36 @@ async def test_a_frame_that_makes_no_sense_harms_nobody_else(
 
 
 @pytest.mark.parametrize("colour", ["async", "sync"])
-@pytest.mark.parametrize("says", ["", "40/smcp,", "40/nowhere,"])
-async def test_a_connection_that_joins_no_namespace_is_closed_in_time(
-    says: str, colour: str, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("says", "stays"),
+    [
+        ((), False),
+        (("40/nowhere,",), False),
+        (('40/smcp,{"token":"wrong"}',), False),
+        (('40/smcp,{"token":"right"}', "41/smcp,"), False),
+        (('40/smcp,{"token":"right"}',), True),
+    ],
+    ids=["silent", "elsewhere", "refused", "left", "joined"],
+)
+async def test_a_connection_that_is_in_no_namespace_is_closed_in_time(
+    says: tuple[str, ...], stays: bool, colour: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     limits = Limits(connect_timeout=0.3)
     pings: dict[str, Any] = {"ping_interval": 20.0, "ping_timeout": 0.5}
     server = (
-        async_server(OpenAuthentication(), limits, **pings)
+        async_server(APIKeyAuthentication(["right"]), limits, **pings)
         if colour == "async"
-        else sync_server(SyncOpenAuthentication(), limits, **pings)
+        else sync_server(SyncAPIKeyAuthentication(["right"]), limits, **pings)
     )
     with server as running:
 
         def stays_open() -> bool:
             with raw_websocket(running.url) as sock:
                 receive_until(sock, b'"sid"')
-                if says:
-                    send_text(sock, says)
-                    receive_until(sock, b"4/" if "nowhere" in says else b"40/smcp")
+                for text in says:
+                    send_text(sock, text)
+                    if text.startswith("40"):
+                        receive_until(sock, b"40/smcp" if "right" in text else b"44/")
                 sock.settimeout(3)
                 try:
                     while data := sock.recv(1000):
@@ -179,9 +196,9 @@ async def test_a_connection_that_joins_no_namespace_is_closed_in_time(
                     pass
                 return False
 
-        assert await anyio.to_thread.run_sync(stays_open) is (says == "40/smcp,")
-        await eventually(lambda: says == "40/smcp," or not running.sio.eio.sockets)
-    assert ("joined no namespace" in caplog.text) is (says != "40/smcp,")
+        assert await anyio.to_thread.run_sync(stays_open) is stays
+        await eventually(lambda: stays or not running.sio.eio.sockets)
+    assert ("joined no namespace" in caplog.text) is not stays
 
 
 async def test_an_event_whose_name_is_no_text_is_answered(open_async_server: Running) -> None:

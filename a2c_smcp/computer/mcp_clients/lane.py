@@ -102,6 +102,7 @@ class Lane:
             if not answered.done():
                 self._take_back(request_id, "connection closed")
                 answered.set_exception(anyio.ClosedResourceError())
+                answered.exception()  # whoever waited may have been cancelled in the same moment, and never ask
 
     def _take_back(self, request_id: int, reason: str) -> None:
         if request_id in self._unwritten:

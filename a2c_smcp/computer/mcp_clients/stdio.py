@@ -36,7 +36,7 @@ _MAX_MESSAGE: Final = 256 * 1024 * 1024
 _MAX_STDERR_LINE: Final = 4096
 _STDERR_LINES: Final = 200
 _NOISE_LOGGED: Final = 3
-_TURNS_TO_SETTLE: Final = 5
+_TURNS_TO_SETTLE: Final = 3
 #: Messages for the session that may wait before nothing more is read; answers on the lane do not wait.
 _MOST_WAITING: Final = 64
 
@@ -247,7 +247,9 @@ class _Incoming:
         self._to_session = to_session
         self._waiting: deque[dict[str, Any]] = deque()
         self._idle = True
-        """Whether the session has heard, and acted on, everything that it was given."""
+        """Whether nothing is on its way, so that an answer may go straight to the lane."""
+        self._unheard = False
+        """Whether the session was given something that it may not have acted on yet."""
         self._stirred = asyncio.Event()
         self._ended = False
 
@@ -288,6 +290,7 @@ class _Incoming:
         except ValidationError:
             logger.debug("a message that is none of JSON-RPC's was skipped")
             return
+        self._unheard = True
         # Closed or broken: the session is over, but the server must not block on a full pipe.
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
             await self._to_session.send(SessionMessage(parsed))
@@ -296,8 +299,10 @@ class _Incoming:
         """Let the session act on what it has: its reader, the handler that it starts, and whoever that wakes each have
         a turn of the loop.
         """
-        for _ in range(_TURNS_TO_SETTLE):
-            await asyncio.sleep(0)
+        if self._unheard:
+            self._unheard = False
+            for _ in range(_TURNS_TO_SETTLE):
+                await asyncio.sleep(0)
 
 
 # --- the pumps
