@@ -3,6 +3,7 @@
 import asyncio
 import statistics
 import time
+from contextlib import AsyncExitStack, ExitStack
 from typing import Any
 
 from bench.process import Process, server
@@ -22,61 +23,88 @@ async def _quiet(host: Process, seconds: float = 0.3) -> None:
         before = now
 
 
-async def _measure(host: Process, members: int) -> dict[str, float]:
-    base = host.rss_bytes()
-    sampled = max(3, min(10, members // 10))
-    early = range(9, 9 + sampled)
-    late = range(members - sampled, members)
-    waits: dict[int, float] = {}
-    async with Swarm(host.said) as swarm:
-        await swarm.grow(members)
-        for n, member in enumerate(swarm.members):
+class Office:
+    """One server, and an office on it that fills, talks and empties."""
+
+    def __init__(self, host: Process, swarm: Swarm, members: int) -> None:
+        self._host = host
+        self._swarm = swarm
+        self._size = members
+        self._base = host.rss_bytes()
+        self._cpu = 0.0
+        self._rounds = 0
+        self.figures: dict[str, float] = {}
+
+    async def fill(self) -> None:
+        sampled = max(3, min(10, self._size // 10))
+        early = range(9, 9 + sampled)
+        late = range(self._size - sampled, self._size)
+        waits: dict[int, float] = {}
+        await self._swarm.grow(self._size)
+        for n, member in enumerate(self._swarm.members):
             if n in early or n in late:
-                await _quiet(host, 0.15)
+                await _quiet(self._host, 0.15)
             started = time.perf_counter()
             await member.join(f"c{n}", OFFICE)
             waits[n] = time.perf_counter() - started
-        await _quiet(host)
-        full = host.rss_bytes()
+        await _quiet(self._host)
+        self.figures["ack of the 10th join, ms"] = statistics.median(waits[n] for n in early) * 1e3
+        self.figures["ack of the last join, ms"] = statistics.median(waits[n] for n in late) * 1e3
+        self.figures["memory per member, KiB"] = self._kib(self._host.rss_bytes() - self._base)
 
-        rounds = 20
-        heard = [member.notifications for member in swarm.members]
-        cpu = host.cpu_seconds()
+    async def broadcast(self, rounds: int) -> None:
+        members = self._swarm.members
+        heard = [member.notifications for member in members]
+        before = self._host.cpu_seconds()
         for _ in range(rounds):
-            await swarm.members[0].call("server:update_config", {"computer": "c0"})
-        await swarm.settled(
+            await members[0].call("server:update_config", {"computer": "c0"})
+        await self._swarm.settled(
             lambda: all(
-                member.notifications - before >= rounds
-                for member, before in zip(swarm.members[1:], heard[1:], strict=True)
+                member.notifications - had >= rounds for member, had in zip(members[1:], heard[1:], strict=True)
             )
         )
-        await _quiet(host)
-        cpu = host.cpu_seconds() - cpu
-        await swarm.leave()
-        await _quiet(host, 0.5)
-        left = host.rss_bytes()
+        await _quiet(self._host)
+        self._cpu += self._host.cpu_seconds() - before
+        self._rounds += rounds
+        each = self._cpu / self._rounds * 1e3
+        self.figures["broadcast, server CPU, ms"] = each
+        self.figures["broadcast, server CPU per receiver, ms"] = each / (self._size - 1)
 
+    async def empty(self) -> None:
+        await self._swarm.leave()
+        await _quiet(self._host, 0.5)
+        left = self._host.rss_bytes()
         # An allocator keeps what it was given back; whether anything leaked shows when as many come again.
-        await swarm.grow(members)
-        for n, member in enumerate(swarm.members):
+        await self._swarm.grow(self._size)
+        for n, member in enumerate(self._swarm.members):
             await member.join(f"c{n}", OFFICE)
-        await swarm.leave()
-        await _quiet(host, 0.5)
-    return {
-        "ack of the 10th join, ms": statistics.median(waits[n] for n in early) * 1e3,
-        "ack of the last join, ms": statistics.median(waits[n] for n in late) * 1e3,
-        "broadcast, server CPU, ms": cpu / rounds * 1e3,
-        "broadcast, server CPU per receiver, ms": cpu / rounds / (members - 1) * 1e3,
-        "memory per member, KiB": (full - base) / members / 1024,
-        "memory kept per member that went, KiB": (left - base) / members / 1024,
-        "growth when as many come and go again, KiB": (host.rss_bytes() - left) / members / 1024,
-    }
+        await self._swarm.leave()
+        await _quiet(self._host, 0.5)
+        self.figures["memory kept per member that went, KiB"] = self._kib(left - self._base)
+        self.figures["growth when as many come and go again, KiB"] = self._kib(self._host.rss_bytes() - left)
+
+    def _kib(self, total: int) -> float:
+        return total / self._size / 1024
 
 
 def run(contestants: list[str], members: int) -> dict[str, dict[str, Any]]:
-    """One office of so many members, for each contestant."""
-    results = {}
-    for contestant in contestants:
-        with server(contestant) as host:
-            results[contestant] = asyncio.run(_measure(host, members))
-    return results
+    """One office of so many members, for each contestant. Their broadcasts take turns: a slow moment is everybody's."""
+    with ExitStack() as exits:
+        hosts = {name: exits.enter_context(server(name)) for name in contestants}
+        return asyncio.run(_measure(hosts, members))
+
+
+async def _measure(hosts: dict[str, Process], members: int) -> dict[str, dict[str, Any]]:
+    async with AsyncExitStack() as exits:
+        offices = {
+            name: Office(host, await exits.enter_async_context(Swarm(host.said)), members)
+            for name, host in hosts.items()
+        }
+        for office in offices.values():
+            await office.fill()
+        for _ in range(3):
+            for office in offices.values():
+                await office.broadcast(15)  # so many that the pings of a thousand members do not count
+        for office in offices.values():
+            await office.empty()
+        return {name: office.figures for name, office in offices.items()}
