@@ -36,8 +36,9 @@ _MAX_MESSAGE: Final = 256 * 1024 * 1024
 _MAX_STDERR_LINE: Final = 4096
 _STDERR_LINES: Final = 200
 _NOISE_LOGGED: Final = 3
+#: One would do for either MCP era; with none, every other answer overtakes its announcement.
 _TURNS_TO_SETTLE: Final = 3
-#: Messages for the session that may wait before nothing more is read; answers on the lane do not wait.
+#: Messages that may wait for their turn before nothing more is read.
 _MOST_WAITING: Final = 64
 
 _Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
@@ -239,7 +240,7 @@ def _loads(text: str) -> Any:
 
 class _Incoming:
     """What a server said, on its way to the session or the lane, in order: whoever has the answer of a tool can count
-    on what the server announced before it. An answer behind which nothing waits takes no detour.
+    on what the server announced before it. An answer that nothing waits before takes no detour.
     """
 
     def __init__(self, lane: Lane, to_session: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
