@@ -1,0 +1,86 @@
+"""An honest agent as a process of its own: calls `echo` again and again, and says how it went.
+
+`honest_agent.py URL OFFICE COMPUTER [API_KEY]`. A line `start` on stdin begins a count anew; every line prints it.
+"""
+
+import asyncio
+import json
+import sys
+import time
+from dataclasses import asdict, dataclass, field
+
+from a2c_smcp.agent import AgentHandler, AsyncSMCPAgentClient
+from a2c_smcp.agent.types import Disconnected, LinkEvent
+from a2c_smcp.errors import SMCPError
+from a2c_smcp.smcp import LeaveOfficeNotification
+
+#: Between two calls: an agent thinks now and then.
+PAUSE = 0.01
+
+
+@dataclass
+class Count:
+    calls: int = 0
+    slowest: float = 0.0
+    total: float = 0.0
+    failures: list[str] = field(default_factory=list)
+    departures: list[str] = field(default_factory=list)
+    """What left, this agent's connection or a computer."""
+
+
+class Watcher(AgentHandler):
+    def __init__(self) -> None:
+        self.count = Count()
+
+    def on_leave_office(self, data: LeaveOfficeNotification) -> None:
+        self.count.departures.append(f"computer {data.get('computer')}")
+
+    def on_connection(self, event: LinkEvent) -> None:
+        if isinstance(event, Disconnected):
+            self.count.departures.append(f"agent: {event.reason}")
+
+
+async def call(agent: AsyncSMCPAgentClient, computer: str) -> str | None:
+    """Why a call failed, if it did."""
+    try:
+        result = await agent.call_tool(computer, "echo", {"text": "hello"}, 30)
+    except SMCPError as error:
+        return str(error)
+    return "an error result" if result.is_error else None
+
+
+async def main() -> None:
+    url, office, computer, *key = sys.argv[1:]
+    watcher = Watcher()
+    lines: asyncio.Queue[str] = asyncio.Queue()
+    loop = asyncio.get_running_loop()
+    loop.add_reader(sys.stdin.fileno(), lambda: lines.put_nowait(sys.stdin.readline()))
+    async with AsyncSMCPAgentClient(
+        url, name="honest", api_key=key[0] if key else None, handler=watcher, live=False
+    ) as agent:
+        await agent.join_office(office)
+        while await call(agent, computer):  # noqa: ASYNC110 - it is asked, it does not tell
+            await asyncio.sleep(0.1)  # its tools are on the way
+        print("READY", flush=True)
+        while True:
+            if not lines.empty():
+                line = lines.get_nowait()
+                if not line:
+                    return
+                if line.strip() == "start":
+                    watcher.count = Count()
+                print("COUNT " + json.dumps(asdict(watcher.count)), flush=True)
+            began = time.monotonic()
+            failure = await call(agent, computer)
+            spent = time.monotonic() - began
+            count = watcher.count
+            count.calls += 1
+            count.total += spent
+            count.slowest = max(count.slowest, spent)
+            if failure:
+                count.failures.append(failure[:200])
+            await asyncio.sleep(PAUSE)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
