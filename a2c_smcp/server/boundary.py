@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from a2c_smcp.errors import InternalError, SMCPError
+from a2c_smcp.errors import InternalError, SMCPError, error_from_payload
 from a2c_smcp.packets import read_ack
 from a2c_smcp.server.relays import Relay
 from a2c_smcp.smcp import EVENTS, TOOL_CALL_EVENT, Kind
-from a2c_smcp.utils.text import has_control_characters
+from a2c_smcp.utils.text import in_log, req_id_in_log
 from a2c_smcp.wire import Encoded, codec
 
 __all__ = [
@@ -21,7 +21,7 @@ __all__ = [
     "ack_of",
     "answer_of",
     "cancellation",
-    "in_log",
+    "log_passed_on",
     "log_refusal",
     "payload_of",
     "refusal",
@@ -65,14 +65,14 @@ def refusal(event: object, error: SMCPError) -> Any:
 
 def log_refusal(event: object, sid: str, payload: object, error: SMCPError) -> None:
     """One line a refusal, with the request's id; a fault of ours was logged with its traceback already."""
-    req_id = payload.get("req_id") if isinstance(payload, Mapping) else None
-    logger.warning("refused %s from %s, req_id %s: %s", in_log(event), sid, in_log(req_id), error)
+    logger.warning("refused %s from %s, req_id %s: %s", in_log(event), sid, req_id_in_log(payload), error)
 
 
-def in_log(value: object) -> str:
-    """What a peer chose, as a log line may have it: short, and on that line."""
-    text = str(value)[:100]
-    return repr(text) if has_control_characters(text) else text
+def log_passed_on(event: str, sid: str, payload: object, answer: Mapping[str, Any]) -> None:
+    """One line for an error that a computer answered with, and that the agent gets as it is."""
+    if (error := error_from_payload(answer)) is not None:
+        said = in_log(f"{error.code} {error.message}")
+        logger.warning("passed on to %s, %s, req_id %s: %s", sid, event, req_id_in_log(payload), said)
 
 
 @dataclass(frozen=True, slots=True)

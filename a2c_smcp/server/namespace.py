@@ -24,7 +24,7 @@ from a2c_smcp.server.boundary import (
     ack_of,
     answer_of,
     cancellation,
-    in_log,
+    log_passed_on,
     log_refusal,
     payload_of,
     refusal,
@@ -45,6 +45,7 @@ from a2c_smcp.smcp import (
     Event,
     Kind,
 )
+from a2c_smcp.utils.text import in_log, req_id_in_log
 from a2c_smcp.wire import Encoded, codec, parse
 
 __all__ = ["SMCPNamespace"]
@@ -232,7 +233,7 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
             log_refusal(event, sid, payload, error)
             failure = error
         except Exception:
-            logger.exception("failed to handle %s from %s", in_log(event), sid)
+            logger.exception("failed to handle %s from %s, req_id %s", in_log(event), sid, req_id_in_log(payload))
             failure = InternalError("the server failed to handle this; its log says why")
         self._observer.refused(failure.code)
         return refusal(event, failure)
@@ -297,6 +298,7 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
             ack = await self._ask(link.sid, target.sid, row.name, request, payload)
             answer = answer_of(row.name, ack.args)
             outcome = "error" if "error" in answer else "answered"
+            log_passed_on(row.name, link.sid, request, answer)
             return ack.encoded or answer
         except SMCPError as error:
             outcome = str(error.code)

@@ -20,7 +20,7 @@ from a2c_smcp.server.boundary import (
     Silent,
     answer_of,
     cancellation,
-    in_log,
+    log_passed_on,
     log_refusal,
     payload_of,
     refusal,
@@ -40,6 +40,7 @@ from a2c_smcp.smcp import (
     Event,
     Kind,
 )
+from a2c_smcp.utils.text import in_log, req_id_in_log
 from a2c_smcp.wire import parse
 
 __all__ = ["SyncSMCPNamespace"]
@@ -160,7 +161,7 @@ class SyncSMCPNamespace(socketio.Namespace):  # type: ignore[misc]  # python-soc
             log_refusal(event, sid, payload, error)
             failure = error
         except Exception:
-            logger.exception("failed to handle %s from %s", in_log(event), sid)
+            logger.exception("failed to handle %s from %s, req_id %s", in_log(event), sid, req_id_in_log(payload))
             failure = InternalError("the server failed to handle this; its log says why")
         self._observer.refused(failure.code)
         return refusal(event, failure)
@@ -211,6 +212,7 @@ class SyncSMCPNamespace(socketio.Namespace):  # type: ignore[misc]  # python-soc
             args = self._ask(link.sid, row, request, payload)
             answer = answer_of(row.name, args)
             outcome = "error" if "error" in answer else "answered"
+            log_passed_on(row.name, link.sid, request, answer)
             return answer
         except SMCPError as error:
             outcome = str(error.code)

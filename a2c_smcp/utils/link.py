@@ -29,6 +29,7 @@ from a2c_smcp.packets import encode_event
 from a2c_smcp.smcp import JOIN_OFFICE_EVENT, LEAVE_OFFICE_EVENT, SMCP_NAMESPACE
 from a2c_smcp.types import Role
 from a2c_smcp.utils.connection import Connection
+from a2c_smcp.utils.text import in_log, req_id_in_log
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, Encoded, codec, exceeds, size_of
 
 __all__ = [
@@ -250,26 +251,27 @@ class Link:
     # --- answering
 
     async def _dispatch(self, event: object, args: tuple[Any, ...]) -> Any:
+        req_id = req_id_in_log(args[0] if args else None)
         try:
             handler = self._handlers.get(event) if isinstance(event, str) else None
             if handler is None or not isinstance(event, str):
                 raise BadRequestError(f"unknown event {str(event)[:100]!r}")
             reply = await handler(args[0] if len(args) == 1 else None)
-            return None if reply is None else self._fitted(event, reply)
+            return None if reply is None else self._fitted(event, reply, req_id)
         except SMCPError as error:
-            logger.warning("refused %.100s: %s", event, error)
+            logger.warning("refused %s, req_id %s: %s", in_log(event), req_id, error)
             return error.payload()
         except Exception:
             # The last boundary: python-socketio sends no ack when a handler raises, and the caller waits for ever.
-            logger.exception("failed to handle %.100s", event)
+            logger.exception("failed to handle %s, req_id %s", in_log(event), req_id)
             return InternalError("this client failed to handle the request; its log says why").payload()
 
-    def _fitted(self, event: str, reply: Any) -> Any:
+    def _fitted(self, event: str, reply: Any, req_id: str) -> Any:
         """The reply, encoded once, or what stands for one that is too large: the connection lives."""
         encoded = reply if isinstance(reply, Encoded) else Encoded(codec.dumps(reply))
         if size_of(encoded.text) + _PACKET_OVERHEAD > self.options.max_message:
             error = PayloadTooLargeError(f"the reply to {event} has more than {self.options.max_message} bytes")
-            logger.warning("%s", error)
+            logger.warning("refused %s, req_id %s: %s", event, req_id, error)
             return error.payload()
         return encoded
 

@@ -109,6 +109,26 @@ async def test_a_relay_brings_the_request_there_and_the_answer_back_as_they_are(
     assert server.namespace.pending_relays == 0
 
 
+@pytest.mark.parametrize("event", RELAYS)
+async def test_an_error_of_a_computer_is_passed_on_and_logged_with_its_req_id(
+    server: Running,
+    kind: str,
+    transport: str,
+    office: str,
+    make_peer: MakePeer,
+    event: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    error = {"error": {"code": 4201, "message": "Document not found:\n" + "d" * 300, "details": {"doc_ref": "d"}}}
+    agent = await make_peer(server, kind, transport)
+    computer = await make_peer(server, kind, transport, setup=lambda peer: peer.answer(event, lambda _: error))
+    await join(agent, "agent", "a", office)
+    await join(computer, "computer", "c", office)
+    assert await agent.call(event, request_for(event, req_id="the-lost-one")) == error
+    [line] = [record.getMessage() for record in caplog.records if "the-lost-one" in record.getMessage()]
+    assert event in line and "4201 Document not found" in line and "\n" not in line and len(line) < 300
+
+
 @pytest.mark.parametrize(
     "event", ["server:update_config", "server:update_tool_list", "server:update_desktop", "server:update_finder"]
 )

@@ -114,8 +114,8 @@ async def test_a_refused_join_raises_its_class_and_is_not_remembered(
     assert two.membership is None
 
 
-async def test_an_unknown_event_and_a_failing_handler_are_answered(
-    stack: AsyncExitStack, server: Running, transport: str
+async def test_an_unknown_event_and_a_failing_handler_are_answered_and_logged_with_their_req_id(
+    stack: AsyncExitStack, server: Running, transport: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     ada, laptop = places()
 
@@ -129,8 +129,12 @@ async def test_an_unknown_event_and_a_failing_handler_are_answered(
     (reply,) = await agent.request(GET_TOOLS_EVENT, GET_TOOLS, 5)
     assert reply["error"]["code"] == 500
     assert "secret" not in str(reply)
-    (reply,) = await agent.request("client:get_config", GET_TOOLS, 5)
+    (reply,) = await agent.request("client:get_config", {**GET_TOOLS, "req_id": "the second"}, 5)
     assert reply["error"]["code"] == 400
+    lines = [record.getMessage() for record in caplog.records if record.name == "a2c_smcp.link"]
+    said = [line for line in lines if "notify:" not in line]
+    assert said[0] == "failed to handle client:get_tools, req_id 1"
+    assert said[1].startswith("refused client:get_config, req_id the second: 400 Bad Request")
 
 
 async def test_too_large_is_refused_on_this_side_and_the_connection_lives(

@@ -63,6 +63,7 @@ from a2c_smcp.smcp import (
     UpdateComputerConfigReq,
 )
 from a2c_smcp.utils.link import Joined, Link, LinkEvent, LinkOptions, Membership
+from a2c_smcp.utils.text import req_id_in_log
 from a2c_smcp.wire import DEFAULT_MAX_TIMEOUT, Encoded, codec, parse, size_of
 
 __all__ = ["SMCPComputerClient"]
@@ -244,11 +245,11 @@ class SMCPComputerClient:
         try:
             return await self._result(self._request(TOOL_CALL_EVENT, data))
         except SMCPError as error:
-            logger.warning("refused tool call %s: %s", _req_id(data), error)
+            logger.warning("refused tool call %s: %s", req_id_in_log(data), error)
             return error.tool_call_payload()
         except Exception:
             # A boundary, as in `Link`; here because a failed tool call has a shape of its own.
-            logger.exception("failed to handle tool call %s", _req_id(data))
+            logger.exception("failed to handle tool call %s", req_id_in_log(data))
             return InternalError("this computer failed to handle the call; its log says why").tool_call_payload()
 
     async def _result(self, request: ToolCallReq) -> Encoded:
@@ -338,11 +339,6 @@ class SMCPComputerClient:
 
 async def _not_ours(_: Any) -> None:
     """Notifications are for agents; the one that is not has a handler of its own."""
-
-
-def _req_id(data: Any) -> str:
-    """Of a request that may be none, for the log."""
-    return str(data.get("req_id"))[:100] if isinstance(data, dict) else "without a req_id"
 
 
 def _now() -> float:
