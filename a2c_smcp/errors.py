@@ -8,6 +8,7 @@
     │   └── VRLSyntaxError
     ├── UnauthorizedError              401
     ├── ForbiddenError                 403
+    │   └── UncodedRefusalError             an older server refused a join or a leave, and gave no code
     ├── NotFoundError                  404
     ├── RequestTimeoutError            408
     ├── PayloadTooLargeError           413
@@ -39,7 +40,7 @@ An error's attributes live in its `details`, so one that came over the wire has 
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 __all__ = [
     "AlreadyInRoomError",
@@ -74,6 +75,7 @@ __all__ = [
     "ToolNameDuplicatedError",
     "ToolNotFoundError",
     "UnauthorizedError",
+    "UncodedRefusalError",
     "VRLSyntaxError",
     "error_from_payload",
     "error_from_reason",
@@ -190,6 +192,10 @@ class UnauthorizedError(_CodedError):
 class ForbiddenError(_CodedError):
     default_code = 403
     title = "Forbidden"
+
+
+class UncodedRefusalError(ForbiddenError):
+    """Nobody knows whether it will pass: what the reason says is for people."""
 
 
 class NotFoundError(_CodedError):
@@ -407,27 +413,36 @@ def _error(code: int, message: str, details: Mapping[str, Any] | None = None) ->
 def error_from_payload(payload: object) -> SMCPError | None:
     """The error that a reply carries, as the class of its code, or `None` when it carries none.
 
-    Tolerant of what peers send: an `error` that is a bare string, or lacks a code, is a 500.
+    Tolerant of what peers send: an `error` that is a bare string, or lacks a code, is a 500, and one may stand flat in
+    the reply, `{"code": 404, "message": …}`: no reply of the protocol has a `code`.
     """
-    if not isinstance(payload, Mapping) or (error := payload.get("error")) is None:
+    if not isinstance(payload, Mapping):
+        return None
+    if (error := payload.get("error")) is None:
+        error = payload if _is_code(payload.get("code")) and isinstance(payload.get("message"), str) else None
+    if error is None:
         return None
     if not isinstance(error, Mapping):
         return _error(500, str(error))
     code = error.get("code")
     details = error.get("details")
     return _error(
-        code if isinstance(code, int) and not isinstance(code, bool) else 500,
+        code if _is_code(code) else 500,
         str(error.get("message", "unknown error")),
         details if isinstance(details, Mapping) else None,
     )
 
 
+def _is_code(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def error_from_reason(reason: object) -> SMCPError:
-    """The error behind a refused join or leave; older servers give no code, which counts as 403."""
+    """The error behind a refused join or leave; `UncodedRefusalError`, a 403, where an older server gives no code."""
     text = str(reason) if reason else "refused without a reason"
     if match := _REASON.match(text):
         return _error(int(match[1]), match[3])
-    return _error(403, text)
+    return UncodedRefusalError(text)
 
 
 def make_finder_error(code: int, message: str, details: Mapping[str, Any] | None = None) -> dict[str, Any]:

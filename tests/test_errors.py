@@ -55,6 +55,8 @@ def test_a_reason_starts_with_its_code_and_reads_back() -> None:
 @pytest.mark.parametrize("reason", ["Agent already in room", None, "", 17, "4101 without the colon"])
 def test_a_reason_without_a_code_is_403(reason: object) -> None:
     assert error_from_reason(reason).code == 403
+    assert isinstance(error_from_reason(reason), errors.UncodedRefusalError)
+    assert type(error_from_reason("403 Forbidden: no")) is errors.ForbiddenError
 
 
 def test_a_failed_tool_call_is_readable_both_ways() -> None:
@@ -68,7 +70,7 @@ def test_details_are_absent_when_there_are_none() -> None:
     assert errors.ForbiddenError("no").payload() == {"error": {"code": 403, "message": "no"}}
 
 
-@pytest.mark.parametrize("payload", [None, [], "error", {}, {"error": None}, {"tools": []}])
+@pytest.mark.parametrize("payload", [None, [], "error", {}, {"error": None}, {"tools": []}, {"code": 404}, {"code": "x", "message": "m"}])
 def test_a_reply_without_an_error_has_none(payload: object) -> None:
     assert error_from_payload(payload) is None
 
@@ -80,6 +82,12 @@ def test_an_error_of_another_shape_is_500(payload: object) -> None:
     error = error_from_payload(payload)
     assert error is not None
     assert error.code == 500
+
+
+def test_an_error_that_stands_flat_in_a_reply_keeps_its_code() -> None:
+    error = error_from_payload({"code": 404, "message": "no such computer", "details": {"a": 1}})
+    assert type(error) is errors.NotFoundError
+    assert (error.message, error.details) == ("no such computer", {"a": 1})
 
 
 def test_an_unknown_code_is_kept() -> None:

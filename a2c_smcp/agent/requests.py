@@ -81,6 +81,8 @@ DEFAULT_TIMEOUT: Final = 60
 DEFAULT_LIMIT: Final = 20
 # How long is too long is the server's to say; its refusal names the limit.
 _ANY_TIMEOUT: Final = 2**31
+#: A tool result has one of these at least; whatever lacks them all is something else.
+_RESULT_KEYS: Final = ("content", "structuredContent", "isError")
 _REQUIRED: Final[Mapping[str, str]] = {GET_DESKTOP_EVENT: "desktops", GET_FINDER_EVENT: "documents"}
 
 
@@ -242,7 +244,10 @@ def read_contents(request: Request, args: tuple[Any, ...]) -> list[dict[str, Any
 def read_result(request: Request, args: tuple[Any, ...]) -> CallToolResult:
     """The tool's result; what failed inside the tool is a result too, what failed on the way there raises."""
     try:
-        return from_wire(_answer(request, args))
+        reply = _answer(request, args)
+        if not any(reply.get(key) is not None for key in _RESULT_KEYS):
+            raise _misfit(request, "content", "is missing")
+        return from_wire(reply)
     except ToolError as error:
         return error_result(error)
 

@@ -17,11 +17,14 @@ from a2c_smcp.errors import (
     BadRequestError,
     ConnectionLostError,
     InternalError,
+    NameTakenError,
     NotInRoomError,
     PayloadTooLargeError,
     RequestTimeoutError,
+    RoomFullError,
     SMCPError,
     UnauthorizedError,
+    UncodedRefusalError,
     error_from_payload,
     error_from_reason,
 )
@@ -46,8 +49,9 @@ __all__ = [
 
 logger = logging.getLogger("a2c_smcp.link")
 
-#: Refusals that pass: the server may not have noticed yet that the old session of this client has ended.
-_PASSING: Final = frozenset({4101, 4105})
+#: Refusals that pass: the server may not have noticed yet that the old session of this client has ended. One without a
+#: code may mean that, too.
+_PASSING: Final = (RoomFullError, NameTakenError, UncodedRefusalError, RequestTimeoutError)
 _PACKET_OVERHEAD: Final = 64  # what Socket.IO puts around a payload: type, namespace, ack id, brackets
 
 
@@ -337,7 +341,7 @@ class Link:
             except ConnectionLostError:
                 return
             except SMCPError as error:
-                passing = error.code in _PASSING or isinstance(error, RequestTimeoutError)
+                passing = isinstance(error, _PASSING)
                 if not passing or (not reported and loop.time() - started >= self.options.rejoin_report_after):
                     reported = True
                     logger.warning("not back in the office: %s", error)

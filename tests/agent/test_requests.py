@@ -113,6 +113,18 @@ def test_a_routing_error_of_a_tool_call_raises_although_it_reads_like_a_result_t
         requests.read_result(TOOL_CALL, (NotFoundError("nobody").tool_call_payload(),))
 
 
+@pytest.mark.parametrize("reply", [{}, {"req_id": TOOL_CALL.req_id}, {"content": None, "isError": None}, {"meta": {"a": 1}}])
+def test_an_ack_that_is_no_result_is_an_error(reply: Any) -> None:
+    with pytest.raises(BadRequestError, match=r"reply to client:tool_call: field 'content': is missing"):
+        requests.read_result(TOOL_CALL, (reply,))
+
+
+def test_an_error_that_stands_flat_in_the_ack_raises_with_its_code() -> None:
+    for read in (requests.read_result, requests.read_reply, requests.read_sent):
+        with pytest.raises(NotFoundError, match="no such computer"):
+            read(TOOL_CALL, ({"code": 404, "message": "no such computer"},))
+
+
 def test_a_tool_level_error_is_a_result_in_any_form() -> None:
     result = requests.read_result(TOOL_CALL, (SMCPError(4001, "no such tool").payload(),))
     assert result.is_error

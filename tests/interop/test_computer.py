@@ -9,7 +9,7 @@ import pytest
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.socketio import SMCPComputerClient
 from a2c_smcp.server import OpenAuthentication
-from a2c_smcp.utils.link import LinkOptions
+from a2c_smcp.utils.link import Joined, Link, LinkEvent, LinkOptions, Membership, RejoinFailed
 from tests.computer.fakes.computers import FAST, names, server
 from tests.computer.fakes.offices import Agent, new_office
 from tests.interop.conftest import StartPeer
@@ -36,6 +36,25 @@ async def test_with_the_existing_server(colour: str, start_peer: StartPeer) -> N
             await client.leave_office()
         finally:
             await agent.disconnect()
+
+
+async def test_a_rejoin_that_the_existing_server_refuses_is_tried_again(colour: str, start_peer: StartPeer) -> None:
+    """Its refusals have no code, so none of them is taken to be for ever: the old session may still hold the name."""
+    url, office, events = start_peer("server.py", colour), new_office(), list[LinkEvent]()
+    options = LinkOptions(
+        url, transports=("polling", "websocket"), backoff=(0.05, 0.2), rejoin_every=0.05, rejoin_report_after=0.2
+    )
+    async with Link(options, {}, on_event=events.append) as computer:
+        await computer.join(Membership("computer", "pc", office))
+        async with Link(options, {}) as holder:
+            held = computer.membership = Membership("computer", "held", office)
+            await holder.join(held)
+            assert computer._connection is not None
+            await computer._connection.eio.disconnect(abort=True)
+            report = await eventually(lambda: next((e for e in events if isinstance(e, RejoinFailed)), None))
+            assert "already exists" in report.error.message
+            assert (report.error.code, report.final) == (403, False)
+        await eventually(lambda: Joined(held, again=True) in events)
 
 
 async def test_with_the_existing_agent(colour: str, old_agent: Callable[..., dict[str, Any]]) -> None:

@@ -172,10 +172,16 @@ class FollowedFiles:
         """Until cancelled."""
         # Folders, because editors and container hosts put another file, or link, in the place of the old one.
         folders = {path.absolute().parent for path in self.paths}
+        # Its thread takes no notice of a cancellation, and would go on waiting for a change for seconds.
+        stop = anyio.Event()
         try:
-            async for _ in awatch(*folders, watch_filter=None, recursive=False, debounce=_DEBOUNCE):
-                await self.reload()
-        except (OSError, RuntimeError):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_set_when_cancelled, stop)
+                async for _ in awatch(
+                    *folders, watch_filter=None, recursive=False, debounce=_DEBOUNCE, stop_event=stop
+                ):
+                    await self.reload()
+        except* (OSError, RuntimeError):
             # Too many watches on this machine, or the like: what runs is worth more than what may change.
             logger.exception("changes of the config files are not followed any more")
 
@@ -248,6 +254,13 @@ class FollowedFiles:
             await self._computer.restart_server(name)
         except SMCPError as error:
             refused[name] = error
+
+
+async def _set_when_cancelled(event: anyio.Event) -> None:
+    try:
+        await anyio.sleep_forever()
+    finally:
+        event.set()
 
 
 def _by_name(files: ConfigFiles) -> dict[SERVER_NAME, dict[str, Any]]:

@@ -234,6 +234,27 @@ async def test_a_changed_input_restarts_who_refers_to_it_and_a_refused_config_le
         assert {"a.echo", "c.echo"} <= set(names(computer))
 
 
+async def test_following_ends_as_soon_as_it_is_cancelled(file: Path) -> None:
+    write(file, server("a"))
+    files = load_config_files(file)
+    async with Computer("pc", mcp_servers=files.servers, timings=FAST) as computer:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(FollowedFiles(computer, [file], files).follow)
+            await eventually_followed(computer, file)
+            cancelled = time.monotonic()
+            tasks.cancel_scope.cancel()
+        # A thread that nobody stops watches for 5 s after the last change.
+        assert time.monotonic() - cancelled < 4
+
+
+async def eventually_followed(computer: Computer, file: Path) -> None:
+    """When watching begins is not to be seen; a change from before that goes unnoticed."""
+    with anyio.fail_after(30):
+        while "b.echo" not in names(computer):
+            write(file, server("a"), server("b"))
+            await anyio.sleep(0.5)
+
+
 async def test_a_server_may_be_renamed(file: Path) -> None:
     write(file, server("a", prefixed=False))
     files = load_config_files(file)
