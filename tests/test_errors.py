@@ -70,7 +70,9 @@ def test_details_are_absent_when_there_are_none() -> None:
     assert errors.ForbiddenError("no").payload() == {"error": {"code": 403, "message": "no"}}
 
 
-@pytest.mark.parametrize("payload", [None, [], "error", {}, {"error": None}, {"tools": []}, {"code": 404}, {"code": "x", "message": "m"}])
+@pytest.mark.parametrize(
+    "payload", [None, [], "error", {}, {"error": None}, {"tools": []}, {"code": 404}, {"code": "x", "message": "m"}]
+)
 def test_a_reply_without_an_error_has_none(payload: object) -> None:
     assert error_from_payload(payload) is None
 

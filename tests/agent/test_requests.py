@@ -113,7 +113,9 @@ def test_a_routing_error_of_a_tool_call_raises_although_it_reads_like_a_result_t
         requests.read_result(TOOL_CALL, (NotFoundError("nobody").tool_call_payload(),))
 
 
-@pytest.mark.parametrize("reply", [{}, {"req_id": TOOL_CALL.req_id}, {"content": None, "isError": None}, {"meta": {"a": 1}}])
+@pytest.mark.parametrize(
+    "reply", [{}, {"req_id": TOOL_CALL.req_id}, {"content": None, "isError": None}, {"meta": {"a": 1}}]
+)
 def test_an_ack_that_is_no_result_is_an_error(reply: Any) -> None:
     with pytest.raises(BadRequestError, match=r"reply to client:tool_call: field 'content': is missing"):
         requests.read_result(TOOL_CALL, (reply,))
