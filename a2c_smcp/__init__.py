@@ -4,9 +4,9 @@ Importing this package is cheap: each role is imported from its own room (`a2c_s
 `a2c_smcp.agent`).
 """
 
-from a2c_smcp.errors import SMCPError
+from a2c_smcp.errors import SMCPError, SmcpError
 from a2c_smcp.smcp import EVENTS, PROTOCOL_VERSION, SMCP_NAMESPACE
 
-__all__ = ["EVENTS", "PROTOCOL_VERSION", "SMCP_NAMESPACE", "SMCPError", "__version__"]
+__all__ = ["EVENTS", "PROTOCOL_VERSION", "SMCP_NAMESPACE", "SMCPError", "SmcpError", "__version__"]
 
 __version__ = "0.2.0"

@@ -66,6 +66,7 @@ __all__ = [
     "RoomNotFoundError",
     "SMCPError",
     "ServerNotActiveError",
+    "SmcpError",
     "TooManyRequestsError",
     "ToolConfirmationError",
     "ToolDisabledError",
@@ -122,6 +123,10 @@ class SMCPError(Exception):
     def reason(self) -> str:
         """The error as the second argument of a refused join or leave: its code comes first."""
         return str(self)
+
+
+#: The same class, as the specification's examples spell it.
+SmcpError = SMCPError
 
 
 class _CodedError(SMCPError):

@@ -28,6 +28,34 @@ def test_importing_the_package_imports_neither_the_cli_nor_uvicorn_nor_anything_
     assert run(sys.executable, "-c", code).stdout.strip() == "[]"
 
 
+@pytest.mark.parametrize("room", ["agent", "computer", "computer.utils.window_uri"])
+def test_importing_a_room_imports_nothing_heavy_before_a_name_of_it_is_used(room: str) -> None:
+    code = f"import sys, a2c_smcp.{room}; print([m for m in {(*HEAVY, 'socketio')!r} if m in sys.modules])"
+    assert run(sys.executable, "-c", code).stdout.strip() == "[]"
+
+
+def test_the_names_that_a_reader_of_the_specification_imports_are_there_and_each_is_one_thing() -> None:
+    from a2c_smcp import SMCPError, SmcpError, errors
+    from a2c_smcp.computer import Computer, LinkOptions, SMCPComputerClient, load_config_files
+    from a2c_smcp.computer import computer as room
+    from a2c_smcp.computer.socketio import SMCPComputerClient as OfficeClient
+    from a2c_smcp.computer.utils import dpe_uri, window_uri
+    from a2c_smcp.utils import link
+    from a2c_smcp.utils import window_uri as defined
+
+    assert SmcpError is errors.SmcpError is SMCPError
+    assert SmcpError(4201, "No MCP Server found for host: h").payload()["error"]["code"] == 4201
+    assert (Computer, SMCPComputerClient, LinkOptions) == (room.Computer, OfficeClient, link.LinkOptions)
+    assert callable(load_config_files)
+    assert window_uri.WindowURI is defined.WindowURI
+    assert window_uri.is_window_uri("window://h") and dpe_uri.is_valid_dpe_uri("dpe://h/d")
+
+
+def test_a_room_says_which_name_it_does_not_have() -> None:
+    with pytest.raises(ImportError, match="Komputer"):
+        exec("from a2c_smcp.computer import Komputer")
+
+
 def test_the_package_is_typed() -> None:
     assert (Path(a2c_smcp.__file__).parent / "py.typed").exists()
 

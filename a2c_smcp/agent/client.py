@@ -242,7 +242,6 @@ class AsyncSMCPAgentClient:
     async def get_finder(
         self,
         computer: str,
-        *,
         keywords: Sequence[str] | None = None,
         file_type: str | None = None,
         offset: int = 0,

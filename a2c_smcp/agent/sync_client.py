@@ -179,16 +179,13 @@ class SMCPAgentClient:
     def get_finder(
         self,
         computer: str,
-        *,
         keywords: Sequence[str] | None = None,
         file_type: str | None = None,
         offset: int = 0,
         limit: int = DEFAULT_LIMIT,
     ) -> GetFinderRet:
         """One page of the catalogue of documents, and how many there are in all."""
-        return self._run(
-            self._client.get_finder, computer, keywords=keywords, file_type=file_type, offset=offset, limit=limit
-        )
+        return self._run(self._client.get_finder, computer, keywords, file_type, offset, limit)
 
     def read_resource(self, computer: str, uri: str) -> list[dict[str, Any]]:
         """The contents of a `dpe://` or `window://` resource, in MCP's JSON form."""

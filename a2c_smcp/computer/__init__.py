@@ -1,1 +1,25 @@
-"""The Computer: many MCP servers under one roof."""
+"""The Computer: many MCP servers under one roof. Names are imported when they are used: MCP alone takes a second."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from a2c_smcp.computer.computer import Computer
+    from a2c_smcp.computer.config_files import load_config_files
+    from a2c_smcp.computer.socketio.client import SMCPComputerClient
+    from a2c_smcp.utils.link import LinkOptions
+
+__all__ = ["Computer", "LinkOptions", "SMCPComputerClient", "load_config_files"]
+
+_ROOMS = {
+    "Computer": "a2c_smcp.computer.computer",
+    "LinkOptions": "a2c_smcp.utils.link",
+    "SMCPComputerClient": "a2c_smcp.computer.socketio.client",
+    "load_config_files": "a2c_smcp.computer.config_files",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ROOMS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_ROOMS[name]), name)

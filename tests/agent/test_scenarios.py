@@ -112,9 +112,11 @@ async def test_filters_are_sent_and_defaults_are_not(
     assert catalogue["total_count"] == 1
     assert catalogue["documents"][0]["uri"] == DOCUMENT
     await agent.get_finder("laptop", keywords=["a"], file_type="pdf", offset=1, limit=2)
-    plain, full = computer.requests(GET_FINDER_EVENT)
+    await agent.get_finder("laptop", ["a"], "pdf", 1, 2)
+    plain, full, positional = computer.requests(GET_FINDER_EVENT)
     assert set(plain) == {"agent", "req_id", "computer"}
     assert (full["keywords"], full["file_type"], full["offset"], full["limit"]) == (["a"], "pdf", 1, 2)
+    assert {**positional, "req_id": ""} == {**full, "req_id": ""}
     assert (await agent.get_config("laptop"))["servers"]["s"]["disabled"] == "${input:off}"
 
 

@@ -12,6 +12,7 @@ from a2c_smcp.computer.utils.dpe_uri import (
     build_dpe_uri,
     element_uri,
     is_dpe_uri,
+    is_valid_dpe_uri,
     page_uri,
     parse_dpe_uri,
     try_parse_dpe_uri,
@@ -126,6 +127,15 @@ def test_rule_8_other_categories_are_refused(value: str) -> None:
 )
 def test_four_levels(text: str, level: int) -> None:
     assert parse_dpe_uri(text).level == level
+
+
+@pytest.mark.parametrize("sub_path", ["", "page/1", "pages", "elementary/x"])
+def test_a_sub_path_that_makes_no_sense_is_level_minus_1_and_cannot_be_written(sub_path: str) -> None:
+    uri = ParsedDPEUri("dpe", "h", "d", sub_path)
+    assert uri.level == -1
+    assert (uri.page_index, uri.element_id) == (None, None)
+    with pytest.raises(InvalidDPEURIError):
+        uri.build()
 
 
 def test_an_element_is_level_3() -> None:
@@ -264,3 +274,8 @@ def test_helpers_agree_with_parse(uri: ParsedDPEUri, element_id: str, page_index
 def test_trying_gives_the_same_value_or_none() -> None:
     assert try_parse_dpe_uri("dpe://h/d?format=text") == parse_dpe_uri("dpe://h/d?format=text")
     assert try_parse_dpe_uri("dpe://h/d?format=pdf") is None
+
+
+def test_validity_is_what_parse_says() -> None:
+    assert is_valid_dpe_uri("dpe://h/d?format=text")
+    assert not is_valid_dpe_uri("dpe://h/d?format=pdf")

@@ -220,6 +220,16 @@ def test_servers_stay_together_and_undated_documents_come_last(
         assert dated == sorted(dated, reverse=True)
 
 
+@pytest.mark.parametrize("missing", ["title", "file_type", "uri", "server", "page_count", "file_uri"])
+def test_a_summary_that_lacks_a_field_is_filtered_without_an_error(missing: str) -> None:
+    incomplete: Any = document("report")
+    del incomplete[missing]
+    complete = document("report-2")
+    assert len(organize_finder([incomplete, complete])[0]) == (1 if missing == "uri" else 2)
+    assert complete in organize_finder([incomplete, complete], ["report"], "pdf")[0]
+    assert organize_finder([incomplete], ["no such thing"], "xlsx") == ([], 0)
+
+
 # --- speed
 
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Final
 
 from a2c_smcp.computer.history import order_servers
-from a2c_smcp.computer.utils.dpe_uri import try_parse_dpe_uri
+from a2c_smcp.computer.utils.dpe_uri import is_valid_dpe_uri
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.types import SERVER_NAME
@@ -32,14 +32,14 @@ def organize_finder(
         raise BadRequestError("offset and limit must not be negative")
     # The cheapest filter first.
     if file_type:
-        documents = [document for document in documents if document["file_type"] == file_type]
+        documents = [document for document in documents if document.get("file_type") == file_type]
     if keywords:
         wanted = [keyword.casefold() for keyword in keywords]
         documents = [document for document in documents if _matches(document, wanted)]
     by_server: dict[SERVER_NAME, list[DPEDocumentSummary]] = {}
     for document in documents:
-        if try_parse_dpe_uri(document["uri"]) is not None:
-            by_server.setdefault(document["server"], []).append(document)
+        if is_valid_dpe_uri(document.get("uri") or ""):
+            by_server.setdefault(document.get("server") or "", []).append(document)
     ordered = [
         document for server in order_servers(history or (), by_server) for document in _newest_first(by_server[server])
     ]
@@ -48,7 +48,7 @@ def organize_finder(
 
 def _matches(document: DPEDocumentSummary, wanted: Sequence[str]) -> bool:
     """Whether one field holds one of the keywords; never across two fields."""
-    title = document["title"].casefold()
+    title = (document.get("title") or "").casefold()
     tags = " ".join(document.get("keywords") or ()).casefold()
     summary = _folded(document.get("summary") or "")
     return any(keyword in title or keyword in tags or keyword in summary for keyword in wanted)

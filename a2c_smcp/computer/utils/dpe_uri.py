@@ -13,6 +13,7 @@ __all__ = [
     "build_dpe_uri",
     "element_uri",
     "is_dpe_uri",
+    "is_valid_dpe_uri",
     "page_uri",
     "parse_dpe_uri",
     "try_parse_dpe_uri",
@@ -50,12 +51,16 @@ class ParsedDPEUri:
 
     @property
     def level(self) -> int:
-        """0 a server's catalogue, 1 a document, 2 a page, 3 an element."""
+        """0 a server's catalogue, 1 a document, 2 a page, 3 an element; -1 for a sub-path that is neither of those,
+        which `parse_dpe_uri` never returns.
+        """
         if self.doc_ref is None:
             return 0
         if self.sub_path is None:
             return 1
-        return 2 if self.sub_path.startswith("pages/") else 3
+        if self.sub_path.startswith("pages/"):
+            return 2
+        return 3 if self.sub_path.startswith("elements/") else -1
 
     @property
     def page_index(self) -> int | None:
@@ -92,6 +97,11 @@ def try_parse_dpe_uri(raw: str) -> ParsedDPEUri | None:
         return parse_dpe_uri(raw)
     except InvalidDPEURIError:
         return None
+
+
+def is_valid_dpe_uri(raw: str) -> bool:
+    """Whether `parse_dpe_uri` can read it."""
+    return try_parse_dpe_uri(raw) is not None
 
 
 def build_dpe_uri(
