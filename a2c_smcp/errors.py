@@ -155,16 +155,23 @@ class InvalidWindowURIError(BadRequestError, ValueError):
 class ToolNameDuplicatedError(BadRequestError):
     title = "Tool Name Duplicated"
 
-    def __init__(self, tool_name: str, servers: Sequence[str]) -> None:
+    def __init__(self, tool_names: str | Sequence[str], servers: Sequence[str]) -> None:
+        names = [tool_names] if isinstance(tool_names, str) else list(tool_names)
         super().__init__(
-            f"Tool name duplicated: {tool_name} in servers: {list(servers)}. "
-            "Give one of them another name with ToolMeta.alias.",
-            {"tool_name": tool_name, "servers": list(servers)},
+            f"Tool name duplicated: {', '.join(names)} in servers: {list(servers)}. "
+            "Give a tool another name with ToolMeta.alias, or all tools of a server with tool_prefix.",
+            {"tool_name": names[0], "tool_names": names, "servers": list(servers)},
         )
 
     @property
     def tool_name(self) -> str | None:
+        """The first of them."""
         return self.details.get("tool_name")
+
+    @property
+    def tool_names(self) -> list[str]:
+        """Every name that is taken."""
+        return list(self.details.get("tool_names", []))
 
     @property
     def servers(self) -> list[str]:

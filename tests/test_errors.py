@@ -114,6 +114,11 @@ def test_computer_errors_of_the_seed_carry_its_attributes_and_messages() -> None
     assert clash.servers == ["a", "b"]
     assert "Tool name duplicated: read in servers: ['a', 'b']" in str(clash)
     assert "ToolMeta.alias" in str(clash)
+    assert "tool_prefix" in str(clash)
+    assert clash.tool_names == ["read"]
+    several = errors.ToolNameDuplicatedError(["read", "write"], ["a", "b"])
+    assert (several.tool_name, several.tool_names) == ("read", ["read", "write"])
+    assert "read, write in servers: ['a', 'b']" in str(several)
     assert errors.InputNotFoundError("key").input_id == "key"
     assert "Input not found: key" in str(errors.InputNotFoundError("key"))
     assert errors.ServerNotActiveError("files").server_name == "files"

@@ -41,22 +41,25 @@ class ConfigFiles:
     warnings: tuple[Problem, ...] = ()
 
 
-def load_config_files(*paths: str | Path) -> ConfigFiles:
+def load_config_files(*paths: str | Path, prefix_tools: bool = False) -> ConfigFiles:
     """Read files that must be right, or raise `InvalidConfigError` with everything that is wrong."""
-    files = read_config_files(*paths)
+    files = read_config_files(*paths, prefix_tools=prefix_tools)
     if files.problems:
         raise InvalidConfigError(files.problems)
     return files
 
 
-def read_config_files(*paths: str | Path) -> ConfigFiles:
-    """Read files and say everything that is wrong with them; they may refer to each other's inputs."""
+def read_config_files(*paths: str | Path, prefix_tools: bool = False) -> ConfigFiles:
+    """Read files and say everything that is wrong with them; they may refer to each other's inputs.
+
+    `prefix_tools` gives every server that has no `tool_prefix` its own name and `_` for one.
+    """
     readings = [_read(str(path)) for path in paths]
     inputs = [(definition, reading.file) for reading in readings for definition in reading.inputs]
     servers = [(raw, reading.file) for reading in readings for raw in reading.servers]
     known = {input_id for reading in readings for input_id in reading.input_ids}
     return ConfigFiles(
-        servers=tuple(raw for raw, _ in servers),
+        servers=tuple(_prefixed(raw) if prefix_tools else raw for raw, _ in servers),
         inputs=tuple(definition for definition, _ in inputs),
         problems=(
             *(problem for reading in readings for problem in reading.problems),
@@ -66,6 +69,10 @@ def read_config_files(*paths: str | Path) -> ConfigFiles:
         ),
         warnings=tuple(warning for reading in readings for warning in reading.warnings),
     )
+
+
+def _prefixed(raw: dict[str, Any]) -> dict[str, Any]:
+    return raw if raw.get("tool_prefix") is not None else {**raw, "tool_prefix": f"{raw['name']}_"}
 
 
 # --- one file

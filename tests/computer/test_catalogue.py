@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp.types import Tool
 
-from a2c_smcp.computer.mcp_clients.catalogue import Catalogue, Listing, boot, merge_meta, tool_meta_object
+from a2c_smcp.computer.mcp_clients.catalogue import Catalogue, Listing, merge_meta, tool_meta_object
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, parse_server
 from a2c_smcp.errors import SMCPError, ToolNameDuplicatedError
 from a2c_smcp.smcp import GET_TOOLS_EVENT, SMCPTool
@@ -26,6 +26,17 @@ def tool(name: str, **fields: Any) -> Tool:
 
 def listing(server: str, *names: str, **fields: Any) -> Listing:
     return Listing(config(server, **fields), tuple(map(tool, names)))
+
+
+def boot(listings: Iterable[Listing]) -> tuple[Catalogue, dict[str, ToolNameDuplicatedError]]:
+    """Servers that start together, taken in as the manager does it."""
+    catalogue, failed = Catalogue(), {}
+    for found in listings:
+        try:
+            catalogue = catalogue.update(found)
+        except ToolNameDuplicatedError as error:
+            failed[found.server] = error
+    return catalogue, failed
 
 
 def started(*listings: Listing) -> Catalogue:
@@ -51,6 +62,7 @@ def code_of(catalogue: Catalogue, name: str) -> int:
 def clash(error: SMCPError) -> tuple[str, list[str]]:
     assert isinstance(error, ToolNameDuplicatedError)
     assert "ToolMeta.alias" in error.message
+    assert "tool_prefix" in error.message
     return str(error.tool_name), error.servers
 
 
@@ -75,6 +87,23 @@ def test_an_alias_replaces_the_name() -> None:
 
 def test_a_call_may_use_the_shown_name_only() -> None:
     assert code_of(started(listing("a", "read", tool_meta={"read": {"alias": "fetch"}})), "read") == 4001
+
+
+def test_a_prefix_stands_before_every_name_that_is_no_alias() -> None:
+    catalogue = started(listing("a", "read", "rm", tool_prefix="a_", tool_meta={"rm": {"alias": "clean"}}))
+    assert names(catalogue) == ["a_read", "clean"]
+    assert catalogue.resolve("a_read").original == "read"
+    assert code_of(catalogue, "read") == 4001
+
+
+def test_forbidden_tools_and_tool_meta_know_a_prefixed_tool_by_its_own_name() -> None:
+    fields: dict[str, Any] = {"tool_prefix": "a_", "forbidden_tools": ["rm"], "tool_meta": {"read": {"tags": ["t"]}}}
+    catalogue = started(listing("a", "read", "rm", **fields))
+    assert names(catalogue) == ["a_read"]
+    assert code_of(catalogue, "a_rm") == 4002
+    meta = catalogue.resolve("a_read").meta
+    assert meta is not None
+    assert meta.tags == ["t"]
 
 
 def test_an_empty_alias_is_no_alias() -> None:
@@ -142,6 +171,19 @@ def test_two_alike_inside_one_server_are_the_same_error() -> None:
     assert clash(failed["a"]) == ("x", ["a", "a"])
 
 
+def test_a_clash_names_every_name_and_every_server() -> None:
+    _, failed = boot([listing("a", "read", "write"), listing("b", "stat"), listing("c", "write", "x", "stat", "read")])
+    error = failed["c"]
+    assert error.tool_names == ["write", "stat", "read"]
+    assert error.servers == ["a", "b", "c"]
+    assert all(word in error.message for word in ("write", "stat", "read", "'a'", "'b'", "'c'"))
+
+
+def test_a_prefix_solves_a_clash() -> None:
+    catalogue = started(listing("a", "read", "write"), listing("b", "read", "write", tool_prefix="b_"))
+    assert owners(catalogue) == {"read": "a", "write": "a", "b_read": "b", "b_write": "b"}
+
+
 def test_an_alias_solves_a_clash() -> None:
     catalogue = started(listing("a", "read"), listing("b", "read", tool_meta={"read": {"alias": "read_b"}}))
     assert owners(catalogue) == {"read": "a", "read_b": "b"}
@@ -192,6 +234,12 @@ def test_a_clash_by_list_changed_hides_only_the_new_tool_and_is_reported() -> No
     after, clashes = before.refresh("b", [tool("write"), tool("read"), tool("count")])
     assert owners(after) == {"read": "a", "write": "b", "count": "b"}
     assert [clash(error) for error in clashes] == [("read", ["a", "b"])]
+
+
+def test_all_names_that_clash_by_one_list_changed_are_one_error() -> None:
+    before = started(listing("a", "read", "write"), listing("b", "x"))
+    _, [error] = before.refresh("b", [tool("x"), tool("read"), tool("write")])
+    assert (error.tool_names, error.servers) == (["read", "write"], ["a", "b"])
 
 
 def test_the_earlier_server_does_not_take_a_name_away_by_list_changed() -> None:

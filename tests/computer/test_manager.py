@@ -8,13 +8,14 @@ import signal
 import time
 import weakref
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import anyio
 import pytest
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.events import RestartOffered, ToolHidden, ToolListChanged
+from a2c_smcp.computer.events import RestartOffered, ServerStatus, ToolHidden, ToolListChanged
 from a2c_smcp.computer.inputs import InputResolver, InputStore
 from a2c_smcp.computer.mcp_clients.connection import ServerState
 from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
@@ -44,6 +45,7 @@ from tests.computer.fakes.computers import (
     state,
     text,
 )
+from tests.computer.fakes.misbehaving import TOOLS
 from tests.computer.fakes.processes import children, eventually, nothing_left_over
 
 RUNNING, FAILED, STOPPED, DISABLED = (
@@ -137,6 +139,49 @@ async def test_clashes_are_decided_in_config_order_whatever_starts_first(ours: O
         assert names(computer).count("x") == names(computer).count("y") == 1
         assert code(await call(computer, "middle.stats")) == 4001
         assert len(ours()) >= 2
+
+
+async def test_a_server_that_runs_is_not_failed_by_one_before_it_that_starts_late() -> None:
+    # Two answers of a second each come long after the quick one was tired of waiting.
+    slow, quick = server("slow", "slow", prefixed=False, delay=1), server("quick", prefixed=False)
+    async with running(slow, quick, timings=replace(FAST, order=0.1)) as (computer, record):
+        assert record.states("quick") == ["starting", "running"]
+        assert [state(computer, name) for name in ("slow", "quick")] == [FAILED, RUNNING]
+        assert all(tool in reason(computer, "slow") for tool in ("echo", "sleep", "tool_prefix", "quick"))
+        assert json.loads(text(await call(computer, "stats")))["pid"]
+        [conflict] = computer.tool_conflicts
+        assert len(conflict.tool_names) == len(TOOLS)
+
+
+async def test_a_later_server_waits_for_an_earlier_one_before_it_runs() -> None:
+    slow, quick = server("slow", "slow", delay=0.5), server("quick")
+    async with running(slow, quick, timings=replace(FAST, order=60)) as (_, record):
+        running_now = [event.server for event in record.now(ServerStatus) if event.state is RUNNING]
+        assert running_now == ["slow", "quick"]
+
+
+async def test_nobody_waits_for_an_earlier_one_that_has_failed_or_was_stopped() -> None:
+    computer = Computer(
+        "pc",
+        mcp_servers=[server("dies", "dies-on-start"), server("hangs", "silent"), server("good")],
+        timings=replace(FAST, order=60),
+    )
+    with nothing_left_over():
+        async with recorded(computer) as record, anyio.create_task_group() as tasks:
+            tasks.start_soon(computer.boot_up)
+            await record.reached("dies", FAILED)
+            await computer.stop_server("hangs")
+            await record.reached("good", RUNNING)
+        await computer.shutdown()
+
+
+async def test_two_servers_with_the_same_tools_run_side_by_side_with_a_prefix() -> None:
+    first, second = server("a", prefixed=False), server("b", prefixed=False, tool_prefix="b_")
+    async with running(first, second) as (computer, _):
+        assert [state(computer, name) for name in ("a", "b")] == [RUNNING, RUNNING]
+        assert text(await call(computer, "echo", text="1")) == text(await call(computer, "b_echo", text="1")) == "1"
+        assert computer.get_config()["servers"]["b"]["tool_prefix"] == "b_"  # type: ignore[typeddict-item]
+        assert "tool_prefix" not in computer.get_config()["servers"]["a"]
 
 
 async def test_an_input_of_a_disabled_or_unstarted_server_is_never_asked_for() -> None:

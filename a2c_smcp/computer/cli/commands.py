@@ -308,16 +308,22 @@ def _text_params(session: Session, name: str) -> Collection[str]:
     return ()
 
 
+_CURE: Final = (
+    "Give all tools of one of them other names with tool_prefix in its server's config (--prefix-tools does it for "
+    "every server), or a single one with tool_meta.TOOL.alias."
+)
+
+
 @_command("tools conflicts")
 async def tools_conflicts(session: Session, words: list[str]) -> None:
     """Tool names that two servers claim, and what to do about it."""
     _arguments(words)
-    conflicts = session.computer.tool_conflicts
+    conflicts = [(name, clash.servers) for clash in session.computer.tool_conflicts for name in clash.tool_names]
     session.output.event(
         "tool_conflicts",
-        _page(("tool", "servers"), [(clash.tool_name or "", ", ".join(clash.servers)) for clash in conflicts])
-        + ("\n  Give one of each pair another name: tool_meta.TOOL.alias in its server's config." if conflicts else ""),
-        conflicts=[{"tool": clash.tool_name, "servers": clash.servers} for clash in conflicts],
+        _page(("tool", "servers"), [(name, ", ".join(servers)) for name, servers in conflicts])
+        + (f"\n  {_CURE}" if conflicts else ""),
+        conflicts=[{"tool": name, "servers": servers} for name, servers in conflicts],
     )
 
 
@@ -533,7 +539,7 @@ async def config_show(session: Session, words: list[str]) -> None:
 @_command("config validate", "[FILE...]")
 async def config_validate(session: Session, words: list[str]) -> None:
     """Say everything that is wrong with config files: these, or those that this run was started with."""
-    files = read_config_files(*(words or session.files.paths))
+    files = read_config_files(*words) if words else session.files.read()
     _show_check(session, files.problems, files.warnings)
 
 
@@ -541,7 +547,7 @@ async def config_validate(session: Session, words: list[str]) -> None:
 async def config_reload(session: Session, words: list[str]) -> None:
     """Take over what the config files say now; files with a problem change nothing."""
     _arguments(words)
-    files = read_config_files(*session.files.paths)
+    files = session.files.read()
     refused = {} if files.problems else await session.files.take_over(files)
     problems = [f"server {name!r} is left as it is: {error}" for name, error in refused.items()]
     _show_check(session, [*files.problems, *problems], files.warnings)

@@ -49,6 +49,7 @@ class HeadlessOptions:
     """Whether every call may run; otherwise those that are not `auto_apply` are refused."""
     auto_connect: bool = True
     auto_reconnect: bool = True
+    prefix_tools: bool = False
     factory: Callable[..., Computer] = Computer
     """Makes the Computer, called like the class."""
 
@@ -58,7 +59,7 @@ def run_headless(options: HeadlessOptions) -> None:
 
     Raises `InvalidConfigError` before anything is started, or the refusal of a server that will not have it.
     """
-    files = load_config_files(*options.files)
+    files = load_config_files(*options.files, prefix_tools=options.prefix_tools)
     for warning in files.warnings:
         logger.warning("%s", warning)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
@@ -89,7 +90,7 @@ class _Service:
             confirm_callback=_yes if options.yes else None,
         )
         self._client = SMCPComputerClient(self._computer, options.link, on_event=self._heard)
-        self._files = FollowedFiles(self._computer, options.files, files)
+        self._files = FollowedFiles(self._computer, options.files, files, prefix_tools=options.prefix_tools)
         self._booted = asyncio.Event()
         self._stopped = asyncio.Event()
         self._refusal: SMCPError | None = None
@@ -160,8 +161,11 @@ class _Service:
 class FollowedFiles:
     """Config files whose changes a Computer takes over while it runs, each server on its own."""
 
-    def __init__(self, computer: Computer, paths: Sequence[Path], files: ConfigFiles) -> None:
+    def __init__(
+        self, computer: Computer, paths: Sequence[Path], files: ConfigFiles, *, prefix_tools: bool = False
+    ) -> None:
         self.paths = tuple(paths)
+        self.prefix_tools = prefix_tools
         self._computer = computer
         self._read = files
         #: What the Computer took over from the files, which is not all that they say where a config was refused.
@@ -185,9 +189,13 @@ class FollowedFiles:
             # Too many watches on this machine, or the like: what runs is worth more than what may change.
             logger.exception("changes of the config files are not followed any more")
 
+    def read(self) -> ConfigFiles:
+        """What the files say now."""
+        return read_config_files(*self.paths, prefix_tools=self.prefix_tools)
+
     async def reload(self) -> None:
         """Take over what the files say now; files with a problem are reported, and change nothing."""
-        before, self._read = self._read, read_config_files(*self.paths)
+        before, self._read = self._read, self.read()
         if self._read == before:
             return
         for warning in self._read.warnings:

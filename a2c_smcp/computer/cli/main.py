@@ -24,6 +24,14 @@ app = typer.Typer(
 )
 
 
+PrefixTools = Annotated[
+    bool,
+    typer.Option(
+        "--prefix-tools", help="Put SERVER_ before the names of each server's tools; a tool_prefix in a file wins."
+    ),
+]
+
+
 @app.callback()
 def computer() -> None:
     """A callback keeps this a group of commands, however many there are."""
@@ -32,11 +40,12 @@ def computer() -> None:
 @app.command()
 def validate(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Config files, read as one configuration.")],
+    prefix_tools: PrefixTools = False,
 ) -> None:
     """Say everything that is wrong with config files, without starting or asking for anything."""
     from a2c_smcp.computer.cli.validate import validate_files
 
-    raise typer.Exit(validate_files(files))
+    raise typer.Exit(validate_files(files, prefix_tools=prefix_tools))
 
 
 @app.command()
@@ -64,6 +73,7 @@ def run(
     auto_reconnect: Annotated[
         bool, typer.Option("--auto-reconnect/--no-auto-reconnect", help="Restart servers that die or are updated.")
     ] = True,
+    prefix_tools: PrefixTools = False,
     json_lines: Annotated[
         bool, typer.Option("--json-lines/--no-json-lines", help="Print @a2c lines for programs, too.")
     ] = True,
@@ -97,6 +107,7 @@ def run(
         "yes": yes,
         "auto_connect": auto_connect,
         "auto_reconnect": auto_reconnect,
+        "prefix_tools": prefix_tools,
         **({} if computer_factory is None else {"factory": _load(computer_factory)}),
     }
     try:

@@ -40,6 +40,7 @@ class ReplOptions:
     yes: bool = False
     auto_connect: bool = True
     auto_reconnect: bool = True
+    prefix_tools: bool = False
     json_lines: bool = True
     factory: Callable[..., Computer] = Computer
     """Makes the Computer, called like the class."""
@@ -50,7 +51,7 @@ def run_repl(options: ReplOptions, configure_logging: Callable[[], None]) -> Non
 
     Logging is configured once the terminal is shared, so that it does not break the line that is being typed.
     """
-    files = load_config_files(*options.files)
+    files = load_config_files(*options.files, prefix_tools=options.prefix_tools)
     # The standard library's loop: uvloop makes the terminal non-blocking, for whoever writes to it as well.
     with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
         runner.run(_run(options, files, configure_logging))
@@ -85,7 +86,7 @@ class _Repl:
             self._output,
             confirmations,
             options.link,
-            FollowedFiles(self._computer, options.files, files),
+            FollowedFiles(self._computer, options.files, files, prefix_tools=options.prefix_tools),
             resolver.resolve,
         )
         self._scope = anyio.CancelScope()

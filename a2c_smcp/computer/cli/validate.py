@@ -10,9 +10,9 @@ from a2c_smcp.computer.config_files import read_config_files
 __all__ = ["validate_files"]
 
 
-def validate_files(paths: Sequence[Path]) -> int:
+def validate_files(paths: Sequence[Path], *, prefix_tools: bool = False) -> int:
     """Print a line for every problem and every warning, and return the exit status."""
-    files = read_config_files(*paths)
+    files = read_config_files(*paths, prefix_tools=prefix_tools)
     for problem in files.problems:
         typer.echo(f"error: {problem}")
     for warning in files.warnings:
@@ -20,6 +20,9 @@ def validate_files(paths: Sequence[Path]) -> int:
     if files.problems:
         typer.echo(f"{_count(len(files.problems), 'error')}, {_count(len(files.warnings), 'warning')}")
         return 1
+    for raw in files.servers:
+        if prefix := raw.get("tool_prefix"):
+            typer.echo(f"server {raw['name']!r}: its tools are called {prefix}…")
     typer.echo(f"valid: {_count(len(files.servers), 'server')}, {_count(len(files.inputs), 'input')}")
     return 0
 

@@ -3,9 +3,10 @@
 A `Catalogue` is a value. Each change returns a new one, and a refused change leaves the old one as it was; what
 agents see has changed when `tools` has. Names clash by three rules:
 
-    boot      decided in config order; the losing server fails as a whole, the others work
-    update    a server that is added, updated or started is refused
+    update    a server that is added, updated or started is refused as a whole; those that run keep their names
     refresh   a running server whose list changed, or that came back, hides the tools that are newly in the way
+
+Servers that start together are taken in with `update` too, in config order: see the manager.
 """
 
 import json
@@ -22,7 +23,16 @@ from a2c_smcp.errors import ServerNotActiveError, ToolDisabledError, ToolNameDup
 from a2c_smcp.smcp import SMCPTool
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME, AttributeValue
 
-__all__ = ["ANNOTATION_KEY", "Catalogue", "Listing", "ShownTool", "boot", "merge_meta", "smcp_tool", "tool_meta_object"]
+__all__ = [
+    "ANNOTATION_KEY",
+    "Catalogue",
+    "Listing",
+    "ShownTool",
+    "clashes",
+    "merge_meta",
+    "smcp_tool",
+    "tool_meta_object",
+]
 
 ANNOTATION_KEY: Final = "MCP_TOOL_ANNOTATION"
 _MAX_QUOTED: Final = 200
@@ -91,7 +101,7 @@ class Catalogue:
         `order` is the config order; without it a server that is new goes last.
         """
         others = {name: tool for name, tool in self.shown.items() if tool.server != listing.server}
-        if clash := _first_clash(listing, others):
+        if clash := _clash(listing, others):
             raise clash
         listings = {**self.listings, listing.server: listing}
         if order is not None:
@@ -110,8 +120,7 @@ class Catalogue:
         known = set(self.hidden())
         listing = replace(self.listings[server], tools=tuple(tools), active=True)
         new = _show({**self.listings, server: listing}, self.shown.values())
-        clashes = [(name, servers) for name, servers in new.hidden() if (name, servers) not in known]
-        return new, tuple(ToolNameDuplicatedError(name, servers) for name, servers in dict.fromkeys(clashes))
+        return new, clashes(found for found in new.hidden() if found not in known)
 
     def stop(self, server: SERVER_NAME) -> "Catalogue":
         """After a server stopped, died or failed: its tools are gone, its names free."""
@@ -133,21 +142,12 @@ class Catalogue:
                     yield tool.name, (holder.server, tool.server)
 
 
-def boot(listings: Iterable[Listing]) -> tuple[Catalogue, dict[SERVER_NAME, ToolNameDuplicatedError]]:
-    """The catalogue of servers that start together, in config order, and why the losers of a clash fail.
-
-    Whatever starts first, the outcome is the same; it may be computed again with every server that joins.
-    """
-    admitted: dict[SERVER_NAME, Listing] = {}
-    taken: dict[TOOL_NAME, ShownTool] = {}
-    failed: dict[SERVER_NAME, ToolNameDuplicatedError] = {}
-    for listing in listings:
-        if clash := _first_clash(listing, taken):
-            failed[listing.server] = clash
-        else:
-            admitted[listing.server] = listing
-            taken.update((tool.name, tool) for tool in _offers(listing))
-    return _show(admitted, ()), failed
+def clashes(hidden: Iterable[tuple[TOOL_NAME, tuple[SERVER_NAME, SERVER_NAME]]]) -> tuple[ToolNameDuplicatedError, ...]:
+    """One error for every two servers, with all names that both of them claim."""
+    names: dict[tuple[SERVER_NAME, SERVER_NAME], dict[TOOL_NAME, None]] = {}
+    for name, servers in hidden:
+        names.setdefault(servers, {})[name] = None
+    return tuple(ToolNameDuplicatedError([*claimed], servers) for servers, claimed in names.items())
 
 
 def merge_meta(config: MCPServerConfig, original: TOOL_NAME) -> ToolMeta | None:
@@ -207,19 +207,20 @@ def _offers(listing: Listing, forbidden: bool = False) -> Iterator[ShownTool]:
     banned = set(listing.config.forbidden_tools)
     for tool in listing.tools:
         meta = merge_meta(listing.config, tool.name)
-        name = (meta.alias if meta is not None else None) or tool.name
+        name = (meta.alias if meta is not None else None) or (listing.config.tool_prefix or "") + tool.name
         if (name in banned or tool.name in banned) is forbidden:
             yield ShownTool(name, listing.server, tool, meta)
 
 
-def _first_clash(listing: Listing, taken: Mapping[TOOL_NAME, ShownTool]) -> ToolNameDuplicatedError | None:
-    """The first of a server's tools whose name is taken, by another server or by itself."""
+def _clash(listing: Listing, taken: Mapping[TOOL_NAME, ShownTool]) -> ToolNameDuplicatedError | None:
+    """All of a server's tools whose names are taken, by other servers or by itself, in one error."""
     own: dict[TOOL_NAME, ShownTool] = {}
+    holders: dict[TOOL_NAME, SERVER_NAME] = {}
     for tool in _offers(listing):
         if holder := taken.get(tool.name) or own.get(tool.name):
-            return ToolNameDuplicatedError(tool.name, [holder.server, tool.server])
+            holders.setdefault(tool.name, holder.server)
         own[tool.name] = tool
-    return None
+    return ToolNameDuplicatedError([*holders], [*dict.fromkeys(holders.values()), listing.server]) if holders else None
 
 
 def _show(listings: Mapping[SERVER_NAME, Listing], holders: Iterable[ShownTool]) -> Catalogue:

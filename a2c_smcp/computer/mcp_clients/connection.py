@@ -108,6 +108,8 @@ class Timings:
     """Every wait of a connection, in seconds."""
 
     start: float = 30.0
+    order: float = 5.0
+    """How long servers that start together wait for those before them in the config, so that the earlier one wins."""
     probe_silence: float = 2.0
     """How long a process may ignore the probe of the new era before it is started again with the old handshake."""
     request: float = 30.0

@@ -6,15 +6,20 @@ needed. Knows nothing of agents, of approvals, or of what a call is remembered f
 A server's new connection is opened beside the one that serves, takes its place only once its tools are admitted, and
 is closed otherwise: whatever is refused leaves the old one running. Operations on one server wait for each other;
 stopping and removing interrupt a start that is under way.
+
+Servers that start together are admitted in config order, so that the outcome of a clash does not depend on who is
+quicker; but nobody waits for a slow one for longer than `Timings.order`. A server that runs is never failed for another
+one's start: the later one is refused.
 """
 
 import asyncio
+import itertools
 import logging
 import weakref
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -24,7 +29,7 @@ from mcp.types import CallToolResult, Tool
 
 from a2c_smcp.computer.events import ComputerEvent, RestartOffered, ServerStatus, ToolHidden, ToolListChanged
 from a2c_smcp.computer.inputs import InputResolver
-from a2c_smcp.computer.mcp_clients.catalogue import Catalogue, Listing, ShownTool, boot
+from a2c_smcp.computer.mcp_clients.catalogue import Catalogue, Listing, ShownTool, clashes
 from a2c_smcp.computer.mcp_clients.connection import MCPConnection, ServerState, StateChange, Timings, client_factory
 from a2c_smcp.computer.mcp_clients.feed import Change, ChangeKind
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, parse_unrendered
@@ -110,13 +115,15 @@ class MCPServerManager:
         self._resolver = resolver
         self._on_event = on_event
         self._on_resources = on_resources
-        self._connection_options = {"max_restarts": max_restarts, "max_calls": max_calls, "timings": timings}
+        self._timings = timings or Timings()
+        self._connection_options = {"max_restarts": max_restarts, "max_calls": max_calls, "timings": self._timings}
         #: In config order.
         self._servers: dict[SERVER_NAME, _Server] = {}
         self._catalogue = Catalogue()
         self._is_open = False
-        #: What the servers that start together have listed; `None` when no boot is under way.
-        self._boot: dict[SERVER_NAME, Listing] | None = None
+        #: The servers that start together, in config order, and whether each of them runs or never will.
+        self._boot: dict[SERVER_NAME, asyncio.Event] = {}
+        self._boot_deadline = 0.0
         self._booted = asyncio.Event()
         self._booted.set()
         self._turns: weakref.WeakValueDictionary[SERVER_NAME, asyncio.Lock] = weakref.WeakValueDictionary()
@@ -156,10 +163,9 @@ class MCPServerManager:
     def conflicts(self) -> list[ToolNameDuplicatedError]:
         """The clashes of tool names that keep a server from running, or a tool from being shown."""
         failures = [server.failure for server in self._servers.values()]
-        hidden = dict.fromkeys(self._catalogue.hidden())
         return [
             *(failure for failure in failures if isinstance(failure, ToolNameDuplicatedError)),
-            *(ToolNameDuplicatedError(name, servers) for name, servers in hidden),
+            *clashes(self._catalogue.hidden()),
         ]
 
     def stderr(self, name: SERVER_NAME) -> tuple[str, ...]:
@@ -190,20 +196,21 @@ class MCPServerManager:
     async def start_all(self) -> None:
         """Start every enabled server at once; returns when the slowest runs or has failed. Raises for none of them.
 
-        Their tools can be called as they come. Clashes are settled in the end, when it is known who is there.
+        Their tools can be called as they come.
         """
         if self._is_open:
             return
         self._is_open = True
-        self._boot = {}
+        self._boot = {name: asyncio.Event() for name in self._servers if self.auto_connect}
+        self._boot_deadline = anyio.current_time() + self._timings.order
         self._booted.clear()
         try:
             async with anyio.create_task_group() as tasks:
-                for name in self._servers if self.auto_connect else ():
+                for name in self._boot:
                     tasks.start_soon(self._start_at_boot, name)
         finally:
-            with anyio.CancelScope(shield=True):
-                await self._end_boot()
+            self._boot = {}
+            self._booted.set()
 
     async def stop_all(self) -> None:
         """Stop every server and whatever was started for them. Idempotent."""
@@ -241,11 +248,7 @@ class MCPServerManager:
             await self._stop(self._server(name))
             del self._servers[name]
             self._stderr.pop(name, None)
-            if self._boot is not None:
-                self._boot.pop(name, None)
-                self._decide(self._boot)
-            else:
-                self._show(self._catalogue.remove(name))
+            self._show(self._catalogue.remove(name))
 
     async def start_server(self, name: SERVER_NAME) -> None:
         """Return once the server runs, or raise why it does not; a server that is backing off is started now."""
@@ -357,6 +360,15 @@ class MCPServerManager:
         except Exception:
             # A boundary: one server's fault must not keep the others from starting.
             logger.exception("MCP server %s could not be started", name)
+        finally:
+            self._boot[name].set()
+
+    async def _its_turn(self, name: SERVER_NAME) -> None:
+        """While servers start together, wait for those before this one in the config, as long as is reasonable."""
+        earlier = list(itertools.takewhile(lambda other: other != name, self._boot)) if name in self._boot else ()
+        with anyio.CancelScope(deadline=self._boot_deadline):
+            for other in earlier:
+                await self._boot[other].wait()
 
     async def _start(self, server: _Server) -> None:
         """From rest to running, or to disabled; or raise, its state saying why."""
@@ -429,6 +441,7 @@ class MCPServerManager:
         """Start a server beside what runs under its name, and have it take that place; or raise, nothing changed."""
         life = await self._open(raw)
         try:
+            await self._its_turn(name)
             old = self._admit(name, life, raw)
         except BaseException:
             await self._close(life)
@@ -479,18 +492,14 @@ class MCPServerManager:
         if life.connection.state is not ServerState.RUNNING:
             raise ToolExecutionError(f"Server {name} ended right after its start", {"server_name": name})
         listing = Listing(life.config, tuple(life.tools))
-        admitted = None if self._boot is not None else self._catalogue.update(listing, [*self._servers, name])
+        admitted = self._catalogue.update(listing, [*self._servers, name])
         server = self._servers.setdefault(name, _Server(raw, _at_rest(name, disabled=False)))
         old, server.life, server.raw = server.life, life, raw
         if old is not None:
             old.admitted = False
         life.admitted = True
-        if self._boot is not None:
-            self._boot[name] = listing
-            self._decide(self._boot)
-        elif admitted is not None:
-            self._show(admitted)
-            self._set(server, ServerState.RUNNING)
+        self._show(admitted)
+        self._set(server, ServerState.RUNNING)
         if old is not None:
             self._tell_resources(server)
         if life.stale:
@@ -507,7 +516,7 @@ class MCPServerManager:
         if change.new in (ServerState.STOPPED, ServerState.FAILED):
             life.admitted, server.life = False, None
             self._connections.pop(life.connection, None)
-        self._withdraw(server.name)
+        self._show(self._catalogue.stop(server.name))
         self._set(server, change.new, change.reason and life.veil(change.reason), change.restarts)
 
     def _resources_changed(self, life: _Life, change: Change) -> None:
@@ -522,39 +531,6 @@ class MCPServerManager:
         before, self._catalogue = self._catalogue.tools, catalogue
         if catalogue.tools != before:
             self._on_event(ToolListChanged())
-
-    def _withdraw(self, name: SERVER_NAME) -> None:
-        if self._boot is None:
-            self._show(self._catalogue.stop(name))
-        elif name in self._boot:
-            self._boot[name] = replace(self._boot[name], active=False)
-            self._decide(self._boot)
-
-    def _decide(self, listed: Mapping[SERVER_NAME, Listing]) -> dict[SERVER_NAME, SMCPError]:
-        """Show the tools of those that have started so far. A loser waits: whoever beats it may lose to a third."""
-        catalogue, losers = boot([listed[name] for name in self._servers if name in listed])
-        self._show(catalogue)
-        for name, listing in listed.items():
-            server = self._servers[name]
-            if name not in losers and listing.active and server.status.state is ServerState.STARTING:
-                self._set(server, ServerState.RUNNING)
-        return dict(losers)
-
-    async def _end_boot(self) -> None:
-        losers = self._decide(self._boot or {})
-        self._boot = None
-        lost: list[_Life] = []
-        for name, clash in losers.items():
-            server = self._servers[name]
-            if server.life is not None:
-                server.life.admitted = False
-                lost.append(server.life)
-                server.life = None
-                self._set(server, ServerState.FAILED, clash.message, failure=clash)
-        async with anyio.create_task_group() as tasks:
-            for life in lost:
-                tasks.start_soon(self._close, life)
-        self._booted.set()
 
     def _relist_soon(self, life: _Life) -> asyncio.Task[None]:
         """Outside the session's receive loop, one at a time; what changes meanwhile is read once more."""
@@ -579,14 +555,10 @@ class MCPServerManager:
 
     def _relisted(self, life: _Life, tools: list[Tool]) -> None:
         server = self._servers[life.config.name]
-        if self._boot is not None:
-            self._boot[server.name] = Listing(life.config, tuple(tools))
-            self._decide(self._boot)
-            return
-        catalogue, clashes = self._catalogue.refresh(server.name, tools)
+        catalogue, hidden = self._catalogue.refresh(server.name, tools)
         self._show(catalogue)
         self._set(server, ServerState.RUNNING, restarts=life.connection.restarts)
-        for clash in clashes:
+        for clash in hidden:
             logger.warning("MCP server %s: %s", server.name, clash)
             self._on_event(ToolHidden(clash))
 

@@ -193,12 +193,15 @@ class BaseServerConfig(_Written):
     tool_meta: dict[TOOL_NAME, ToolMeta] = {}
     default_tool_meta: ToolMeta | None = None
     vrl: Annotated[str, AfterValidator(_vrl_available)] | None = None
+    tool_prefix: str | None = None
+    """Our own key: put before the name of every tool that has no alias."""
     protocol: Literal["auto", "legacy", "2026-07-28"] | None = None
     """Our own key: which era of MCP to speak; unset means that the Computer finds out."""
 
     # Not `name` and `type`, which say what this is before any input is asked for.
     _stood_for = field_validator(
-        *("disabled", "forbidden_tools", "tool_meta", "default_tool_meta", "vrl", "protocol", "server_parameters"),
+        *("disabled", "forbidden_tools", "tool_meta", "default_tool_meta", "vrl"),
+        *("tool_prefix", "protocol", "server_parameters"),
         mode="wrap",
         check_fields=False,
     )(_or_placeholder)
@@ -291,11 +294,12 @@ def parse_input(raw: object) -> MCPServerInput:
 
 
 def wire_server(config: MCPServerConfig) -> dict[str, Any]:
-    """The config in the full shape of the protocol; durations are ISO 8601, `protocol` is there only when set."""
+    """The config in the full shape of the protocol; durations are ISO 8601, our own keys are there only when set."""
     # `warnings=False`: in an unrendered config a placeholder may stand where a bool or a duration is declared.
     data = config.model_dump(mode="json", warnings=False)
-    if config.protocol is None:
-        del data["protocol"]
+    for key in ("tool_prefix", "protocol"):
+        if data[key] is None:
+            del data[key]
     return data
 
 

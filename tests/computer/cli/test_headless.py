@@ -255,6 +255,18 @@ async def eventually_followed(computer: Computer, file: Path) -> None:
             await anyio.sleep(0.5)
 
 
+async def test_prefixes_are_kept_when_the_files_change(file: Path) -> None:
+    write(file, server("a", prefixed=False), server("b", prefixed=False))
+    files = load_config_files(file, prefix_tools=True)
+    async with Computer("pc", mcp_servers=files.servers, timings=FAST) as computer:
+        followed = FollowedFiles(computer, [file], files, prefix_tools=True)
+        assert {"a_echo", "b_echo"} <= {*names(computer)}
+        write(file, server("a", prefixed=False), server("c", prefixed=False))
+        await followed.reload()
+        assert {"a_echo", "c_echo"} <= {*names(computer)}
+        assert "b_echo" not in names(computer)
+
+
 async def test_a_server_may_be_renamed(file: Path) -> None:
     write(file, server("a", prefixed=False))
     files = load_config_files(file)

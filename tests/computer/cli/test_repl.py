@@ -14,6 +14,7 @@ import pytest
 from a2c_smcp.server import OpenAuthentication
 from tests.computer.cli.console import Console, Line, console
 from tests.computer.fakes.computers import server
+from tests.computer.fakes.misbehaving import TOOLS
 from tests.computer.fakes.offices import Agent, new_office
 from tests.computer.fakes.processes import eventually, is_alive
 from tests.server.conftest import LIMITS
@@ -187,7 +188,18 @@ def test_a_clash_at_the_start_is_a_conflict_too(tmp_path: Path) -> None:
         assert states(it.line("server_status", lambda line: line["all"])) == {"a": "running", "b": "failed"}
         it.prompted()
         conflicts = it.enter("tools conflicts", "tool_conflicts")["conflicts"]
-        assert conflicts == [{"tool": "echo", "servers": ["a", "b"]}]
+        assert conflicts == [{"tool": tool, "servers": ["a", "b"]} for tool in TOOLS]
+        assert "--prefix-tools" in it.seen
+
+
+def test_prefix_tools_lets_servers_with_the_same_tools_run_side_by_side(tmp_path: Path) -> None:
+    config = write(tmp_path / "config.json", server("a", prefixed=False), server("b", prefixed=False, tool_prefix="x-"))
+    with console(tmp_path, "--config", config, "--prefix-tools") as it:
+        assert states(it.line("server_status", lambda line: line["all"])) == {"a": "running", "b": "running"}
+        it.prompted()
+        assert it.text("a_echo", "text=hello") == it.text("x-echo", "text=hello") == "hello"
+        assert it.enter("config reload", "config_checked")["ok"]
+        assert it.text("a_echo", "text=hello") == "hello"
 
 
 def test_inputs_load_add_and_remove(shared: Console, folder: Path) -> None:

@@ -10,7 +10,7 @@ A2C = str(Path(sys.executable).parent / "a2c")
 CANARY = "canary-2be9"
 
 
-def validate(*files: Path) -> subprocess.CompletedProcess[str]:
+def validate(*files: Path | str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [A2C, "computer", "validate", *map(str, files)],
         capture_output=True,
@@ -20,6 +20,16 @@ def validate(*files: Path) -> subprocess.CompletedProcess[str]:
         stdin=subprocess.DEVNULL,
         env={**os.environ, "A2C_INPUT_KEY": CANARY},
     )
+
+
+def test_prefix_tools_says_what_the_tools_will_be_called(tmp_path: Path) -> None:
+    servers = {"one": {"command": "x"}, "two": {"command": "y", "tool_prefix": "2-"}}
+    result = validate("--prefix-tools", write(tmp_path / "mcp.json", {"mcpServers": servers}))
+    assert result.stdout.splitlines() == [
+        "server 'one': its tools are called one_…",
+        "server 'two': its tools are called 2-…",
+        "valid: 2 servers, 0 inputs",
+    ]
 
 
 def write(file: Path, content: object) -> Path:

@@ -32,7 +32,7 @@ def server(name: str, mode: str = "normal", *, prefixed: bool = True, **more: An
 
     Keywords that are keys of a config go there, others are the server's options.
     """
-    keys = ("disabled", "forbidden_tools", "tool_meta", "default_tool_meta", "vrl", "protocol")
+    keys = ("disabled", "forbidden_tools", "tool_meta", "default_tool_meta", "vrl", "protocol", "tool_prefix")
     own = {key: more.pop(key) for key in keys if key in more}
     program, arguments = command(mode, **more)
     return {
