@@ -13,6 +13,7 @@ from a2c_smcp.agent.view import ComputerView
 from a2c_smcp.computer.results import to_wire
 from a2c_smcp.errors import ConnectionLostError, SMCPError
 from a2c_smcp.smcp import SMCPTool
+from a2c_smcp.utils.loops import command_loop
 
 __all__ = [
     "Session",
@@ -58,7 +59,8 @@ def run(session: Session, work: Work, *, live: bool = False) -> int:
             return await work(agent, output)
 
     try:
-        return asyncio.run(main())
+        with asyncio.Runner(loop_factory=command_loop) as runner:
+            return runner.run(main())
     except SMCPError as error:
         output.refused(error)
         return NOT_ROUTED

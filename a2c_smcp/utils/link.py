@@ -181,6 +181,7 @@ class Link:
         try:
             await asyncio.shield(first)
         except BaseException:
+            first.cancel()  # or asyncio complains that nobody heard why it was closed
             await self.close()
             raise
 

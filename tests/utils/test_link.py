@@ -1,6 +1,7 @@
 """The clients' connection: asking, answering, losing it, coming back."""
 
 import asyncio
+import gc
 import itertools
 import json
 import socket
@@ -28,7 +29,7 @@ from a2c_smcp.utils.link import (
 )
 from a2c_smcp.wire import parse
 from tests.server.conftest import LIMITS
-from tests.server.harness import Running, async_server, eventually
+from tests.server.harness import DEADLINE, Running, async_server, eventually
 
 pytestmark = pytest.mark.parametrize("transport", ["websocket", "polling"])
 
@@ -338,6 +339,29 @@ async def test_a_name_that_its_old_session_still_holds_is_tried_for_again_and_re
     assert not report.final
     await thief.leave()
     await eventually(lambda: Joined(held.membership, again=True) in events)
+
+
+async def test_a_connection_that_is_not_waited_for_any_more_leaves_nothing_behind(
+    transport: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    reached = asyncio.Event()
+
+    async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        reached.set()
+        await reader.read()
+        writer.close()
+
+    silent = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
+    async with silent:
+        url = f"http://127.0.0.1:{silent.sockets[0].getsockname()[1]}"
+        opening = asyncio.create_task(Link(options(url, transport), {}).open())
+        await asyncio.wait_for(reached.wait(), DEADLINE)
+        opening.cancel()
+        await asyncio.wait({opening})
+        assert opening.cancelled()
+        del opening
+        gc.collect()
+    assert "never retrieved" not in caplog.text
 
 
 async def test_a_wrong_key_is_a_refusal_and_a_dead_server_is_not(transport: str) -> None:

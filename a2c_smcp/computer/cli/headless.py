@@ -25,6 +25,7 @@ from a2c_smcp.computer.socketio import SMCPComputerClient
 from a2c_smcp.errors import ConnectionLostError, NameTakenError, NotFoundError, RequestTimeoutError, SMCPError
 from a2c_smcp.types import SERVER_NAME
 from a2c_smcp.utils.link import Disconnected, LinkEvent, LinkOptions, RejoinFailed
+from a2c_smcp.utils.loops import fast_command_loop
 
 __all__ = ["HeadlessOptions", "run_headless"]
 
@@ -62,16 +63,8 @@ def run_headless(options: HeadlessOptions) -> None:
     files = load_config_files(*options.files, prefix_tools=options.prefix_tools)
     for warning in files.warnings:
         logger.warning("%s", warning)
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=fast_command_loop) as runner:
         runner.run(_Service(options, files).run())
-
-
-def _loop_factory() -> Any:
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.new_event_loop
 
 
 async def _yes(*_: object) -> bool:

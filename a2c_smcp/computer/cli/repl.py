@@ -23,6 +23,7 @@ from a2c_smcp.computer.config_files import ConfigFiles, load_config_files
 from a2c_smcp.computer.mcp_clients.connection import ServerState
 from a2c_smcp.errors import InternalError, SMCPError
 from a2c_smcp.utils.link import LinkOptions
+from a2c_smcp.utils.loops import command_loop
 
 __all__ = ["ReplOptions", "is_terminal", "run_repl"]
 
@@ -53,7 +54,7 @@ def run_repl(options: ReplOptions, configure_logging: Callable[[], None]) -> Non
     """
     files = load_config_files(*options.files, prefix_tools=options.prefix_tools)
     # The standard library's loop: uvloop makes the terminal non-blocking, for whoever writes to it as well.
-    with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+    with asyncio.Runner(loop_factory=command_loop) as runner:
         runner.run(_run(options, files, configure_logging))
 
 
