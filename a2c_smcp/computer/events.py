@@ -14,7 +14,7 @@ from typing import Final, Self, TypeAlias
 
 from a2c_smcp.computer.mcp_clients.connection import ServerState
 from a2c_smcp.errors import ToolNameDuplicatedError
-from a2c_smcp.types import SERVER_NAME
+from a2c_smcp.types import SERVER_NAME, TOOL_NAME
 
 __all__ = [
     "BUFFERED_EVENTS",
@@ -28,6 +28,7 @@ __all__ = [
     "RestartOffered",
     "ServerStatus",
     "ToolHidden",
+    "ToolInvalid",
     "ToolListChanged",
 ]
 
@@ -82,6 +83,18 @@ class ToolHidden:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolInvalid:
+    """A server lists a tool whose definition breaks MCP's schema: that one is not shown, the others are."""
+
+    server: SERVER_NAME
+    tool: TOOL_NAME
+    problem: str
+
+    def __str__(self) -> str:
+        return f"Tool {self.tool} of server {self.server} is hidden: its definition is invalid: {self.problem}"
+
+
+@dataclass(frozen=True, slots=True)
 class EventsLost:
     """This reader fell behind: so many events, older than the next one, are gone."""
 
@@ -96,6 +109,7 @@ ComputerEvent: TypeAlias = (
     | ServerStatus
     | RestartOffered
     | ToolHidden
+    | ToolInvalid
     | EventsLost
 )
 

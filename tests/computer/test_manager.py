@@ -15,7 +15,7 @@ import anyio
 import pytest
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.events import RestartOffered, ServerStatus, ToolHidden, ToolListChanged
+from a2c_smcp.computer.events import RestartOffered, ServerStatus, ToolHidden, ToolInvalid, ToolListChanged
 from a2c_smcp.computer.inputs import InputResolver, InputStore
 from a2c_smcp.computer.mcp_clients.connection import ServerState
 from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
@@ -173,6 +173,22 @@ async def test_nobody_waits_for_an_earlier_one_that_has_failed_or_was_stopped() 
             await computer.stop_server("hangs")
             await record.reached("good", RUNNING)
         await computer.shutdown()
+
+
+@pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
+async def test_an_invalid_tool_is_hidden_with_a_warning_and_the_others_work(
+    era: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running(server("a", invalid=1, page=2, protocol=era)) as (computer, record):
+        assert len(names(computer)) == len(TOOLS)
+        assert text(await call(computer, "a.echo", text="hi")) == "hi"
+        hidden = await record.of(ToolInvalid, 2)
+        assert [event.tool for event in hidden] == ["schemaless", "number 1"]
+        assert hidden[0].problem == "inputSchema: Field required"
+        assert "Tool schemaless of server a is hidden" in caplog.text
+        await call(computer, "a.add_tool", name="fresh")
+        await record.until(lambda: "fresh" in names(computer))
+        assert len(record.now(ToolInvalid)) == 2
 
 
 async def test_two_servers_with_the_same_tools_run_side_by_side_with_a_prefix() -> None:

@@ -18,13 +18,14 @@ from a2c_smcp.computer.events import (
     RestartOffered,
     ServerStatus,
     ToolHidden,
+    ToolInvalid,
     ToolListChanged,
 )
 from a2c_smcp.computer.mcp_clients.connection import ServerState
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
 from a2c_smcp.computer.mcp_clients.view import masked_url
 from a2c_smcp.computer.socketio import SMCPComputerClient
-from a2c_smcp.errors import NotInRoomError, SMCPError
+from a2c_smcp.errors import BadRequestError, NotInRoomError, SMCPError
 from a2c_smcp.utils.link import Connected, Disconnected, Joined, Left, LinkEvent, LinkOptions, Membership, RejoinFailed
 
 __all__ = ["Session", "status_fields"]
@@ -141,6 +142,8 @@ class Session:
                 self.output.event("restart_offered", text, server=server, reason=reason)
             case ToolHidden(error=error):
                 self.show_error(error)
+            case ToolInvalid(server=server, tool=tool):
+                self.show_error(BadRequestError(str(event), {"server_name": server, "tool_name": tool}))
             case EventsLost(count=count):
                 self.output.event("events_lost", f"! {count} events are not shown: too many at once", count=count)
 

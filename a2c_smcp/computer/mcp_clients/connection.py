@@ -301,9 +301,19 @@ class MCPConnection:
             raise self._failed(str(error).partition("\n")[0]) from error
 
     async def list_tools(self) -> list[Tool]:
-        """All tools, paged to the end. Raises `MCPError` with what the server answered, or as `read_resource`."""
+        """All tools, paged to the end. Raises `MCPError` with what the server answered, or as `read_resource`.
+
+        Those whose definition is invalid are left out; `invalid_tools` has them, and why.
+        """
+        if self._link is not None:
+            self._link.invalid_tools.clear()
         pages = await self._pages(lambda client, cursor: client.list_tools(cursor=cursor))
         return [tool for page in pages for tool in page.tools]
+
+    @property
+    def invalid_tools(self) -> Mapping[str, str]:
+        """The tools that the server listed last with a definition that is invalid, and what is wrong with each."""
+        return dict(self._link.invalid_tools) if self._link is not None else {}
 
     async def list_resources(self) -> list[Resource]:
         """All resources, paged to the end. Raises as `list_tools`."""
@@ -485,6 +495,7 @@ class MCPConnection:
                         found = await client.session.send_discover(mode)
                         client.session.adopt(types.DiscoverResult.model_validate(found))
                     self._old_handshake = mode == "legacy"
+                    link.protocol_version = client.protocol_version
                     live = Live(client, feed, link, self._max_calls)
                     link.on_end = partial(live.end, "ended the connection")
                     await self._serve(live, scope)

@@ -27,7 +27,14 @@ import anyio
 from mcp import MCPError
 from mcp.types import CallToolResult, Tool
 
-from a2c_smcp.computer.events import ComputerEvent, RestartOffered, ServerStatus, ToolHidden, ToolListChanged
+from a2c_smcp.computer.events import (
+    ComputerEvent,
+    RestartOffered,
+    ServerStatus,
+    ToolHidden,
+    ToolInvalid,
+    ToolListChanged,
+)
 from a2c_smcp.computer.inputs import InputResolver
 from a2c_smcp.computer.mcp_clients.catalogue import Catalogue, Listing, ShownTool, clashes
 from a2c_smcp.computer.mcp_clients.connection import MCPConnection, ServerState, StateChange, Timings, client_factory
@@ -71,6 +78,8 @@ class _Life:
         self.stale = False
         """Whether the server said that its list of tools is not what we read."""
         self.relisting: asyncio.Task[None] | None = None
+        self.invalid: dict[TOOL_NAME, str] = {}
+        """Which of its tools are hidden because they are none, as far as that was said."""
 
 
 @dataclass(slots=True)
@@ -500,6 +509,7 @@ class MCPServerManager:
         life.admitted = True
         self._show(admitted)
         self._set(server, ServerState.RUNNING)
+        self._tell_invalid(life)
         if old is not None:
             self._tell_resources(server)
         if life.stale:
@@ -561,6 +571,16 @@ class MCPServerManager:
         for clash in hidden:
             logger.warning("MCP server %s: %s", server.name, clash)
             self._on_event(ToolHidden(clash))
+        self._tell_invalid(life)
+
+    def _tell_invalid(self, life: _Life) -> None:
+        """Say which tools are hidden because their definition is invalid, each problem once."""
+        known, life.invalid = life.invalid, dict(life.connection.invalid_tools)
+        for tool, problem in life.invalid.items():
+            if known.get(tool) != problem:
+                event = ToolInvalid(life.config.name, tool, problem)
+                logger.warning("%s", event)
+                self._on_event(event)
 
     async def _unlisted(self, life: _Life, error: SMCPError) -> None:
         """Its tools cannot be read. One that has served keeps its list; one that came back is of no use."""

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
@@ -17,6 +18,7 @@ from mcp.client.sse import sse_client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCResponse
 
 from a2c_smcp.computer.mcp_clients.model import (
     MCPServerConfig,
@@ -28,6 +30,7 @@ from a2c_smcp.computer.mcp_clients.model import (
 )
 from a2c_smcp.computer.mcp_clients.process import StdioTimings
 from a2c_smcp.computer.mcp_clients.stdio import StdioTransport
+from a2c_smcp.computer.mcp_clients.tool_lists import without_invalid_tools
 
 __all__ = ["Link", "describe_failure"]
 
@@ -51,6 +54,10 @@ class Link:
         """What the transport reported of its own failure, if it did."""
         self.on_first_word: Callable[[], None] = _nothing
         self.on_end: Callable[[], None] = _nothing
+        self.protocol_version: str | None = None
+        """What was agreed on, once it was: by it a server's tools are checked one by one."""
+        self.invalid_tools: dict[str, str] = {}
+        """The tools that were left out of the server's lists, and what is wrong with each; for the reader to clear."""
         self._transport: AbstractAsyncContextManager[TransportStreams]
         if isinstance(config, StdioServerConfig):
             if sys.platform == "win32":
@@ -71,6 +78,15 @@ class Link:
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> bool | None:
         return await self._transport.__aexit__(exc_type, exc, traceback)
+
+    def _without_invalid_tools(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+        if isinstance(item, Exception) or not isinstance(item.message, JSONRPCResponse):
+            return item
+        result, left_out = without_invalid_tools(item.message.result, self.protocol_version)
+        if not left_out:
+            return item
+        self.invalid_tools.update(left_out)
+        return replace(item, message=item.message.model_copy(update={"result": result}))
 
     def _note(self, item: SessionMessage | Exception) -> None:
         self.heard_at = anyio.current_time()
@@ -119,7 +135,7 @@ class _Watched:
             self._link._note_end()
             raise
         self._link._note(item)
-        return item
+        return self._link._without_invalid_tools(item)
 
     async def aclose(self) -> None:
         await self._inner.aclose()

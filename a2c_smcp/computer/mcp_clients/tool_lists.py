@@ -1,0 +1,52 @@
+"""Answers to `tools/list` without the tools that are no tools. Pure: what a server said comes in.
+
+mcp refuses the whole list for one definition that breaks its schema, and with it a server whose other tools work.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mcp_types import methods
+from pydantic import ValidationError
+
+from a2c_smcp.computer.problems import field_path
+
+__all__ = ["without_invalid_tools"]
+
+_METHOD = "tools/list"
+_MAX_NAME = 200
+
+
+def without_invalid_tools(
+    result: Mapping[str, Any], version: str | None
+) -> tuple[Mapping[str, Any], tuple[tuple[str, str], ...]]:
+    """A result as this version of MCP allows it, and the name of each tool that was left out, with what is wrong.
+
+    Results of other requests, and lists that are wrong in other ways, come back as they are.
+    """
+    tools = result.get("tools")
+    if not isinstance(tools, list) or version is None or _problem(result, version) is None:
+        return result, ()
+    problems = [_problem({**result, "tools": [tool]}, version) for tool in tools]
+    kept = {**result, "tools": [tool for tool, problem in zip(tools, problems, strict=True) if problem is None]}
+    if _problem(kept, version) is not None:
+        return result, ()
+    left_out = zip(enumerate(tools, 1), problems, strict=True)
+    return kept, tuple((_name(tool, number), problem) for (number, tool), problem in left_out if problem is not None)
+
+
+def _problem(result: Mapping[str, Any], version: str) -> str | None:
+    try:
+        methods.parse_server_result(_METHOD, version, result)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        place = field_path(part for part in first["loc"] if part not in ("tools", 0))
+        return f"{place}: {first['msg']}" if place else first["msg"]
+    except (KeyError, ValueError):  # a version that mcp does not know: let mcp decide
+        return None
+    return None
+
+
+def _name(tool: object, number: int) -> str:
+    name = tool.get("name") if isinstance(tool, Mapping) else None
+    return name[:_MAX_NAME] if isinstance(name, str) and name else f"number {number}"
