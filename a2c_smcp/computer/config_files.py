@@ -25,6 +25,7 @@ from a2c_smcp.computer.mcp_clients.model import (
     parse_input,
     parse_unrendered,
 )
+from a2c_smcp.computer.mcp_clients.vrl_syntax import check_written_vrl
 from a2c_smcp.computer.problems import InvalidConfigError, Problem
 
 __all__ = ["ConfigFiles", "load_config_files", "read_config_files"]
@@ -116,6 +117,7 @@ class _Reading:
             self._references += [(subject, flat, *reference) for reference in template.inputs.items()]
         with self._collecting(subject, flat):
             config = parse_unrendered(raw)
+            check_written_vrl(config)
         if len(self.problems) > before:
             return False
         assert isinstance(raw, dict)

@@ -292,6 +292,17 @@ async def test_a_refused_config_changes_nothing(known: bool, ours: Ours) -> None
         assert len(ours()) == (2 if known else 1)
 
 
+@pytest.mark.parametrize("disabled", [False, True, "${input:off}"])
+async def test_a_vrl_program_that_does_not_compile_is_refused_when_the_config_is_loaded(disabled: bool | str) -> None:
+    bad = server("b", vrl=". = nonsense(", disabled=disabled)
+    with pytest.raises(InvalidConfigError, match="server 'b': vrl: VRL syntax error: error"):
+        Computer("laptop", mcp_servers=[server("a"), bad])
+    async with running(server("a")) as (computer, _):
+        with pytest.raises(VRLSyntaxError):
+            await computer.add_or_update_server(bad)
+    Computer("laptop", mcp_servers=[server("b", vrl="${input:program}", disabled=True)])
+
+
 async def test_the_same_config_again_changes_nothing() -> None:
     async with running(server("a")) as (computer, record):
         process, events = await pid(computer, "a"), len(record.events)

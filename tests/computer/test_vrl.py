@@ -14,7 +14,8 @@ import anyio
 import pytest
 from mcp.types import CallToolResult, TextContent
 
-from a2c_smcp.computer.mcp_clients.vrl import VRLWorker, check_vrl
+from a2c_smcp.computer.mcp_clients.vrl import VRLWorker
+from a2c_smcp.computer.mcp_clients.vrl_syntax import check_vrl
 from a2c_smcp.errors import BadRequestError, VRLSyntaxError
 
 #: With so many numbers this takes minutes.

@@ -41,7 +41,8 @@ from a2c_smcp.computer.mcp_clients.connection import MCPConnection, ServerState,
 from a2c_smcp.computer.mcp_clients.feed import Change, ChangeKind
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, parse_unrendered
 from a2c_smcp.computer.mcp_clients.veil import Veil
-from a2c_smcp.computer.mcp_clients.vrl import VRLWorker, check_vrl
+from a2c_smcp.computer.mcp_clients.vrl import VRLWorker
+from a2c_smcp.computer.mcp_clients.vrl_syntax import check_vrl, check_written_vrl
 from a2c_smcp.computer.problems import InvalidConfigError, Problem
 from a2c_smcp.computer.utils.placeholder import holds_placeholder
 from a2c_smcp.errors import (
@@ -194,6 +195,7 @@ class MCPServerManager:
         loaded: dict[SERVER_NAME, _Server] = {}
         for raw in servers:
             written = parse_unrendered(raw)
+            check_written_vrl(written)
             if written.name in loaded:
                 raise InvalidConfigError(
                     [Problem("there is another server with this name", "name", repr(written.name))]

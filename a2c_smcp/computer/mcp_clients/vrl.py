@@ -17,10 +17,9 @@ import anyio
 from mcp.types import CallToolResult
 
 from a2c_smcp.computer.results import VRL_MARKER, to_wire, with_markers
-from a2c_smcp.errors import BadRequestError, VRLSyntaxError
 from a2c_smcp.types import TOOL_NAME
 
-__all__ = ["VRL_SECONDS", "VRLWorker", "check_vrl"]
+__all__ = ["VRL_SECONDS", "VRLWorker"]
 
 logger = logging.getLogger(__name__)
 
@@ -35,20 +34,6 @@ _REAP_SECONDS: Final = 5.0
 
 class _Failure(Exception):  # noqa: N818 - never leaves this module
     """Why a program gave no event."""
-
-
-def check_vrl(program: str) -> None:
-    """Refuse a program that does not compile: `VRLSyntaxError` with the compiler's own message.
-
-    `BadRequestError`, naming the extra, where it is not installed.
-    """
-    try:
-        from vrl_python import VRLRuntime
-    except ImportError:
-        raise BadRequestError("vrl needs an extra that is not installed: pip install 'a2c-smcp[vrl]'") from None
-    diagnostic = VRLRuntime.check_syntax(program)
-    if diagnostic is not None:
-        raise VRLSyntaxError(diagnostic.formatted_message.strip())
 
 
 class VRLWorker:

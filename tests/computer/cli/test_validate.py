@@ -77,6 +77,19 @@ def test_everything_that_is_wrong_is_said_and_the_status_is_1(tmp_path: Path) ->
     assert CANARY not in result.stdout + result.stderr
 
 
+def test_a_vrl_program_that_does_not_compile_is_an_error_also_of_a_disabled_server(tmp_path: Path) -> None:
+    run = {"type": "stdio", "server_parameters": {"command": "run"}}
+    programs = {"good": ".a = 1", "later": "${input:program}", "bad": ".a = ", "off": "no_such_function()"}
+    servers = [{**run, "name": name, "vrl": vrl, "disabled": name == "off"} for name, vrl in programs.items()]
+    inputs = [{"id": "program", "type": "promptString"}]
+    file = write(tmp_path / "vrl.json", {"servers": servers, "inputs": inputs})
+    result = validate(file)
+    assert result.returncode == 1
+    assert f"error: {file}: server 'bad': vrl: VRL syntax error: error[E204]" in result.stdout
+    assert f"error: {file}: server 'off': vrl: VRL syntax error: error[E105]" in result.stdout
+    assert result.stdout.endswith("2 errors, 0 warnings\n")
+
+
 def test_without_a_file_it_explains_itself() -> None:
     result = validate()
     assert result.returncode == 2

@@ -1,0 +1,34 @@
+"""Whether a VRL program compiles, said when a config is loaded. Runs none, and needs neither MCP nor an event loop."""
+
+from a2c_smcp.computer.mcp_clients.model import BaseServerConfig
+from a2c_smcp.computer.problems import InvalidConfigError, Problem
+from a2c_smcp.computer.utils.placeholder import holds_placeholder
+from a2c_smcp.errors import BadRequestError, VRLSyntaxError
+
+__all__ = ["check_vrl", "check_written_vrl"]
+
+
+def check_vrl(program: str) -> None:
+    """Refuse a program that does not compile: `VRLSyntaxError` with the compiler's own message.
+
+    `BadRequestError`, naming the extra, where it is not installed.
+    """
+    try:
+        from vrl_python import VRLRuntime
+    except ImportError:
+        raise BadRequestError("vrl needs an extra that is not installed: pip install 'a2c-smcp[vrl]'") from None
+    diagnostic = VRLRuntime.check_syntax(program)
+    if diagnostic is not None:
+        raise VRLSyntaxError(diagnostic.formatted_message.strip())
+
+
+def check_written_vrl(config: BaseServerConfig) -> None:
+    """Refuse a config whose program does not compile, be the server disabled or not: `InvalidConfigError`.
+
+    A program with placeholders is another one when they are rendered, and is checked then.
+    """
+    if config.vrl is not None and not holds_placeholder(config.vrl):
+        try:
+            check_vrl(config.vrl)
+        except VRLSyntaxError as error:
+            raise InvalidConfigError([Problem(error.message, "vrl", f"server {config.name!r}")]) from None
