@@ -63,6 +63,8 @@ class _Shelf:
         self.windows = windows
         self.limit = asyncio.Semaphore(_READERS)
         self.is_stale = False
+        self.was_told = False
+        """Whether the server said that its list changed, since it was last read."""
         self.has_failed = False
         """Whether its list could not be read the last time."""
         self.refreshing: asyncio.Task[None] | None = None
@@ -176,6 +178,8 @@ class Context:
             shelf = self._shelves.get(change.server)
             if shelf is None or shelf.connection is not connection:
                 shelf = self._replace(change.server, connection)
+            else:
+                shelf.was_told = True
             self._refresh_soon(shelf)
 
     async def aclose(self) -> None:
@@ -238,6 +242,10 @@ class Context:
     async def _relisted(self, shelf: _Shelf, resources: Sequence[Resource]) -> None:
         shelf.windows = [resource for resource in resources if channel_of(resource.uri) is Channel.DESKTOP]
         self._watch, change = self._watch.relist(shelf.server, (resource.uri for resource in resources))
+        was_told, shelf.was_told = shelf.was_told, False
+        if was_told and (same := [channel.value for channel in Channel if channel not in change.announce]):
+            text = "MCP server %s said that its list of resources changed; the URIs are the same, not sent: %s"
+            logger.info(text, shelf.server, ", ".join(same))
         self._announce_list(change)
         shelf.listed.set()
         shelf.connection.subscribe(self._watch.listed[shelf.server])

@@ -1,6 +1,7 @@
 """A desktop that follows its servers: what is announced, and what is read, on a running Computer."""
 
 import json
+import logging
 import time
 from typing import Any
 
@@ -145,11 +146,18 @@ async def test_a_window_that_comes_changes_and_goes_is_announced(era: str) -> No
         assert record.now(FinderChanged) == []
 
 
-async def test_a_list_that_changed_without_a_change_of_windows_is_silent() -> None:
+async def test_a_list_that_changed_without_a_change_of_windows_is_logged_and_not_announced(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, "a2c_smcp.computer.context")
     async with running(server("a"), server("b")) as (computer, record):
         record.events.clear()
+        await computer.get_desktop()
+        assert "the URIs are the same" not in caplog.text
         await put(computer, "file:///notes")
         await computer.get_desktop()
+        [line] = [line for line in caplog.messages if "the URIs are the same" in line]
+        assert "MCP server a " in line and "server:update_desktop, server:update_finder" in line
         # Another server lists it already: what there is on the whole stays the same.
         await call(computer, "a.remove_resource", uri="window://fake/0")
         await computer.get_desktop()

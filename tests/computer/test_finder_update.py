@@ -83,6 +83,15 @@ async def test_a_catalogue_is_read_in_pages_where_there_is_one() -> None:
         ]
 
 
+async def test_what_a_catalogue_does_not_say_comes_from_the_documents() -> None:
+    async with running(server("a", documents=30, resources=0, catalogue="titles")) as (computer, _):
+        found, total = await computer.get_finder(file_type="pdf", keywords=["k7"])
+        assert (total, [item["title"] for item in found]) == (3, [f"listed as {DOC.format(n)}" for n in (27, 17, 7)])
+        first = found[0]
+        assert (first["page_count"], first["file_uri"]) == (1, "file:///27")
+        assert first["summary"].startswith("a summary of some length")
+
+
 async def test_a_server_without_a_catalogue_is_asked_for_one_once() -> None:
     async with running(server("a", documents=3, resources=0)) as (computer, record):
         assert len(await titles(computer)) == 3
@@ -246,6 +255,18 @@ async def test_marks_of_one_moment_are_read_together_and_what_is_not_listed_is_n
             it.finder.mark("a", [DOC.format(number), DOC.format("nothing")])
         await it.titles()
         assert len(await it.reads()) - before == 4
+
+
+async def test_a_document_that_cannot_be_read_is_known_by_what_the_catalogue_says() -> None:
+    async with shelf(documents=3, catalogue="titles") as it:
+        for number in range(2):
+            await it.put(DOC.format(number), "not JSON")
+        it.finder.mark("a", map(DOC.format, range(3)))
+        documents = await it.finder.collect_documents()
+        assert [(found["title"], found["page_count"]) for found in documents] == [
+            *((f"listed as {DOC.format(number)}", 0) for number in range(2)),
+            (f"listed as {DOC.format(2)}", 1),
+        ]
 
 
 async def test_a_new_connection_is_read_anew() -> None:

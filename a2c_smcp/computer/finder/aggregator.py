@@ -1,15 +1,15 @@
 """The documents of all MCP servers and their summaries, read in the background and kept fresh.
 
 Is told which documents a server lists and which of them changed; reads the summaries from a server's catalogue
-(level 0) where that takes fewer requests, else document by document (level 1). Knows nothing of how changes are heard
-or announced, nor of what agents ask for.
+(level 0) where that takes fewer requests, and document by document (level 1) what the catalogue does not say. Knows
+nothing of how changes are heard or announced, nor of what agents ask for.
 """
 
 import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 import anyio
@@ -20,7 +20,9 @@ from a2c_smcp.computer.finder.summaries import (
     CataloguePage,
     Fields,
     build_summary,
+    is_complete,
     listed_documents,
+    merged,
     read_catalogue,
     read_document,
 )
@@ -66,6 +68,8 @@ class _Reading:
 
     document: _Document
     marks: int
+    entry: Fields | None = None
+    """What the catalogue says of it, where that is not all."""
 
 
 class _Shelf:
@@ -224,22 +228,26 @@ class FinderAggregator:
             failures.append(f"{uri}: {error}")  # what is known of it stays
         except (MCPError, ValueError) as error:
             failures.append(f"{uri}: {error}")
-            _keep(shelf, reading, None)
+            _keep(shelf, reading, reading.entry)
         else:
-            _keep(shelf, reading, fields)
+            _keep(shelf, reading, merged(reading.entry or {}, fields))
 
     async def _read_catalogue(self, shelf: _Shelf, host: str, readings: list[_Reading]) -> list[_Reading]:
-        """Take what the server's catalogue says; the documents that it does not name come back."""
+        """Take what the server's catalogue says; the documents of which it does not say all come back."""
         missing: dict[str | None, list[_Reading]] = {}
         for reading in readings:
             missing.setdefault(reading.document.uri.doc_ref, []).append(reading)
+        incomplete: list[_Reading] = []
         catalogue = build_dpe_uri(host)
 
         async def read_page(uri: str) -> CataloguePage:
             page = read_catalogue(await shelf.read(uri))
             for doc_ref, fields in page.documents.items():
                 for reading in missing.pop(doc_ref, ()):
-                    _keep(shelf, reading, fields)
+                    if is_complete(fields):
+                        _keep(shelf, reading, fields)
+                    else:
+                        incomplete.append(replace(reading, entry=fields))
             return page
 
         async def read_from(offset: int) -> None:
@@ -256,7 +264,7 @@ class FinderAggregator:
         except (MCPError, SMCPError, ValueError) as error:
             logger.info("MCP server %s has no catalogue at %s: %s", shelf.server, catalogue, error)
             shelf.without_catalogue.add(host)
-        return [reading for rest in missing.values() for reading in rest]
+        return [*incomplete, *(reading for rest in missing.values() for reading in rest)]
 
 
 def _catalogue_is_cheaper(shelf: _Shelf, host: str, wanted: int) -> bool:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from mcp.types import ReadResourceResult, Resource, TextResourceContents
 
@@ -11,10 +11,22 @@ from a2c_smcp.computer.utils.dpe_uri import parse_dpe_uri, try_parse_dpe_uri
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.types import SERVER_NAME
 
-__all__ = ["CataloguePage", "Fields", "build_summary", "listed_documents", "read_catalogue", "read_document"]
+__all__ = [
+    "CataloguePage",
+    "Fields",
+    "build_summary",
+    "is_complete",
+    "listed_documents",
+    "merged",
+    "read_catalogue",
+    "read_document",
+]
 
 #: What a server says of a document, unchecked.
 Fields: TypeAlias = Mapping[str, Any]
+
+#: What a summary is made of; the rest comes from the list.
+_WANTED: Final = frozenset({"file_uri", "file_type", "title", "page_count", "keywords", "summary", "last_modified"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +72,16 @@ def read_catalogue(result: ReadResourceResult) -> CataloguePage:
         count=len(documents),
         total_count=_count(catalogue.get("total_count")) or len(documents),
     )
+
+
+def is_complete(fields: Fields) -> bool:
+    """Whether a catalogue's entry says all that level 1 could; a field that is `null` is said to be absent."""
+    return fields.keys() >= _WANTED
+
+
+def merged(entry: Fields, document: Fields) -> Fields:
+    """What the catalogue says, and what it does not say from level 1."""
+    return {**document, **entry}
 
 
 def build_summary(server: SERVER_NAME, resource: Resource, fields: Fields) -> DPEDocumentSummary:

@@ -4,12 +4,12 @@
 
 Modes: see `MODES`. Options: `era` both|legacy|modern, `page` the page size of lists, `code` the exit code of a death,
 `delay` seconds before every answer (mode slow), `resources` how many windows it starts with, `documents` how many
-documents, `catalogue=1` answers at level 0, `read` seconds that a reading takes (side by side), `stubborn=1`
-grandchildren that ignore SIGTERM, `bare=1` neither announces changes nor takes subscriptions, `quiet=1` takes them but
-does not announce changes of its list, `invalid=1` lists a tool without a schema and one whose name is a number. A
-resource with the text `hang` never answers. Its tools change it while it runs; see `TOOLS`. It reports on stderr
-what a test may wait for: `ready`, `eof`, `grandchild PID`, `started sleep`, `cancelling` (the message is there),
-`cancelled sleep` (the tool has noticed), `subscribed URI`, `listening N URIs`.
+documents, `catalogue=1` answers at level 0, `catalogue=titles` there with nothing but titles, `read` seconds that a
+reading takes (side by side), `stubborn=1` grandchildren that ignore SIGTERM, `bare=1` neither announces changes nor
+takes subscriptions, `quiet=1` takes them but does not announce changes of its list, `invalid=1` lists a tool without a
+schema and one whose name is a number. A resource with the text `hang` never answers. Its tools change it while it
+runs; see `TOOLS`. It reports on stderr what a test may wait for: `ready`, `eof`, `grandchild PID`, `started sleep`,
+`cancelling` (the message is there), `cancelled sleep` (the tool has noticed), `subscribed URI`, `listening N URIs`.
 """
 
 import json
@@ -65,6 +65,7 @@ def document(number: int) -> str:
     """What a document answers at level 1."""
     fields = {
         "doc_ref": str(number),
+        "file_uri": f"file:///{number}",
         "title": f"document {number}",
         "file_type": "pdf" if number % 2 else "xlsx",
         "page_count": 1,
@@ -87,7 +88,7 @@ class Server:
         self.tools = list(TOOLS)
         self.quiet = bool(options.get("quiet"))
         self.invalid = bool(options.get("invalid"))
-        self.catalogue = bool(options.get("catalogue"))
+        self.catalogue = options.get("catalogue", "")
         self.read_delay = float(options.get("read", "0"))
         self.resources = {f"window://fake/{n}": f"window {n}" for n in range(int(options.get("resources", "2")))}
         self.resources |= {f"dpe://fake/{n}": document(n) for n in range(int(options.get("documents", "0")))}
@@ -262,10 +263,14 @@ class Server:
         self.result(id_, contents=contents, **extra)
 
     def catalogue_page(self, query: dict[str, list[str]]) -> str:
-        texts = [text for uri, text in self.resources.items() if uri.startswith("dpe://")]
+        listed = {uri: text for uri, text in self.resources.items() if uri.startswith("dpe://")}
         start = int(query.get("offset", ["0"])[0])
-        page = texts[start : start + int(query.get("limit", ["20"])[0])]
-        return json.dumps({"documents": [json.loads(text) for text in page], "total_count": len(texts)})
+        page = list(listed)[start : start + int(query.get("limit", ["20"])[0])]
+        if self.catalogue == "titles":
+            documents = [{"doc_ref": uri.rpartition("/")[2], "title": f"listed as {uri}"} for uri in page]
+        else:
+            documents = [json.loads(listed[uri]) for uri in page]
+        return json.dumps({"documents": documents, "total_count": len(listed)})
 
     def cancel(self, id_: Any) -> None:
         if self.listens.pop(id_, None) is None and (event := self.calls.get(id_)):
