@@ -1,0 +1,1 @@
+"""MCP servers with windows and documents, made easy."""

@@ -1,0 +1,468 @@
+"""What a page is made of: one frozen value for each of the nineteen categories.
+
+    Element
+    ├── Text  Heading  List  Code                       words
+    ├── Table  PivotTable  Chart                        figures
+    ├── Diagram  Image  Formula  Audio  Video           pictures and sounds
+    ├── Link  Annotation  Header  Footer  Separator     what stands around them
+    └── Form  Widget                                    what a person fills in or presses
+
+Pure. An element checks itself when it is made, and knows its JSON; `rendering` knows its Markdown and its plain text.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields
+from types import MappingProxyType
+from typing import Any, ClassVar, TypeAlias
+
+__all__ = [
+    "ELEMENT_TYPES",
+    "Annotation",
+    "Audio",
+    "Cell",
+    "Chart",
+    "Code",
+    "Diagram",
+    "Element",
+    "Footer",
+    "Form",
+    "Formula",
+    "Header",
+    "Heading",
+    "Image",
+    "Link",
+    "List",
+    "PivotTable",
+    "Separator",
+    "Table",
+    "Text",
+    "Video",
+    "Widget",
+]
+
+Cell: TypeAlias = str | int | float | bool | None
+
+_SUMMARY_LENGTH = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Element:
+    """What every element has. Making one that cannot be shown raises `ValueError` or `TypeError` in a sentence."""
+
+    category: ClassVar[str] = ""
+
+    element_id: str = ""
+    """Unique in its document. Left empty, the element is known by its place: `p<page>-<number>`."""
+    summary: str = ""
+    """One line for a list of elements. Left empty, it is taken from the content."""
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """Anything else that a program may want to know: shown when the element is read by its id."""
+
+    def __post_init__(self) -> None:
+        if not self.category:
+            raise TypeError("an Element is made by one of its nineteen kinds, such as Text or Table")
+        _check_text(self, "element_id", "summary")
+        check_json(self.metadata, f"the metadata of a {self.category}")
+        self._check()
+
+    def _check(self) -> None:
+        """The rules of one kind."""
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """The content as JSON has it. What was left empty is left out."""
+        return {
+            item.name: _as_json(value)
+            for item in fields(self)
+            if item.name not in _COMMON
+            and ((value := getattr(self, item.name)) not in (None, "", {}) or _required(item))
+        }
+
+    @property
+    def brief(self) -> str:
+        """The summary, or one made of the content."""
+        text = " ".join((self.summary or self._words()).split())
+        return text if len(text) <= _SUMMARY_LENGTH else text[: _SUMMARY_LENGTH - 1] + "…"
+
+    def _words(self) -> str:
+        """What a summary can be made of."""
+        return ""
+
+
+def _required(item: Field[Any]) -> bool:
+    return item.default is MISSING and item.default_factory is MISSING
+
+
+_COMMON = {item.name for item in fields(Element)}
+
+
+@dataclass(frozen=True, slots=True)
+class Text(Element):
+    """A paragraph, or several. Markdown in it stays Markdown."""
+
+    category: ClassVar[str] = "text"
+
+    text: str
+
+    def _check(self) -> None:
+        _check_text(self, "text")
+
+    def _words(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Heading(Element):
+    category: ClassVar[str] = "heading"
+
+    text: str
+    level: int = 1
+
+    def _check(self) -> None:
+        _check_text(self, "text")
+        if type(self.level) is not int or not 1 <= self.level <= 6:
+            raise ValueError(f"the level of a heading is an integer from 1 to 6, not {self.level!r}")
+
+    def _words(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class List(Element):
+    category: ClassVar[str] = "list"
+
+    items: Sequence[str]
+    ordered: bool = False
+
+    def _check(self) -> None:
+        _check_sequence(self.items, "the items of a list", str)
+
+    def _words(self) -> str:
+        return ", ".join(self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class Code(Element):
+    category: ClassVar[str] = "code"
+
+    text: str
+    language: str = ""
+
+    def _check(self) -> None:
+        _check_text(self, "text", "language")
+
+    def _words(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Table(Element):
+    """Rows of plain values. A row may be shorter or longer than the headers."""
+
+    category: ClassVar[str] = "table"
+
+    headers: Sequence[str]
+    rows: Sequence[Sequence[Cell]] = ()
+
+    def _check(self) -> None:
+        _check_grid(self.headers, self.rows, self.category)
+
+    def _words(self) -> str:
+        return ", ".join(self.headers)
+
+
+@dataclass(frozen=True, slots=True)
+class PivotTable(Element):
+    category: ClassVar[str] = "pivot_table"
+
+    headers: Sequence[str]
+    rows: Sequence[Sequence[Cell]] = ()
+    source: str = ""
+    """Where its figures come from."""
+
+    def _check(self) -> None:
+        _check_text(self, "source")
+        _check_grid(self.headers, self.rows, self.category)
+
+    def _words(self) -> str:
+        return ", ".join(self.headers)
+
+
+@dataclass(frozen=True, slots=True)
+class Chart(Element):
+    category: ClassVar[str] = "chart"
+
+    title: str
+    data_summary: str = ""
+    """What it shows, in words."""
+    kind: str = ""
+    """bar, line, pie…"""
+    data: Any = None
+    """The figures, in any JSON."""
+
+    def _check(self) -> None:
+        _check_text(self, "title", "data_summary", "kind")
+        check_json(self.data, "the data of a chart")
+
+    def _words(self) -> str:
+        return self.title
+
+
+@dataclass(frozen=True, slots=True)
+class Diagram(Element):
+    category: ClassVar[str] = "diagram"
+
+    description: str
+    source: str = ""
+    """Its text, where it has one: Mermaid, DOT…"""
+    language: str = ""
+
+    def _check(self) -> None:
+        _check_text(self, "description", "source", "language")
+
+    def _words(self) -> str:
+        return self.description
+
+
+@dataclass(frozen=True, slots=True)
+class Image(Element):
+    """A picture: where it is, or what it shows, or both."""
+
+    category: ClassVar[str] = "image"
+
+    alt: str = ""
+    url: str = ""
+    description: str = ""
+    width: int | None = None
+    height: int | None = None
+
+    def _check(self) -> None:
+        _check_text(self, "alt", "url", "description")
+        for name in ("width", "height"):
+            if (size := getattr(self, name)) is not None and (type(size) is not int or size < 0):
+                raise ValueError(f"the {name} of an image is a number of pixels, not {size!r}")
+
+    def _words(self) -> str:
+        return self.description or self.alt
+
+
+@dataclass(frozen=True, slots=True)
+class Formula(Element):
+    category: ClassVar[str] = "formula"
+
+    latex: str
+
+    def _check(self) -> None:
+        _check_text(self, "latex")
+
+    def _words(self) -> str:
+        return self.latex
+
+
+@dataclass(frozen=True, slots=True)
+class Link(Element):
+    category: ClassVar[str] = "link"
+
+    text: str
+    url: str
+
+    def _check(self) -> None:
+        _check_text(self, "text", "url")
+
+    def _words(self) -> str:
+        return self.text or self.url
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation(Element):
+    """A remark that somebody made: a comment, a note under a slide."""
+
+    category: ClassVar[str] = "annotation"
+
+    text: str
+    author: str = ""
+
+    def _check(self) -> None:
+        _check_text(self, "text", "author")
+
+    def _words(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Header(Element):
+    """What stands above every page."""
+
+    category: ClassVar[str] = "header"
+
+    text: str
+
+    def _check(self) -> None:
+        _check_text(self, "text")
+
+    def _words(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Footer(Element):
+    """What stands below every page."""
+
+    category: ClassVar[str] = "footer"
+
+    text: str
+
+    def _check(self) -> None:
+        _check_text(self, "text")
+
+    def _words(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Separator(Element):
+    category: ClassVar[str] = "separator"
+
+
+@dataclass(frozen=True, slots=True)
+class Audio(Element):
+    category: ClassVar[str] = "audio"
+
+    title: str
+    url: str = ""
+    transcript: str = ""
+    seconds: float | None = None
+
+    def _check(self) -> None:
+        _check_text(self, "title", "url", "transcript")
+        check_json(self.seconds, "the seconds of an audio")
+
+    def _words(self) -> str:
+        return self.title
+
+
+@dataclass(frozen=True, slots=True)
+class Video(Element):
+    category: ClassVar[str] = "video"
+
+    title: str
+    url: str = ""
+    transcript: str = ""
+    seconds: float | None = None
+
+    def _check(self) -> None:
+        _check_text(self, "title", "url", "transcript")
+        check_json(self.seconds, "the seconds of a video")
+
+    def _words(self) -> str:
+        return self.title
+
+
+@dataclass(frozen=True, slots=True)
+class Form(Element):
+    """Fields that a person fills in, each with its value or `None`."""
+
+    category: ClassVar[str] = "form"
+
+    title: str
+    values: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def _check(self) -> None:
+        _check_text(self, "title")
+        check_json(self.values, "the values of a form")
+
+    def _words(self) -> str:
+        return self.title
+
+
+@dataclass(frozen=True, slots=True)
+class Widget(Element):
+    """Something else that a page holds: a button, a map, a calendar."""
+
+    category: ClassVar[str] = "widget"
+
+    kind: str
+    state: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def _check(self) -> None:
+        _check_text(self, "kind")
+        check_json(self.state, "the state of a widget")
+
+    def _words(self) -> str:
+        return self.kind
+
+
+#: The class of each category.
+ELEMENT_TYPES: Mapping[str, type[Element]] = MappingProxyType(
+    {
+        cls.category: cls
+        for cls in (
+            *(Text, Heading, List, Code, Table, PivotTable, Chart, Diagram, Image, Formula),
+            *(Link, Annotation, Header, Footer, Separator, Audio, Video, Form, Widget),
+        )
+    }
+)
+
+
+def check_json(value: Any, what: str) -> None:
+    """Raise `ValueError` for a value that JSON cannot carry."""
+    for part in _parts(value):
+        if isinstance(part, float) and not math.isfinite(part):
+            raise ValueError(f"{what} must be JSON, which has no {part!r}")
+        if not isinstance(part, str | int | float | bool | None):
+            raise ValueError(f"{what} must be JSON, which has no {type(part).__name__}")
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """The plain values inside a nested one, keys included."""
+    todo = [value]
+    while todo:
+        match todo.pop():
+            case Mapping() as mapping:
+                todo += [*mapping.values()]
+                if not all(isinstance(key, str) for key in mapping):
+                    yield object()
+            case list() | tuple() as sequence:
+                todo += sequence
+            case plain:
+                yield plain
+
+
+def _as_json(value: Any) -> Any:
+    match value:
+        case Mapping():
+            return {key: _as_json(inner) for key, inner in value.items()}
+        case str():
+            return value
+        case Sequence():
+            return [_as_json(inner) for inner in value]
+        case _:
+            return value
+
+
+def _check_text(element: Element, *names: str) -> None:
+    for name in names:
+        if not isinstance(value := getattr(element, name), str):
+            raise TypeError(f"the {name} of a {element.category} is text, not {type(value).__name__}")
+
+
+def _check_sequence(value: Any, what: str, of: type) -> None:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise TypeError(f"{what} are a list, not {type(value).__name__}")
+    for item in value:
+        if not isinstance(item, of):
+            raise TypeError(f"{what} are a list of {of.__name__}, not of {type(item).__name__}")
+
+
+def _check_grid(headers: Any, rows: Any, category: str) -> None:
+    _check_sequence(headers, f"the headers of a {category}", str)
+    _check_sequence(rows, f"the rows of a {category}", Sequence)
+    for row in rows:
+        if isinstance(row, str):
+            raise TypeError(f"a row of a {category} is a list of cells, not a text")
+        for cell in row:
+            if not isinstance(cell, str | int | float | bool | None):
+                raise TypeError(f"a cell of a {category} is a plain value, not {type(cell).__name__}")
+            if isinstance(cell, float) and not math.isfinite(cell):
+                raise ValueError(f"a cell of a {category} must be JSON, which has no {cell!r}")
