@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 
 if TYPE_CHECKING:
     from a2c_smcp.agent.commands import Session, Work
+    from a2c_smcp.utils.values import Typed
 
 __all__ = ["app"]
 
@@ -97,7 +98,7 @@ def call(
         typer.Argument(
             metavar="JSON | @FILE | KEY=VALUE",
             help="What the tool is given: a JSON object, a file that holds one (@- is stdin), or pairs whose values "
-            "are JSON where they can be and text where not.",
+            "are read as the tool's schema declares them; without one, as JSON where they can be.",
             show_default=False,
         ),
     ] = None,
@@ -192,13 +193,14 @@ def watch(
     _run(commands.Session(url, office, name, api_key, as_json), commands.watch(), live=True)
 
 
-def _params(words: Sequence[str]) -> dict[str, Any]:
-    from a2c_smcp.agent.arguments import read_params
+def _params(words: Sequence[str]) -> "Typed":
+    from a2c_smcp.errors import BadRequestError
+    from a2c_smcp.utils.values import read_values
 
     try:
-        return read_params(words)
-    except (ValueError, OSError) as problem:
-        raise typer.BadParameter(str(problem)) from None
+        return read_values(words, stdin=True)
+    except BadRequestError as problem:
+        raise typer.BadParameter(problem.message) from None
 
 
 def _run(session: "Session", work: "Work", *, live: bool = False) -> None:

@@ -14,6 +14,7 @@ from a2c_smcp.computer.results import to_wire
 from a2c_smcp.errors import ConnectionLostError, SMCPError
 from a2c_smcp.smcp import SMCPTool
 from a2c_smcp.utils.loops import command_loop
+from a2c_smcp.utils.values import Typed
 
 __all__ = [
     "Session",
@@ -106,14 +107,23 @@ async def _tools_of(agent: AsyncSMCPAgentClient, computer: str) -> list[SMCPTool
         return error
 
 
-def call(computer: str, tool: str, params: Mapping[str, Any], timeout: int) -> Work:
+def call(computer: str, tool: str, typed: Typed, timeout: int) -> Work:
     async def work(agent: AsyncSMCPAgentClient, output: Output) -> int:
+        params = typed.read(await _schema(agent, computer, tool) if typed.pairs else None)
         with output.spinner(f"{tool} on {computer}"):
             result = await agent.call_tool(computer, tool, params, timeout)
         output.result(to_wire(result))
         return TOOL_FAILED if result.is_error else 0
 
     return work
+
+
+async def _schema(agent: AsyncSMCPAgentClient, computer: str, tool: str) -> Mapping[str, Any] | None:
+    """What the tool's parameters are; `None` where nobody says it: the call will tell more."""
+    tools = await _tools_of(agent, computer)
+    if isinstance(tools, SMCPError):
+        return None
+    return next((found["params_schema"] for found in tools if found["name"] == tool), None)
 
 
 def desktop(computer: str, size: int | None, window: str | None) -> Work:

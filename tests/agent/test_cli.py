@@ -104,6 +104,8 @@ async def test_a_call_with_parameters_in_every_form(
     ):
         done = await a2c(env, "call", "laptop", "echo", *words, stdin=stdin)
         assert (done.returncode, done.stdout.decode().strip(), done.stderr) == (0, expected, b"")
+    await a2c(env, "call", "laptop", "echo", "text=1", "count=1")
+    assert computer.requests(TOOL_CALL_EVENT)[-1]["params"] == {"text": "1", "count": 1}
     result = await a2c_json(env, "call", "laptop", "echo", "text=hi", "--timeout", "5")
     assert result["content"] == [{"type": "text", "text": "hi"}]
     assert computer.requests(TOOL_CALL_EVENT)[-1]["timeout"] == 5

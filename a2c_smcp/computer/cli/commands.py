@@ -8,7 +8,7 @@ import json
 import shutil
 import uuid
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
@@ -16,7 +16,7 @@ from mcp.types import TextContent, TextResourceContents
 
 from a2c_smcp import PROTOCOL_VERSION, __version__
 from a2c_smcp.computer.cli.output import printable, quoted, table
-from a2c_smcp.computer.cli.parse import options, split, text_value, values
+from a2c_smcp.computer.cli.parse import options, split
 from a2c_smcp.computer.cli.session import Session, status_fields
 from a2c_smcp.computer.config_files import load_config_files, read_config_files
 from a2c_smcp.computer.mcp_clients.model import CommandInput, MCPServerInput, PromptStringInput, parse_input
@@ -29,6 +29,7 @@ from a2c_smcp.errors import (
     NotFoundError,
     NotInRoomError,
 )
+from a2c_smcp.utils.values import read_values, text_value, texts
 
 __all__ = ["COMMANDS", "Command", "Quit", "completions", "find", "is_kept", "run"]
 
@@ -239,7 +240,7 @@ async def servers_restart(session: Session, words: list[str]) -> None:
 @_command("servers add", "JSON | @FILE | KEY=VALUE...", secret=True)
 async def servers_add(session: Session, words: list[str]) -> None:
     """Add a server, or change the one of that name."""
-    await session.computer.add_or_update_server(values(words, texts=("name",)))
+    await session.computer.add_or_update_server(read_values(words).read(texts("name")))
     _show_servers(session)
 
 
@@ -282,7 +283,7 @@ async def tools_call(session: Session, words: list[str]) -> None:
         raise BadRequestError("expected a TOOL here")
     name, *rest = plain
     timeout = _number(given["timeout"], "timeout") if "timeout" in given else None
-    params = values(rest, _text_params(session, name))
+    params = read_values(rest).read(_schema(session, name))
     req_id = uuid.uuid4().hex
     with session.confirmations.own(req_id):
         result = await session.computer.execute_tool(req_id, name, params, timeout)
@@ -298,14 +299,9 @@ async def tools_call(session: Session, words: list[str]) -> None:
     )
 
 
-def _text_params(session: Session, name: str) -> Collection[str]:
-    """The parameters that are declared to be text: `zip=01234` must not become a number."""
-    for tool in session.computer.get_available_tools():
-        if tool["name"] == name:
-            properties = tool["params_schema"].get("properties")
-            found = properties.items() if isinstance(properties, dict) else ()
-            return {key for key, schema in found if isinstance(schema, dict) and schema.get("type") == "string"}
-    return ()
+def _schema(session: Session, name: str) -> dict[str, Any] | None:
+    tools = session.computer.get_available_tools()
+    return next((tool["params_schema"] for tool in tools if tool["name"] == name), None)
 
 
 _CURE: Final = (
@@ -365,7 +361,7 @@ def _show_inputs(session: Session) -> None:
 @_command("inputs add", "JSON | @FILE | KEY=VALUE...", secret=True)
 async def inputs_add(session: Session, words: list[str]) -> None:
     """Define an input."""
-    session.computer.inputs.add(parse_input(values(words, texts=("id", "description", "default", "command"))))
+    session.computer.inputs.add(parse_input(read_values(words).read(texts("id", "description", "default", "command"))))
     _show_inputs(session)
 
 

@@ -1,15 +1,14 @@
-"""What a person types after a command: words, options, and values as JSON, `@file` or `key=value`. Reads files."""
+"""What a person types after a command: words and options. What the words stand for is `utils.values`'."""
 
 import json
 import re
 import shlex
 from collections.abc import Collection, Sequence
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from a2c_smcp.errors import BadRequestError
 
-__all__ = ["json_value", "options", "split", "text_value", "values"]
+__all__ = ["options", "split"]
 
 _BLANK: Final = re.compile(r"\s*")
 #: JSON needs no quotes of the shell's around it, alone or behind `key=`.
@@ -55,58 +54,6 @@ def options(words: Sequence[str], known: Collection[str]) -> tuple[list[str], di
             raise BadRequestError(f"--{name} needs a value")
         found[name] = value
     return plain, found
-
-
-def values(words: Sequence[str], texts: Collection[str] = ()) -> dict[str, Any]:
-    """An object: one word of JSON, or `@file`, or any number of `key=value`.
-
-    The value of a `key=value` is JSON if it can be, else text; always text for the keys in `texts`.
-    """
-    if len(words) == 1 and words[0].startswith(("{", "[", "@")):
-        value = json_value(words[0])
-        if not isinstance(value, dict):
-            raise BadRequestError("must be a JSON object")
-        return value
-    return dict(_pair(word, texts) for word in words)
-
-
-def json_value(word: str) -> Any:
-    """What a word of JSON, or the JSON in `@file`, says."""
-    text = _file(word[1:]) if word.startswith("@") else word
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise BadRequestError(f"invalid JSON at line {error.lineno}, column {error.colno}: {error.msg}") from None
-    except RecursionError:
-        raise BadRequestError("invalid JSON: nested too deeply") from None
-
-
-def text_value(word: str) -> Any:
-    """A value that is text unless it is plainly JSON; `@file` is what the file holds, without its last line break."""
-    if word.startswith("@"):
-        return _file(word[1:]).removesuffix("\n")
-    return json_value(word) if word.startswith(("{", "[", '"')) else word
-
-
-def _pair(word: str, texts: Collection[str]) -> tuple[str, Any]:
-    key, equals, value = word.partition("=")
-    if not key or not equals:
-        raise BadRequestError(f"{word!r} is neither JSON, nor @file, nor key=value")
-    if key in texts:
-        return key, value
-    try:
-        return key, json.loads(value)
-    except (ValueError, RecursionError):
-        return key, value
-
-
-def _file(name: str) -> str:
-    try:
-        return Path(name).expanduser().read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise BadRequestError(f"{name} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise BadRequestError(f"{name} cannot be read: it is not UTF-8 text") from None
 
 
 def _end(pattern: re.Pattern[str], text: str, position: int) -> int:

@@ -1,11 +1,8 @@
-"""Words, options and values as a person types them."""
-
-from pathlib import Path
-from typing import Any
+"""Words and options as a person types them."""
 
 import pytest
 
-from a2c_smcp.computer.cli.parse import json_value, options, split, text_value, values
+from a2c_smcp.computer.cli.parse import options, split
 from a2c_smcp.errors import BadRequestError
 
 
@@ -42,41 +39,3 @@ def test_options_may_stand_anywhere() -> None:
 def test_an_option_is_known_and_has_a_value(words: list[str]) -> None:
     with pytest.raises(BadRequestError):
         options(words, ("url",))
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ([], {}),
-        (['{"a": [1, "b"]}'], {"a": [1, "b"]}),
-        (
-            ["n=1", "t=x=y", "b=true", 'o={"k": null}', "empty="],
-            {"n": 1, "t": "x=y", "b": True, "o": {"k": None}, "empty": ""},
-        ),
-        (["zip=01234", "id=7"], {"zip": "01234", "id": "7"}),
-    ],
-)
-def test_values_are_an_object(words: list[str], expected: dict[str, Any]) -> None:
-    assert values(words, texts=("id",)) == expected
-
-
-@pytest.mark.parametrize("words", [["[1]"], ["word"], ["=x"], ['{"a": 1}', "b=2"], ["@/does/not/exist"]])
-def test_what_is_no_object_is_refused(words: list[str]) -> None:
-    with pytest.raises(BadRequestError):
-        values(words)
-
-
-def test_files_stand_for_what_they_hold(tmp_path: Path) -> None:
-    file = tmp_path / "value.json"
-    file.write_text('{"a": 1}\n')
-    assert values([f"@{file}"]) == {"a": 1}
-    assert json_value(f"@{file}") == {"a": 1}
-    assert text_value(f"@{file}") == '{"a": 1}'
-    file.write_bytes(b"\xff")
-    with pytest.raises(BadRequestError, match="UTF-8"):
-        text_value(f"@{file}")
-
-
-@pytest.mark.parametrize(("word", "value"), [("8080", "8080"), ("[1]", [1]), ('"x"', "x"), ("a=b", "a=b")])
-def test_one_value_is_text_unless_it_is_plainly_json(word: str, value: Any) -> None:
-    assert text_value(word) == value

@@ -1,0 +1,156 @@
+"""Values as a person types them: one JSON object, `@file`, or `key=value` read by a tool's schema. Reads files.
+
+Both command lines read what they are given here, so that a call means the same wherever it is typed.
+"""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from a2c_smcp.errors import BadRequestError
+
+__all__ = ["Typed", "json_value", "parameters", "read_values", "text_value", "texts"]
+
+#: What a schema may refer to and contain is followed so far; it may refer to itself.
+_DEEPEST: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """What was typed, before anybody knows what the tool wants: an object, or pairs of text."""
+
+    given: Mapping[str, Any] = field(default_factory=dict)
+    pairs: Mapping[str, str] = field(default_factory=dict)
+
+    def read(self, schema: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The object. A value of a pair is what the schema declares; where it declares nothing, JSON if it can be."""
+        properties = parameters(schema)
+        return {
+            **self.given,
+            **{key: _value(text, properties.get(key), schema or {}) for key, text in self.pairs.items()},
+        }
+
+
+def read_values(words: Sequence[str], *, stdin: bool = False) -> Typed:
+    """One word of JSON, or `@file` (`@-` for stdin, where that is free), or any number of `key=value`.
+
+    Raises `BadRequestError` for anything else.
+    """
+    if len(words) == 1 and words[0].lstrip().startswith(("{", "[", "@")):
+        value = json_value(words[0], stdin=stdin)
+        if not isinstance(value, dict):
+            raise BadRequestError("must be a JSON object")
+        return Typed(given=value)
+    pairs: dict[str, str] = {}
+    for word in words:
+        key, equals, text = word.partition("=")
+        if not key or not equals:
+            raise BadRequestError(f"{word!r} is neither JSON, nor @file, nor key=value")
+        if key in pairs:
+            raise BadRequestError(f"{key!r} is given twice")
+        pairs[key] = text
+    return Typed(pairs=pairs)
+
+
+def json_value(word: str, *, stdin: bool = False) -> Any:
+    """What a word of JSON, or the JSON in `@file`, says."""
+    text = _file(word[1:], stdin) if word.startswith("@") else word
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise BadRequestError(f"invalid JSON at line {error.lineno}, column {error.colno}: {error.msg}") from None
+    except RecursionError:
+        raise BadRequestError("invalid JSON: nested too deeply") from None
+
+
+def text_value(word: str) -> Any:
+    """A value that is text unless it is plainly JSON; `@file` is what the file holds, without its last line break."""
+    if word.startswith("@"):
+        return _file(word[1:]).removesuffix("\n")
+    return json_value(word) if word.startswith(("{", "[", '"')) else word
+
+
+def parameters(schema: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """The parameters that a schema names, each with its own schema."""
+    found = (schema or {}).get("properties")
+    return found if isinstance(found, Mapping) else {}
+
+
+def texts(*names: str) -> dict[str, Any]:
+    """A schema in which these parameters are text."""
+    return {"properties": {name: {"type": "string"} for name in names}}
+
+
+def _value(text: str, schema: Any, root: Mapping[str, Any]) -> Any:
+    """Text where the schema wants text: `zip=01234` is no number. Else JSON where it can be."""
+    types = set(_types(schema, root, _DEEPEST))
+    try:
+        value = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        return text
+    if "string" not in types:
+        return value
+    return value if not isinstance(value, str) and _type(value) & types else text
+
+
+def _types(schema: Any, root: Mapping[str, Any], depth: int) -> Iterator[str]:
+    """The JSON types that a schema allows, as far as it says so."""
+    if not isinstance(schema, Mapping) or not depth:
+        return
+    declared = schema.get("type")
+    yield from (declared,) if isinstance(declared, str) else _list(declared)
+    for choice in [*_list(schema.get("enum")), *([schema["const"]] if "const" in schema else ())]:
+        yield from _type(choice)
+    for part in (part for key in ("anyOf", "oneOf", "allOf") for part in _list(schema.get(key))):
+        yield from _types(part, root, depth - 1)
+    if isinstance(reference := schema.get("$ref"), str):
+        yield from _types(_referred(reference, root), root, depth - 1)
+
+
+def _referred(reference: str, root: Mapping[str, Any]) -> Any:
+    """The part of the schema that `#/$defs/Name` means; `None` for what is not in there."""
+    found: Any = root
+    for part in reference.removeprefix("#/").split("/"):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _type(value: Any) -> set[str]:
+    """What JSON Schema calls a value; an integer is a number as well."""
+    match value:
+        case None:
+            return {"null"}
+        case bool():
+            return {"boolean"}
+        case int():
+            return {"integer", "number"}
+        case float():
+            return {"number"}
+        case str():
+            return {"string"}
+        case list():
+            return {"array"}
+        case _:
+            return {"object"}
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _file(name: str, stdin: bool = False) -> str:
+    if stdin and name == "-":
+        return sys.stdin.read()
+    try:
+        return Path(name).expanduser().read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise BadRequestError(f"{name} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise BadRequestError(f"{name} cannot be read: it is not UTF-8 text") from None
