@@ -42,6 +42,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypeGuard
 
+from a2c_smcp.utils.text import cut
+
 __all__ = [
     "AlreadyInRoomError",
     "BadRequestError",
@@ -83,25 +85,37 @@ __all__ = [
     "make_finder_error",
 ]
 
-_MAX_QUOTED = 200
+#: How much a message quotes of what it only names, a URI for instance.
+_MAX_NAMED = 200
 _REASON = re.compile(r"(\d{3,4}) ([^:]*): (.*)", re.DOTALL)
 
 
-def _clip(text: str) -> str:
-    return text if len(text) <= _MAX_QUOTED else text[:_MAX_QUOTED] + "…"
+def _named(text: str) -> str:
+    return cut(text, _MAX_NAMED)
+
+
+def _cut_texts(value: Any) -> Any:
+    """A detail without the megabytes that a peer may have put there."""
+    if isinstance(value, list):
+        return [cut(item) if isinstance(item, str) else item for item in value]
+    return cut(value) if isinstance(value, str) else value
 
 
 class SMCPError(Exception):
-    """A failure with a code of the protocol, a message for people and details for programs."""
+    """A failure with a code of the protocol, a message for people and details for programs.
+
+    Its texts may be a peer's. They are logged and sent on, so they are cut.
+    """
 
     default_code: ClassVar[int] = 500
     title: ClassVar[str] = "Error"
 
     def __init__(self, code: int, message: str, details: Mapping[str, Any] | None = None) -> None:
+        message = cut(message)
         super().__init__(message)
         self.code = code
         self.message = message
-        self.details: dict[str, Any] = dict(details or {})
+        self.details: dict[str, Any] = {key: _cut_texts(value) for key, value in (details or {}).items()}
 
     def __str__(self) -> str:
         return f"{self.code} {self.title}: {self.message}"
@@ -145,7 +159,7 @@ class InvalidWindowURIError(BadRequestError, ValueError):
     title = "Invalid Window URI"
 
     def __init__(self, uri: str, problem: str) -> None:
-        super().__init__(f"{problem}: {_clip(uri)!r}", {"uri": _clip(uri)})
+        super().__init__(f"{problem}: {_named(uri)!r}", {"uri": _named(uri)})
 
     @property
     def uri(self) -> str | None:
@@ -330,7 +344,7 @@ class DocumentNotFoundError(FinderError):
     title = "Document Not Found"
 
     def __init__(self, doc_ref: str) -> None:
-        super().__init__(f"Document not found: {_clip(doc_ref)}", {"doc_ref": doc_ref})
+        super().__init__(f"Document not found: {_named(doc_ref)}", {"doc_ref": doc_ref})
 
     @property
     def doc_ref(self) -> str | None:
@@ -361,7 +375,7 @@ class ElementNotFoundError(FinderError):
     title = "Element Not Found"
 
     def __init__(self, element_id: str) -> None:
-        super().__init__(f"Element not found: {_clip(element_id)}", {"element_id": element_id})
+        super().__init__(f"Element not found: {_named(element_id)}", {"element_id": element_id})
 
     @property
     def element_id(self) -> str | None:
@@ -373,7 +387,7 @@ class InvalidDPEURIError(FinderError, ValueError):
     title = "Invalid DPE URI"
 
     def __init__(self, uri: str, problem: str) -> None:
-        super().__init__(f"{problem}: {_clip(uri)!r}", {"uri": _clip(uri)})
+        super().__init__(f"{problem}: {_named(uri)!r}", {"uri": _named(uri)})
 
     @property
     def uri(self) -> str | None:

@@ -24,6 +24,7 @@ from a2c_smcp.errors import (
     error_from_payload,
 )
 from a2c_smcp.types import SERVER_NAME
+from a2c_smcp.utils.text import cut
 from a2c_smcp.utils.window_uri import WindowURI
 
 __all__ = ["Target", "find_target", "refusal"]
@@ -31,7 +32,7 @@ __all__ = ["Target", "find_target", "refusal"]
 logger = logging.getLogger(__name__)
 
 _RESOURCE_NOT_FOUND: Final = -32002
-_MAX_QUOTED: Final = 500
+_MAX_NAMED: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ def _find_window(uri: str, watch: Watch, order: Iterable[SERVER_NAME]) -> Target
     for server in order:
         if uri in watch.listed.get(server, ()):
             return Target(server)
-    raise NotFoundError("no MCP server lists this window", {"uri": uri[:_MAX_QUOTED]})
+    raise NotFoundError("no MCP server lists this window", {"uri": cut(uri, _MAX_NAMED)})
 
 
 def _find_document(uri: ParsedDPEUri, watch: Watch, order: list[SERVER_NAME]) -> Target:
@@ -72,7 +73,7 @@ def _find_document(uri: ParsedDPEUri, watch: Watch, order: list[SERVER_NAME]) ->
     if not hosts:
         raise _document_not_found(uri)
     if len(hosts) > 1:
-        logger.warning("the MCP servers %s all list documents of %s; %s is asked", hosts, uri.host, hosts[0])
+        logger.warning("the MCP servers %s all list documents of %s; %s is asked", hosts, cut(uri.host), hosts[0])
     return Target(hosts[0], uri)
 
 
@@ -87,7 +88,7 @@ def refusal(target: Target, error: MCPError, page_count: int = 0) -> SMCPError:
         return _not_found(target, page_count)
     return InternalError(
         f"Server {target.server} failed to read the resource",
-        {"server_name": target.server, "mcp_code": error.code, "mcp_message": error.message[:_MAX_QUOTED]},
+        {"server_name": target.server, "mcp_code": error.code, "mcp_message": cut(error.message, _MAX_NAMED)},
     )
 
 

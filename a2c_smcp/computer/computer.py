@@ -81,9 +81,11 @@ class Computer:
         self.inputs = InputStore(inputs)
         self.confirm_callback = confirm_callback
         self._events = Broadcast()
-        self._context = Context(self._events.publish, context_timings)
+        resolver = InputResolver(self.inputs, input_resolver)
+        self._veil = resolver.veil
+        self._context = Context(self._events.publish, context_timings, self._veil.quote)
         self._manager = MCPServerManager(
-            InputResolver(self.inputs, input_resolver),
+            resolver,
             on_event=self._events.publish,
             on_resources=self._context.changed,
             auto_connect=auto_connect,
@@ -286,7 +288,7 @@ class Computer:
         except anyio.get_cancelled_exc_class():
             record("cancelled, or out of time")
             raise
-        record(_text(result) if result.is_error else None)
+        record(self._veil.quote(_text(result)) if result.is_error else None)
         return result
 
     def _remember(

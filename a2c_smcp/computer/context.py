@@ -83,13 +83,19 @@ class _Shelf:
 class Context:
     """Call `changed` from the event loop for whatever happens on a server; `aclose` it in the end.
 
-    `on_event` is called from the event loop and must return at once.
+    `on_event` is called from the event loop and must return at once. `quote` is how a log line has what a server wrote.
     """
 
-    def __init__(self, on_event: Callable[[ComputerEvent], None], timings: ContextTimings | None = None) -> None:
+    def __init__(
+        self,
+        on_event: Callable[[ComputerEvent], None],
+        timings: ContextTimings | None = None,
+        quote: Callable[[object], str] = str,
+    ) -> None:
         self._on_event = on_event
         self._timings = timings or ContextTimings()
-        self._finder = FinderAggregator()
+        self._quote = quote
+        self._finder = FinderAggregator(quote=quote)
         self._watch = Watch()
         self._shelves: dict[SERVER_NAME, _Shelf] = {}
         self._announcements = dict.fromkeys(Channel, Announcements())
@@ -122,7 +128,7 @@ class Context:
             return []
         await self._current()
         windows = {server: shelf.windows for server, shelf in self._shelves.items()}
-        return await read_desktop(windows, self._read_window, size, window, history)
+        return await read_desktop(windows, self._read_window, size, window, history, self._quote)
 
     async def finder(
         self,

@@ -1,13 +1,17 @@
-"""A server that quotes its own secret in an error: the agent reads what was written in the config."""
+"""A server that quotes its own secrets whenever it can: everybody reads what was written in the config."""
 
+import logging
 import sys
 from pathlib import Path
 
 import pytest
 
 from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.mcp_clients.connection import ServerState
 from a2c_smcp.computer.mcp_clients.model import parse_input
 from a2c_smcp.errors import SMCPError
+from tests.computer.fakes.computers import FAST, recorded
+from tests.computer.fakes.processes import eventually
 
 SCRIPT = str(Path(__file__).parent / "fakes" / "indiscreet.py")
 CONFIG = {
@@ -15,17 +19,58 @@ CONFIG = {
     "type": "stdio",
     "protocol": "legacy",
     "default_tool_meta": {"auto_apply": True},
-    "server_parameters": {"command": sys.executable, "args": [SCRIPT], "env": {"TOKEN": "${input:token}"}},
+    "server_parameters": {
+        "command": sys.executable,
+        "args": ["-I", "-S", SCRIPT, "--token=${input:argument}"],
+        "env": {"TOKEN": "Bearer ${input:token}", "PIN": "8831", "PLAIN": "canary-in-the-file"},
+    },
 }
-TOKEN = parse_input({"id": "token", "type": "promptString", "description": "", "default": "canary-4711"})
+SECRETS = ("canary-4711", "canary-4712", "8831", "canary-in-the-file")
+SHOWN = "${input:argument} Bearer ${input:token} *** ***"
+INPUTS = [
+    parse_input({"id": "argument", "type": "promptString", "description": "", "default": "canary-4711"}),
+    parse_input({"id": "token", "type": "promptString", "description": "", "default": "canary-4712"}),
+]
 
 
-async def test_what_a_server_quotes_of_its_config_is_shown_as_written() -> None:
-    async with Computer("c", mcp_servers=[CONFIG], inputs=[TOKEN]) as computer:
-        result = await computer.execute_tool("1", "leak", {}, timeout=10)
+def clean(*seen: object) -> None:
+    for thing in seen:
+        for secret in SECRETS:
+            assert secret not in repr(thing)
+            assert secret[:7] not in repr(thing)
+
+
+async def test_what_a_server_quotes_of_its_config_is_shown_as_written(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "a2c_smcp")
+    computer = Computer("c", mcp_servers=[CONFIG], inputs=INPUTS, timings=FAST)
+    async with recorded(computer) as record, computer:
+        leak = await computer.execute_tool("1", "leak", {}, timeout=20)
         with pytest.raises(SMCPError) as caught:
             await computer.read_resource("window://indiscreet/one")
-    for text in (repr(result), str(caught.value), repr(caught.value.details)):
-        assert "canary-4711" not in text
-    assert "${input:token}" in repr(result)
-    assert "${input:token}" in repr(caught.value.details)
+        assert await computer.get_desktop() == []
+        died = await computer.execute_tool("2", "die", {}, timeout=20)
+        status = await record.reached("indiscreet", ServerState.BACKING_OFF)
+        await record.reached("indiscreet", ServerState.RUNNING, 2)
+        await eventually(lambda: len(computer.server_logs("indiscreet")) >= 5)
+        clean(leak, died, caught.value, caught.value.details, status, record.events, computer.history)
+        clean(computer.server_logs("indiscreet"), computer.statuses)
+        assert f"refused for {SHOWN}" in repr(leak)
+        assert f"refused for {SHOWN}" in repr(caught.value.details)
+        assert f"stderr: started with {SHOWN}" in (status.reason or "")
+        assert f"started with {SHOWN}" in computer.server_logs("indiscreet")
+        assert f"refused for {SHOWN}" in computer.server_logs("indiscreet")
+    clean(caplog.text)
+    for told in ("resources/subscribe failed", "could not be read", "tool call 1 failed", "is backing_off"):
+        assert told in caplog.text
+
+
+async def test_an_error_of_megabytes_is_cut_wherever_it_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "a2c_smcp")
+    async with Computer("c", mcp_servers=[CONFIG], inputs=INPUTS, timings=FAST) as computer:
+        result = await computer.execute_tool("1", "shout", {"size": 10_000_000}, timeout=30)
+        assert result.is_error
+        for told in (repr(result), repr(computer.history), caplog.text):
+            assert f"refused for {SHOWN}xxx" in told
+            assert "x" * 1500 in told
+        assert len(repr(result)) < 3000
+        assert max(len(record.getMessage()) for record in caplog.records) < 3000

@@ -15,6 +15,7 @@ from a2c_smcp.computer.history import order_servers, used_servers
 from a2c_smcp.computer.types import ToolCallRecord
 from a2c_smcp.errors import InvalidWindowURIError
 from a2c_smcp.types import SERVER_NAME, Desktop
+from a2c_smcp.utils.text import cut
 from a2c_smcp.utils.window_uri import WindowURI, is_window_uri
 
 __all__ = ["ListedWindow", "WindowKey", "listed_windows", "organize_desktop", "windows_to_read"]
@@ -128,7 +129,7 @@ def _texts(result: ReadResourceResult) -> list[str]:
 def _warn_of_blobs(uri: str, result: ReadResourceResult) -> None:
     for content in result.contents:
         if isinstance(content, BlobResourceContents):
-            logger.warning("window %s holds a blob, which the desktop does not show", uri)
+            logger.warning("window %s holds a blob, which the desktop does not show", cut(uri))
 
 
 def _render(resource: Resource, result: ReadResourceResult) -> Desktop:

@@ -35,8 +35,12 @@ async def read_desktop(
     size: int | None,
     window: str | None,
     history: Sequence[ToolCallRecord],
+    quote: Callable[[object], str] = str,
 ) -> list[Desktop]:
-    """The windows among these resources as agents see them; with `window`, only the one of exactly this URI."""
+    """The windows among these resources as agents see them; with `window`, only the one of exactly this URI.
+
+    `quote` is how a log line has what a server wrote.
+    """
     listed = listed_windows(resources, window)
     read: dict[WindowKey, ReadResourceResult | None] = {}
 
@@ -44,7 +48,7 @@ async def read_desktop(
         try:
             read[server, uri] = await read_window(server, uri)
         except (SMCPError, MCPError) as error:
-            logger.warning("window %s of MCP server %s could not be read: %s", uri, server, error)
+            logger.warning("window %s of MCP server %s could not be read: %s", quote(uri), server, error)
             read[server, uri] = None
 
     with anyio.move_on_after(DESKTOP_SECONDS) as scope:
@@ -53,6 +57,6 @@ async def read_desktop(
                 for server, resource in missing:
                     tasks.start_soon(read_one, server, resource.uri)
     if scope.cancelled_caught and (missing := windows_to_read(listed, read, size, history)):
-        logger.warning("%d windows were not read in time, the first: %s", len(missing), missing[0][1].uri)
+        logger.warning("%d windows were not read in time, the first: %s", len(missing), quote(missing[0][1].uri))
     windows = [(server, resource, read.get((server, resource.uri))) for server, resource in listed]
     return organize_desktop([(s, resource, result) for s, resource, result in windows if result], size, history)

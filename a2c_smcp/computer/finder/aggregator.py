@@ -93,10 +93,14 @@ class _Shelf:
 
 
 class FinderAggregator:
-    """Tell it `relist`, `mark` and `drop` as servers change, from the event loop; `aclose` it in the end."""
+    """Tell it `relist`, `mark` and `drop` as servers change, from the event loop; `aclose` it in the end.
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    `quote` is how a log line has what a server wrote.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, *, quote: Callable[[object], str] = str) -> None:
         self._clock = clock
+        self._quote = quote
         self._shelves: dict[SERVER_NAME, _Shelf] = {}
         self._uris: frozenset[str] = frozenset()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -217,8 +221,10 @@ class FinderAggregator:
         except ToolError:
             return  # the server has gone, and its documents with it
         if failures:
-            count, server = len(failures), shelf.server
-            logger.warning("MCP server %s: %d documents could not be read, the first: %s", server, count, failures[0])
+            first = self._quote(failures[0])
+            logger.warning(
+                "MCP server %s: %d documents could not be read, the first: %s", shelf.server, len(failures), first
+            )
 
     async def _read_one(self, shelf: _Shelf, reading: _Reading, failures: list[str]) -> None:
         uri = reading.document.resource.uri
@@ -262,7 +268,7 @@ class FinderAggregator:
         except ToolError:
             raise
         except (MCPError, SMCPError, ValueError) as error:
-            logger.info("MCP server %s has no catalogue at %s: %s", shelf.server, catalogue, error)
+            logger.info("MCP server %s has no catalogue at %s: %s", shelf.server, self._quote(catalogue), error)
             shelf.without_catalogue.add(host)
         return [*incomplete, *(reading for rest in missing.values() for reading in rest)]
 

@@ -22,6 +22,7 @@ from a2c_smcp.computer.results import TOOL_META_MARKER
 from a2c_smcp.errors import ServerNotActiveError, ToolDisabledError, ToolNameDuplicatedError, ToolNotFoundError
 from a2c_smcp.smcp import SMCPTool
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME, AttributeValue
+from a2c_smcp.utils.text import cut
 
 __all__ = [
     "ANNOTATION_KEY",
@@ -35,7 +36,7 @@ __all__ = [
 ]
 
 ANNOTATION_KEY: Final = "MCP_TOOL_ANNOTATION"
-_MAX_QUOTED: Final = 200
+_MAX_NAMED: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +90,11 @@ class Catalogue:
             return shown
         for listing in self.listings.values():
             if name in listing.config.forbidden_tools or any(tool.name == name for tool in _offers(listing, True)):
-                raise ToolDisabledError(f"Tool {name[:_MAX_QUOTED]} is disabled on server {listing.server}")
+                raise ToolDisabledError(f"Tool {cut(name, _MAX_NAMED)} is disabled on server {listing.server}")
         for listing in self.listings.values():
             if not listing.active and any(tool.name == name for tool in _offers(listing)):
                 raise ServerNotActiveError(listing.server)
-        raise ToolNotFoundError(f"Tool not found: {name[:_MAX_QUOTED]}")
+        raise ToolNotFoundError(f"Tool not found: {cut(name, _MAX_NAMED)}")
 
     def update(self, listing: Listing, order: Sequence[SERVER_NAME] | None = None) -> "Catalogue":
         """After a server was added, updated or started; `ToolNameDuplicatedError` if it would clash.

@@ -48,6 +48,7 @@ from a2c_smcp.computer.mcp_clients.live import Live
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, SSEServerConfig
 from a2c_smcp.computer.mcp_clients.process import StdioTimings, describe_exit
 from a2c_smcp.computer.mcp_clients.transports import Link, describe_failure
+from a2c_smcp.computer.veil import Veil
 from a2c_smcp.errors import (
     RequestTimeoutError,
     ServerNotActiveError,
@@ -55,6 +56,7 @@ from a2c_smcp.errors import (
     ToolExecutionError,
     ToolExecutionTimeoutError,
 )
+from a2c_smcp.utils.text import cut
 from a2c_smcp.utils.window_uri import is_window_uri
 
 __all__ = ["TRANSITIONS", "MCPConnection", "ServerState", "StateChange", "Timings", "client_factory"]
@@ -145,6 +147,9 @@ class _Ending:
 class MCPConnection:
     """A server's connection: `connect`, use from any task, `disconnect`. May be connected again afterwards.
 
+    What it says of the server, in errors, reasons and stderr lines, went through `veil`, and is not longer than such
+    things should be.
+
     The callbacks are called from the event loop and must return at once; what they raise is logged.
     """
 
@@ -159,8 +164,10 @@ class MCPConnection:
         on_state: Callable[[StateChange], None] | None = None,
         on_change: Callable[[Change], None] | None = None,
         on_stderr: Callable[[str], None] | None = None,
+        veil: Veil | None = None,
     ) -> None:
         self.config = config
+        self._veil = veil or Veil()
         self.auto_reconnect = auto_reconnect
         self._max_restarts = max_restarts
         self._max_calls = max_calls
@@ -294,7 +301,7 @@ class MCPConnection:
         except TimeoutError:
             raise ToolExecutionTimeoutError(timeout or 0) from None
         except MCPError as error:
-            raise self._failed(error.message, mcp_code=error.code) from error
+            raise self._failed(error.message, mcp_code=error.code) from None
         except ValidationError as error:
             raise self._failed(f"tool {name} answered with something that is no MCP result") from error
         except RuntimeError as error:  # a result that breaks the output schema; the first line says how
@@ -373,6 +380,8 @@ class MCPConnection:
             return await self._request(send, timeout)
         except TimeoutError:
             raise RequestTimeoutError(f"Server {self.name} did not answer within {timeout:g}s") from None
+        except MCPError as error:
+            raise MCPError(error.code, self._veil.quote(error.message), error.data) from None
         except ValidationError as error:
             raise MCPError(INTERNAL_ERROR, "the server answered with something that is no MCP result") from error
 
@@ -410,7 +419,7 @@ class MCPConnection:
         return self._live
 
     def _failed(self, message: str, **details: Any) -> ToolExecutionError:
-        return ToolExecutionError(message, {"server_name": self.name, **details})
+        return ToolExecutionError(self._veil.quote(message), {"server_name": self.name, **details})
 
     # --- the owner task
 
@@ -477,8 +486,10 @@ class MCPConnection:
 
     async def _session(self, mode: str, deadline: float) -> _Ending:
         """Open a session, let it be used, close it. The start ends at `deadline`, or sooner where we only probe."""
-        link = self._link = Link(self.config, stdio_timings=self._timings.stdio, on_stderr=self._on_stderr)
-        feed = Feed(self.name, self._on_change or _ignore, self._timings.feed, self._watched)
+        link = self._link = Link(
+            self.config, stdio_timings=self._timings.stdio, on_stderr=self._on_stderr, veil=self._veil
+        )
+        feed = Feed(self.name, self._on_change or _ignore, self._timings.feed, self._watched, self._veil.quote)
         client = Client(link, mode=mode, cache=None, message_handler=feed.on_message, client_info=_CLIENT_INFO)
         probing = mode == "auto" and link.process is not None
         live: Live | None = None
@@ -563,7 +574,7 @@ class MCPConnection:
         else:
             why = f"no answer within {self._timings.start:g} s"
         tail = self.stderr_tail[-_STDERR_LINES_IN_A_REASON:]
-        return why + (f"; stderr: {' | '.join(tail)}" if tail else "")
+        return self._veil.quote(why) + (f"; stderr: {cut(' | '.join(tail))}" if tail else "")
 
     def _resolve(self, error: SMCPError | None) -> None:
         """Tell those who wait in `connect`."""

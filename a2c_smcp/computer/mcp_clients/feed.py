@@ -71,6 +71,8 @@ class Feed:
     """Called from the event loop; must return at once."""
     timings: FeedTimings = field(default_factory=FeedTimings)
     watched: frozenset[str] = frozenset()
+    quote: Callable[[object], str] = str
+    """What the server said, as a log line may have it."""
 
     _modern: bool = field(default=False, init=False)
     _lost: bool = field(default=False, init=False)
@@ -159,7 +161,7 @@ class Feed:
             try:
                 await client.session.send_request(request, types.EmptyResult, self.timings.answer)
             except MCPError as error:
-                logger.warning("MCP server %s: %s failed: %s", self.server, request.method, error)
+                logger.warning("MCP server %s: %s failed: %s", self.server, request.method, self.quote(error))
 
     # --- since 2026-07-28
 

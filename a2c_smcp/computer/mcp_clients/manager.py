@@ -40,7 +40,6 @@ from a2c_smcp.computer.mcp_clients.catalogue import Catalogue, Listing, ShownToo
 from a2c_smcp.computer.mcp_clients.connection import MCPConnection, ServerState, StateChange, Timings, client_factory
 from a2c_smcp.computer.mcp_clients.feed import Change, ChangeKind
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, parse_unrendered
-from a2c_smcp.computer.mcp_clients.veil import Veil
 from a2c_smcp.computer.mcp_clients.vrl import VRLWorker
 from a2c_smcp.computer.mcp_clients.vrl_syntax import check_vrl, check_written_vrl
 from a2c_smcp.computer.problems import InvalidConfigError, Problem
@@ -70,9 +69,8 @@ RawConfig = dict[str, Any]
 class _Life:
     """One connection, from its start until it is closed; it serves while it is `admitted`."""
 
-    def __init__(self, config: MCPServerConfig, raw: RawConfig) -> None:
+    def __init__(self, config: MCPServerConfig) -> None:
         self.config = config
-        self.veil = Veil(raw, config.model_dump())
         self.connection: MCPConnection
         self.tools: list[Tool] = []
         self.admitted = False
@@ -123,6 +121,7 @@ class MCPServerManager:
         self.auto_connect = auto_connect
         self.auto_reconnect = auto_reconnect
         self._resolver = resolver
+        self._veil = resolver.veil
         self._on_event = on_event
         self._on_resources = on_resources
         self._timings = timings or Timings()
@@ -321,18 +320,16 @@ class MCPServerManager:
         if life.config.vrl is None:
             return result
         if self._vrl is None:
-            self._vrl = VRLWorker()
+            self._vrl = VRLWorker(quote=self._veil.quote)
         return await self._vrl.transform(life.config.vrl, result, tool.original, params)
 
     def veiled(self, error: SMCPError) -> SMCPError:
         """The error as an agent may read it: a server may quote in its own words what was rendered into its config."""
-        for server in self._servers.values():
-            if server.life is not None:
-                veil = server.life.veil
-                error.message = veil(error.message)
-                error.details = {
-                    key: veil(value) if isinstance(value, str) else value for key, value in error.details.items()
-                }
+        error.message = self._veil.quote(error.message)
+        error.args = (error.message,)
+        error.details = {
+            key: value if key == "server_name" else self._veil.inside(value) for key, value in error.details.items()
+        }
         return error
 
     # --- starting and stopping, in a server's turn
@@ -466,8 +463,11 @@ class MCPServerManager:
         """A running connection with its tools listed, not yet admitted."""
         config = await self._resolver.config(raw)
         if config.vrl is not None:
-            check_vrl(config.vrl)
-        life = _Life(config, raw)
+            try:
+                check_vrl(config.vrl)
+            except SMCPError as error:
+                raise self.veiled(error) from None
+        life = _Life(config)
         stderr = self._stderr.setdefault(config.name, deque(maxlen=_STDERR_LINES))
         # Weak: what a connection's owner task holds must not keep a Computer alive that nobody has any more.
         this = weakref.ref(self)
@@ -476,17 +476,16 @@ class MCPServerManager:
             auto_reconnect=self.auto_reconnect,
             on_state=partial(_tell_state, this, life),
             on_change=partial(_tell_change, this, life),
-            on_stderr=lambda line: stderr.append(life.veil(line)),
+            on_stderr=stderr.append,
+            veil=self._veil,
             **self._connection_options,
         )
         self._connections[life.connection] = asyncio.get_running_loop()
         try:
             await life.connection.connect()
             life.tools = await _list_tools(life.connection)
-        except BaseException as error:
+        except BaseException:
             await self._close(life)
-            if isinstance(error, ToolExecutionError):
-                raise ToolExecutionError(life.veil(error.message), error.details) from None
             raise
         return life
 
@@ -529,7 +528,7 @@ class MCPServerManager:
             life.admitted, server.life = False, None
             self._connections.pop(life.connection, None)
         self._show(self._catalogue.stop(server.name))
-        self._set(server, change.new, change.reason and life.veil(change.reason), change.restarts)
+        self._set(server, change.new, change.reason, change.restarts)
 
     def _resources_changed(self, life: _Life, change: Change) -> None:
         server = self._servers.get(life.config.name)
@@ -606,7 +605,7 @@ class MCPServerManager:
         failure: SMCPError | None = None,
     ) -> None:
         server.failure = failure
-        status = ServerStatus(server.name, state, reason, restarts)
+        status = ServerStatus(server.name, state, reason and self._veil(reason), restarts)
         if status != server.status:
             before, server.status = server.status, status
             bad = state in (ServerState.FAILED, ServerState.BACKING_OFF)

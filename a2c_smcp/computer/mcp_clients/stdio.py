@@ -33,7 +33,9 @@ __all__ = ["StdioTransport"]
 logger = logging.getLogger(__name__)
 
 _MAX_MESSAGE: Final = 256 * 1024 * 1024
+#: What is kept of a line, and what is looked at before it is cut: half a secret would not be found.
 _MAX_STDERR_LINE: Final = 4096
+_MAX_STDERR_LOOKED_AT: Final = 64 * 1024
 _STDERR_LINES: Final = 200
 _NOISE_LOGGED: Final = 3
 #: One would do for either MCP era; with none, every other answer overtakes its announcement.
@@ -47,6 +49,8 @@ _Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryOb
 class StdioTransport:
     """An async context manager that runs a server and yields the stream pair of its session. Entered once.
 
+    `veil` takes secrets out of what it writes to stderr.
+
     Entering raises `OSError` when the command cannot be run, `ValueError` when its parameters are impossible.
     """
 
@@ -56,8 +60,10 @@ class StdioTransport:
         *,
         timings: StdioTimings | None = None,
         on_stderr: Callable[[str], None] | None = None,
+        veil: Callable[[str], str] = str,
     ) -> None:
         self._parameters = parameters
+        self._veil = veil
         self._timings = timings or StdioTimings()
         self._on_stderr = on_stderr
         self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
@@ -213,7 +219,7 @@ class StdioTransport:
         return None
 
     async def _read_stderr(self, pipe: IO[bytes]) -> None:
-        lines = Lines(_MAX_STDERR_LINE)
+        lines = Lines(_MAX_STDERR_LOOKED_AT)
         while chunk := await read(pipe.fileno()):
             for line in lines.feed(chunk):
                 self._note_stderr(line)
@@ -221,7 +227,7 @@ class StdioTransport:
             self._note_stderr(rest)
 
     def _note_stderr(self, line: bytes) -> None:
-        text = line.decode("utf-8", "replace").rstrip()
+        text = self._veil(line.decode("utf-8", "replace").rstrip())[:_MAX_STDERR_LINE]
         self._stderr.append(text)
         if self._on_stderr is not None:
             try:

@@ -44,6 +44,7 @@ class Link:
         *,
         stdio_timings: StdioTimings | None = None,
         on_stderr: Callable[[str], None] | None = None,
+        veil: Callable[[str], str] = str,
     ) -> None:
         self.process: StdioTransport | None = None
         self.has_spoken = False
@@ -63,7 +64,9 @@ class Link:
             if sys.platform == "win32":
                 self._transport = _stdio_of_the_sdk(config.server_parameters)
             else:
-                self.process = StdioTransport(config.server_parameters, timings=stdio_timings, on_stderr=on_stderr)
+                self.process = StdioTransport(
+                    config.server_parameters, timings=stdio_timings, on_stderr=on_stderr, veil=veil
+                )
                 self._transport = self.process
         elif isinstance(config, SSEServerConfig):
             self._transport = _sse(config.server_parameters)

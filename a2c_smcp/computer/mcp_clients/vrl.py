@@ -8,7 +8,7 @@ import asyncio
 import json
 import logging
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -37,10 +37,14 @@ class _Failure(Exception):  # noqa: N818 - never leaves this module
 
 
 class VRLWorker:
-    """One worker process, started by the first transformation, closed with `async with`; runs one program at a time."""
+    """One worker process, started by the first transformation, closed with `async with`; runs one program at a time.
 
-    def __init__(self, deadline: float = VRL_SECONDS) -> None:
+    `quote` is how a program's failure is logged, which may quote the program.
+    """
+
+    def __init__(self, deadline: float = VRL_SECONDS, quote: Callable[[object], str] = str) -> None:
         self._deadline = deadline
+        self._quote = quote
         self._lock = asyncio.Lock()
         self._process: asyncio.subprocess.Process | None = None
         self._closed = False
@@ -71,7 +75,7 @@ class VRLWorker:
         try:
             transformed = await self._run(program, event)
         except _Failure as failure:
-            logger.warning("VRL left the result of %s alone: %s", tool_name, failure)
+            logger.warning("VRL left the result of %s alone: %s", tool_name, self._quote(failure))
             return result
         return with_markers(result, {VRL_MARKER: json.dumps(transformed, ensure_ascii=False)})
 

@@ -1,0 +1,143 @@
+"""Takes secrets out of what is said about servers: their errors, their stderr, the name of a file that is not there.
+
+Pure: it is told what is secret as that becomes known, and never forgets it, because a server that is on its way out
+may still quote an old value. What stood in the config comes in the place of a rendered value, so that whoever wrote it
+knows what is meant. Tool results, windows and documents are content, and none of its business.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from a2c_smcp.computer.mcp_clients.view import MASK
+from a2c_smcp.computer.utils.placeholder import PLACEHOLDER, holds_placeholder
+from a2c_smcp.utils.text import cut
+
+__all__ = ["SHORTEST_LITERAL", "SHORTEST_VALUE", "Veil"]
+
+#: Shorter values of inputs stand in any text by chance.
+SHORTEST_VALUE: Final = 4
+#: Shorter values of `env` and `headers` that are written out are veiled only under a key that is named like a secret.
+SHORTEST_LITERAL: Final = 8
+
+_NAMED_LIKE_A_SECRET: Final = re.compile(
+    r"auth|bearer|cookie|credential|jwt|key|passphrase|passwd|password|pat$|pin$|private|pwd|secret|session|signature|token",
+    re.IGNORECASE,
+)
+_SCHEME: Final = re.compile(r"(?:apikey|basic|bearer|digest|token)\s+(\S+)", re.IGNORECASE)
+#: `"disabled": "${input:off}"` makes no secret of it.
+_SWITCHES: Final = frozenset({"true", "false", "null", "none"})
+#: How much of a text is looked at; nobody is shown as much.
+_LOOKED_AT: Final = 16 * 1024
+#: How many values a detail of an error may have: what has more was made to hurt.
+_MOST_VALUES: Final = 1000
+
+
+class Veil:
+    """`veil(text)` is the text as it may be shown, `veil.quote(text)` as a log line or an error message may have it."""
+
+    def __init__(self) -> None:
+        self._stand_ins: dict[str, str] = {}
+        self._pattern: re.Pattern[str] | None = None
+        self._longest = 0
+
+    # --- what is secret
+
+    def learn_value(self, placeholder: str, value: Any) -> None:
+        """The value that a placeholder has, of whatever type; of an object, every text in it."""
+        for text in _texts(value):
+            # A key of several lines is mostly quoted line by line.
+            for secret in (text, *(text.splitlines() if "\n" in text else ())):
+                self._learn(secret.strip(), placeholder, SHORTEST_VALUE)
+
+    def learn_config(self, raw: Any, rendered: Any) -> None:
+        """A server's config, as written and as rendered."""
+        for text, written in _rendered_texts(raw, rendered):
+            self._learn(text, written, SHORTEST_LITERAL)
+        parameters = raw.get("server_parameters") if isinstance(raw, Mapping) else None
+        for part in ("env", "headers"):
+            literals = parameters.get(part) if isinstance(parameters, Mapping) else None
+            for key, value in literals.items() if isinstance(literals, Mapping) else ():
+                if not holds_placeholder(value):
+                    self._learn_literal(str(key), str(value))
+
+    def _learn_literal(self, key: str, value: str) -> None:
+        shortest = SHORTEST_VALUE if _NAMED_LIKE_A_SECRET.search(key) else SHORTEST_LITERAL
+        self._learn(value, MASK, shortest)
+        if credentials := _SCHEME.fullmatch(value):
+            self._learn(credentials[1], MASK, SHORTEST_VALUE)
+
+    def _learn(self, secret: str, stand_in: str, shortest: int) -> None:
+        if len(secret) >= shortest and secret.lower() not in _SWITCHES and not PLACEHOLDER.fullmatch(secret):
+            if secret not in self._stand_ins:
+                self._pattern = None
+                self._longest = max(self._longest, len(secret))
+            self._stand_ins.setdefault(secret, stand_in)
+
+    # --- what may be shown
+
+    def __call__(self, text: str) -> str:
+        """The text without what is secret. Of a very long one, only the beginning."""
+        clipped = text[:_LOOKED_AT]
+        if any(secret in clipped for secret in self._stand_ins):
+            clipped = self._compiled().sub(lambda match: self._stand_ins[match[0]], clipped)
+        if len(text) <= _LOOKED_AT:
+            return clipped
+        # The end may be the first half of a secret.
+        return clipped[: max(0, len(clipped) - self._longest)] + "…"
+
+    def quote(self, text: object) -> str:
+        """As a log line or an error message may have it. Cut last: half a secret would not be found."""
+        return cut(self(str(text)))
+
+    def inside(self, value: Any) -> Any:
+        """The same for every text inside a JSON value; `None` for one that has more of them than any error needs."""
+        seen = 0
+
+        def veiled(value: Any) -> Any:
+            nonlocal seen
+            seen += 1
+            if seen > _MOST_VALUES:
+                raise RecursionError
+            if isinstance(value, str):
+                return self.quote(value)
+            if isinstance(value, Mapping):
+                return {self.quote(key): veiled(child) for key, child in value.items()}
+            return [veiled(child) for child in value] if isinstance(value, list | tuple) else value
+
+        try:
+            return veiled(value)
+        except RecursionError:
+            return None
+
+    def _compiled(self) -> re.Pattern[str]:
+        """All at once, so that no stand-in is taken for a secret; the longest first: one may be a part of another."""
+        if self._pattern is None:
+            self._pattern = re.compile("|".join(map(re.escape, sorted(self._stand_ins, key=len, reverse=True))))
+        return self._pattern
+
+
+def _rendered_texts(raw: Any, rendered: Any) -> Iterator[tuple[str, str]]:
+    """Each rendered text that a placeholder had a part in, with what was written."""
+    if holds_placeholder(raw):
+        for text in _texts(rendered):
+            yield text, raw
+    elif isinstance(raw, Mapping) and isinstance(rendered, Mapping):
+        for key in raw.keys() & rendered.keys():
+            yield from _rendered_texts(raw[key], rendered[key])
+    elif isinstance(raw, list) and isinstance(rendered, list):
+        for written, value in zip(raw, rendered, strict=False):
+            yield from _rendered_texts(written, value)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in a value, and the value as it is written into a longer text."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        children: Iterable[Any] = value.values() if isinstance(value, Mapping) else value
+        for child in children:
+            yield from _texts(child)
+    elif value is not None and not isinstance(value, bool):
+        yield json.dumps(value, default=str)
