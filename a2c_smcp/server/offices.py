@@ -32,7 +32,7 @@ from a2c_smcp.smcp import (
     ListRoomRet,
 )
 from a2c_smcp.types import Role
-from a2c_smcp.utils.text import has_control_characters
+from a2c_smcp.utils.text import first_invisible_character, has_control_characters
 
 __all__ = [
     "MAX_NAME",
@@ -192,6 +192,11 @@ def _check_name(field_name: str, text: str, longest: int) -> None:
     if text != text.strip() or has_control_characters(text):
         raise BadRequestError(
             f"field {field_name!r}: must not have control characters or surrounding blanks", {"field": field_name}
+        )
+    # Two names that look alike are one name to the person who reads them.
+    if (invisible := first_invisible_character(text)) is not None:
+        raise BadRequestError(
+            f"field {field_name!r}: must not have the invisible character U+{ord(invisible):04X}", {"field": field_name}
         )
 
 

@@ -1,16 +1,25 @@
 """What no name and no URI may hold, and what peers chose as a log line may have it."""
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["MAX_QUOTED", "cut", "has_control_characters", "in_log", "req_id_in_log"]
+__all__ = ["MAX_QUOTED", "cut", "first_invisible_character", "has_control_characters", "in_log", "req_id_in_log"]
 
 #: How many characters of what a peer wrote a log line or an error message may have.
 MAX_QUOTED: Final = 2000
 
 # C0 and C1 controls, DEL, the two Unicode line breaks, and surrogates, which no UTF-8 can carry.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+# What shows as nothing and is not in the category of format characters: fillers, variation selectors, the braille blank,
+# and code points that are reserved for more of the kind (Unicode's Default_Ignorable_Code_Point).
+_SHOWS_NOTHING = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8"
+    "\U0001d159\U000e0000-\U000e0fff]"
+)
+_JOINERS: Final = "\u200c\u200d"
 
 
 def has_control_characters(text: str) -> bool:
@@ -23,10 +32,29 @@ def cut(text: str, most: int = MAX_QUOTED) -> str:
     return text if len(text) <= most else text[:most] + "…"
 
 
+def first_invisible_character(text: str) -> str | None:
+    """The first character that shows as nothing or changes the direction of others, if there is one.
+
+    U+200C and U+200D are part of how some languages and emoji are written: they are fine between visible characters.
+    """
+    for at, character in enumerate(text):
+        if not _is_invisible(character):
+            continue
+        around = (text[at - 1 : at], text[at + 1 : at + 2])
+        if character in _JOINERS and all(side and not side.isspace() and not _is_invisible(side) for side in around):
+            continue
+        return character
+    return None
+
+
+def _is_invisible(character: str) -> bool:
+    return unicodedata.category(character) == "Cf" or _SHOWS_NOTHING.match(character) is not None
+
+
 def in_log(value: object) -> str:
     """What a peer chose, as a log line may have it: short, and on that line."""
     text = cut(str(value), 100)
-    return repr(text) if has_control_characters(text) else text
+    return repr(text) if has_control_characters(text) or first_invisible_character(text) else text
 
 
 def req_id_in_log(payload: object) -> str:

@@ -183,7 +183,7 @@ def test_leaving_another_office_is_4104() -> None:
 # --- names
 
 
-@pytest.mark.parametrize("name", ["x", "x" * 64, "my laptop", "笔记本", "👩‍💻"])
+@pytest.mark.parametrize("name", ["x", "x" * 64, "my laptop", "笔记本", "👩‍💻", "می\u200cخواهم", "क्\u200dष"])
 def test_names_may_be(name: str) -> None:
     check_names({"role": "computer", "name": name, "office_id": "o" * 128})
 
@@ -196,6 +196,33 @@ def test_names_may_not_be(name: str) -> None:
 @pytest.mark.parametrize("office_id", ["", "x" * 129, " o", "o\t"])
 def test_office_ids_may_not_be(office_id: str) -> None:
     assert "'office_id'" in refused(400, check_names, {"role": "computer", "name": "n", "office_id": office_id})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "a\u200bb",
+            "a\u00adb",
+            "a\u202eb",
+            "\u2066a\u2069",
+            "a\u200e",
+            "\ufeffa",
+            "a\u2060b",
+            "a\u061cb",
+            "a\u180eb",
+        ),
+        *("\u3164", "a\u115fb", "a\ufe0f", "\u2800", "a\U000e0041", "a\u2065b"),
+        *("\u200da", "a\u200d", "a\u200c b", "a\u200d\u200db", "\u200c"),
+    ],
+    ids=ascii,
+)
+def test_names_that_hold_what_nobody_sees_are_refused_and_the_character_is_named(name: str) -> None:
+    for field in ("name", "office_id"):
+        request: Any = {"role": "computer", "name": "n", "office_id": "o", field: name}
+        message = refused(400, check_names, request)
+        assert f"{field!r}" in message
+        assert "U+" in message and message.isascii()
 
 
 # --- keys
