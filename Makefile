@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INTEROP_PIP := .venv-interop/bin/python -m pip --disable-pip-version-check --quiet
 TESTS ?= tests
 
-.PHONY: help demo test check format bench clean
+.PHONY: help demo test check format bench chaos clean
 
 help:
 	@echo "make demo    the whole system on this machine, as a guided tour"
@@ -14,6 +14,7 @@ help:
 	@echo "make check   format check, lint and types only"
 	@echo "make format  rewrite the files as the format check wants them"
 	@echo "make bench   side by side with the existing implementation"
+	@echo "make chaos   five minutes of kills, cuts and pauses; SEED= picks others"
 	@echo "make clean   forget both virtual environments"
 
 # A stamp in each environment: a second run does not install again.
@@ -54,6 +55,9 @@ test: check .venv-interop/.ready
 
 bench: .venv/.dev .venv-interop/.ready
 	@$(BIN)/python -m bench --document docs/benchmarks.md
+
+chaos: .venv/.dev
+	@$(BIN)/python -m tests.chaos --seconds 300 --seed $(or $(SEED),1)
 
 clean:
 	rm -rf .venv .venv-interop

@@ -116,8 +116,9 @@ class LinkOptions:
     reconnect: bool = True
     connect_timeout: float = 10.0
     membership_timeout: float = 10.0
-    backoff: tuple[float, float] = (0.2, 5.0)
-    """The first and the longest pause between attempts to connect."""
+    backoff: tuple[float, float] = (0.2, 2.5)
+    """The first and the longest pause between attempts to connect: an office is whole within three seconds of its
+    server's return."""
     rejoin_every: float = 1.0
     rejoin_report_after: float = 30.0
 
