@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INTEROP_PIP := .venv-interop/bin/python -m pip --disable-pip-version-check --quiet
 TESTS ?= tests
 
-.PHONY: help demo test check format bench chaos clean
+.PHONY: help demo test check format bench chaos fuzz clean
 
 help:
 	@echo "make demo    the whole system on this machine, as a guided tour"
@@ -15,6 +15,7 @@ help:
 	@echo "make format  rewrite the files as the format check wants them"
 	@echo "make bench   side by side with the existing implementation"
 	@echo "make chaos   five minutes of kills, cuts and pauses; SEED= picks others"
+	@echo "make fuzz    twenty thousand hostile frames; SEED= picks others"
 	@echo "make clean   forget both virtual environments"
 
 # A stamp in each environment: a second run does not install again.
@@ -58,6 +59,9 @@ bench: .venv/.dev .venv-interop/.ready
 
 chaos: .venv/.dev
 	@$(BIN)/python -m tests.chaos --seconds 300 --seed $(or $(SEED),1)
+
+fuzz: .venv/.dev
+	@$(BIN)/python -m tests.fuzz --packets 10000 --seed $(or $(SEED),1)
 
 clean:
 	rm -rf .venv .venv-interop

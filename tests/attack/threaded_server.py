@@ -1,4 +1,7 @@
-"""The threaded server as a process of its own, on a port the system picks: `threaded_server.py [api-key]`."""
+"""The threaded server as a process of its own, on a port the system picks: `threaded_server.py [api-key]`.
+
+On SIGUSR1 it says how many threads it has.
+"""
 
 import logging
 import signal
@@ -24,6 +27,7 @@ def main() -> None:
     sio = socketio.Server(async_mode="threading", **sync_server_options(Limits().max_message))
     sio.register_namespace(SyncSMCPNamespace(auth))
     web = make_server("127.0.0.1", 0, socketio.WSGIApp(sio), threaded=True)
+    signal.signal(signal.SIGUSR1, lambda *_: print(f"HOLDS {threading.active_count()}", flush=True))
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=web.shutdown).start())
     print(f"ready on http://127.0.0.1:{web.server_port}", flush=True)
     web.serve_forever()
