@@ -8,7 +8,7 @@ from a2c_smcp.computer.mcp_clients.model import ToolMeta
 from a2c_smcp.errors import ToolConfirmationError
 from a2c_smcp.types import TOOL_NAME
 
-__all__ = ["CALLING_AGENT", "Approval", "Ask", "Refuse", "Run", "approve", "approve_answer"]
+__all__ = ["CALLING_AGENT", "Approval", "Ask", "Refuse", "Run", "approve", "approve_answer", "approve_silence"]
 
 #: The agent whose call this is, for callbacks that show who asks; unset for calls that come from no agent.
 CALLING_AGENT: Final[ContextVar[str]] = ContextVar("calling_agent")
@@ -47,3 +47,8 @@ def approve(meta: ToolMeta | None, *, can_ask: bool) -> Approval:
 def approve_answer(answer: object) -> Run | Refuse:
     """What to do after the callback answered. Only `True` is a yes: a callback that forgets to return refuses."""
     return Run() if answer is True else Refuse("the person refused")
+
+
+def approve_silence() -> Refuse:
+    """What to do when nobody answered in time: silence is no refusal, and no yes."""
+    return Refuse("nobody answered in time")

@@ -12,13 +12,13 @@ from copy import deepcopy
 from datetime import UTC, datetime
 from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 import anyio
 import anyio.to_thread
 from mcp.types import CallToolResult, ReadResourceResult, TextContent
 
-from a2c_smcp.computer.approvals import Ask, Refuse, approve, approve_answer
+from a2c_smcp.computer.approvals import Ask, Refuse, Run, approve, approve_answer, approve_silence
 from a2c_smcp.computer.context import Context, ContextTimings
 from a2c_smcp.computer.events import (
     BUFFERED_EVENTS,
@@ -51,7 +51,11 @@ __all__ = ["Computer", "ConfirmCallback"]
 
 logger = logging.getLogger(__name__)
 
-#: Asked `(req_id, server, tool, params)`; `True` runs the call. One that is not async is called in a thread.
+#: So long before a call's deadline silence counts: past the deadline it would be a timeout of the tool.
+_CONFIRM_MARGIN: Final = 0.1
+
+#: Asked `(req_id, server, tool, params)`; `True` runs the call. One that is not async is called in a thread. Until just
+#: before the call's deadline it may think, then it is cancelled; `TimeoutError` says that nobody answered.
 ConfirmCallback: TypeAlias = Callable[[str, SERVER_NAME, TOOL_NAME, dict[str, Any]], bool | Awaitable[bool]]
 
 
@@ -253,26 +257,34 @@ class Computer:
     ) -> CallToolResult:
         approval = approve(tool.meta, can_ask=self.confirm_callback is not None)
         if isinstance(approval, Ask):
-            approval = approve_answer(await self._confirm(req_id, tool, params))
+            approval = await self._confirm(req_id, tool, params)
         if isinstance(approval, Refuse):
             raise approval.error(tool.name)
         result = await self._call(req_id, tool, params, timeout)
         return with_markers(result, {TOOL_META_MARKER: tool_meta_object(tool.meta)} if tool.meta is not None else {})
 
-    async def _confirm(self, req_id: str, tool: ShownTool, params: dict[str, Any]) -> object:
+    async def _confirm(self, req_id: str, tool: ShownTool, params: dict[str, Any]) -> Run | Refuse:
+        """What the callback decides, or its silence until just before the call's deadline."""
+        with anyio.CancelScope(deadline=anyio.current_effective_deadline() - _CONFIRM_MARGIN):
+            try:
+                return approve_answer(await self._ask(req_id, tool, params))
+            except TimeoutError:
+                return approve_silence()
+            except Exception as error:
+                # A boundary: the callback is not ours.
+                logger.exception("the confirmation callback failed for tool call %s", req_id)
+                raise Refuse("asking for it failed").error(tool.name) from error
+        return approve_silence()
+
+    async def _ask(self, req_id: str, tool: ShownTool, params: dict[str, Any]) -> object:
         assert self.confirm_callback is not None
         ask = partial(self.confirm_callback, req_id, tool.server, tool.original, params)
-        try:
-            if inspect.iscoroutinefunction(self.confirm_callback):
-                answer = ask()
-            else:
-                # It may block on a person; the loop, and the call's deadline, must not wait for that.
-                answer = await anyio.to_thread.run_sync(ask, abandon_on_cancel=True)
-            return await answer if inspect.isawaitable(answer) else answer
-        except Exception as error:
-            # A boundary: the callback is not ours.
-            logger.exception("the confirmation callback failed for tool call %s", req_id)
-            raise Refuse("asking for it failed").error(tool.name) from error
+        if inspect.iscoroutinefunction(self.confirm_callback):
+            answer = ask()
+        else:
+            # It may block on a person; the loop, and the call's deadline, must not wait for that.
+            answer = await anyio.to_thread.run_sync(ask, abandon_on_cancel=True)
+        return await answer if inspect.isawaitable(answer) else answer
 
     async def _call(
         self, req_id: str, tool: ShownTool, params: dict[str, Any], timeout: float | None

@@ -127,10 +127,10 @@ def check_names(request: EnterOfficeReq, max_name: int = MAX_NAME, max_office_id
     _check_name("office_id", request["office_id"], max_office_id)
 
 
-def join(session: Session, request: EnterOfficeReq, *, seat: str | None, holder: str | None) -> Transition:
+def join(session: Session, request: EnterOfficeReq, *, seat: Member | None, holder: str | None) -> Transition:
     """Enter an office, move to another, or take another name in it.
 
-    `seat` is the session of the office's agent, `holder` the session of that role which has the name there.
+    `seat` is the office's agent, `holder` the session of that role which has the name there.
     """
     role, name, office_id = request["role"], request["name"], request["office_id"]
     if role not in session.grant.roles:
@@ -143,8 +143,8 @@ def join(session: Session, request: EnterOfficeReq, *, seat: str | None, holder:
     if role == "agent":
         if here is not None and here.office_id != office_id:
             raise AlreadyInRoomError("this agent is in another office; it must leave that one first")
-        if seat not in (None, session.sid):
-            raise RoomFullError("the office has an agent")
+        if seat is not None and seat.sid != session.sid:
+            raise RoomFullError(f"the office has an agent: {seat.name!r}", {"agent": seat.name})
     if holder not in (None, session.sid):
         raise NameTakenError(f"the name {name!r} is taken by another {role} of the office")
     return _move(session, Member(session.sid, role, name, office_id))

@@ -76,9 +76,7 @@ class MemoryRegistry:
         office = self._offices.get(request["office_id"])
         agent = office.agent if office else None
         holder = office.holder(request["role"], request["name"]) if office else None
-        transition = offices.join(
-            session, request, seat=agent.sid if agent else None, holder=holder.sid if holder else None
-        )
+        transition = offices.join(session, request, seat=agent, holder=holder.sid if holder else None)
         return self._commit(sid, transition)
 
     def leave(self, sid: str, request: LeaveOfficeReq) -> Transition:

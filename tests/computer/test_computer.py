@@ -125,8 +125,17 @@ async def test_the_callback_is_told_what_is_asked_and_auto_apply_asks_nobody() -
     assert asked == [("id-1", "a", "echo", {"text": "x"})]
 
 
+async def test_a_callback_may_say_itself_that_nobody_answered() -> None:
+    async def ask(*_: Any) -> bool:
+        raise TimeoutError
+
+    async with running(server("a", **ASKING), confirm_callback=ask) as (computer, _):
+        result = await call(computer, "a.echo")
+        assert (code(result), "nobody answered in time" in text(result)) == (4005, True)
+
+
 @pytest.mark.parametrize("kind", ["sync", "async"])
-async def test_a_confirmation_that_takes_too_long_is_the_calls_own_timeout(kind: str) -> None:
+async def test_a_confirmation_that_nobody_gives_in_time_says_so(kind: str) -> None:
     release = threading.Event()
 
     async def wait(*_: Any) -> bool:
@@ -141,7 +150,9 @@ async def test_a_confirmation_that_takes_too_long_is_the_calls_own_timeout(kind:
     try:
         async with running(server("a", **ASKING), confirm_callback=callback) as (computer, _):
             started = time.monotonic()
-            assert code(await call(computer, "a.echo", 0.3)) == 4004
+            result = await call(computer, "a.echo", 0.3)
+            assert code(result) == 4005
+            assert "nobody answered in time" in text(result)
             assert time.monotonic() - started < 10
             assert computer.history == ()
     finally:

@@ -53,8 +53,15 @@ def test_a_notification_names_one_role_and_the_other_key_is_absent() -> None:
 
 def test_one_agent_an_office() -> None:
     reg = registry("a", "b")
-    join(reg, "a", "agent", "a")
+    join(reg, "a", "agent", "ada")
     refused(4101, join, reg, "b", "agent", "b")
+
+
+def test_a_full_office_names_who_has_the_seat() -> None:
+    reg = registry("a", "b")
+    join(reg, "a", "agent", "ada")
+    with pytest.raises(SMCPError, match="'ada'"):
+        join(reg, "b", "agent", "b")
 
 
 def test_any_number_of_computers() -> None:

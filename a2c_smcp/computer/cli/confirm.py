@@ -16,8 +16,6 @@ from a2c_smcp.types import SERVER_NAME, TOOL_NAME
 __all__ = ["Confirmations"]
 
 _CHOICES: Final = {"y": "yes", "yes": "yes", "n": "no", "no": "no", "a": "always", "always": "always"}
-#: So long before a call's deadline the person's silence counts: past the deadline it would be a timeout, no refusal.
-_MARGIN: Final = 0.1
 
 
 class Confirmations:
@@ -40,15 +38,18 @@ class Confirmations:
             self._own.discard(req_id)
 
     async def ask(self, req_id: str, server: SERVER_NAME, tool: TOOL_NAME, params: dict[str, Any]) -> bool:
-        """Whether this call may run; no answer within its deadline is a no."""
+        """Whether this call may run. Cancelled when nobody answers in time."""
         if self._yes or req_id in self._own or (server, tool) in self._always:
             return True
-        with anyio.CancelScope(deadline=anyio.current_effective_deadline() - _MARGIN):
+        deadline = anyio.current_effective_deadline()
+        try:
             async with self._terminal.turn():
                 # Perhaps answered while this one waited for its turn.
                 return (server, tool) in self._always or await self._ask(req_id, server, tool, params)
-        self._output.text(f"Nobody answered in time: {printable(tool)} is not run.")
-        return False
+        except anyio.get_cancelled_exc_class():
+            if anyio.current_time() >= deadline:
+                self._output.text(f"Nobody answered in time: {printable(tool)} is not run.")
+            raise
 
     async def _ask(self, req_id: str, server: SERVER_NAME, tool: TOOL_NAME, params: dict[str, Any]) -> bool:
         agent = CALLING_AGENT.get(None)

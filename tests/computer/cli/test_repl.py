@@ -385,15 +385,19 @@ async def test_a_call_that_needs_it_is_confirmed_there_and_then(shared: Console,
             assert asked["params"] == {"text": "sure"}
             assert 0 < asked["seconds"] <= 20
             assert (replied["meta"] or {}).get("error_code") == code
+            assert code is None or "the person refused" in replied["content"][0]["text"]
         await ask(shared, agent, "a\r")
         assert (await agent.tool("ask.echo", text="always"))["content"][0]["text"] == "always"
         shared.keys("t=still\r")  # the line that was being typed all along
         assert (await seen(shared, "tool_call_result"))["result"]["content"][0]["text"] == "still"
 
 
-async def test_no_answer_within_the_deadline_is_a_refusal(shared: Console, hub: Running) -> None:
+async def test_no_answer_within_the_deadline_says_so_and_is_no_refusal(shared: Console, hub: Running) -> None:
     async with met(shared, hub) as agent:
-        assert (await agent.tool("ask.stats", 1))["meta"] == {"error_code": 4005}
+        unanswered = await agent.tool("ask.stats", 1)
+        assert unanswered["meta"] == {"error_code": 4005}
+        assert "nobody answered in time" in unanswered["content"][0]["text"]
+        await anyio.to_thread.run_sync(shared.says, "Nobody answered in time: stats is not run.")
         assert shared.text("a.echo", "text=on") == "on"
 
 
