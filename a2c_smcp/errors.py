@@ -262,6 +262,21 @@ class ToolNotFoundError(ToolError):
     default_code = 4001
     title = "Tool Not Found"
 
+    def __init__(self, tool_name: str, starting: Sequence[str] = ()) -> None:
+        super().__init__(
+            f"Tool not found: {_clip(tool_name)}" + (f" (still starting: {', '.join(starting)})" if starting else ""),
+            {"tool_name": _clip(tool_name)} | ({"starting": list(starting)} if starting else {}),
+        )
+
+    @property
+    def tool_name(self) -> str | None:
+        return self.details.get("tool_name")
+
+    @property
+    def starting(self) -> list[str]:
+        """The servers that may still bring it: they are starting."""
+        return list(self.details.get("starting", []))
+
 
 class ToolDisabledError(ToolError):
     default_code = 4002

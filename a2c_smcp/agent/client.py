@@ -8,18 +8,20 @@ import asyncio
 import inspect
 import logging
 import uuid
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, TypeVar, cast
 
 import anyio
 from mcp.types import CallToolResult
 
 from a2c_smcp.agent import requests
-from a2c_smcp.agent.requests import DEFAULT_LIMIT, DEFAULT_TIMEOUT, Deadlines, Request
+from a2c_smcp.agent.requests import DEFAULT_LIMIT, DEFAULT_TIMEOUT, DEFAULT_WAIT, Deadlines, Request
 from a2c_smcp.agent.types import HAPPENINGS, AgentHandler, Callback, Change, happening
 from a2c_smcp.agent.view import REFRESHES, ComputerView, Fetch, OfficeView, Part, Retry, retry_delay
+from a2c_smcp.agent.waiting import News, wait_for_tools
 from a2c_smcp.errors import ConnectionLostError, NotInRoomError, RequestTimeoutError, SMCPError
 from a2c_smcp.smcp import (
     ENTER_OFFICE_NOTIFICATION,
@@ -74,6 +76,7 @@ class AsyncSMCPAgentClient:
         self._live = live
         self._view = OfficeView()
         self._listing_error: SMCPError | None = None
+        self._news = News()
         self._listed = asyncio.Event()
         self._settled = asyncio.Event()
         if not live:
@@ -185,6 +188,24 @@ class AsyncSMCPAgentClient:
 
     async def get_tools(self, computer: str) -> list[SMCPTool]:
         return await self._ask(requests.get_tools(self._call(), self._deadlines, computer), requests.read_tools)
+
+    async def wait_for_tools(
+        self, computer: str, tool_names: Collection[str] = (), timeout: float = DEFAULT_WAIT
+    ) -> list[SMCPTool]:
+        """The tools of a computer, once it is in the office and lists all of `tool_names`, or any tool at all.
+
+        A computer may join before its servers run. After `timeout` seconds raises `ToolNotFoundError`, or
+        `NotFoundError` when the computer is not there.
+        """
+        if self.office_id is None:
+            raise NotInRoomError("join an office first")
+        with self._news.of(computer) as heard:
+            return await wait_for_tools(partial(self.get_tools, computer), heard, tool_names, timeout)
+
+    async def wait_for_tool(self, computer: str, tool_name: str, timeout: float = DEFAULT_WAIT) -> SMCPTool:
+        """One tool, once it can be called; see `wait_for_tools`."""
+        tools = await self.wait_for_tools(computer, [tool_name], timeout)
+        return next(tool for tool in tools if tool["name"] == tool_name)
 
     async def call_tool(
         self,
@@ -360,6 +381,7 @@ class AsyncSMCPAgentClient:
     # --- the live view
 
     def _on_link_event(self, event: LinkEvent) -> None:
+        self._news.heard()
         if self._live:
             match event:
                 case Joined():
@@ -377,6 +399,7 @@ class AsyncSMCPAgentClient:
             notice = parse(event, data)
             if self.office_id is None or notice.get("office_id", self.office_id) != self.office_id:
                 return
+            self._news.heard(notice.get("computer"))
             if self._live:
                 self._take_note(event, notice)
             self._tell(happening(event), notice)

@@ -2,16 +2,17 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from a2c_smcp.agent.client import AsyncSMCPAgentClient
 from a2c_smcp.agent.output import Output
-from a2c_smcp.agent.requests import computers_in
+from a2c_smcp.agent.requests import DEFAULT_WAIT, computers_in, still_starting
 from a2c_smcp.agent.types import Change, Disconnected, Joined, LinkEvent, Part, RejoinFailed
 from a2c_smcp.agent.view import ComputerView
 from a2c_smcp.computer.results import to_wire
-from a2c_smcp.errors import ConnectionLostError, SMCPError
+from a2c_smcp.errors import ConnectionLostError, SMCPError, ToolNotFoundError
 from a2c_smcp.smcp import SMCPTool
 from a2c_smcp.utils.loops import command_loop
 from a2c_smcp.utils.values import Typed
@@ -112,6 +113,12 @@ def call(computer: str, tool: str, typed: Typed, timeout: int) -> Work:
         params = typed.read(await _schema(agent, computer, tool) if typed.pairs else None)
         with output.spinner(f"{tool} on {computer}"):
             result = await agent.call_tool(computer, tool, params, timeout)
+            if starting := still_starting(result):
+                waits = f"waiting up to {DEFAULT_WAIT:g} s, still starting: {', '.join(starting)}"
+                output.note(f"{computer} has no {tool} yet; {waits}")
+                with suppress(ToolNotFoundError):  # the call says so itself, once more
+                    await agent.wait_for_tool(computer, tool)
+                result = await agent.call_tool(computer, tool, params, timeout)
         output.result(to_wire(result))
         return TOOL_FAILED if result.is_error else 0
 

@@ -11,13 +11,14 @@ from typing import Any, Final, cast
 
 from mcp.types import CallToolResult
 
-from a2c_smcp.computer.results import TOOL_META_MARKER, error_result, from_wire
+from a2c_smcp.computer.results import ERROR_CODE_MARKER, STARTING_MARKER, TOOL_META_MARKER, error_result, from_wire
 from a2c_smcp.computer.utils.dpe_uri import element_uri, page_uri, parse_dpe_uri, with_params
 from a2c_smcp.errors import (
     BadRequestError,
     RequestTimeoutError,
     ToolError,
     ToolExecutionTimeoutError,
+    ToolNotFoundError,
     error_from_payload,
 )
 from a2c_smcp.smcp import (
@@ -43,6 +44,7 @@ from a2c_smcp.wire import parse_response, whole_seconds
 __all__ = [
     "DEFAULT_LIMIT",
     "DEFAULT_TIMEOUT",
+    "DEFAULT_WAIT",
     "Deadlines",
     "NotSupportedError",
     "Request",
@@ -70,6 +72,7 @@ __all__ = [
     "read_sent",
     "read_sessions",
     "read_tools",
+    "still_starting",
     "timed_out",
     "tool_call",
     "tool_meta",
@@ -77,6 +80,8 @@ __all__ = [
 
 #: What a tool call may take, in seconds, when its caller does not say.
 DEFAULT_TIMEOUT: Final = 60
+#: How long to wait for tools that are not there yet, in seconds.
+DEFAULT_WAIT: Final = 10.0
 #: How many documents, or pages, come at once when nobody asks for another number.
 DEFAULT_LIMIT: Final = 20
 # How long is too long is the server's to say; its refusal names the limit.
@@ -272,6 +277,14 @@ def read_sent(request: Request, args: tuple[Any, ...]) -> None:
 def computers_in(sessions: Iterable[SessionInfo]) -> list[str]:
     """The names of the computers among those in the office."""
     return [session["name"] for session in sessions if session.get("role") == "computer" and "name" in session]
+
+
+def still_starting(result: CallToolResult) -> list[str]:
+    """The servers that may yet have the tool that this call did not find; none when it found it, or never will."""
+    meta = result.meta or {}
+    servers = meta.get(STARTING_MARKER)
+    missing = result.is_error and meta.get(ERROR_CODE_MARKER) == ToolNotFoundError.default_code
+    return list(map(str, servers)) if missing and isinstance(servers, list) else []
 
 
 def timed_out(timeout: int) -> CallToolResult:

@@ -3,7 +3,7 @@
 import asyncio
 import functools
 import inspect
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, suppress
 from threading import Lock
@@ -14,7 +14,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp.types import CallToolResult
 
 from a2c_smcp.agent.client import AsyncSMCPAgentClient
-from a2c_smcp.agent.requests import DEFAULT_LIMIT, DEFAULT_TIMEOUT, Deadlines
+from a2c_smcp.agent.requests import DEFAULT_LIMIT, DEFAULT_TIMEOUT, DEFAULT_WAIT, Deadlines
 from a2c_smcp.agent.types import HAPPENINGS, AgentHandler, Callback
 from a2c_smcp.agent.view import ComputerView
 from a2c_smcp.errors import ConnectionLostError, SMCPError
@@ -141,6 +141,20 @@ class SMCPAgentClient:
 
     def get_tools(self, computer: str) -> list[SMCPTool]:
         return self._run(self._client.get_tools, computer)
+
+    def wait_for_tools(
+        self, computer: str, tool_names: Collection[str] = (), timeout: float = DEFAULT_WAIT
+    ) -> list[SMCPTool]:
+        """The tools of a computer, once it is in the office and lists all of `tool_names`, or any tool at all.
+
+        A computer may join before its servers run. After `timeout` seconds raises `ToolNotFoundError`, or
+        `NotFoundError` when the computer is not there.
+        """
+        return self._run(self._client.wait_for_tools, computer, tool_names, timeout)
+
+    def wait_for_tool(self, computer: str, tool_name: str, timeout: float = DEFAULT_WAIT) -> SMCPTool:
+        """One tool, once it can be called; see `wait_for_tools`."""
+        return self._run(self._client.wait_for_tool, computer, tool_name, timeout)
 
     def call_tool(
         self,

@@ -10,12 +10,13 @@ from typing import Any, Final
 from mcp.types import CallToolResult, TextContent
 from pydantic import ValidationError
 
-from a2c_smcp.errors import BadRequestError, SMCPError, ToolExecutionTimeoutError
+from a2c_smcp.errors import BadRequestError, SMCPError, ToolExecutionTimeoutError, ToolNotFoundError
 from a2c_smcp.smcp import CallToolRet
 
 __all__ = [
     "CANCELLED_MARKER",
     "ERROR_CODE_MARKER",
+    "STARTING_MARKER",
     "TIMEOUT_MARKER",
     "TOOL_META_MARKER",
     "VRL_MARKER",
@@ -32,6 +33,8 @@ VRL_MARKER: Final = "a2c_vrl_transformed"
 TIMEOUT_MARKER: Final = "a2c_timeout"
 CANCELLED_MARKER: Final = "a2c_cancelled"
 ERROR_CODE_MARKER: Final = "error_code"
+#: Beside 4001: the servers that are still starting, and may yet have the tool.
+STARTING_MARKER: Final = "starting"
 
 
 def to_wire(result: CallToolResult) -> CallToolRet:
@@ -74,6 +77,8 @@ def error_result(error: SMCPError) -> CallToolResult:
     markers: dict[str, Any] = {ERROR_CODE_MARKER: error.code}
     if error.code == ToolExecutionTimeoutError.default_code:
         markers[TIMEOUT_MARKER] = True
+    if isinstance(error, ToolNotFoundError) and error.starting:
+        markers[STARTING_MARKER] = error.starting
     return _failure(error.message, markers)
 
 

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 
 __all__ = ["DemoError", "started"]
 
-_READY_SECONDS = 30
+_READY_SECONDS = 60
 _STOP_SECONDS = 10
 
 

@@ -9,9 +9,10 @@ import os
 import secrets
 import sys
 import tempfile
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from rich.console import Console
 from rich.markdown import Markdown
@@ -19,14 +20,21 @@ from rich.padding import Padding
 from rich.table import Table
 
 from a2c_smcp import PROTOCOL_VERSION, __version__
-from a2c_smcp.agent import AsyncSMCPAgentClient, Change, Part
+from a2c_smcp.agent import AsyncSMCPAgentClient
 from a2c_smcp.demo.processes import DemoError, started
 from a2c_smcp.errors import SMCPError
+from a2c_smcp.smcp import DPEDocumentSummary
 
 __all__ = ["run"]
 
 OFFICE = "demo"
 COMPUTER = "laptop"
+
+_NOTE: Final = "The agent was here."
+#: What a busy machine may take for one step, in seconds.
+_PATIENCE: Final = 30
+
+_Item = TypeVar("_Item")
 
 
 def run(keep: bool = False) -> int:
@@ -81,7 +89,8 @@ class _Tour:
     async def _tools(self, agent: AsyncSMCPAgentClient) -> None:
         self._title("Its tools")
         table = Table("tool", "what it does", box=None, pad_edge=False)
-        for tool in await agent.get_tools(COMPUTER):
+        # It may have joined before its server ran.
+        for tool in await agent.wait_for_tools(COMPUTER, timeout=_PATIENCE):
             table.add_row(tool["name"], tool["description"])
         self._console.print(Padding(table, (0, 0, 0, 3)))
         self._say(f"greet → [green]{await self._call(agent, 'greet', text='world')}[/green]")
@@ -90,19 +99,27 @@ class _Tour:
         self._title("Its desktop, live")
         heard = asyncio.Event()
         agent.on("update_desktop")(lambda _: heard.set())
-        self._show((await agent.get_desktop(COMPUTER, size=1))[0])
-        await self._call(agent, "write_note", text="The agent was here.")
-        async with asyncio.timeout(10):
+        self._show((await _until_some(agent.get_desktop, COMPUTER, size=1))[0])
+        heard.clear()
+        await self._call(agent, "write_note", text=_NOTE)
+        async with asyncio.timeout(_PATIENCE):
             await heard.wait()
         self._say("[yellow]notify:update_desktop[/yellow]: the window changed, and the agent heard of it")
-        self._show((await agent.get_desktop(COMPUTER, size=1))[0])
+
+        async def noted() -> list[str]:
+            return [window for window in await agent.get_desktop(COMPUTER) if _NOTE in window]
+
+        self._show((await _until_some(noted))[0])
 
     async def _documents(self, agent: AsyncSMCPAgentClient) -> None:
         self._title("Its documents, from the catalogue to one table")
-        found = await agent.get_finder(COMPUTER, keywords=["财务"])
-        document = found["documents"][0]
-        uri = document["uri"]
-        self._say(f"{found['total_count']} document about 财务: [bold]{document['title']}[/bold]")
+
+        async def about_finance() -> list[DPEDocumentSummary]:
+            return (await agent.get_finder(COMPUTER, keywords=["财务"]))["documents"]
+
+        documents = await _until_some(about_finance)
+        uri = documents[0]["uri"]
+        self._say(f"{len(documents)} document about 财务: [bold]{documents[0]['title']}[/bold]")
         async for page in agent.iter_document_pages(COMPUTER, uri):
             self._say(f"  page {page['page_index']}: {page['title']}, {page['element_count']} elements")
         text = await agent.read_page(COMPUTER, uri, 1, format="markdown")
@@ -121,18 +138,13 @@ class _Tour:
 
     async def _crash(self, agent: AsyncSMCPAgentClient) -> None:
         self._title("An MCP server dies, and comes back")
-        back = asyncio.Event()
-
-        @agent.on("change")
-        def follow(change: Change) -> None:
-            # The live view follows: first the tools are gone, then they are there again.
-            if change.part is Part.TOOLS and change.error is None and agent.computers[COMPUTER].tools:
-                back.set()
-
-        result = await agent.call_tool(COMPUTER, "crash", {}, 10)
+        gone = asyncio.Event()
+        agent.on("update_tool_list")(lambda _: gone.set())
+        result = await agent.call_tool(COMPUTER, "crash", {}, _PATIENCE)
         self._say(f"the call fails at once: error_code {(result.meta or {}).get('error_code')}")
-        async with asyncio.timeout(20):
-            await back.wait()
+        async with asyncio.timeout(_PATIENCE):
+            await gone.wait()
+        await agent.wait_for_tool(COMPUTER, "greet", _PATIENCE)
         self._say("[yellow]notify:update_tool_list[/yellow]: its tools were gone, and are back")
         self._say(f"greet → [green]{await self._call(agent, 'greet', text='again')}[/green]")
 
@@ -149,14 +161,14 @@ class _Tour:
     # --- small parts
 
     async def _call(self, agent: AsyncSMCPAgentClient, tool: str, **params: Any) -> str:
-        result = await agent.call_tool(COMPUTER, tool, params, 10)
+        result = await agent.call_tool(COMPUTER, tool, params, _PATIENCE)
         text: str = result.content[0].text  # type: ignore[union-attr]  # the demo's tools return text only
         if result.is_error:
             raise DemoError(f"{tool} failed: {text}")
         return text
 
     async def _status(self, agent: AsyncSMCPAgentClient) -> str:
-        return (await agent.get_desktop(COMPUTER, window="window://demo.board/status"))[0]
+        return (await _until_some(agent.get_desktop, COMPUTER, window="window://demo.board/status"))[0]
 
     def _title(self, text: str) -> None:
         self._step += 1
@@ -170,6 +182,14 @@ class _Tour:
         self._console.print(f"   [dim]{uri}[/dim]")
         for line in body.splitlines():
             self._console.print(f"   │ {line}", markup=False)
+
+
+async def _until_some(look: Callable[..., Awaitable[list[_Item]]], *args: Any, **kwargs: Any) -> list[_Item]:
+    """What is there, as soon as there is something: windows and documents are read after the tools."""
+    async with asyncio.timeout(_PATIENCE):
+        while not (found := await look(*args, **kwargs)):  # noqa: ASYNC110 - of another process
+            await asyncio.sleep(0.1)
+    return found
 
 
 def _write_config(folder: Path) -> Path:

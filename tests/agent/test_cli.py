@@ -4,6 +4,7 @@ import io
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -18,9 +19,9 @@ import pytest
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from a2c_smcp.smcp import GET_TOOLS_EVENT, TOOL_CALL_EVENT, UPDATE_DESKTOP_EVENT
+from a2c_smcp.smcp import GET_TOOLS_EVENT, TOOL_CALL_EVENT, UPDATE_DESKTOP_EVENT, UPDATE_TOOL_LIST_EVENT
 from tests.agent.conftest import MakeComputer
-from tests.agent.harness import DOCUMENT, FakeComputer
+from tests.agent.harness import DOCUMENT, FakeComputer, a_tool
 from tests.server.harness import Running, eventually
 
 A2C = str(Path(sys.executable).parent / "a2c")
@@ -51,10 +52,10 @@ async def a2c_json(env: dict[str, str], *words: str) -> Any:
 
 
 @asynccontextmanager
-async def running(env: dict[str, str], *words: str) -> AsyncIterator[Process]:
+async def running(env: dict[str, str], *words: str, stderr: int | None = None) -> AsyncIterator[Process]:
     async with AsyncExitStack() as stack:
         process = await stack.enter_async_context(
-            await anyio.open_process([A2C, "agent", *words], env=env, stderr=None)
+            await anyio.open_process([A2C, "agent", *words], env=env, stderr=stderr)
         )
         try:
             yield process
@@ -180,6 +181,30 @@ async def test_watch_prints_what_changes(
         process.send_signal(signal.SIGINT)
         with anyio.fail_after(DEADLINE):
             assert await process.wait() == 130
+
+
+async def test_a_call_waits_for_a_tool_whose_server_is_still_starting(
+    env: dict[str, str], computer: FakeComputer
+) -> None:
+    computer.tools = []
+
+    def start_late(data: dict[str, Any]) -> Any:
+        if len(computer.requests(TOOL_CALL_EVENT)) == 1:
+            meta = {"error_code": 4001, "starting": ["demo", "other"]}
+            return computer.result("Tool not found: echo (still starting: demo, other)", isError=True, meta=meta)
+        return computer.result(data["params"]["text"])
+
+    computer.override[TOOL_CALL_EVENT] = start_late
+    async with running(env, "call", "laptop", "echo", "text=hi", stderr=subprocess.PIPE) as process:
+        await eventually(lambda: computer.requests(GET_TOOLS_EVENT), DEADLINE)
+        computer.tools = [a_tool("echo")]
+        await computer.announce(UPDATE_TOOL_LIST_EVENT)
+        with anyio.fail_after(DEADLINE):
+            assert await process.wait() == 0
+        assert process.stdout is not None and process.stderr is not None
+        assert await process.stdout.receive() == b"hi\n"
+        said = (await process.stderr.receive()).decode()
+    assert said == "laptop has no echo yet; waiting up to 10 s, still starting: demo, other\n"
 
 
 async def test_ctrl_c_cancels_the_call_at_the_computer(env: dict[str, str], computer: FakeComputer) -> None:

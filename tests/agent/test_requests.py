@@ -6,7 +6,7 @@ import pytest
 
 from a2c_smcp.agent import requests
 from a2c_smcp.agent.requests import Deadlines, NotSupportedError, Request
-from a2c_smcp.errors import BadRequestError, InvalidDPEURIError, NotFoundError, SMCPError
+from a2c_smcp.errors import BadRequestError, InvalidDPEURIError, NotFoundError, SMCPError, ToolNotFoundError
 from a2c_smcp.smcp import AgentCallData, SessionInfo, SMCPTool
 
 CALL: AgentCallData = {"agent": "ada", "req_id": "r1"}
@@ -131,6 +131,19 @@ def test_a_tool_level_error_is_a_result_in_any_form() -> None:
     result = requests.read_result(TOOL_CALL, (SMCPError(4001, "no such tool").payload(),))
     assert result.is_error
     assert result.meta == {"error_code": 4001}
+
+
+def test_a_missing_tool_may_still_come() -> None:
+    def read(**more: Any) -> list[str]:
+        return requests.still_starting(requests.read_result(TOOL_CALL, ({"content": [], **more},)))
+
+    assert read(isError=True, meta={"error_code": 4001, "starting": ["demo"]}) == ["demo"]
+    assert read(isError=True, meta={"error_code": 4001}) == []
+    assert read(isError=True, meta={"error_code": 4001, "starting": "demo"}) == []
+    assert read(isError=True, meta={"error_code": 4003, "starting": ["demo"]}) == []
+    assert read(meta={"starting": ["demo"]}) == [], "what a tool says of itself"
+    starting = ToolNotFoundError("greet", ["demo"])
+    assert requests.still_starting(requests.read_result(TOOL_CALL, (starting.payload(),))) == ["demo"]
 
 
 def test_a_call_that_nobody_answered_is_a_timeout() -> None:

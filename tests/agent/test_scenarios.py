@@ -17,6 +17,7 @@ from a2c_smcp.errors import (
     RequestTimeoutError,
     RoomFullError,
     SMCPError,
+    ToolNotFoundError,
 )
 from a2c_smcp.smcp import (
     ENTER_OFFICE_NOTIFICATION,
@@ -70,6 +71,47 @@ async def test_join_look_around_call_leave(make_agent: MakeAgent, make_computer:
         await agent.list_room()
     with pytest.raises(NotInRoomError):
         await agent.call_tool("laptop", "echo")
+
+
+@pytest.mark.parametrize("live", [True, False])
+async def test_tools_that_are_not_there_yet_are_waited_for(
+    make_agent: MakeAgent, make_computer: MakeComputer, kind: str, live: bool
+) -> None:
+    agent = await make_agent(kind, live=live)
+    found: list[Any] = []
+
+    async def wait(method: str, *args: Any) -> None:
+        found.append(await getattr(agent, method)("laptop", *args, timeout=30))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wait, "wait_for_tools")
+        computer = await make_computer("laptop", lambda fake: setattr(fake, "tools", []))
+        await eventually(lambda: computer.requests(GET_TOOLS_EVENT))
+        assert found == []
+        computer.tools = [a_tool("echo")]
+        await computer.announce(UPDATE_TOOL_LIST_EVENT)
+    assert found == [[a_tool("echo")]]
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wait, "wait_for_tool", "sleep")
+        asked = len(computer.requests(GET_TOOLS_EVENT))
+        await eventually(lambda: len(computer.requests(GET_TOOLS_EVENT)) > asked)
+        computer.tools = [a_tool("echo"), a_tool("sleep")]  # without a word: older computers are silent about some
+    assert found[-1] == a_tool("sleep")
+    assert await agent.wait_for_tools("laptop", ["sleep", "echo"]) == computer.tools
+
+
+async def test_waiting_for_tools_ends_with_what_is_missing(
+    make_agent: MakeAgent, make_computer: MakeComputer, kind: str
+) -> None:
+    agent = await make_agent(kind)
+    with pytest.raises(NotFoundError):
+        await agent.wait_for_tool("laptop", "echo", timeout=0.5)
+    await make_computer()
+    with pytest.raises(ToolNotFoundError, match="sing"):
+        await agent.wait_for_tool("laptop", "sing", timeout=0.5)
+    await agent.leave_office()
+    with pytest.raises(NotInRoomError):
+        await agent.wait_for_tools("laptop")
 
 
 async def test_a_failed_tool_is_a_result_and_a_failed_route_raises(

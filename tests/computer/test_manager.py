@@ -1,6 +1,7 @@
 """Many servers at once: booting, clashing, changing while they run, dying, and nothing left over in the end."""
 
 import asyncio
+import contextlib
 import gc
 import json
 import os
@@ -112,6 +113,37 @@ async def test_the_others_can_be_used_while_one_still_starts() -> None:
             await computer.stop_server("hangs")  # and the boot need not wait for it either
         assert state(computer, "hangs") is STOPPED
         await computer.shutdown()
+
+
+async def test_a_call_of_a_name_that_nobody_has_says_who_is_still_starting() -> None:
+    waiting = {**server("asks"), "disabled": "${input:off}"}
+    computer = Computer("pc", mcp_servers=[server("good"), server("hangs", "silent"), waiting], timings=FAST)
+    with nothing_left_over():
+        async with recorded(computer) as record, anyio.create_task_group() as tasks:
+            tasks.start_soon(computer.boot_up)
+            await record.reached("good", RUNNING)
+            await record.reached("asks", FAILED)
+            tasks.start_soon(suppressed, computer.add_or_update_server, server("added", "silent"))
+            result = await call(computer, "greet")
+            assert (result.meta or {})["error_code"] == 4001
+            assert (result.meta or {})["starting"] == ["hangs"]
+            assert text(result) == "Tool not found: greet (still starting: hangs)"
+            await computer.stop_server("hangs")
+            await eventually_starting(computer, ["added"])
+            await computer.remove_server("hangs")
+            await computer.shutdown()
+        assert (await call(computer, "greet")).meta == {"error_code": 4001}
+
+
+async def suppressed(work: Callable[..., Any], *args: Any) -> None:
+    with contextlib.suppress(SMCPError):
+        await work(*args)
+
+
+async def eventually_starting(computer: Computer, expected: list[str]) -> None:
+    with anyio.fail_after(DEADLINE):
+        while ((await call(computer, "greet")).meta or {}).get("starting") != expected:  # noqa: ASYNC110
+            await anyio.sleep(0.01)
 
 
 async def test_a_cancelled_boot_leaves_nothing() -> None:

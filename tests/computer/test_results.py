@@ -125,7 +125,7 @@ def test_what_is_no_result_is_refused_by_field_without_its_value(data: dict[str,
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (ToolNotFoundError("no such tool"), 4001),
+        (ToolNotFoundError("greet"), 4001),
         (ToolDisabledError("forbidden"), 4002),
         (ToolExecutionError("it broke"), 4003),
         (ServerNotActiveError("files"), 4003),
@@ -140,6 +140,12 @@ def test_a_failure_says_what_went_wrong_and_carries_its_code(error: SMCPError, c
         "structuredContent": None,
         "isError": True,
     }
+
+
+def test_a_tool_that_may_still_come_names_the_servers_that_are_starting() -> None:
+    error = ToolNotFoundError("greet", ["a", "b"])
+    assert error_result(error).meta == {"error_code": 4001, "starting": ["a", "b"]}
+    assert error.message == "Tool not found: greet (still starting: a, b)"
 
 
 def test_a_timeout_is_marked_beside_its_code() -> None:

@@ -94,7 +94,7 @@ class Catalogue:
         for listing in self.listings.values():
             if not listing.active and any(tool.name == name for tool in _offers(listing)):
                 raise ServerNotActiveError(listing.server)
-        raise ToolNotFoundError(f"Tool not found: {cut(name, _MAX_NAMED)}")
+        raise ToolNotFoundError(name)
 
     def update(self, listing: Listing, order: Sequence[SERVER_NAME] | None = None) -> "Catalogue":
         """After a server was added, updated or started; `ToolNameDuplicatedError` if it would clash.

@@ -51,6 +51,7 @@ from a2c_smcp.errors import (
     SMCPError,
     ToolExecutionError,
     ToolNameDuplicatedError,
+    ToolNotFoundError,
 )
 from a2c_smcp.smcp import SMCPTool
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME
@@ -302,8 +303,13 @@ class MCPServerManager:
     # --- calls
 
     def validate_tool_call(self, tool_name: TOOL_NAME) -> ShownTool:
-        """The tool that a shown name means; raises `ToolNotFoundError`, `ToolDisabledError`, `ServerNotActiveError`."""
-        return self._catalogue.resolve(tool_name)
+        """The tool that a shown name means; raises `ToolDisabledError`, `ServerNotActiveError`, or `ToolNotFoundError`
+        with the servers that are still starting and may yet have it.
+        """
+        try:
+            return self._catalogue.resolve(tool_name)
+        except ToolNotFoundError:
+            raise ToolNotFoundError(tool_name, self._starting()) from None
 
     async def call_tool(
         self, tool: ShownTool, params: Mapping[str, Any], timeout: float | None = None
@@ -331,6 +337,17 @@ class MCPServerManager:
             key: value if key == "server_name" else self._veil.inside(value) for key, value in error.details.items()
         }
         return error
+
+    def _starting(self) -> list[SERVER_NAME]:
+        """The servers on their way to `running`, also those that wait for an input or are only being added."""
+        names = dict.fromkeys([*self._servers, *self._starts])
+        states = {name: server.status.state for name, server in self._servers.items()}
+        return [
+            name
+            for name in names
+            if states.get(name) is ServerState.STARTING
+            or (name in self._starts and states.get(name) is not ServerState.RUNNING)
+        ]
 
     # --- starting and stopping, in a server's turn
 
