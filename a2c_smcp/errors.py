@@ -264,8 +264,8 @@ class ToolNotFoundError(ToolError):
 
     def __init__(self, tool_name: str, starting: Sequence[str] = ()) -> None:
         super().__init__(
-            f"Tool not found: {_clip(tool_name)}" + (f" (still starting: {', '.join(starting)})" if starting else ""),
-            {"tool_name": _clip(tool_name)} | ({"starting": list(starting)} if starting else {}),
+            f"Tool not found: {_named(tool_name)}" + (f" (still starting: {', '.join(starting)})" if starting else ""),
+            {"tool_name": _named(tool_name)} | ({"starting": list(starting)} if starting else {}),
         )
 
     @property

@@ -117,7 +117,7 @@ def call(computer: str, tool: str, typed: Typed, timeout: int) -> Work:
                 waits = f"waiting up to {DEFAULT_WAIT:g} s, still starting: {', '.join(starting)}"
                 output.note(f"{computer} has no {tool} yet; {waits}")
                 with suppress(ToolNotFoundError):  # the call says so itself, once more
-                    await agent.wait_for_tool(computer, tool)
+                    params = typed.read((await agent.wait_for_tool(computer, tool))["params_schema"])
                 result = await agent.call_tool(computer, tool, params, timeout)
         output.result(to_wire(result))
         return TOOL_FAILED if result.is_error else 0

@@ -192,17 +192,17 @@ async def test_a_call_waits_for_a_tool_whose_server_is_still_starting(
         if len(computer.requests(TOOL_CALL_EVENT)) == 1:
             meta = {"error_code": 4001, "starting": ["demo", "other"]}
             return computer.result("Tool not found: echo (still starting: demo, other)", isError=True, meta=meta)
-        return computer.result(data["params"]["text"])
+        return computer.result(repr(data["params"]["text"]))
 
     computer.override[TOOL_CALL_EVENT] = start_late
-    async with running(env, "call", "laptop", "echo", "text=hi", stderr=subprocess.PIPE) as process:
-        await eventually(lambda: computer.requests(GET_TOOLS_EVENT), DEADLINE)
+    async with running(env, "call", "laptop", "echo", "text=1", stderr=subprocess.PIPE) as process:
+        await eventually(lambda: computer.requests(TOOL_CALL_EVENT), DEADLINE)
         computer.tools = [a_tool("echo")]
         await computer.announce(UPDATE_TOOL_LIST_EVENT)
         with anyio.fail_after(DEADLINE):
             assert await process.wait() == 0
         assert process.stdout is not None and process.stderr is not None
-        assert await process.stdout.receive() == b"hi\n"
+        assert await process.stdout.receive() == b"'1'\n", "by the schema, which was not known before"
         said = (await process.stderr.receive()).decode()
     assert said == "laptop has no echo yet; waiting up to 10 s, still starting: demo, other\n"
 
