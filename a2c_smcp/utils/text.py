@@ -13,8 +13,8 @@ MAX_QUOTED: Final = 2000
 # C0 and C1 controls, DEL, the two Unicode line breaks, and surrogates, which no UTF-8 can carry.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
-# What shows as nothing and is not in the category of format characters: fillers, variation selectors, the braille blank,
-# and code points that are reserved for more of the kind (Unicode's Default_Ignorable_Code_Point).
+# What shows as nothing and is not in the category of format characters: fillers, variation selectors, the braille
+# blank, and code points that are reserved for more of the kind (Unicode's Default_Ignorable_Code_Point).
 _SHOWS_NOTHING = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8"
     "\U0001d159\U000e0000-\U000e0fff]"
