@@ -152,6 +152,11 @@ class Computer:
         """The tools that can be called now, as agents see them; not to be changed."""
         return self._manager.tools
 
+    @property
+    def tool_servers(self) -> dict[TOOL_NAME, SERVER_NAME]:
+        """The names of these tools, and which server each of them is of."""
+        return self._manager.tool_servers
+
     def get_config(self) -> GetComputerConfigRet:
         """Every config in full, placeholders in place, secrets masked."""
         return config_view(self._manager.configs.values(), self.inputs.definitions.values())

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from a2c_smcp.errors import BadRequestError
 
-__all__ = ["Typed", "json_value", "parameters", "read_values", "text_value", "texts"]
+__all__ = ["Typed", "json_value", "parameters", "read_values", "signature", "text_value", "texts"]
 
 #: What a schema may refer to and contain is followed so far; it may refer to itself.
 _DEEPEST: Final = 8
@@ -77,6 +77,12 @@ def parameters(schema: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """The parameters that a schema names, each with its own schema."""
     found = (schema or {}).get("properties")
     return found if isinstance(found, Mapping) else {}
+
+
+def signature(schema: Mapping[str, Any] | None) -> str:
+    """The parameters for people to read: `path, head?`, those with a question mark may be left out."""
+    required = _list((schema or {}).get("required"))
+    return ", ".join(name if name in required else f"{name}?" for name in parameters(schema))
 
 
 def texts(*names: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from a2c_smcp.errors import BadRequestError
-from a2c_smcp.utils.values import json_value, parameters, read_values, text_value, texts
+from a2c_smcp.utils.values import json_value, parameters, read_values, signature, text_value, texts
 
 
 @pytest.mark.parametrize(
@@ -84,6 +84,9 @@ def test_an_object_is_taken_as_it_is() -> None:
 def test_the_parameters_of_a_schema() -> None:
     assert list(parameters(SCHEMA))[:2] == ["text", "maybe"]
     assert list(parameters(None)) == []
+    assert signature({"properties": {"path": {}, "head": {}}, "required": ["path"]}) == "path, head?"
+    assert signature({"properties": {"path": {}}, "required": 5}) == "path?"
+    assert signature(None) == ""
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import uuid
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from mcp.types import TextContent, TextResourceContents
@@ -29,12 +30,14 @@ from a2c_smcp.errors import (
     NotFoundError,
     NotInRoomError,
 )
-from a2c_smcp.utils.values import read_values, text_value, texts
+from a2c_smcp.smcp import CallToolRet
+from a2c_smcp.utils.saving import save
+from a2c_smcp.utils.values import parameters, read_values, signature, text_value, texts
 
 __all__ = ["COMMANDS", "Command", "Quit", "completions", "find", "is_kept", "run"]
 
 Run: TypeAlias = Callable[[Session, list[str]], Awaitable[None]]
-Completes: TypeAlias = Callable[[Session], Iterable[str]]
+Completes: TypeAlias = Callable[[Session, Sequence[str]], Iterable[str]]
 
 
 class Quit(Exception):  # noqa: N818 - not an error
@@ -48,7 +51,7 @@ class Command:
     """What follows the name."""
     run: Run
     completes: Completes
-    """What may stand there, for completion."""
+    """What may come after the words that stand there, for completion."""
     secret: bool
     """Whether what follows may be one: such a line is never kept."""
 
@@ -61,8 +64,13 @@ class Command:
 COMMANDS: Final[dict[str, Command]] = {}
 
 
-def _nothing(_: Session) -> Iterable[str]:
+def _nothing(session: Session, words: Sequence[str]) -> Iterable[str]:
     return ()
+
+
+def _first(names: Callable[[Session], Iterable[str]]) -> Completes:
+    """Names that may stand in the first place only."""
+    return lambda session, words: () if words else names(session)
 
 
 def _command(
@@ -112,9 +120,9 @@ def completions(session: Session, line: str) -> tuple[list[str], str]:
     before = [part for part in before if part]
     names = [name.split() for name in COMMANDS]
     found = {name[len(before)] for name in names if len(name) > len(before) and name[: len(before)] == before}
-    command = next((COMMANDS[" ".join(before[:n])] for n in (3, 2, 1) if " ".join(before[:n]) in COMMANDS), None)
-    if command is not None:
-        found.update(command.completes(session))
+    length = next((n for n in (3, 2, 1) if " ".join(before[:n]) in COMMANDS), None)
+    if length is not None:
+        found.update(COMMANDS[" ".join(before[:length])].completes(session, before[length:]))
     return sorted(item for item in found if item.startswith(word)), word
 
 
@@ -132,8 +140,20 @@ def _servers(session: Session) -> Iterable[str]:
     return [status.server for status in session.computer.statuses]
 
 
-def _tools(session: Session) -> Iterable[str]:
-    return [tool["name"] for tool in session.computer.get_available_tools()]
+def _calls(session: Session, words: Sequence[str]) -> Iterable[str]:
+    """A tool, and then those of its parameters that are not there yet."""
+    plain: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if not word.startswith("--"):
+            plain.append(word)
+        elif "=" not in word:
+            next(rest, None)  # the option's value
+    if not plain:
+        return session.computer.tool_servers
+    name, *given = plain
+    there = {word.partition("=")[0] for word in given}
+    return [f"{parameter}=" for parameter in parameters(_schema(session, name)) if parameter not in there]
 
 
 def _inputs(session: Session) -> Iterable[str]:
@@ -163,15 +183,14 @@ def _page(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 @_command("connect", "[--url URL] [--office OFFICE] [--name NAME] [--api-key KEY]")
 async def connect(session: Session, words: list[str]) -> None:
-    """Connect to a server, and join an office if one is named. What is left out stays as it was."""
+    """Connect to a server, and join an office. What is left out stays as it was: the URL, the key, the name, and the
+    office unless it was left with `leave`."""
     plain, given = options(words, ("url", "office", "name", "api-key"))
     _arguments(plain)
     link = replace(
         session.link, url=given.get("url", session.link.url), api_key=given.get("api-key", session.link.api_key)
     )
-    await session.connect(link, given.get("name", session.computer.name))
-    if "office" in given:
-        await session.join(given["office"])
+    await session.connect(link, given.get("name", session.computer.name), given.get("office", session.office))
 
 
 @_command("disconnect")
@@ -216,21 +235,21 @@ def _show_servers(session: Session) -> None:
     )
 
 
-@_command("servers start", "NAME", _servers)
+@_command("servers start", "NAME", _first(_servers))
 async def servers_start(session: Session, words: list[str]) -> None:
     """Start a server."""
     await session.computer.start_server(*_arguments(words, "NAME"))
     _show_servers(session)
 
 
-@_command("servers stop", "NAME", _servers)
+@_command("servers stop", "NAME", _first(_servers))
 async def servers_stop(session: Session, words: list[str]) -> None:
     """Stop a server until it is started."""
     await session.computer.stop_server(*_arguments(words, "NAME"))
     _show_servers(session)
 
 
-@_command("servers restart", "NAME", _servers)
+@_command("servers restart", "NAME", _first(_servers))
 async def servers_restart(session: Session, words: list[str]) -> None:
     """Start a server anew, with its config and its inputs as they are now."""
     await session.computer.restart_server(*_arguments(words, "NAME"))
@@ -244,14 +263,14 @@ async def servers_add(session: Session, words: list[str]) -> None:
     _show_servers(session)
 
 
-@_command("servers remove", "NAME", _servers)
+@_command("servers remove", "NAME", _first(_servers))
 async def servers_remove(session: Session, words: list[str]) -> None:
     """Stop a server and forget it."""
     await session.computer.remove_server(*_arguments(words, "NAME"))
     _show_servers(session)
 
 
-@_command("servers logs", "NAME [--lines N]", _servers)
+@_command("servers logs", "NAME [--lines N]", _first(_servers))
 async def servers_logs(session: Session, words: list[str]) -> None:
     """The last lines that a server wrote to its stderr."""
     plain, given = options(words, ("lines",))
@@ -267,18 +286,20 @@ async def servers_logs(session: Session, words: list[str]) -> None:
 
 @_command("tools list")
 async def tools_list(session: Session, words: list[str]) -> None:
-    """The tools that can be called now."""
+    """The tools that can be called now: of which server, and with which parameters (`?`: may be left out)."""
     _arguments(words)
-    tools = session.computer.get_available_tools()
-    session.show_tools(
-        _page(("tool", "description"), [(tool["name"], tool["description"].partition("\n")[0]) for tool in tools])
-    )
+    servers = session.computer.tool_servers
+    rows = [
+        (tool["name"], servers[tool["name"]], signature(tool["params_schema"]), tool["description"].partition("\n")[0])
+        for tool in session.computer.get_available_tools()
+    ]
+    session.show_tools(_page(("tool", "server", "parameters", "description"), rows))
 
 
-@_command("tools call", "[--timeout SECONDS] TOOL [JSON | @FILE | KEY=VALUE...]", _tools)
+@_command("tools call", "[--timeout SECONDS] [--save FILE] TOOL [JSON | @FILE | KEY=VALUE...]", _calls)
 async def tools_call(session: Session, words: list[str]) -> None:
-    """Call a tool, and show its result. Ctrl-C cancels it."""
-    plain, given = options(words, ("timeout",))
+    """Call a tool, and show its result, or save the image in it. Ctrl-C cancels it."""
+    plain, given = options(words, ("timeout", "save"))
     if not plain:
         raise BadRequestError("expected a TOOL here")
     name, *rest = plain
@@ -287,7 +308,10 @@ async def tools_call(session: Session, words: list[str]) -> None:
     req_id = uuid.uuid4().hex
     with session.confirmations.own(req_id):
         result = await session.computer.execute_tool(req_id, name, params, timeout)
+    wire = to_wire(result)
+    saved, unsaved = _save(wire, given.get("save"))
     shown = [item.text if isinstance(item, TextContent) else f"[{item.type}]" for item in result.content]
+    shown += [f"saved in {path}: {what}" for path, what in saved]
     session.output.event(
         "tool_call_result",
         f"{'✗' if result.is_error else '✓'} {printable(name)}\n{quoted(chr(10).join(shown))}",
@@ -295,8 +319,21 @@ async def tools_call(session: Session, words: list[str]) -> None:
         tool=name,
         ok=not result.is_error,
         error_code=(result.meta or {}).get(ERROR_CODE_MARKER),
-        result=to_wire(result),
+        result=wire,
+        saved=[str(path) for path, _ in saved],
     )
+    if unsaved is not None:
+        raise unsaved
+
+
+def _save(result: CallToolRet, file: str | None) -> tuple[list[tuple[Path, str]], BadRequestError | None]:
+    """What was saved, or why it could not be: the result is shown in any case."""
+    if file is None or result["isError"]:
+        return [], None
+    try:
+        return save(result["content"], file), None
+    except BadRequestError as error:
+        return [], error
 
 
 def _schema(session: Session, name: str) -> dict[str, Any] | None:
@@ -365,14 +402,14 @@ async def inputs_add(session: Session, words: list[str]) -> None:
     _show_inputs(session)
 
 
-@_command("inputs remove", "ID", _inputs)
+@_command("inputs remove", "ID", _first(_inputs))
 async def inputs_remove(session: Session, words: list[str]) -> None:
     """Forget an input and its value."""
     session.computer.inputs.remove(*_arguments(words, "ID"))
     _show_inputs(session)
 
 
-@_command("inputs value set", "ID [TEXT | JSON | @FILE]", _inputs, secret=True)
+@_command("inputs value set", "ID [TEXT | JSON | @FILE]", _first(_inputs), secret=True)
 async def inputs_value_set(session: Session, words: list[str]) -> None:
     """Give an input a value; without one it is asked for. A password is typed hidden, and never here."""
     if not words or len(words) > 2:
@@ -389,7 +426,7 @@ async def inputs_value_set(session: Session, words: list[str]) -> None:
     _show_values(session, words[0])
 
 
-@_command("inputs value get", "ID", _inputs)
+@_command("inputs value get", "ID", _first(_inputs))
 async def inputs_value_get(session: Session, words: list[str]) -> None:
     """The value that an input has got; secrets are masked."""
     (input_id,) = _arguments(words, "ID")
@@ -399,7 +436,7 @@ async def inputs_value_get(session: Session, words: list[str]) -> None:
     _show_values(session, input_id)
 
 
-@_command("inputs value clear", "[ID]", _inputs)
+@_command("inputs value clear", "[ID]", _first(_inputs))
 async def inputs_value_clear(session: Session, words: list[str]) -> None:
     """Forget the value of an input, or of all of them; it is asked for when next needed."""
     if words:
@@ -456,7 +493,7 @@ async def desktop_list(session: Session, words: list[str]) -> None:
     )
 
 
-@_command("desktop show", "WINDOW_URI", _windows)
+@_command("desktop show", "WINDOW_URI", _first(_windows))
 async def desktop_show(session: Session, words: list[str]) -> None:
     """One window with its content."""
     (uri,) = _arguments(words, "WINDOW_URI")
@@ -493,7 +530,7 @@ async def finder_list(session: Session, words: list[str]) -> None:
     )
 
 
-@_command("finder show", "DPE_URI", _documents)
+@_command("finder show", "DPE_URI", _first(_documents))
 async def finder_show(session: Session, words: list[str]) -> None:
     """What a document, a page or an element holds."""
     (uri,) = _arguments(words, "DPE_URI")
@@ -580,7 +617,7 @@ async def status(session: Session, words: list[str]) -> None:
     session.output.event("status", _page(("", ""), rows), **fields)
 
 
-@_command("help", "[COMMAND]", lambda _: COMMANDS)
+@_command("help", "[COMMAND]", _first(lambda _: COMMANDS))
 async def help_(session: Session, words: list[str]) -> None:
     """What there is, or what a command does."""
     name = " ".join(words)

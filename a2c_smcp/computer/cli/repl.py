@@ -87,6 +87,7 @@ class _Repl:
             self._output,
             confirmations,
             options.link,
+            options.office,
             FollowedFiles(self._computer, options.files, files, prefix_tools=options.prefix_tools),
             resolver.resolve,
         )
@@ -121,17 +122,13 @@ class _Repl:
                 await self._computer.boot_up()
             await self._attempt(commands.run, self._session, "servers list")
             if self._options.office is not None:
-                await self._attempt(self._join, self._options.office)
+                await self._attempt(self._session.connect, self._options.link, self._options.name, self._options.office)
             await self._take_commands()
             tasks.cancel_scope.cancel()
 
     def _starting(self) -> str:
         names = [status.server for status in self._computer.statuses if status.state is ServerState.STARTING]
         return f"starting {', '.join(map(printable, names))}" if names else ""
-
-    async def _join(self, office: str) -> None:
-        await self._session.connect(self._options.link, self._options.name)
-        await self._session.join(office)
 
     async def _take_commands(self) -> None:
         while True:

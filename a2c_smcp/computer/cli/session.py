@@ -42,6 +42,7 @@ class Session:
         output: Output,
         confirmations: Confirmations,
         link: LinkOptions,
+        office: str | None,
         files: FollowedFiles,
         ask_input: Callable[[MCPServerInput], Awaitable[Any]],
     ) -> None:
@@ -50,6 +51,8 @@ class Session:
         self.confirmations = confirmations
         self.link = link
         """How the server is reached, unless `connect` says otherwise."""
+        self.office = office
+        """Where `connect` joins, unless it says otherwise: the office that was joined last, and not left."""
         self.files = files
         self.ask_input = ask_input
         self.connected_to: str | None = None
@@ -61,14 +64,29 @@ class Session:
 
     # --- the office
 
-    async def connect(self, link: LinkOptions, name: str) -> None:
-        """Connect under this name, in the place of a connection that there may be; or raise the refusal."""
-        await self.disconnect()
-        self.computer.name = name
-        self.link = link
-        client = SMCPComputerClient(self.computer, link, on_event=self._link_event)
+    async def connect(self, link: LinkOptions, name: str, office: str | None) -> None:
+        """Connect under this name, in the place of a connection that there may be, and join an office if there is one.
+
+        Raises the refusal. A server that cannot be reached leaves everything as it was, the old connection included.
+        """
+        early: list[LinkEvent] = []  # what is heard of the new connection before the old one has gone
+        is_ours = False
+
+        def heard(event: LinkEvent) -> None:
+            if is_ours:
+                self._link_event(event)
+            else:
+                early.append(event)
+
+        client = SMCPComputerClient(self.computer, link, on_event=heard)
         await client.connect()
-        self._client = client
+        await self.disconnect()
+        is_ours = True
+        for event in early:
+            self._link_event(event)
+        self._client, self.link, self.office, self.computer.name = client, link, office, name
+        if office is not None:
+            await self.join(office)
 
     async def disconnect(self) -> bool:
         """Whether there was a connection to end, or one that was being tried for."""
@@ -89,7 +107,7 @@ class Session:
     async def leave(self) -> None:
         if self._client is None or self.membership is None:
             raise NotInRoomError("in no office")
-        self.membership = None
+        self.membership = self.office = None
         await self._client.leave_office()
 
     @property
@@ -121,9 +139,8 @@ class Session:
         )
 
     def show_tools(self, text: str) -> None:
-        self.output.event(
-            "tool_list_changed", text, tools=[tool["name"] for tool in self.computer.get_available_tools()]
-        )
+        servers = self.computer.tool_servers
+        self.output.event("tool_list_changed", text, tools=list(servers), servers=servers)
 
     def _computer_event(self, event: ComputerEvent) -> None:
         match event:
@@ -157,7 +174,7 @@ class Session:
                 text = f"! disconnected: {printable(reason)}" + ("" if final else "; trying on")
                 self.output.event("disconnected", text, reason=reason, final=final)
             case Joined(membership=membership, again=again):
-                self.membership = membership
+                self.membership, self.office = membership, membership.office_id
                 office, name = membership.office_id, membership.name
                 text = f"✓ in office {printable(office)} as {printable(name)}"
                 self.output.event("joined", text, office=office, name=name, again=again)

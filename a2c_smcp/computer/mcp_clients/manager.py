@@ -170,6 +170,11 @@ class MCPServerManager:
         return self._catalogue.tools
 
     @property
+    def tool_servers(self) -> dict[TOOL_NAME, SERVER_NAME]:
+        """Which server each of them is of, by shown name and in the same order."""
+        return {name: shown.server for name, shown in self._catalogue.shown.items()}
+
+    @property
     def conflicts(self) -> list[ToolNameDuplicatedError]:
         """The clashes of tool names that keep a server from running, or a tool from being shown."""
         failures = [server.failure for server in self._servers.values()]

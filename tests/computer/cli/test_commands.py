@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -23,9 +23,12 @@ class Listed:
 
         statuses = (type("Status", (), {"server": "files"}),)
 
+        tool_servers: ClassVar = {"read": "files", "remove": "files"}
+
         @staticmethod
         def get_available_tools() -> list[dict[str, Any]]:
-            return [{"name": "read"}, {"name": "remove"}]
+            schema = {"properties": {"path": {"type": "string"}, "head": {"type": "integer"}}}
+            return [{"name": "read", "params_schema": schema}, {"name": "remove", "params_schema": {}}]
 
 
 def test_the_longest_name_wins_and_the_rest_are_its_words() -> None:
@@ -62,6 +65,14 @@ def test_a_typo_suggests_the_nearest_command(line: str, suggested: str) -> None:
         ("inputs va", {"value"}),
         ("inputs value set k", {"key"}),
         ("tools call re", {"read", "remove"}),
+        ("tools call read ", {"path=", "head="}),
+        ("tools call read pa", {"path="}),
+        ("tools call read path=x ", {"head="}),
+        ("tools call --timeout 5 ", {"read", "remove"}),
+        ("tools call --save=x --timeout 5 read ", {"path=", "head="}),
+        ("tools call remove ", set()),
+        ("tools call nobody ", set()),
+        ("servers start files ", set()),
         ("desktop show ", {"window://w"}),
         ("finder show dpe", {"dpe://d"}),
         ("nonsense ", set()),

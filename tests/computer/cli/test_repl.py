@@ -1,6 +1,7 @@
 """`a2c computer run` at a real terminal. Asserts on `@a2c` lines: the rest is for people, and may change."""
 
 import json
+import re
 import signal
 import stat
 from collections.abc import Iterator
@@ -173,6 +174,23 @@ def test_tools_call_takes_values_in_every_form_and_shows_failures(shared: Consol
     assert late["error_code"] == 4004
 
 
+def test_tools_list_shows_server_and_parameters(shared: Console) -> None:
+    listed = shared.enter("tools list", "tool_list_changed")
+    assert listed["servers"]["a.echo"] == "a"
+    assert listed["servers"]["ask.echo"] == "ask"
+    assert re.search(r"a\.echo +a +text +text → text", shared.seen)
+
+
+def test_an_image_can_be_saved(shared: Console, folder: Path) -> None:
+    file = folder / "shot.png"
+    result = shared.enter(f"tools call --save {file} a.picture", "tool_call_result")
+    assert result["saved"] == [str(file)]
+    assert file.read_bytes() == b"picture"
+    assert "image/png, 7 bytes" in shared.seen
+    assert shared.enter(f"tools call --save {file} a.echo text=no", "tool_call_result")["ok"]
+    assert "nothing is saved" in shared.line("error")["message"]
+
+
 def test_tools_conflicts(shared: Console) -> None:
     assert shared.enter("tools conflicts", "tool_conflicts")["conflicts"] == []
     shared.call("a.add_tool", "name=ask.echo")
@@ -338,8 +356,36 @@ def test_connect_join_leave_and_disconnect(shared: Console, hub: Running) -> Non
     assert shared.enter(f"join {office}", "joined")["office"] == office
     assert shared.enter("disconnect", "disconnected")["final"]
     assert shared.enter("disconnect", "error")["code"] == 4103
-    assert shared.enter("connect --url http://127.0.0.1:1 --name pc", "error")["code"] == 0
     assert shared.enter("status", "status")["url"] is None
+
+
+def test_connect_remembers_what_is_left_out(shared: Console, hub: Running) -> None:
+    office = new_office()
+    shared.enter(f"connect --url {hub.url} --office {office} --name desk", "joined")
+    shared.enter("disconnect", "disconnected")
+    assert shared.enter("connect", "joined") == {"type": "joined", "office": office, "name": "desk", "again": False}
+    # One that fails leaves everything as it was, the connection that stands included.
+    assert shared.enter("connect --url http://127.0.0.1:1 --office x --name y", "error")["code"] == 0
+    status = shared.enter("status", "status")
+    assert (status["name"], status["url"], status["office"], status["joined"]) == ("desk", hub.url, office, True)
+    shared.enter("disconnect", "disconnected")
+    assert shared.enter("connect --url http://127.0.0.1:1", "error")["code"] == 0
+    assert shared.enter("connect --name pc", "joined")["office"] == office
+    # Who left an office does not want to be back in it.
+    shared.enter("leave", "left")
+    shared.enter("disconnect", "disconnected")
+    shared.enter("connect", "connected")
+    assert not shared.enter("status", "status")["joined"]
+    shared.enter("disconnect", "disconnected")
+
+
+def test_the_office_of_the_command_line_is_remembered_when_the_server_was_not_there(
+    tmp_path: Path, hub: Running
+) -> None:
+    with console(tmp_path, "--url", "http://127.0.0.1:1", "--office", "lab-of-the-command-line", "--name", "pc") as it:
+        assert it.line("error")["code"] == 0
+        it.prompted()
+        assert it.enter(f"connect --url {hub.url}", "joined")["office"] == "lab-of-the-command-line"
 
 
 def test_a_server_that_goes_is_tried_for_until_disconnect(shared: Console) -> None:
@@ -354,7 +400,9 @@ def test_a_server_that_goes_is_tried_for_until_disconnect(shared: Console) -> No
 def test_tab_completes(shared: Console) -> None:
     shared.keys("tools call a.ec\t")
     shared.says("ho")
-    shared.keys(" text=tab\r")
+    shared.keys(" \t")
+    shared.says("text=")
+    shared.keys("tab\r")
     assert shared.line("tool_call_result")["result"]["content"][0]["text"] == "tab"
 
 

@@ -12,6 +12,7 @@ runs; see `TOOLS`. It reports on stderr what a test may wait for: `ready`, `eof`
 `cancelling` (the message is there), `cancelled sleep` (the tool has noticed), `subscribed URI`, `listening N URIs`.
 """
 
+import base64
 import json
 import os
 import signal
@@ -47,6 +48,7 @@ TOOLS = {
     "crash": "code: exits without an answer",
     "leave": "answers and exits with code 0",
     "huge": "size → so many characters",
+    "picture": "→ an image of seven bytes",
     "twice": "since 2026-07-28: wants to be asked again before it answers",
     "asks": "since 2026-07-28: wants to know something before it answers",
     "chatter": "lines: so many log messages before its answer",
@@ -239,6 +241,8 @@ class Server:
 
     def tool(self, name: str) -> dict[str, Any]:
         tool: dict[str, Any] = {"name": name, "description": TOOLS.get(name, "added"), "inputSchema": OBJECT}
+        if name == "echo":
+            tool["inputSchema"] = {**OBJECT, "properties": {"text": {"type": "string"}}, "required": ["text"]}
         if name == "broken":
             tool["outputSchema"] = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
         return tool
@@ -304,6 +308,9 @@ class Server:
                 os._exit(0)
             case "huge":
                 self.text(id_, "x" * arguments["size"])
+            case "picture":
+                image = {"type": "image", "data": base64.b64encode(b"picture").decode(), "mimeType": "image/png"}
+                self.result(id_, content=[image])
             case "twice" if self.request_state is None:
                 self.send({"id": id_, "result": {"resultType": "input_required", "requestState": "once"}})
             case "twice":
