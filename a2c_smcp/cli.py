@@ -120,7 +120,7 @@ def doctor(
         list[Path] | None, typer.Option(metavar="FILE", help="Config file whose commands are looked for; repeatable.")
     ] = None,
     inputs: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="File with inputs; repeatable.")] = None,
-    url: Annotated[str, typer.Option(help="The server's URL.")] = "http://127.0.0.1:7000",
+    url: Annotated[str, typer.Option(envvar="A2C_URL", help="The server's URL.")] = "http://127.0.0.1:7000",
     api_key: Annotated[str | None, typer.Option(envvar="A2C_API_KEY", help="The server's key.")] = None,
     api_key_header: Annotated[str, typer.Option(help="Header that carries the key.")] = "x-api-key",
 ) -> None:

@@ -1,13 +1,14 @@
 """`a2c agent`: one-shot commands, and what their exit codes mean. Each imports what it needs when it runs.
 
 0    done
-1    the tool ran and failed
+1    the tool ran and failed, or gave nothing that --save could keep
 2    the request did not get there, or was refused on the way
 64   the command line makes no sense
 130  interrupted; a running call was cancelled at its computer
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -57,6 +58,10 @@ Office = Annotated[str, typer.Option("--office", envvar="A2C_OFFICE", help="The 
 Name = Annotated[str, typer.Option("--name", envvar="A2C_NAME", help="What this agent is called.")]
 ApiKey = Annotated[str | None, typer.Option("--api-key", envvar="A2C_API_KEY", help="The key for the server.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Save = Annotated[
+    Path | None,
+    typer.Option("--save", metavar="FILE", help="Keep the image, or other bytes, in this file.", show_default=False),
+]
 Computer = Annotated[str, typer.Argument(help="The computer's name.", show_default=False)]
 
 DEFAULT_URL: Final = "http://127.0.0.1:7000"
@@ -103,6 +108,7 @@ def call(
         ),
     ] = None,
     timeout: Annotated[int, typer.Option(min=1, help="Seconds that the tool may take.")] = 60,
+    save: Save = None,
     url: Url = DEFAULT_URL,
     name: Name = DEFAULT_NAME,
     api_key: ApiKey = None,
@@ -112,7 +118,7 @@ def call(
     params = _params(arguments or ())
     from a2c_smcp.agent import commands
 
-    _run(commands.Session(url, office, name, api_key, as_json), commands.call(computer, tool, params, timeout))
+    _run(commands.Session(url, office, name, api_key, as_json), commands.call(computer, tool, params, timeout, save))
 
 
 @app.command()
@@ -157,6 +163,7 @@ def read(
     computer: Computer,
     uri: Annotated[str, typer.Argument(metavar="URI", help="dpe://… or window://…", show_default=False)],
     office: Office,
+    save: Save = None,
     url: Url = DEFAULT_URL,
     name: Name = DEFAULT_NAME,
     api_key: ApiKey = None,
@@ -165,7 +172,7 @@ def read(
     """Read a document, a page, an element or a window."""
     from a2c_smcp.agent import commands
 
-    _run(commands.Session(url, office, name, api_key, as_json), commands.read(computer, uri))
+    _run(commands.Session(url, office, name, api_key, as_json), commands.read(computer, uri, save))
 
 
 @app.command()

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from a2c_smcp.agent.client import AsyncSMCPAgentClient
@@ -12,9 +13,10 @@ from a2c_smcp.agent.requests import DEFAULT_WAIT, computers_in, still_starting
 from a2c_smcp.agent.types import Change, Disconnected, Joined, LinkEvent, Part, RejoinFailed
 from a2c_smcp.agent.view import ComputerView
 from a2c_smcp.computer.results import to_wire
-from a2c_smcp.errors import ConnectionLostError, SMCPError, ToolNotFoundError
+from a2c_smcp.errors import BadRequestError, ConnectionLostError, SMCPError, ToolNotFoundError
 from a2c_smcp.smcp import SMCPTool
 from a2c_smcp.utils.loops import command_loop
+from a2c_smcp.utils.saving import save
 from a2c_smcp.utils.values import Typed
 
 __all__ = [
@@ -108,7 +110,7 @@ async def _tools_of(agent: AsyncSMCPAgentClient, computer: str) -> list[SMCPTool
         return error
 
 
-def call(computer: str, tool: str, typed: Typed, timeout: int) -> Work:
+def call(computer: str, tool: str, typed: Typed, timeout: int, file: Path | None = None) -> Work:
     async def work(agent: AsyncSMCPAgentClient, output: Output) -> int:
         params = typed.read(await _schema(agent, computer, tool) if typed.pairs else None)
         with output.spinner(f"{tool} on {computer}"):
@@ -119,10 +121,22 @@ def call(computer: str, tool: str, typed: Typed, timeout: int) -> Work:
                 with suppress(ToolNotFoundError):  # the call says so itself, once more
                     params = typed.read((await agent.wait_for_tool(computer, tool))["params_schema"])
                 result = await agent.call_tool(computer, tool, params, timeout)
-        output.result(to_wire(result))
-        return TOOL_FAILED if result.is_error else 0
+        wire = to_wire(result)
+        output.result(wire)
+        return TOOL_FAILED if result.is_error or not _save(wire["content"], file, output) else 0
 
     return work
+
+
+def _save(contents: Sequence[Mapping[str, Any]], file: Path | None, output: Output) -> bool:
+    """Whether everything is as it was wanted: nothing was to be saved, or something was."""
+    try:
+        for path, what in save(contents, file) if file else ():
+            output.note(f"saved in {path}: {what}")
+    except BadRequestError as error:
+        output.note(f"a2c agent: {error.message}")
+        return False
+    return True
 
 
 async def _schema(agent: AsyncSMCPAgentClient, computer: str, tool: str) -> Mapping[str, Any] | None:
@@ -153,10 +167,11 @@ def finder(computer: str, keywords: Sequence[str] | None, file_type: str | None,
     return work
 
 
-def read(computer: str, uri: str) -> Work:
+def read(computer: str, uri: str, file: Path | None = None) -> Work:
     async def work(agent: AsyncSMCPAgentClient, output: Output) -> int:
-        output.contents(await agent.read_resource(computer, uri))
-        return 0
+        contents = await agent.read_resource(computer, uri)
+        output.contents(contents)
+        return 0 if _save(contents, file, output) else TOOL_FAILED
 
     return work
 

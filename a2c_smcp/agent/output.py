@@ -1,8 +1,6 @@
 """How `a2c agent` prints: tables and text for people, JSON for programs. Answers on stdout, the rest on stderr."""
 
 import asyncio
-import base64
-import binascii
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +17,7 @@ from rich.text import Text
 
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.smcp import CallToolRet
+from a2c_smcp.utils.saving import describe
 from a2c_smcp.wire import codec
 
 __all__ = ["Output"]
@@ -128,9 +127,5 @@ def _item(item: Mapping[str, Any]) -> str:
 
 
 def _blob(item: Mapping[str, Any], key: str) -> str:
-    """Bytes are not for a terminal: what they are, and how many. `--json` has them all."""
-    try:
-        size = len(base64.b64decode(item.get(key) or "", validate=True))
-    except binascii.Error:
-        size = len(item[key])
-    return f"[{item.get('mimeType') or item.get('type') or 'binary'}, {size} bytes]"
+    """`--json` has them all, and `--save` keeps them."""
+    return f"[{describe(item, key)}]"

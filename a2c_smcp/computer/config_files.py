@@ -1,4 +1,4 @@
-"""Config files: our own shape, and the `mcpServers` and VS Code JSON that people already have.
+"""Config files, and snippets of them: our own shape, and the `mcpServers` and VS Code JSON that people already have.
 
 Reads and checks; resolves no input, starts nothing. What comes out is raw: our shape, placeholders in place.
 """
@@ -6,7 +6,7 @@ Reads and checks; resolves no input, starts nothing. What comes out is raw: our 
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +28,7 @@ from a2c_smcp.computer.mcp_clients.model import (
 from a2c_smcp.computer.mcp_clients.vrl_syntax import check_written_vrl
 from a2c_smcp.computer.problems import InvalidConfigError, Problem
 
-__all__ = ["ConfigFiles", "load_config_files", "read_config_files"]
+__all__ = ["ConfigFiles", "load_config_files", "read_config_files", "read_snippet"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,21 @@ def read_config_files(*paths: str | Path, prefix_tools: bool = False) -> ConfigF
 
     `prefix_tools` gives every server that has no `tool_prefix` its own name and `_` for one.
     """
-    readings = [_read(str(path)) for path in paths]
+    return _together([_read(str(path)) for path in paths], prefix_tools)
+
+
+def read_snippet(data: object, *, inputs: Iterable[str] = (), prefix_tools: bool = False) -> ConfigFiles:
+    """The same for what a person pasted: what a file may hold, and a single entry of `mcpServers` with its name.
+
+    `inputs` are the ids of those that are defined elsewhere.
+    """
+    reading = _Reading("")
+    reading.input_ids.update(inputs)
+    _read_document(data, reading)
+    return _together([reading], prefix_tools)
+
+
+def _together(readings: Sequence["_Reading"], prefix_tools: bool) -> ConfigFiles:
     inputs = [(definition, reading.file) for reading in readings for definition in reading.inputs]
     servers = [(raw, reading.file) for reading in readings for raw in reading.servers]
     known = {input_id for reading in readings for input_id in reading.input_ids}
@@ -197,8 +211,12 @@ def _read_document(data: Any, reading: _Reading) -> None:
         _read_collection(data, "mcpServers", reading)
     elif "servers" in data or "inputs" in data:
         _read_collection(data, "servers", reading)
+    elif _is_foreign(data) and isinstance(name := data.get("name"), str):
+        _read_foreign(name, {key: value for key, value in data.items() if key != "name"}, reading)
     elif data.keys() & {"name", "type", "server_parameters"}:
         reading.add_server(data)
+    elif data and all(map(_is_foreign, data.values())):
+        _read_collection({"mcpServers": data}, "mcpServers", reading)
     else:
         reading.problem("holds neither a server nor any of the keys servers, inputs, mcpServers")
 

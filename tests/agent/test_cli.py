@@ -1,5 +1,6 @@
 """`a2c agent` as people and programs run it: in a process of its own."""
 
+import base64
 import io
 import json
 import os
@@ -241,3 +242,17 @@ async def test_help_is_quick_because_nothing_heavy_is_imported() -> None:
     code = "import sys, a2c_smcp.cli; print([name for name in ('mcp', 'uvicorn', 'rich.table') if name in sys.modules])"
     done = await anyio.run_process([sys.executable, "-c", code])
     assert done.stdout.strip() == b"[]"
+
+
+async def test_an_image_can_be_saved(env: dict[str, str], computer: FakeComputer, tmp_path: Path) -> None:
+    image = {"type": "image", "data": base64.b64encode(b"picture").decode(), "mimeType": "image/png"}
+    computer.override[TOOL_CALL_EVENT] = lambda _: {"content": [image], "isError": False}
+    file = tmp_path / "shot.png"
+    done = await a2c(env, "call", "laptop", "shoot", "--save", str(file))
+    assert (done.returncode, file.read_bytes()) == (0, b"picture")
+    assert done.stdout.decode() == "[image/png, 7 bytes]\n"
+    assert f"saved in {file}: image/png, 7 bytes" in done.stderr.decode()
+    del computer.override[TOOL_CALL_EVENT]
+    done = await a2c(env, "call", "laptop", "echo", "text=hi", "--save", str(file))
+    assert (done.returncode, done.stdout) == (1, b"hi\n")
+    assert b"nothing is saved" in done.stderr

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.computer.config_files import ConfigFiles, load_config_files, read_config_files
+from a2c_smcp.computer.config_files import ConfigFiles, load_config_files, read_config_files, read_snippet
 from a2c_smcp.computer.mcp_clients.model import parse_unrendered
 from a2c_smcp.computer.mcp_clients.view import config_view
 from a2c_smcp.computer.problems import InvalidConfigError
@@ -321,3 +321,36 @@ def test_a_list_of_inputs_is_a_file_too(tmp_path: Path) -> None:
     read = read_config_files(file)
     assert [definition.id for definition in read.inputs] == ["a"]
     assert [problem.subject for problem in read.problems] == ["input 'b'"]
+
+
+# --- snippets
+
+
+@pytest.mark.parametrize(
+    "snippet",
+    [
+        {"mcpServers": {"fs": {"command": "npx", "args": ["-y"]}}},
+        {"servers": {"fs": {"command": "npx", "args": ["-y"]}}},
+        {"fs": {"command": "npx", "args": ["-y"]}},
+        {"name": "fs", "command": "npx", "args": ["-y"]},
+        {"name": "fs", "type": "stdio", "server_parameters": {"command": "npx", "args": ["-y"]}},
+    ],
+)
+def test_a_snippet_is_read_in_every_shape_that_people_paste(snippet: Any) -> None:
+    files = read_snippet(snippet)
+    assert (files.problems, files.warnings) == ((), ())
+    [raw] = files.servers
+    assert raw == {"name": "fs", "type": "stdio", "server_parameters": {"command": "npx", "args": ["-y"]}}
+
+
+def test_a_snippet_may_refer_to_inputs_that_are_defined_elsewhere() -> None:
+    snippet = {"mcpServers": {"fs": {"command": "npx", "env": {"KEY": "${input:key}"}}}}
+    assert [str(problem) for problem in read_snippet(snippet).problems] == [
+        "server 'fs': env.KEY: there is no input 'key'"
+    ]
+    assert read_snippet(snippet, inputs=["key"], prefix_tools=True).servers[0]["tool_prefix"] == "fs_"
+
+
+@pytest.mark.parametrize("snippet", [{}, {"fs": "npx"}, {"command": "npx"}, 5, {"name": 5, "command": "npx"}])
+def test_what_is_no_snippet_is_a_problem(snippet: Any) -> None:
+    assert read_snippet(snippet).problems

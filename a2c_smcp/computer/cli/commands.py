@@ -19,9 +19,10 @@ from a2c_smcp import PROTOCOL_VERSION, __version__
 from a2c_smcp.computer.cli.output import printable, quoted, table
 from a2c_smcp.computer.cli.parse import options, split
 from a2c_smcp.computer.cli.session import Session, status_fields
-from a2c_smcp.computer.config_files import load_config_files, read_config_files
+from a2c_smcp.computer.config_files import load_config_files, read_config_files, read_snippet
 from a2c_smcp.computer.mcp_clients.model import CommandInput, MCPServerInput, PromptStringInput, parse_input
 from a2c_smcp.computer.mcp_clients.view import MASK, input_view
+from a2c_smcp.computer.problems import InvalidConfigError
 from a2c_smcp.computer.results import ERROR_CODE_MARKER, to_wire
 from a2c_smcp.errors import (
     BadRequestError,
@@ -29,6 +30,7 @@ from a2c_smcp.errors import (
     InvalidDPEURIError,
     NotFoundError,
     NotInRoomError,
+    SMCPError,
 )
 from a2c_smcp.smcp import CallToolRet
 from a2c_smcp.utils.saving import save
@@ -258,8 +260,26 @@ async def servers_restart(session: Session, words: list[str]) -> None:
 
 @_command("servers add", "JSON | @FILE | KEY=VALUE...", secret=True)
 async def servers_add(session: Session, words: list[str]) -> None:
-    """Add a server, or change the one of that name."""
-    await session.computer.add_or_update_server(read_values(words).read(texts("name")))
+    """Add servers, or change those of the same names: a config of ours, or the `mcpServers` JSON of any README."""
+    store = session.computer.inputs
+    written = read_values(words).read(texts("name", "command", "url"))
+    snippet = read_snippet(written, inputs=store.definitions, prefix_tools=session.files.prefix_tools)
+    if snippet.problems:
+        raise InvalidConfigError(snippet.problems)
+    for warning in snippet.warnings:
+        session.output.text(f"! {printable(str(warning))}")
+    for definition in snippet.inputs:
+        store.put(definition)
+    refused: list[SMCPError] = []
+    for raw in snippet.servers:
+        try:
+            await session.computer.add_or_update_server(raw)
+        except SMCPError as error:
+            refused.append(error)
+    for other in refused[1:]:
+        session.show_error(other)
+    if refused:
+        raise refused[0]
     _show_servers(session)
 
 

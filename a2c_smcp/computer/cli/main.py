@@ -1,4 +1,4 @@
-"""`a2c computer`, also installed as `a2c-computer` and `smcp-computer`.
+"""`a2c computer`, also installed as `a2c-computer`; and `smcp-computer`, which is for programs and prints `@a2c` lines.
 
 Each command imports what it needs when it runs, so that `--help` stays quick.
 """
@@ -51,9 +51,12 @@ def validate(
 @app.command()
 def run(
     name: Annotated[
-        str | None, typer.Option(help="This computer's name in the office.", show_default="the machine's")
+        str | None,
+        typer.Option(envvar="A2C_NAME", help="This computer's name in the office.", show_default="the machine's"),
     ] = None,
-    office: Annotated[str | None, typer.Option(help="The office to join.", show_default="none")] = None,
+    office: Annotated[
+        str | None, typer.Option(envvar="A2C_OFFICE", help="The office to join.", show_default="none")
+    ] = None,
     config: Annotated[
         list[Path] | None,
         typer.Option(metavar="FILE", help="Config file; repeatable. Headless, its changes are followed."),
@@ -62,7 +65,7 @@ def run(
         list[Path] | None,
         typer.Option(metavar="FILE", help="File with inputs; repeatable. Headless, its changes are followed."),
     ] = None,
-    url: Annotated[str, typer.Option(help="The server's URL.")] = "http://127.0.0.1:7000",
+    url: Annotated[str, typer.Option(envvar="A2C_URL", help="The server's URL.")] = "http://127.0.0.1:7000",
     api_key: Annotated[str | None, typer.Option(envvar="A2C_API_KEY", help="The server's key.")] = None,
     api_key_header: Annotated[str, typer.Option(help="Header that carries the key.")] = "x-api-key",
     headless: Annotated[bool, typer.Option("--headless", help="Serve until SIGTERM, and ask nobody anything.")] = False,
@@ -75,8 +78,13 @@ def run(
     ] = True,
     prefix_tools: PrefixTools = False,
     json_lines: Annotated[
-        bool, typer.Option("--json-lines/--no-json-lines", help="Print @a2c lines for programs, too.")
-    ] = True,
+        bool,
+        typer.Option(
+            "--json-lines/--no-json-lines",
+            envvar="A2C_JSON_LINES",
+            help="At the prompt, print @a2c lines for programs, too. smcp-computer does.",
+        ),
+    ] = False,
     computer_factory: Annotated[
         str | None,
         typer.Option(
@@ -147,3 +155,8 @@ def _load(path: str) -> Any:
 
 def main() -> None:
     app()
+
+
+def smcp_main() -> None:
+    """The command that the specification names, for programs that read its lines."""
+    app(default_map={"run": {"json_lines": True}})

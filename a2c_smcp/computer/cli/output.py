@@ -29,7 +29,8 @@ class Output:
         if self._json_lines:
             # ASCII only: no encoding, no width and no exotic line break can break the line.
             line = f"@a2c {json.dumps({'type': kind, **fields}, separators=(',', ':'), default=str)}\n"
-        self._write((f"{text}\n" if text else "") + line)
+        if text or line:
+            self._write((f"{text}\n" if text else "") + line)
 
     def text(self, text: str) -> None:
         self._write(f"{text}\n")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pexpect
 
-A2C = str(Path(sys.executable).with_name("a2c"))
+SMCP_COMPUTER = str(Path(sys.executable).with_name("smcp-computer"))
 PROMPT = "a2c> "
 DEADLINE = 30.0
 _LINE = re.compile(r"@a2c (\{[^\r\n]*\})\r\n")
@@ -21,14 +21,21 @@ Line = dict[str, Any]
 
 
 class Console:
-    """One run of `a2c computer run`. What it said is kept in `seen`."""
+    """One run of `smcp-computer run`, or of another command for the same. What it said is kept in `seen`."""
 
-    def __init__(self, state: Path, *arguments: str, wide: bool = False, **environment: str) -> None:
+    def __init__(
+        self,
+        state: Path,
+        *arguments: str,
+        wide: bool = False,
+        command: tuple[str, ...] = (SMCP_COMPUTER,),
+        **environment: str,
+    ) -> None:
         self._seen = io.StringIO()
         environ = {**os.environ, "XDG_STATE_HOME": str(state), **environment}
         self.process = pexpect.spawn(
-            A2C,
-            ["computer", "run", *arguments],
+            command[0],
+            [*command[1:], "run", *arguments],
             env=environ,
             encoding="utf-8",
             timeout=DEADLINE,

@@ -5,6 +5,12 @@ import json
 from a2c_smcp.computer.cli.output import Output, printable, quoted, table
 
 
+def test_without_lines_an_event_without_text_writes_nothing() -> None:
+    written: list[str] = []
+    Output(written.append, json_lines=False).event("desktop_updated", windows=None)
+    assert written == []
+
+
 def test_a_line_is_compact_ascii_json_with_its_type_first_after_what_people_read() -> None:
     written: list[str] = []
     Output(written.append).event("error", "✗ bad", code=400, message="a\nb\u2028ü")

@@ -13,11 +13,11 @@ import anyio.to_thread
 import pytest
 
 from a2c_smcp.server import OpenAuthentication
-from tests.computer.cli.console import Console, Line, console
+from tests.computer.cli.console import SMCP_COMPUTER, Console, Line, console
 from tests.computer.fakes.computers import server
 from tests.computer.fakes.misbehaving import TOOLS
 from tests.computer.fakes.offices import Agent, new_office
-from tests.computer.fakes.processes import eventually, is_alive
+from tests.computer.fakes.processes import command, eventually, is_alive
 from tests.server.conftest import LIMITS
 from tests.server.harness import Running, async_server
 
@@ -149,6 +149,31 @@ def test_servers_add_and_remove(shared: Console, folder: Path) -> None:
     assert states(shared.enter(typed, "server_status", lambda line: line["all"]))["typed"] == "disabled"
     shared.enter("servers remove typed", "server_status", lambda line: line["all"])
     assert shared.enter('servers add {"name": "bad"}', "error")["code"] == 400
+
+
+def test_servers_add_takes_the_snippet_of_a_readme(shared: Console) -> None:
+    program, arguments = command("normal")
+    entry = {"command": program, "args": arguments, "tool_prefix": "new_", "disabled": True}
+    snippet = json.dumps({"mcpServers": {"new": entry, "other": {**entry, "type": "stdio"}}}, indent=2)
+    # As a terminal hands over what is pasted: several lines that are one.
+    shared.keys(f"servers add \x1b[200~{snippet}\x1b[201~\r")
+    added = states(shared.line("server_status", lambda line: line["all"]))
+    assert (added["new"], added["other"]) == ("disabled", "disabled")
+    for name in ("new", "other"):
+        shared.enter(f"servers remove {name}", "server_status", lambda line: line["all"])
+    fragment = json.dumps({"new": {**entry, "disabled": False}})
+    shared.enter(f"servers add {fragment}", "server_status", lambda line: line["all"])
+    assert shared.text("new_echo", "text=x") == "x"
+    shared.enter("servers remove new", "server_status", lambda line: line["all"])
+    refused = shared.enter('servers add {"mcpServers": {"new": {"url": "${input:nobody}"}}}', "error")
+    assert "nobody" in refused["message"]
+
+
+def test_servers_add_takes_words(shared: Console) -> None:
+    program, arguments = command("normal")
+    words = f"servers add name=typed command={program} args={json.dumps(arguments)} disabled=true"
+    assert states(shared.enter(words, "server_status", lambda line: line["all"]))["typed"] == "disabled"
+    shared.enter("servers remove typed", "server_status", lambda line: line["all"])
 
 
 def test_servers_logs(shared: Console) -> None:
@@ -490,6 +515,42 @@ class met:  # noqa: N801
 
 
 # --- how it is started
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "variable", "has_lines"),
+    [
+        (["a2c", "computer"], "", "", False),
+        (["a2c", "computer"], "--json-lines", "", True),
+        (["a2c", "computer"], "", "1", True),
+        (["a2c", "computer"], "--no-json-lines", "1", False),
+        (["a2c-computer"], "", "", False),
+        (["smcp-computer"], "", "", True),
+        (["smcp-computer"], "--no-json-lines", "", False),
+        (["smcp-computer"], "", "0", False),
+    ],
+)
+def test_lines_for_programs_are_not_on_a_persons_screen(
+    tmp_path: Path, command: list[str], option: str, variable: str, has_lines: bool
+) -> None:
+    program, *rest = command
+    started = (str(Path(SMCP_COMPUTER).with_name(program)), *rest)
+    environment = {"A2C_JSON_LINES": variable} if variable else {}
+    with console(tmp_path, *filter(None, [option]), command=started, **environment) as it:
+        it.prompted()
+        it.keys("status\r")
+        it.says("protocol")
+        it.keys("quit\r")
+        assert it.ended() == 0
+        assert ("@a2c" in it.seen) is has_lines
+
+
+def test_url_office_and_name_may_come_from_the_environment(tmp_path: Path, hub: Running) -> None:
+    office = new_office()
+    with console(tmp_path, A2C_URL=hub.url, A2C_OFFICE=office, A2C_NAME="from-the-environment") as it:
+        assert it.line("connected")["url"] == hub.url
+        joined = it.line("joined")
+        assert (joined["office"], joined["name"]) == (office, "from-the-environment")
 
 
 async def test_inputs_are_asked_for_at_the_start_and_an_office_is_joined(tmp_path: Path, hub: Running) -> None:
