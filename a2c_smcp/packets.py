@@ -1,21 +1,34 @@
 """Socket.IO packets that carry JSON only, and their text. Knows the frame around a message, nothing of its meaning."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from socketio.packet import ACK, BINARY_EVENT, EVENT, Packet
+from socketio.packet import ACK, BINARY_ACK, BINARY_EVENT, EVENT, Packet
 
 from a2c_smcp.errors import BadRequestError
-from a2c_smcp.wire import Encoded, Unacceptable, codec
+from a2c_smcp.wire import Encoded, NotRepresentableError, Unacceptable, codec
 
-__all__ = ["MAX_DEPTH", "Head", "SMCPPacket", "encode_ack", "encode_event", "read_ack", "read_event", "read_head"]
+__all__ = [
+    "MAX_DEPTH",
+    "Head",
+    "SMCPPacket",
+    "encode_ack",
+    "encode_event",
+    "name_of",
+    "read_ack",
+    "read_event",
+    "read_head",
+]
 
 #: How deep an event's payload may nest.
 MAX_DEPTH: Final = 100
 
 # Type, attachments, namespace with its query, ack id; what follows is JSON.
 _HEAD: Final = re.compile(r"([0-6])(?:(\d{1,10})-)?(?:(/[^,?]*)(?:\?[^,]*)?(?:,|$))?(\d{1,100}(?!\d))?", re.ASCII)
+
+
+_NAME: Final = re.compile(r'\s*\[\s*"([^"\\\x00-\x1f]{1,100})"\s*[,\]]')
 
 
 class Head(NamedTuple):
@@ -39,23 +52,40 @@ def read_head(text: str) -> Head:
 
 
 def read_event(body: str) -> list[Any]:
-    """An event's name and arguments; those that nest too deep are replaced by `Unacceptable`. Raises `ValueError`."""
-    data = codec.loads(body)
+    """An event's name and arguments, built; `Unacceptable` stands for arguments that nest too deep, or that Python has
+    no values for. Raises `ValueError` for what is no event.
+    """
+    try:
+        data = codec.loads(body)
+    except NotRepresentableError as error:
+        return [name_of(body), Unacceptable(BadRequestError(str(error)))]
     if not isinstance(data, list) or not data:
         raise ValueError("an event must be a JSON array that begins with its name")
-    # Looking for brackets is far cheaper than walking, and most messages have fewer than the limit.
-    if _has_more_than(MAX_DEPTH, body) and any(_deeper_than(item, MAX_DEPTH) for item in data[1:]):
+    if _nests_too_deep(body, data[1:]):
         return _refused(data, BadRequestError(f"the payload is nested deeper than {MAX_DEPTH} levels"))
     return data
 
 
-def read_ack(body: str, loads: Callable[[str], Any] = codec.loads) -> list[Any]:
-    """An ack's arguments. What does not decode is an ack without any: whoever waits for it is not left waiting."""
+def read_ack(body: str) -> list[Any]:
+    """An ack's arguments, built; an error stands for what `read_event` would refuse. What does not decode is an
+    ack without any: whoever waits for it is not left waiting.
+    """
     try:
-        data = loads(body)
+        data = codec.loads(body)
+    except NotRepresentableError as error:
+        return [BadRequestError(f"the answer: {error}").payload()]
     except ValueError:
         return []
-    return data if isinstance(data, list) else []
+    if not isinstance(data, list):
+        return []
+    if _nests_too_deep(body, data):
+        return [BadRequestError(f"the answer is nested deeper than {MAX_DEPTH} levels").payload()]
+    return data
+
+
+def name_of(body: str) -> str | None:
+    """The name of an event whose arguments are not to be built, if it is one that needs no decoding."""
+    return match[1] if (match := _NAME.match(body)) else None
 
 
 def encode_event(namespace: str, event: str, data: Any, ack_id: int | None = None) -> str:
@@ -91,6 +121,8 @@ class SMCPPacket(Packet):  # type: ignore[misc]  # python-socketio ships no type
             self.data = read_event(body)
         elif self.packet_type == ACK:
             self.data = read_ack(body)
+        elif self.packet_type in (BINARY_EVENT, BINARY_ACK):
+            self.data = [name_of(body)]  # refused in any case
         else:
             self.data = codec.loads(body) if body else None
         return attachments
@@ -109,6 +141,11 @@ class SMCPPacket(Packet):  # type: ignore[misc]  # python-socketio ships no type
 def _refused(data: Any, error: BadRequestError) -> list[Any]:
     name = data[0] if isinstance(data, list) and data else None
     return [name, Unacceptable(error)]
+
+
+def _nests_too_deep(body: str, arguments: list[Any]) -> bool:
+    # Looking for brackets is far cheaper than walking, and most messages have fewer than the limit.
+    return _has_more_than(MAX_DEPTH, body) and any(_deeper_than(item, MAX_DEPTH) for item in arguments)
 
 
 def _has_more_than(most: int, text: str) -> bool:

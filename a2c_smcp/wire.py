@@ -3,12 +3,14 @@
 Knows the shape of messages and nothing of what they are for.
 """
 
+import gc
 import json
 import math
 import re
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
+import msgspec
 import orjson
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import is_typeddict
@@ -19,10 +21,13 @@ from a2c_smcp.smcp import EVENTS, TOOL_CALL_EVENT
 __all__ = [
     "DEFAULT_MAX_MESSAGE",
     "DEFAULT_MAX_TIMEOUT",
+    "LARGE",
     "Encoded",
+    "NotRepresentableError",
     "Unacceptable",
     "codec",
     "exceeds",
+    "has_escaped_surrogate",
     "parse",
     "parse_response",
     "size_of",
@@ -121,18 +126,23 @@ def whole_seconds(value: object, maximum: int = DEFAULT_MAX_TIMEOUT) -> int:
 
 # --- JSON
 
-# Every digit becomes a 0, so that one substring search finds a number too long for orjson's 64 bits.
-_DIGITS: Final = bytes.maketrans(b"123456789", b"0" * 9)
-_LONG_NUMBER: Final = b"0" * 19
-#: Up to this size a text is searched before it is decoded, above it only if there is a float in what it says.
-_SEARCHED_FIRST: Final = 4096
-#: How many values are looked through for a float.
-_VALUES: Final = 256
+#: A message over this size is built with the collector paused, and carries no lone surrogates.
+LARGE: Final = 64 * 1024
+_FRAME: Final = 256  # what stands around a payload, an event's name for instance
+
+_READER: Final = msgspec.json.Decoder()
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_ESCAPED_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+class NotRepresentableError(ValueError):
+    """JSON that is well-formed and has a number that Python has no value for."""
 
 
 class _Codec:
-    """A JSON module in python-socketio's sense: orjson, and the standard library for what orjson refuses."""
+    """A JSON module in python-socketio's sense: msgspec reads, orjson writes, and the standard library does what they
+    refuse.
+    """
 
     @staticmethod
     def dumps(obj: Any, **_: Any) -> str:
@@ -142,59 +152,69 @@ class _Codec:
             # Integers over 64 bits, lone surrogates, keys that are not text, nesting over 254 levels.
             return _standard_dumps(obj)
 
-    @classmethod
-    def peek(cls, text: str) -> Any:
-        """Decode what is only looked at: integers over 64 bits become floats."""
-        try:
-            return orjson.loads(text)
-        except orjson.JSONDecodeError:
-            return cls.loads(text)
-
     @staticmethod
     def loads(text: str | bytes) -> Any:
-        raw = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
-        # orjson reads an integer over 64 bits as a float, silently. Searching 100 KB for one takes as long as decoding
-        # it, and mostly it is text.
-        searched = len(raw) <= _SEARCHED_FIRST
-        if not (searched and _has_long_number(raw)):
-            try:
-                value = orjson.loads(raw)
-            except orjson.JSONDecodeError:
-                pass  # perhaps an escaped lone surrogate, which the standard library takes
-            else:
-                if searched or not _may_have_a_float(value) or not _has_long_number(raw):
-                    return value
+        """The value, or `ValueError`; `NotRepresentableError` for a number that is out of range."""
         try:
-            return json.loads(text, parse_constant=_no_constant)
+            return _build(text)
         except RecursionError:
             raise ValueError("JSON is nested too deeply to decode") from None
+        except msgspec.ValidationError:
+            raise NotRepresentableError("JSON holds a number that is out of range") from None
+        except msgspec.DecodeError as error:
+            if not has_escaped_surrogate(text):
+                raise ValueError(f"not JSON: {error}") from None
+        return _standard_loads(text)
 
 
-def _has_long_number(raw: bytes) -> bool:
-    return _LONG_NUMBER in raw.translate(_DIGITS)
+def _build(text: str | bytes) -> Any:
+    if len(text) <= LARGE or not gc.isenabled():
+        return _READER.decode(text)
+    # What is being built is no garbage, and looking for some takes four times as long as building it.
+    gc.disable()
+    try:
+        return _READER.decode(text)
+    finally:
+        gc.enable()
 
 
-def _may_have_a_float(value: Any) -> bool:
-    """Whether there is one, or more than is worth looking through."""
-    values = [value]
-    for position in range(_VALUES):
-        if position == len(values):
-            return False
-        item = values[position]
-        if isinstance(item, float):
-            return True
-        if isinstance(item, dict | list) and len(values) < _VALUES:
-            values.extend(item.values() if isinstance(item, dict) else item)
-    return len(values) >= _VALUES
+def has_escaped_surrogate(text: str | bytes) -> bool:
+    """Whether there is half a character beyond the first 65,536; it may have its other half."""
+    return _ESCAPED_SURROGATE.search(text if isinstance(text, str) else text.decode()) is not None
+
+
+def _standard_loads(text: str | bytes) -> Any:
+    """What msgspec would have read, and lone surrogates."""
+    try:
+        return json.loads(text, parse_constant=_no_constant, parse_float=_finite, parse_int=_whole)
+    except RecursionError:
+        raise ValueError("JSON is nested too deeply to decode") from None
+
+
+def _finite(digits: str) -> float:
+    if math.isfinite(number := float(digits)):
+        return number
+    raise NotRepresentableError("JSON holds a number that is out of range")
+
+
+def _whole(digits: str) -> int:
+    try:
+        return int(digits)
+    except ValueError:
+        raise NotRepresentableError("JSON holds a number that is out of range") from None
 
 
 def _standard_dumps(obj: Any) -> str:
-    """What orjson would have written: other scripts as they are, which halves them, and no NaN, which is not JSON."""
+    """What orjson would have written: other scripts as they are, which halves them, and no NaN, which is not JSON.
+
+    A lone surrogate stays in a small message, and becomes U+FFFD in a large one, where the server takes none.
+    """
     try:
         text = json.dumps(obj, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     except ValueError:
         text = json.dumps(_nulled(obj), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    escaped = _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return escaped if len(escaped) + _FRAME <= LARGE else _SURROGATE.sub("\ufffd", text)
 
 
 def _nulled(value: Any) -> Any:

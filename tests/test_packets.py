@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from socketio.packet import ACK, BINARY_ACK, BINARY_EVENT, CONNECT, DISCONNECT, EVENT
 
 from a2c_smcp.errors import BadRequestError
-from a2c_smcp.packets import MAX_DEPTH, SMCPPacket, encode_ack, encode_event, read_head
+from a2c_smcp.packets import MAX_DEPTH, SMCPPacket, encode_ack, encode_event, name_of, read_ack, read_event, read_head
 from a2c_smcp.smcp import TOOL_CALL_EVENT
 from a2c_smcp.wire import Encoded, Unacceptable, parse
 
@@ -75,6 +75,36 @@ def test_the_depth_limit_counts_the_payload_alone() -> None:
         assert isinstance(payload, dict) is accepted
         if not accepted:
             assert "100 levels" in refused(payload).message
+
+
+@pytest.mark.parametrize("odd", ["1e999", "9" * 5000])
+def test_a_number_out_of_range_is_refused_and_the_event_still_answered(odd: str) -> None:
+    event, payload = read_event(f'["client:tool_call",{{"params":{{"n":{odd}}}}}]')
+    assert event == "client:tool_call"
+    assert "out of range" in refused(payload).message
+    assert read_ack(f'[{{"n":{odd}}}]')[0]["error"]["code"] == 400
+
+
+def test_an_answer_that_nests_too_deep_is_an_error() -> None:
+    for depth, accepted in ((MAX_DEPTH, True), (MAX_DEPTH + 1, False), (900, False)):
+        (answer,) = read_ack(SMCPPacket(ACK, data=[nested(depth)]).encode()[1:])
+        assert ("error" not in answer) is accepted
+
+
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [
+        ('["a",{}]', "a"),
+        (' [ "a" ]', "a"),
+        ('["a\\u0062"]', None),
+        ("[7]", None),
+        ('["a', None),
+        ('["' + "x" * 101 + '"]', None),
+        ("", None),
+    ],
+)
+def test_a_name_that_needs_no_decoding_is_found(body: str, name: str | None) -> None:
+    assert name_of(body) == name
 
 
 def test_a_wide_payload_is_not_a_deep_one() -> None:

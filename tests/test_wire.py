@@ -1,5 +1,6 @@
 """Validation by event, and the JSON codec."""
 
+import gc
 import math
 from typing import Any
 
@@ -17,7 +18,7 @@ from a2c_smcp.smcp import (
     TOOL_CALL_EVENT,
     UPDATE_CONFIG_EVENT,
 )
-from a2c_smcp.wire import codec, parse, parse_response, whole_seconds
+from a2c_smcp.wire import LARGE, NotRepresentableError, codec, parse, parse_response, whole_seconds
 
 CALL = {"agent": "a", "req_id": "1", "computer": "c", "tool_name": "t", "params": {"x": [1]}, "timeout": 30}
 
@@ -122,7 +123,7 @@ def test_the_codec_round_trips_every_json_value(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [2**64, -(2**70), {"n": [10**30]}, "\ud800", {"\udfff": 1}, "12345678901234567890"])
-def test_what_orjson_refuses_the_standard_library_takes(value: Any) -> None:
+def test_what_orjson_cannot_write_the_standard_library_does(value: Any) -> None:
     text = codec.dumps(value)
     assert isinstance(text, str)
     assert codec.loads(text) == value
@@ -172,4 +173,58 @@ def test_a_long_number_is_found_wherever_it_stands(number: int, before: bytes, a
 def test_a_long_number_is_found_in_a_long_text_too(value: Any) -> None:
     text = codec.dumps(["x" * 5000, value])
     assert codec.loads(text)[1] == value
-    assert isinstance(codec.peek(text)[1], type(value))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1e999",
+        "[-1e999]",
+        "9" * 5000,
+        '{"n":' + "1" * 400 + ".5}",
+        '["\\ud800",1e999]',
+        '["\\ud800",' + "9" * 5000 + "]",
+    ],
+)
+def test_a_number_that_python_has_no_value_for_is_said_to_be_one(text: str) -> None:
+    with pytest.raises(NotRepresentableError, match="out of range"):
+        codec.loads(text)
+
+
+def test_of_two_keys_alike_the_last_one_counts() -> None:
+    assert codec.loads('{"a":1,"a":2}') == {"a": 2}
+    assert codec.loads('["\\ud800",{"a":1,"a":2}]')[1] == {"a": 2}
+
+
+def test_a_lone_surrogate_is_written_as_it_is_in_a_small_message_and_replaced_in_a_large_one() -> None:
+    assert codec.loads(codec.dumps(["\ud83d"])) == ["\ud83d"]
+    text = codec.dumps(["\ud83d", "x" * LARGE])
+    assert codec.loads(text) == ["\ufffd", "x" * LARGE]
+    many = codec.dumps(["\ud83d" * (LARGE // 5)])  # small, and large once they are escaped
+    assert codec.loads(many) == ["\ufffd" * (LARGE // 5)]
+
+
+def test_a_lone_surrogate_is_read_whatever_the_size() -> None:
+    assert codec.loads(b'["\\ud83d","' + b"x" * LARGE + b'"]')[0] == "\ud83d"
+
+
+def test_a_large_message_is_built_without_the_collector_which_runs_again_afterwards() -> None:
+    generations: list[int] = []
+    gc.callbacks.append(lambda phase, info: generations.append(info["generation"]) if phase == "start" else None)
+    try:
+        text = "[" + ",".join(["[]"] * 100_000) + "]"
+        gc.collect()
+        generations.clear()
+        value = codec.loads(text)
+        during = len(generations)
+        with pytest.raises(ValueError):
+            codec.loads(text[:-1])
+        assert gc.isenabled()
+        gc.disable()
+        codec.loads(text)
+        assert not gc.isenabled()
+    finally:
+        gc.callbacks.pop()
+        gc.enable()
+    assert len(value) == 100_000
+    assert during <= 1

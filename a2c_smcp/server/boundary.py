@@ -3,28 +3,25 @@ its own.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from a2c_smcp.errors import InternalError, SMCPError, error_from_payload
-from a2c_smcp.packets import read_ack
+from a2c_smcp.errors import BadRequestError, InternalError, SMCPError
+from a2c_smcp.server.envelopes import Answer, Message
 from a2c_smcp.server.relays import Relay
 from a2c_smcp.smcp import EVENTS, TOOL_CALL_EVENT, Kind
 from a2c_smcp.utils.text import in_log, req_id_in_log
-from a2c_smcp.wire import Encoded, codec
 
 __all__ = [
-    "Ack",
     "Observer",
     "Silent",
-    "ack_of",
-    "answer_of",
+    "answered",
+    "binary_message",
     "cancellation",
     "log_passed_on",
     "log_refusal",
-    "payload_of",
     "refusal",
+    "relay_of",
     "remote_address",
 ]
 
@@ -48,14 +45,15 @@ class Silent:
         pass
 
 
-def payload_of(args: Sequence[object]) -> object:
-    """An event's one argument; anything else is left for validation to refuse."""
-    return args[0] if len(args) == 1 else None
+def binary_message(event: object) -> Message:
+    """What stands for an event that brought bytes with it."""
+    error = BadRequestError("binary payloads are not part of the protocol")
+    return Message(event if isinstance(event, str) else None, error=error)
 
 
-def refusal(event: object, error: SMCPError) -> Any:
+def refusal(event: str | None, error: SMCPError) -> Any:
     """An error in the form that the event's sender reads."""
-    row = EVENTS.get(event) if isinstance(event, str) else None
+    row = EVENTS.get(event or "")
     if row is not None and row.kind is Kind.MEMBERSHIP:
         return False, error.reason()
     if event == TOOL_CALL_EVENT:
@@ -63,40 +61,29 @@ def refusal(event: object, error: SMCPError) -> Any:
     return error.payload()
 
 
-def log_refusal(event: object, sid: str, payload: object, error: SMCPError) -> None:
+def log_refusal(message: Message, sid: str, error: SMCPError) -> None:
     """One line a refusal, with the request's id; a fault of ours was logged with its traceback already."""
-    logger.warning("refused %s from %s, req_id %s: %s", in_log(event), sid, req_id_in_log(payload), error)
+    req_id = req_id_in_log(message.request)
+    logger.warning("refused %s from %s, req_id %s: %s", in_log(message.event), sid, req_id, error)
 
 
-def log_passed_on(event: str, sid: str, payload: object, answer: Mapping[str, Any]) -> None:
+def log_passed_on(event: str, sid: str, request: Mapping[str, Any], error: SMCPError) -> None:
     """One line for an error that a computer answered with, and that the agent gets as it is."""
-    if (error := error_from_payload(answer)) is not None:
-        said = in_log(f"{error.code} {error.message}")
-        logger.warning("passed on to %s, %s, req_id %s: %s", sid, event, req_id_in_log(payload), said)
+    said = in_log(f"{error.code} {error.message}")
+    logger.warning("passed on to %s, %s, req_id %s: %s", sid, event, req_id_in_log(request), said)
 
 
-@dataclass(frozen=True, slots=True)
-class Ack:
-    """What a computer acked; `encoded` when it is one object, whose text can be passed on as it came."""
-
-    args: Sequence[Any]
-    encoded: Encoded | None = None
-
-
-def ack_of(body: str) -> Ack:
-    """An ack from its JSON."""
-    args = read_ack(body, codec.peek)
-    if len(args) == 1 and isinstance(args[0], dict):
-        return Ack(args, Encoded(body.strip()[1:-1]))
-    return Ack(read_ack(body))
+def answered(event: str, answer: Answer | None) -> Answer:
+    """What a computer acked; what is no answer at all becomes an error."""
+    if answer is None:
+        raise InternalError(f"the computer gave no answer to {event}; it may not support it")
+    return answer
 
 
-def answer_of(event: str, args: Sequence[object]) -> dict[str, Any]:
-    """What a computer acked, passed on as it came; what is no answer at all becomes an error."""
-    answer = args[0] if args else None
-    if isinstance(answer, dict):
-        return answer
-    raise InternalError(f"the computer gave no answer to {event}; it may not support it")
+def relay_of(caller: str, target: str, message: Message, fail: Callable[[SMCPError], None]) -> Relay:
+    """The record of a request that is about to be sent."""
+    assert message.event is not None
+    return Relay(caller, target, message.event, message.request["agent"], message.request["req_id"], fail)
 
 
 def cancellation(relay: Relay) -> dict[str, str]:

@@ -110,9 +110,10 @@ class Transition:
 
 def admit(event: object) -> Event:
     """The row of an event that a client may send at all."""
-    row = EVENTS.get(event) if isinstance(event, str) else None
-    if row is None:
-        raise BadRequestError(f"unknown event {str(event)[:100]!r}")
+    if not isinstance(event, str):
+        raise BadRequestError("an event's name must be text")
+    if (row := EVENTS.get(event)) is None:
+        raise BadRequestError(f"unknown event {event[:100]!r}")
     if row.kind is Kind.NOTIFICATION:
         raise ForbiddenError(f"{row.name} is sent by the server only")
     return row

@@ -34,34 +34,27 @@ _FLUSH_SECONDS: Final = 1.0
 _MESSAGE: Final = str(eio_packet.MESSAGE)
 
 #: Whether a message, as Socket.IO wrote it, was taken.
-Take: TypeAlias = Callable[["BoundedAsyncSocket", str], bool]
+Take: TypeAlias = Callable[[Any, str], bool]
 
 
-def _take_nothing(_socket: "BoundedAsyncSocket", _text: str) -> bool:
-    return False
-
-
-def adopt_sockets(server: Any, queued_bytes: int, connect_timeout: float, take: "Take | None" = None) -> None:
+def adopt_sockets(server: Any, queued_bytes: int, connect_timeout: float, take: Take) -> None:
     """Give every connection that opens from now on a bounded queue, and this long to join a namespace.
 
-    Lifts Engine.IO's POST limit process-wide. On an asyncio server `take` is offered every message first, in the order
-    of arrival.
+    Lifts Engine.IO's POST limit process-wide. `take` is offered every message first, in the order of arrival.
     """
     Payload.max_decode_packets = max(Payload.max_decode_packets, _POST_PACKETS)
     connected = server.eio.handlers["connect"]
 
-    def adopt(eio_sid: str, kind: type) -> Any:
+    def adopt(eio_sid: str, kind: type) -> None:
         socket = server.eio.sockets[eio_sid]
         _adopt(socket, kind, queued_bytes)
+        socket.take = take
         socket.has_joined = partial(_has_joined, server.manager, eio_sid)
         socket.connect_timeout = connect_timeout
         socket.join_by = time.monotonic() + connect_timeout
-        return socket
 
     async def on_connect(eio_sid: str, environ: Any) -> Any:
-        socket = adopt(eio_sid, BoundedAsyncSocket)
-        if take is not None:
-            socket.take = take
+        adopt(eio_sid, BoundedAsyncSocket)
         return await connected(eio_sid, environ)
 
     def on_connect_threaded(eio_sid: str, environ: Any) -> Any:
@@ -103,6 +96,7 @@ class _Bounded:
     join_by: float = math.inf
     connect_timeout: float = math.inf
     has_joined: Callable[[], bool]
+    take: Take
     most_bytes: int = 0
     queued_bytes: int = 0
     counting: threading.Lock
@@ -119,6 +113,17 @@ class _Bounded:
             return False
         logger.warning("closing a connection that has joined no namespace")
         return True
+
+    def _offer(self, pkt: Any) -> bool:
+        return pkt.packet_type == eio_packet.MESSAGE and isinstance(pkt.data, str) and self._offer_text(pkt.data)
+
+    def _offer_text(self, text: str) -> bool:
+        try:
+            return self.take(self, text)
+        except Exception as error:
+            # Whatever a peer may send: one message is lost, not the connection.
+            logger.warning("ignored a message that does not decode: %s: %s", type(error).__name__, error)
+            return True
 
     def _has_room(self, pkt: Any) -> bool:
         size = _size(pkt)
@@ -147,7 +152,6 @@ class BoundedAsyncSocket(_Bounded, async_socket.AsyncSocket):  # type: ignore[mi
     connected: bool
     upgraded: bool
     last_ping: float | None
-    take: Take = staticmethod(_take_nothing)
     _handler: asyncio.Task[Any] | None = None
     _next_ping: asyncio.TimerHandle | None = None
 
@@ -183,17 +187,8 @@ class BoundedAsyncSocket(_Bounded, async_socket.AsyncSocket):  # type: ignore[mi
             )
 
     async def receive(self, pkt: Any) -> None:
-        taken = pkt.packet_type == eio_packet.MESSAGE and isinstance(pkt.data, str) and self._offer(pkt.data)
-        if not taken:
+        if not self._offer(pkt):
             await super().receive(pkt)
-
-    def _offer(self, text: str) -> bool:
-        try:
-            return self.take(self, text)
-        except Exception as error:
-            # Whatever a peer may send: one message is lost, not the connection.
-            logger.warning("ignored a message that does not decode: %s: %s", type(error).__name__, error)
-            return True
 
     async def close(self, wait: bool = True, abort: bool = False, reason: Any = None) -> None:
         """End the connection: flush for a moment, then cut. `wait` is not honoured, a dead peer would hold us."""
@@ -271,7 +266,7 @@ class BoundedAsyncSocket(_Bounded, async_socket.AsyncSocket):  # type: ignore[mi
                     "closing a connection: a message has more than %d bytes", self.server.max_http_buffer_size
                 )
                 return
-            if isinstance(data, str) and data.startswith(_MESSAGE) and self._offer(data[1:]):
+            if isinstance(data, str) and data.startswith(_MESSAGE) and self._offer_text(data[1:]):
                 continue
             try:
                 await self.receive(eio_packet.Packet(encoded_packet=data))
@@ -311,6 +306,10 @@ class BoundedSocket(_Bounded, threaded_socket.Socket):  # type: ignore[misc]
         else:
             self.close(wait=False, abort=True, reason=self.server.reason.TRANSPORT_ERROR)
             self._cut()
+
+    def receive(self, pkt: Any) -> None:
+        if not self._offer(pkt):
+            super().receive(pkt)
 
     def poll(self) -> list[Any]:
         most = 1 if self.upgraded else _POLL_PACKETS

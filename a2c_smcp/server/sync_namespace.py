@@ -10,28 +10,34 @@ from dataclasses import dataclass
 from typing import Any
 
 import socketio
+from engineio.exceptions import SocketIsClosedError
+from engineio.packet import MESSAGE, Packet
 from socketio.exceptions import ConnectionRefusedError
+from socketio.packet import EVENT
 
 from a2c_smcp.errors import InternalError, NotFoundError, NotInRoomError, RequestTimeoutError, SMCPError
+from a2c_smcp.packets import encode_ack
 from a2c_smcp.server import offices
 from a2c_smcp.server.auth import SyncAuthenticationProvider, credentials_of
 from a2c_smcp.server.boundary import (
     Observer,
     Silent,
-    answer_of,
+    answered,
+    binary_message,
     cancellation,
     log_passed_on,
     log_refusal,
-    payload_of,
     refusal,
+    relay_of,
     remote_address,
 )
 from a2c_smcp.server.effects import Broadcast, EnterRoom, RoomChange, room_of
+from a2c_smcp.server.envelopes import Answer, Message, answer_from, read_answer, read_message
 from a2c_smcp.server.limits import AddressLimit, Limits, TokenBucket
 from a2c_smcp.server.registry import MemoryRegistry
 from a2c_smcp.server.relays import Relay, RelayTable
-from a2c_smcp.server.sockets import adopt_sockets
-from a2c_smcp.server.transport import encode_request, forget_ack, use_unique_ack_ids
+from a2c_smcp.server.sockets import BoundedSocket, adopt_sockets
+from a2c_smcp.server.transport import encode_request, expected_ack, forget_ack, sort_packet, use_unique_ack_ids
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
     JOIN_OFFICE_EVENT,
@@ -41,7 +47,7 @@ from a2c_smcp.smcp import (
     Kind,
 )
 from a2c_smcp.utils.text import in_log, req_id_in_log
-from a2c_smcp.wire import parse
+from a2c_smcp.wire import Encoded
 
 __all__ = ["SyncSMCPNamespace"]
 
@@ -55,6 +61,28 @@ class _Link:
     sid: str
     address: str
     bucket: TokenBucket | None
+
+
+class _Waiting:
+    """For one ack, whichever way it comes: called by python-socketio with what it built, or given as read by us."""
+
+    __slots__ = ("future",)
+
+    def __init__(self) -> None:
+        self.future: Future[Answer | None] = Future()
+
+    def __call__(self, *args: Any) -> None:
+        self.answer(answer_from(args))
+
+    # Whoever is second, an ack or a failure, comes too late.
+
+    def answer(self, answer: Answer | None) -> None:
+        with suppress(InvalidStateError):
+            self.future.set_result(answer)
+
+    def fail(self, error: SMCPError) -> None:
+        with suppress(InvalidStateError):
+            self.future.set_exception(error)
 
 
 class SyncSMCPNamespace(socketio.Namespace):  # type: ignore[misc]  # python-socketio ships no types
@@ -85,21 +113,48 @@ class SyncSMCPNamespace(socketio.Namespace):  # type: ignore[misc]  # python-soc
 
     def _set_server(self, server: Any) -> None:
         super()._set_server(server)
-        adopt_sockets(server, self.limits.queued_bytes, self.limits.connect_timeout)
+        adopt_sockets(server, self.limits.queued_bytes, self.limits.connect_timeout, self._take)
 
     @property
     def pending_relays(self) -> int:
         with self._lock:
             return len(self._relays)
 
+    # --- messages
+
+    def _take(self, socket: BoundedSocket, text: str) -> bool:
+        """Take an event or an ack of ours off its connection; `False` leaves it to python-socketio, which builds
+        whatever it carries.
+        """
+        if (incoming := sort_packet(self.server, self.namespace, socket.sid, text)) is None:
+            return False
+        sid, head = incoming
+        if sid is None:
+            return True
+        if head.packet_type == EVENT:
+            message = read_message(head.body, self.limits.max_timeout)
+            self.server.start_background_task(self._serve, socket, sid, head.ack_id, message)
+            return True
+        waiting = expected_ack(self.server.manager, sid, head.ack_id)
+        if isinstance(waiting, _Waiting):
+            waiting.answer(read_answer(head.body))
+        return waiting is None or isinstance(waiting, _Waiting)
+
+    def _serve(self, socket: BoundedSocket, sid: str, ack_id: int | None, message: Message) -> None:
+        reply = self._answer(sid, message)
+        if ack_id is not None:
+            text = encode_ack(self.namespace, ack_id, reply if isinstance(reply, tuple) else (reply,))
+            with suppress(SocketIsClosedError):
+                socket.send(Packet(MESSAGE, text))
+
     def trigger_event(self, event: Any, sid: str, *args: Any) -> Any:
-        """Everything that python-socketio has to say comes through here."""
+        """What comes through python-socketio: connections and their ends, and events with binary attachments."""
         # A client can send events of these two names, too: only the library's own are meant.
         if event == "connect" and sid not in self._links:
             return self._connect(sid, *args)
         if event == "disconnect" and not self.server.manager.is_connected(sid, self.namespace):
             return self._disconnect(sid)
-        return self._answer(sid, event, payload_of(args))
+        return self._answer(sid, binary_message(event))
 
     # --- connections
 
@@ -151,29 +206,31 @@ class SyncSMCPNamespace(socketio.Namespace):  # type: ignore[misc]  # python-soc
 
     # --- requests
 
-    def _answer(self, sid: str, event: Any, payload: object) -> Any:
+    def _answer(self, sid: str, message: Message) -> Any:
         """The boundary: whatever happens below, an event is answered."""
         try:
             if (link := self._links.get(sid)) is None:
                 raise NotInRoomError("this session has ended")
-            return self._handle(link, event, payload)
+            return self._handle(link, message)
         except SMCPError as error:
-            log_refusal(event, sid, payload, error)
+            log_refusal(message, sid, error)
             failure = error
         except Exception:
-            logger.exception("failed to handle %s from %s, req_id %s", in_log(event), sid, req_id_in_log(payload))
+            req_id = req_id_in_log(message.request)
+            logger.exception("failed to handle %s from %s, req_id %s", in_log(message.event), sid, req_id)
             failure = InternalError("the server failed to handle this; its log says why")
         self._observer.refused(failure.code)
-        return refusal(event, failure)
+        return refusal(message.event, failure)
 
-    def _handle(self, link: _Link, event: Any, payload: object) -> Any:
+    def _handle(self, link: _Link, message: Message) -> Any:
         if link.bucket:
             with self._lock:
                 link.bucket.take(time.monotonic())
-        row = offices.admit(event)
-        request = parse(row.name, payload, max_timeout=self.limits.max_timeout)
+        row, request = offices.admit(message.event), message.request
+        if message.error:
+            raise message.error
         if row.kind is Kind.RELAY:
-            return self._relay(link, row, request, payload)
+            return self._relay(link, row, message)
         with self._lock:
             match row.kind:
                 case Kind.MEMBERSHIP:
@@ -205,54 +262,52 @@ class SyncSMCPNamespace(socketio.Namespace):  # type: ignore[misc]  # python-soc
 
     # --- relays
 
-    def _relay(self, link: _Link, row: Event, request: Any, payload: object) -> dict[str, Any]:
+    def _relay(self, link: _Link, row: Event, message: Message) -> Encoded:
         started = time.monotonic()
         outcome = "failed"
         try:
-            args = self._ask(link.sid, row, request, payload)
-            answer = answer_of(row.name, args)
-            outcome = "error" if "error" in answer else "answered"
-            log_passed_on(row.name, link.sid, request, answer)
-            return answer
+            answer = answered(row.name, self._ask(link.sid, row, message))
+            outcome = "answered"
+            if answer.error:
+                outcome = "error"
+                log_passed_on(row.name, link.sid, message.request, answer.error)
+            return answer.encoded
         except SMCPError as error:
             outcome = str(error.code)
             raise
         finally:
             self._observer.relayed(row.name, outcome, time.monotonic() - started)
 
-    def _ask(self, caller: str, row: Event, request: Any, payload: object) -> tuple[Any, ...]:
+    def _ask(self, caller: str, row: Event, message: Message) -> Answer | None:
         """Send a request to a computer and wait for its ack: not for ever, and not after either end has gone."""
-        answered: Future[tuple[Any, ...]] = Future()
-
-        # Whoever is second, an ack or a failure, comes too late.
-        def on_ack(*args: Any) -> None:
-            with suppress(InvalidStateError):
-                answered.set_result(args)
-
-        def fail(error: SMCPError) -> None:
-            with suppress(InvalidStateError):
-                answered.set_exception(error)
-
-        manager = self.server.manager
-        seconds = self.limits.deadline(row.name, request.get("timeout"))
+        waiting = _Waiting()
+        seconds = self.limits.deadline(row.name, message.request.get("timeout"))
         with self._lock:
-            target = self.registry.route(caller, row, request["computer"]).sid
-            relay = Relay(caller, target, row.name, request["agent"], request["req_id"], fail)
+            target = self.registry.route(caller, row, message.request["computer"]).sid
+            relay = relay_of(caller, target, message, waiting.fail)
             self._relays.open(relay)
         try:
-            relay.ack_id, encoded = encode_request(
-                self.server, self.namespace, target, row.name, payload, on_ack, self.limits.max_message
-            )
-            eio_sid = manager.eio_sid_from_sid(target, self.namespace)
-            for part in encoded if isinstance(encoded, list) else (encoded,):
-                self.server.eio.send(eio_sid, part)
-            return answered.result(seconds)
+            self._send(relay, message, waiting)
+            return waiting.future.result(seconds)
         except TimeoutError:
             raise RequestTimeoutError(f"the computer did not answer within {seconds:g} s") from None
         finally:
             with self._lock:
                 self._relays.close(relay)
-            forget_ack(manager, target, relay.ack_id)
+            forget_ack(self.server.manager, target, relay.ack_id)
+
+    def _send(self, relay: Relay, message: Message, waiting: _Waiting) -> None:
+        """Queue a request for its computer. While its answer is waited for, nothing here holds its payload."""
+        relay.ack_id, text = encode_request(
+            self.server,
+            self.namespace,
+            relay.target,
+            relay.event,
+            message.take_body(),
+            waiting,
+            self.limits.max_message,
+        )
+        self.server.eio.send(self.server.manager.eio_sid_from_sid(relay.target, self.namespace), text)
 
     def _end_relays(self, sid: str) -> None:
         """Fail what waits for this session's answer, and cancel what it asked for."""

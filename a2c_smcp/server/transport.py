@@ -1,19 +1,30 @@
-"""How python-socketio is set up for the protocol: its options, and ack ids that mean one call and no other."""
+"""How python-socketio is set up for the protocol: its options, which packets it is left, and ack ids that mean one call
+and no other.
+"""
 
 import itertools
 import logging
 import random
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from socketio.packet import EVENT
+from socketio.packet import ACK, BINARY_ACK, BINARY_EVENT, EVENT
 
 from a2c_smcp.errors import NotFoundError, PayloadTooLargeError
-from a2c_smcp.packets import SMCPPacket
+from a2c_smcp.packets import Head, SMCPPacket, read_head
 from a2c_smcp.server.broadcast import SMCPManager
 from a2c_smcp.wire import exceeds
 
-__all__ = ["encode_request", "forget_ack", "server_options", "sync_server_options", "use_unique_ack_ids"]
+__all__ = [
+    "Incoming",
+    "encode_request",
+    "expected_ack",
+    "forget_ack",
+    "server_options",
+    "sort_packet",
+    "sync_server_options",
+    "use_unique_ack_ids",
+]
 
 # At INFO the libraries log every packet, the one with a client's token among them.
 _libraries = logging.getLogger("a2c_smcp.server.libraries")
@@ -46,6 +57,37 @@ def sync_server_options(max_message: int, ping_interval: float = 10.0, ping_time
     }
 
 
+# --- incoming packets
+
+#: What a packet that is neither an event nor an ack may have: python-socketio builds whatever it carries.
+_MOST_ELSE: Final = 16 * 1024
+
+
+class Incoming(NamedTuple):
+    """A packet and the session that sent it, or none that may: then nobody needs to look at it."""
+
+    sid: str | None
+    head: Head
+
+
+def sort_packet(server: Any, namespace: str, eio_sid: str, text: str) -> Incoming | None:
+    """Whose packet this is; `None` for those that are python-socketio's to read. Raises `ValueError`.
+
+    It builds whatever a packet carries before it looks who sent it.
+    """
+    head = read_head(text)
+    if head.packet_type not in (EVENT, ACK, BINARY_EVENT, BINARY_ACK):
+        if len(head.body) > _MOST_ELSE:
+            raise ValueError(f"a packet of type {head.packet_type} has more than {_MOST_ELSE} characters")
+        return None
+    manager = server.manager
+    where = head.namespace or "/"
+    sid = manager.sid_from_eio_sid(eio_sid, where)
+    if sid is None or not manager.is_connected(sid, where):
+        return Incoming(None, head)
+    return Incoming(sid, head) if where == namespace and head.packet_type in (EVENT, ACK) else None
+
+
 # --- acks
 
 
@@ -73,9 +115,9 @@ def use_unique_ack_ids(manager: Any, sid: str) -> None:
 
 
 def encode_request(
-    server: Any, namespace: str, sid: str, event: str, data: Any, callback: Callable[..., None], max_message: int
-) -> tuple[int, Any]:
-    """Number and encode an event that wants an ack: its ack id, and what to hand to Engine.IO.
+    server: Any, namespace: str, sid: str, event: str, body: str, callback: Callable[..., None], max_message: int
+) -> tuple[int, str]:
+    """Number an event that wants an ack: its ack id, and the packet with its JSON as it came.
 
     Raises `PayloadTooLargeError`, with nothing left behind, when the receiver would drop its connection over it, and
     `NotFoundError` when the receiver has gone.
@@ -83,15 +125,16 @@ def encode_request(
     if (callbacks := server.manager.callbacks.get(sid)) is None:
         raise NotFoundError("the computer has gone")
     ack_id = next(_COUNTER)
+    text = f"{EVENT}{namespace},{ack_id}{body}"
+    if exceeds(text, max_message):
+        raise PayloadTooLargeError(f"{event} has more than {max_message} bytes")
     callbacks[ack_id] = callback
-    try:
-        encoded = server.packet_class(EVENT, namespace=namespace, data=[event, data], id=ack_id).encode()
-        if isinstance(encoded, str) and exceeds(encoded, max_message):
-            raise PayloadTooLargeError(f"{event} has more than {max_message} bytes")
-    except BaseException:
-        forget_ack(server.manager, sid, ack_id)
-        raise
-    return ack_id, encoded
+    return ack_id, text
+
+
+def expected_ack(manager: Any, sid: str, ack_id: int | None) -> Any:
+    """What waits for this ack of a session's; `None` when nothing does."""
+    return manager.callbacks.get(sid, {}).get(ack_id) if ack_id else None
 
 
 def forget_ack(manager: Any, sid: str, ack_id: int | None) -> None:

@@ -259,9 +259,10 @@ class Link:
     async def _dispatch(self, event: object, args: tuple[Any, ...]) -> Any:
         req_id = req_id_in_log(args[0] if args else None)
         try:
-            handler = self._handlers.get(event) if isinstance(event, str) else None
-            if handler is None or not isinstance(event, str):
-                raise BadRequestError(f"unknown event {str(event)[:100]!r}")
+            if not isinstance(event, str):
+                raise BadRequestError("an event's name must be text")
+            if (handler := self._handlers.get(event)) is None:
+                raise BadRequestError(f"unknown event {event[:100]!r}")
             reply = await handler(args[0] if len(args) == 1 else None)
             return None if reply is None else self._fitted(event, reply, req_id)
         except SMCPError as error:

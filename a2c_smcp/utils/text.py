@@ -53,7 +53,9 @@ def _is_invisible(character: str) -> bool:
 
 def in_log(value: object) -> str:
     """What a peer chose, as a log line may have it: short, and on that line."""
-    text = cut(str(value), 100)
+    # Looked at before it is printed: a list may be nested deeper than Python prints.
+    plain = value is None or isinstance(value, str | int | float)
+    text = cut(str(value), 100) if plain else f"a {type(value).__name__}"
     return repr(text) if has_control_characters(text) or first_invisible_character(text) else text
 
 

@@ -242,13 +242,12 @@ async def test_every_bad_request_is_answered_with_its_code(
     agent, computer = [await make_peer(server, kind, transport) for _ in range(2)]
     await join(agent, "agent", "a", office)
     await join(computer, "computer", "c", office)
-    deep: Any = {}
-    for _ in range(101):
-        deep = {"a": deep}
     call = request_for("client:tool_call")
     for peer, event, args, expected in (
         (agent, "client:tool_call", [{**call, "timeout": "soon"}], 400),
-        (agent, "client:tool_call", [{**call, "params": deep}], 400),
+        (agent, "client:tool_call", [{**call, "params": []}], 400),
+        (agent, "client:get_finder", [request_for("client:get_finder", keywords=[1])], 400),
+        (agent, "client:get_finder", [request_for("client:get_finder", limit=True)], 400),
         (agent, "client:get_tools", [{"agent": 1}], 400),
         (agent, "client:get_tools", [{}], 400),
         (agent, "client:get_tools", [], 400),

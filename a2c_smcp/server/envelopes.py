@@ -1,0 +1,351 @@
+"""What the server reads of a message: its envelope. The rest is checked to be JSON, never built, and passed on as text.
+
+The shapes are made from the declarations in `smcp`, which `wire` validates at the other ends. Pure: no sockets.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeVar, get_args, get_origin
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+from typing_extensions import get_type_hints
+
+from a2c_smcp.errors import BadRequestError, SMCPError, error_from_payload
+from a2c_smcp.packets import name_of
+from a2c_smcp.smcp import EVENTS, TOOL_CALL_EVENT, Event, Kind
+from a2c_smcp.wire import (
+    DEFAULT_MAX_TIMEOUT,
+    LARGE,
+    Encoded,
+    NotRepresentableError,
+    codec,
+    has_escaped_surrogate,
+    parse,
+    whole_seconds,
+)
+
+__all__ = ["Answer", "Message", "answer_from", "read_answer", "read_message"]
+
+_T = TypeVar("_T")
+
+#: What is kept of a relay while its answer is waited for.
+_KEPT: Final = frozenset({"agent", "req_id", "computer", "timeout"})
+
+
+# --- events
+
+
+@dataclass(slots=True, eq=False)
+class Message:
+    """An event as it arrived."""
+
+    event: str | None
+    """Its name; `None` for a name that is no text."""
+    request: Any = field(default_factory=dict)
+    """What the server needs to know of it; of one that is refused its `req_id`, for the log."""
+    error: BadRequestError | None = None
+    """Why it is refused."""
+    body: str | None = None
+    """The JSON of a relay, to be passed on. Whoever sends it on takes it, so that nothing holds it meanwhile."""
+
+    def take_body(self) -> str:
+        body, self.body = self.body, None
+        assert body is not None
+        return body
+
+
+class _Arguments(msgspec.Struct, array_like=True):
+    """An event's name and arguments; all there are after the third are skipped."""
+
+    name: Raw
+    payload: Raw | UnsetType = UNSET
+    more: Raw | UnsetType = UNSET
+
+
+_ARGUMENTS: Final = msgspec.json.Decoder(_Arguments)
+
+
+def read_message(body: str, max_timeout: int = DEFAULT_MAX_TIMEOUT) -> Message:
+    """Read the JSON of an event, or raise `ValueError` for what is none."""
+    name = name_of(body)
+    try:
+        if (shape := _SHAPES.get(name or "")) is not None and (request := shape.read(body, max_timeout)) is not None:
+            return _accepted(shape.row, request, body)
+        return _read_closely(body, max_timeout)
+    except RecursionError:
+        return Message(name, error=BadRequestError("the payload is nested too deeply"))
+    except msgspec.DecodeError as error:
+        if not has_escaped_surrogate(body):
+            raise ValueError(f"not JSON: {error}") from None
+        # msgspec takes no lone surrogates.
+        return _read_slowly(body, max_timeout)
+
+
+def _accepted(row: Event, request: dict[str, Any], body: str) -> Message:
+    return Message(row.name, request, body=body.strip() if row.kind is Kind.RELAY else None)
+
+
+def _read_closely(body: str, max_timeout: int) -> Message:
+    """Read what is not as it should be, and say what it is."""
+    try:
+        arguments = _ARGUMENTS.decode(body)
+    except msgspec.ValidationError:
+        raise ValueError("an event must be a JSON array that begins with its name") from None
+    name = _decoded(_TEXT, arguments.name)
+    if (shape := _SHAPES.get(name or "")) is None:
+        return Message(name)
+    payload = arguments.payload if arguments.more is UNSET else UNSET
+    try:
+        fields = shape.raws.decode(payload) if isinstance(payload, Raw) else None
+    except msgspec.ValidationError:
+        fields = None
+    if fields is None:
+        return Message(name, error=BadRequestError(f"{name}: the payload must be one JSON object"))
+    try:
+        return _accepted(shape.row, shape.read_one_by_one(fields, max_timeout), body)
+    except BadRequestError as error:
+        req_id = _decoded(_TEXT, getattr(fields, "req_id", UNSET))
+        return Message(name, {} if req_id is None else {"req_id": req_id}, error)
+
+
+def _read_slowly(body: str, max_timeout: int) -> Message:
+    """Read a small message by building it."""
+    name = name_of(body)
+    if len(body) > LARGE:
+        return Message(name, error=BadRequestError(f"a message over {LARGE} characters must not have lone surrogates"))
+    try:
+        data = codec.loads(body)
+    except NotRepresentableError as error:
+        return Message(name, error=BadRequestError(str(error)))
+    if not isinstance(data, list) or not data:
+        raise ValueError("an event must be a JSON array that begins with its name")
+    name, *args = data
+    if not isinstance(name, str) or (shape := _SHAPES.get(name)) is None:
+        return Message(name if isinstance(name, str) else None)
+    payload = args[0] if len(args) == 1 else None
+    try:
+        return _accepted(shape.row, shape.kept_of(parse(name, payload, max_timeout=max_timeout)), body)
+    except BadRequestError as error:
+        req_id = payload.get("req_id") if isinstance(payload, dict) else None
+        return Message(name, {"req_id": req_id} if isinstance(req_id, str) else {}, error)
+
+
+# --- the shape of each event
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """One field of a request. Objects and lists are not built."""
+
+    name: str
+    required: bool
+    words: str
+    """What its value must be."""
+    reads: Any
+    """What it is decoded as."""
+    opening: int | None = None
+    """The bracket with which an object or a list begins."""
+
+    @property
+    def kept_as(self) -> Any:
+        # A null in an optional field means absent; `Raw` takes null, too.
+        return Raw if self.opening else self.reads if self.required else self.reads | None
+
+    def check(self, value: Any) -> None:
+        """Raise `msgspec.ValidationError` for an object or a list that is none."""
+        if not isinstance(value, Raw):
+            return
+        view = memoryview(value)
+        if view[0] != self.opening:
+            if view[0] == ord("n") and not self.required:
+                return
+            raise msgspec.ValidationError
+        if self.reads is not Raw and len(view) <= LARGE:  # the items of a longer list are left to the computer
+            msgspec.json.decode(value, type=self.reads)
+
+    def refusal(self, subject: str, problem: str) -> BadRequestError:
+        """Names the field; never its value, which may be a secret or a megabyte."""
+        return BadRequestError(f"{subject}: field {self.name!r}: {problem}", {"field": self.name})
+
+
+_WORDS: Final[Mapping[Any, str]] = {
+    str: "must be text",
+    int: "must be a whole number",
+    float: "must be a number",
+    bool: "must be true or false",
+    dict: "must be an object",
+    list: "must be a list of texts",
+}
+
+
+def _field(name: str, hint: Any, required: bool) -> _Field:
+    kind = get_origin(hint) or hint
+    if kind is Literal:
+        return _Field(name, required, f"must be {' or '.join(map(repr, get_args(hint)))}", hint)
+    if kind is dict:
+        return _Field(name, required, _WORDS[dict], Raw, ord("{"))
+    return _Field(name, required, _WORDS[kind], hint, ord("[") if kind is list else None)
+
+
+class _Shape:
+    """How the payload of one event is read: all at once, or, when that fails, field by field to say what is wrong."""
+
+    def __init__(self, row: Event) -> None:
+        self.row = row
+        required = row.request.__required_keys__  # type: ignore[attr-defined]
+        fields = {name: _field(name, hint, name in required) for name, hint in get_type_hints(row.request).items()}
+        if row.name == TOOL_CALL_EVENT:
+            fields["timeout"] = _Field("timeout", True, "", int | float | str)
+        self._fields = list(fields.values())
+        self._containers = [each for each in self._fields if each.opening]
+        self._kept = [
+            each.name
+            for each in self._fields
+            if not each.opening and (row.kind is not Kind.RELAY or each.name in _KEPT)
+        ]
+        typed = [
+            (each.name, each.kept_as) if each.required else (each.name, each.kept_as | UnsetType, UNSET)
+            for each in self._fields
+        ]
+        payload: Any = msgspec.defstruct("Payload", typed, kw_only=True)
+        self._whole = msgspec.json.Decoder(tuple[str, payload])
+        raws = [(each.name, Raw | UnsetType, UNSET) for each in self._fields]
+        self.raws = msgspec.json.Decoder(msgspec.defstruct("Raws", raws))
+
+    def read(self, body: str, max_timeout: int) -> dict[str, Any] | None:
+        """What is kept of an event that is as it should be; `None` for one that has to be looked at closely."""
+        request = {}
+        try:
+            _, payload = self._whole.decode(body)
+            for each in self._containers:
+                each.check(getattr(payload, each.name))
+            for name in self._kept:
+                if (value := getattr(payload, name)) is not UNSET and value is not None:
+                    request[name] = value
+            return self._timed(request, max_timeout)
+        except (msgspec.ValidationError, BadRequestError):
+            return None
+
+    def read_one_by_one(self, raws: Any, max_timeout: int) -> dict[str, Any]:
+        """What is kept of a payload, or `BadRequestError` naming the first offending field.
+
+        Takes more than `read` does: of two fields alike only the last one counts, whatever the first one is.
+        """
+        values = {}
+        for each in self._fields:
+            if (raw := getattr(raws, each.name)) is UNSET:
+                if each.required:
+                    raise each.refusal(self.row.name, "is missing")
+                continue
+            try:
+                values[each.name] = raw if each.opening else msgspec.json.decode(raw, type=each.kept_as)
+                each.check(values[each.name])
+            except msgspec.ValidationError:
+                if each.words:
+                    raise each.refusal(self.row.name, each.words) from None
+                values[each.name] = ""  # a timeout of another type; no text is one, either
+        return self._timed(self.kept_of(values), max_timeout)
+
+    def kept_of(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: values[name] for name in self._kept if values.get(name) is not None}
+
+    def _timed(self, request: dict[str, Any], max_timeout: int) -> dict[str, Any]:
+        if self.row.name == TOOL_CALL_EVENT:
+            request["timeout"] = whole_seconds(request["timeout"], max_timeout)
+        return request
+
+
+_SHAPES: Final[Mapping[str, _Shape]] = {
+    name: _Shape(row) for name, row in EVENTS.items() if row.kind is not Kind.NOTIFICATION
+}
+
+
+# --- acks
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a computer acked: one object, to be passed on as it came."""
+
+    encoded: Encoded
+    error: SMCPError | None = None
+    """The error that it is, if it is one."""
+
+
+class _Problem(msgspec.Struct):
+    code: Raw | UnsetType = UNSET
+    message: Raw | UnsetType = UNSET
+
+
+class _Reply(_Problem):
+    error: Raw | UnsetType = UNSET
+
+
+class _Acked(msgspec.Struct, array_like=True):
+    first: Raw
+
+
+_ONE: Final = msgspec.json.Decoder(tuple[_Reply])
+_ACKED: Final = msgspec.json.Decoder(_Acked)
+_REPLY: Final = msgspec.json.Decoder(_Reply)
+_PROBLEM: Final = msgspec.json.Decoder(_Problem)
+_TEXT: Final = msgspec.json.Decoder(str)
+_WHOLE_NUMBER: Final = msgspec.json.Decoder(int)
+
+
+def read_answer(body: str) -> Answer | None:
+    """Read the JSON of an ack; `None` when it is no answer at all."""
+    try:
+        try:
+            (reply,) = _ONE.decode(body)
+        except msgspec.ValidationError:
+            first = _ACKED.decode(body).first  # perhaps of several
+            return Answer(Encoded(bytes(first).decode()), _error_of(_REPLY.decode(first)))
+        return Answer(Encoded(body.strip()[1:-1]), _error_of(reply))
+    except RecursionError:
+        return None
+    except msgspec.DecodeError:
+        return _answer_slowly(body) if has_escaped_surrogate(body) and len(body) <= LARGE else None
+
+
+def answer_from(args: Sequence[Any]) -> Answer | None:
+    """An answer whose arguments were built already."""
+    first = args[0] if args else None
+    return Answer(Encoded(codec.dumps(first)), error_from_payload(first)) if isinstance(first, dict) else None
+
+
+def _answer_slowly(body: str) -> Answer | None:
+    try:
+        data = codec.loads(body)
+    except ValueError:
+        return None
+    return answer_from(data) if isinstance(data, list) else None
+
+
+def _error_of(reply: _Reply) -> SMCPError | None:
+    if reply.error is UNSET and reply.code is UNSET:
+        return None
+    return error_from_payload({"error": _said(reply.error), **_coded(reply)})
+
+
+def _said(error: Raw | UnsetType) -> Any:
+    if error is UNSET or bytes(memoryview(error)[:4]) == b"null":
+        return None
+    try:
+        return _coded(_PROBLEM.decode(error))
+    except msgspec.ValidationError:
+        return _decoded(_TEXT, error) or "unknown error"
+
+
+def _coded(error: _Problem) -> dict[str, Any]:
+    said = {"code": _decoded(_WHOLE_NUMBER, error.code), "message": _decoded(_TEXT, error.message)}
+    return {key: value for key, value in said.items() if value is not None}
+
+
+def _decoded(decoder: "msgspec.json.Decoder[_T]", raw: Raw | UnsetType) -> _T | None:
+    """The value of a field that may be missing, or be anything."""
+    try:
+        return None if raw is UNSET else decoder.decode(raw)
+    except msgspec.ValidationError:
+        return None
