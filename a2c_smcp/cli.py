@@ -117,14 +117,15 @@ def server(
 @app.command()
 def doctor(
     config: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="Config file whose commands are looked for; repeatable.")
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Config file whose commands, URLs and inputs are looked at; repeatable."),
     ] = None,
     inputs: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="File with inputs; repeatable.")] = None,
     url: Annotated[str, typer.Option(envvar="A2C_URL", help="The server's URL.")] = "http://127.0.0.1:7000",
     api_key: Annotated[str | None, typer.Option(envvar="A2C_API_KEY", help="The server's key.")] = None,
     api_key_header: Annotated[str, typer.Option(help="Header that carries the key.")] = "x-api-key",
 ) -> None:
-    """Say what is wrong with this installation, the configured commands or the server, and what to do about it."""
+    """Say what is wrong with this installation, the config files or the server, and what to do about it."""
     from a2c_smcp.computer.cli.doctor import examine
     from a2c_smcp.utils.link import LinkOptions
 

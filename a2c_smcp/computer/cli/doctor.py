@@ -1,27 +1,23 @@
-"""`a2c doctor`: looks at this installation, the configured commands and the server, and says what to do. Changes
+"""`a2c doctor`: looks at this installation, the config files and the server, and says what to do. Changes
 nothing, starts nothing, asks nobody.
 """
 
 import asyncio
 import importlib.metadata
-import os
 import platform
 import re
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import typer
 
 from a2c_smcp import __version__
+from a2c_smcp.computer.cli.checks import Finding, examine_config
 from a2c_smcp.computer.cli.output import printable
-from a2c_smcp.computer.config_files import ConfigFiles, read_config_files
-from a2c_smcp.computer.mcp_clients.model import StdioParameters, StdioServerConfig, parse_unrendered
+from a2c_smcp.computer.config_files import read_config_files
 from a2c_smcp.computer.mcp_clients.view import masked_url
-from a2c_smcp.computer.utils.placeholder import holds_placeholder
 from a2c_smcp.errors import ConnectionLostError, SMCPError, UnauthorizedError
 from a2c_smcp.utils.link import Link, LinkOptions
 
@@ -31,17 +27,6 @@ _DISTRIBUTION: Final = "a2c-smcp"
 _OLDEST_PYTHON: Final = (3, 11)
 _REQUIREMENT: Final = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^\]]*\])?\s*([^;]*)(?:;\s*(.*))?")
 _BOUND: Final = re.compile(r"(>=|<)\s*([0-9.]+)")
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked at; `advice` says what to do where it is not as it should be."""
-
-    what: str
-    advice: str = ""
-
-    def __str__(self) -> str:
-        return f"✗ {self.what}\n    {self.advice}" if self.advice else f"✓ {self.what}"
 
 
 def examine(files: Sequence[Path], link: LinkOptions) -> int:
@@ -59,9 +44,7 @@ def _findings(files: Sequence[Path], link: LinkOptions) -> Iterator[Finding]:
     yield _python()
     yield from _dependencies()
     if files:
-        config = read_config_files(*files)
-        yield from _config(config)
-        yield from _commands(config)
+        yield from examine_config(read_config_files(*files))
     yield asyncio.run(_server(link))
 
 
@@ -101,46 +84,6 @@ def _within(version: str, bounds: str) -> bool:
 
 def _release(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", re.match(r"[0-9.]*", version)[0]))  # type: ignore[index]
-
-
-# --- config files
-
-
-def _config(config: ConfigFiles) -> Iterator[Finding]:
-    for problem in config.problems:
-        yield Finding(printable(str(problem)), "correct it in that file; `a2c computer validate` says more")
-    if not config.problems:
-        yield Finding(f"config files: {len(config.servers)} servers, {len(config.inputs)} inputs")
-
-
-def _commands(config: ConfigFiles) -> Iterator[Finding]:
-    for raw in config.servers:
-        server = parse_unrendered(raw)
-        if isinstance(server, StdioServerConfig) and server.disabled is not True:
-            yield _command(server.name, server.server_parameters)
-
-
-def _command(server: str, parameters: StdioParameters | str) -> Finding:
-    subject = f"server {printable(server)!r}"
-    unknown = Finding(f"{subject}: its command depends on inputs, and is known when it starts")
-    if isinstance(parameters, str) or isinstance(parameters.env, str):  # a placeholder stands for all of it
-        return unknown
-    path = (parameters.env or {}).get("PATH", os.environ.get("PATH"))
-    if any(map(holds_placeholder, (parameters.command, parameters.cwd, path))):
-        return unknown
-    folder = Path(parameters.cwd or ".").absolute()
-    if not folder.is_dir():
-        return Finding(
-            f"{subject}: there is no folder {printable(str(folder))}", "create it, or correct server_parameters.cwd"
-        )
-    command = parameters.command
-    found = shutil.which(str(folder / command) if os.sep in command else command, path=path)
-    if found is None:
-        return Finding(
-            f"{subject}: the command {printable(command)!r} is not found",
-            "install it, or correct server_parameters.command",
-        )
-    return Finding(f"{subject}: {printable(found)}")
 
 
 # --- the server

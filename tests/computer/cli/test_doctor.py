@@ -1,9 +1,12 @@
 """`a2c doctor`: a finding a line, what to do about each, and the exit status."""
 
+import http.server
 import json
 import os
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +42,7 @@ def test_a_machine_that_is_well_ends_with_0(hub: Running, tmp_path: Path) -> Non
     unknown["server_parameters"]["command"] = "${input:command}"
     off = {**server("off"), "disabled": True}
     off["server_parameters"]["command"] = "no-such-command"
-    inputs = [{"id": "command", "type": "promptString"}]
+    inputs = [{"id": "command", "type": "promptString", "default": "true"}, {"id": "unused", "type": "promptString"}]
     file = write(tmp_path / "config.json", server("a"), relative, unknown, off, inputs=inputs)
     status, said = examine("--config", file, "--url", hub.url)
     assert status == 0, said
@@ -69,6 +72,86 @@ def test_what_is_wrong_is_said_with_what_to_do_and_ends_with_1(tmp_path: Path) -
     assert status == 1
     assert "nonsense: unknown key\n    correct it" in said
     assert "does not answer\n    start it with `a2c server`" in said
+
+
+def test_an_input_without_a_value_is_found(hub: Running, tmp_path: Path) -> None:
+    asks, off = server("asks"), server("off", disabled=True)
+    asks["server_parameters"]["env"] = {"A": "${input:api-key}", "B": "${input:token}", "C": "${env:UNSET_BY_ALL}"}
+    off["server_parameters"]["env"] = {"A": "${input:of-a-disabled-one}"}
+    inputs = [
+        {"id": "api-key", "type": "promptString", "password": True},
+        {"id": "token", "type": "command", "command": "exit 1"},
+        {"id": "of-a-disabled-one", "type": "promptString"},
+    ]
+    arguments = ("--config", write(tmp_path / "config.json", asks, off, inputs=inputs), "--url", hub.url)
+    status, said = examine(*arguments)
+    assert status == 1
+    assert "✗ input 'api-key' has no value\n    set A2C_INPUT_API_KEY" in said
+    assert "✓ input 'token': its command is run when" in said
+    assert "the environment variable 'UNSET_BY_ALL' is not set\n    set it" in said
+    assert "of-a-disabled-one" not in said
+    status, said = examine(*arguments, A2C_INPUT_API_KEY="hunter2", UNSET_BY_ALL="hunter2")
+    assert status == 0, said
+    assert "hunter2" not in said
+
+
+class Answers(http.server.BaseHTTPRequestHandler):
+    """Answers a GET of `/CODE`, or of `/sse`, with that; and knows one token."""
+
+    def do_GET(self) -> None:
+        path = self.path[1:]
+        code = 401 if self.headers.get("authorization") == "wrong" else int(path) if path.isdigit() else 200
+        self.send_response(code)
+        self.send_header("content-type", "text/event-stream; charset=utf-8" if self.path == "/sse" else "text/html")
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def answers() -> Iterator[str]:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers) as web:
+        threading.Thread(target=web.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{web.server_port}"
+        web.shutdown()
+
+
+def remote(name: str, url: str, kind: str = "streamable", **parameters: Any) -> dict[str, Any]:
+    return {"name": name, "type": kind, "server_parameters": {"url": url, **parameters}}
+
+
+def test_the_urls_of_mcp_servers_are_tried(hub: Running, tmp_path: Path, answers: str) -> None:
+    file = write(
+        tmp_path / "config.json",
+        remote("well", f"{answers}/405?key=hunter2"),
+        remote("events", f"{answers}/sse", "sse"),
+        remote("nobody", "http://127.0.0.1:1/mcp"),
+        remote("elsewhere", f"{answers}/404"),
+        remote("locked", f"{answers}/200", headers={"Authorization": "wrong"}),
+        remote("moved", f"{answers}/307"),
+        remote("broken", f"{answers}/503"),
+        remote("no events", f"{answers}/page", "sse"),
+        remote("off", "http://127.0.0.1:1/off") | {"disabled": True},
+        remote("open", "http://127.0.0.1:1/${input:path}"),
+        inputs=[{"id": "path", "type": "command", "command": "echo x"}],
+    )
+    status, said = examine("--config", file, "--url", hub.url)
+    assert status == 1
+    for words in (
+        f"✓ server 'well': {answers}/405?*** answers\n",
+        f"✓ server 'events': {answers}/sse answers\n",
+        "✗ server 'nobody': http://127.0.0.1:1/mcp does not answer: ConnectError\n    start it",
+        "has nothing there (HTTP 404)\n    correct the path",
+        "refuses us (HTTP 401)\n    correct its headers",
+        "is somewhere else (HTTP 307)",
+        "fails (HTTP 503)",
+        "not with events (HTTP 200)",
+        "✓ server 'open': its URL depends on inputs",
+    ):
+        assert words in said, said
+    assert "'off'" not in said
+    assert "hunter2" not in said
 
 
 @pytest.mark.parametrize(

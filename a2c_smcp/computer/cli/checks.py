@@ -1,0 +1,194 @@
+"""What `a2c doctor` looks at in config files: commands, URLs of MCP servers, and inputs.
+
+Starts nothing, asks nobody, and shows no value of an input.
+"""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import httpx2
+
+from a2c_smcp.computer.cli.output import printable
+from a2c_smcp.computer.config_files import ConfigFiles
+from a2c_smcp.computer.inputs import ConfigRender
+from a2c_smcp.computer.inputs.env import variable_of
+from a2c_smcp.computer.mcp_clients.model import (
+    CommandInput,
+    MCPServerConfig,
+    MCPServerInput,
+    SSEParameters,
+    StdioParameters,
+    StreamableHttpParameters,
+    parse_server,
+    parse_unrendered,
+)
+from a2c_smcp.computer.mcp_clients.view import masked_url
+from a2c_smcp.computer.problems import InvalidConfigError
+from a2c_smcp.computer.utils.placeholder import holds_placeholder
+
+__all__ = ["Finding", "examine_config"]
+
+#: For an MCP server to begin its answer, in seconds.
+_ANSWER_SECONDS: Final = 10.0
+_EVENTS: Final = "text/event-stream"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at; `advice` says what to do where it is not as it should be."""
+
+    what: str
+    advice: str = ""
+
+    def __str__(self) -> str:
+        return f"✗ {self.what}\n    {self.advice}" if self.advice else f"✓ {self.what}"
+
+
+def examine_config(config: ConfigFiles) -> Iterator[Finding]:
+    for problem in config.problems:
+        yield Finding(printable(str(problem)), "correct it in that file; `a2c computer validate` says more")
+    if not config.problems:
+        yield Finding(f"config files: {len(config.servers)} servers, {len(config.inputs)} inputs")
+    known = dict(filter(None, map(_known, config.inputs)))
+    servers = [_Server(raw, known) for raw in config.servers]
+    yield from _inputs(config, [server for server in servers if not server.is_off])
+    yield from asyncio.run(_examine([server for server in servers if not server.is_off]))
+
+
+class _Server:
+    """A config as written, and as it would run if everything in it is known by now."""
+
+    def __init__(self, raw: dict[str, Any], known: Mapping[str, Any]) -> None:
+        self.written: MCPServerConfig = parse_unrendered(raw)
+        self.template = ConfigRender(raw)
+        self.rendered: MCPServerConfig | None = None
+        with suppress(InvalidConfigError):  # what it lacks is a finding of its own
+            self.rendered = parse_server(self.template.render(known, os.environ))
+
+    @property
+    def subject(self) -> str:
+        return f"server {printable(self.written.name)!r}"
+
+    @property
+    def is_off(self) -> bool:
+        return (self.rendered or self.written).disabled is True
+
+
+async def _examine(servers: list[_Server]) -> list[Finding]:
+    return await asyncio.gather(*map(_examine_one, servers))
+
+
+async def _examine_one(server: _Server) -> Finding:
+    written: object = server.written.server_parameters
+    if isinstance(written, StdioParameters):
+        return _command(server.subject, written)
+    if isinstance(written, StreamableHttpParameters | SSEParameters):
+        return await _url(server, written)
+    return _unknown(server.subject, "what it needs")  # a placeholder stands for all of it
+
+
+def _unknown(subject: str, what: str) -> Finding:
+    return Finding(f"{subject}: {what} depends on inputs, and is known when it starts")
+
+
+# --- inputs
+
+
+def _known(definition: MCPServerInput) -> tuple[str, Any] | None:
+    """The value that an input has before anybody is asked."""
+    default = None if isinstance(definition, CommandInput) else definition.default
+    value = os.environ.get(variable_of(definition.id), default)
+    return None if value is None else (definition.id, value)
+
+
+def _inputs(config: ConfigFiles, servers: list[_Server]) -> Iterator[Finding]:
+    needed = {input_id for server in servers for input_id in server.template.inputs}
+    for definition in config.inputs:
+        if definition.id in needed and _known(definition) is None:
+            yield _without_value(definition)
+    for server in servers:
+        for problem in server.template.unset(os.environ):
+            yield Finding(f"{server.subject}: {printable(str(problem))}", "set it, or write the value out")
+
+
+def _without_value(definition: MCPServerInput) -> Finding:
+    subject = f"input {printable(definition.id)!r}"
+    if isinstance(definition, CommandInput):
+        return Finding(f"{subject}: its command is run when a server needs it")
+    return Finding(
+        f"{subject} has no value",
+        f"set {variable_of(definition.id)}, or give it a default; with --headless nobody is asked for it",
+    )
+
+
+# --- commands
+
+
+def _command(subject: str, parameters: StdioParameters) -> Finding:
+    env: object = parameters.env
+    path = env.get("PATH") if isinstance(env, dict) else None
+    if any(map(holds_placeholder, (parameters.command, parameters.cwd, env, path))):
+        return _unknown(subject, "its command")
+    folder = Path(parameters.cwd or ".").absolute()
+    if not folder.is_dir():
+        return Finding(
+            f"{subject}: there is no folder {printable(str(folder))}", "create it, or correct server_parameters.cwd"
+        )
+    command = parameters.command
+    found = shutil.which(str(folder / command) if os.sep in command else command, path=path or os.environ.get("PATH"))
+    if found is None:
+        return Finding(
+            f"{subject}: the command {printable(command)!r} is not found",
+            "install it, or correct server_parameters.command",
+        )
+    return Finding(f"{subject}: {printable(found)}")
+
+
+# --- URLs
+
+
+async def _url(server: _Server, written: StreamableHttpParameters | SSEParameters) -> Finding:
+    if server.rendered is None:
+        return _unknown(server.subject, "its URL")
+    parameters = server.rendered.server_parameters
+    assert isinstance(parameters, StreamableHttpParameters | SSEParameters)
+    subject = f"{server.subject}: {printable(masked_url(written.url))}"
+    try:
+        status, kind = await _head(parameters)
+    except (httpx2.HTTPError, OSError) as error:
+        return Finding(f"{subject} does not answer: {type(error).__name__}", "start it, or correct its url")
+    return _answered(subject, status, kind == _EVENTS, isinstance(parameters, SSEParameters))
+
+
+async def _head(parameters: StreamableHttpParameters | SSEParameters) -> tuple[int, str]:
+    """How a server begins its answer to a GET, which opens no session; the rest is not read."""
+    headers = {"accept": f"application/json, {_EVENTS}", **(parameters.headers or {})}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=_ANSWER_SECONDS) as http,
+        http.stream("GET", parameters.url) as response,
+    ):
+        return response.status_code, response.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _answered(subject: str, status: int, gives_events: bool, is_sse: bool) -> Finding:
+    answers = f"{subject} answers"
+    match status:
+        case 401 | 403:
+            return Finding(f"{answers}, and refuses us (HTTP {status})", "correct its headers")
+        case 404 | 410:
+            return Finding(f"{answers}, and has nothing there (HTTP {status})", "correct the path in its url")
+        case _ if 300 <= status < 400:
+            return Finding(f"{answers}, and is somewhere else (HTTP {status})", "correct its url")
+        case _ if status >= 500:
+            return Finding(f"{answers}, and fails (HTTP {status})", "ask whoever runs it")
+        case _ if is_sse and not (status == 200 and gives_events):
+            return Finding(
+                f"{answers}, and not with events (HTTP {status})", "correct its url, or its type: streamable?"
+            )
+    return Finding(answers)
