@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from a2c_smcp.computer.env_files import find_env_file, parse_env_file
 from a2c_smcp.computer.inputs.render import ConfigRender
 from a2c_smcp.computer.mcp_clients.model import (
     BaseServerConfig,
@@ -297,12 +298,33 @@ def _read_foreign(name: str, raw: dict[str, Any], reading: _Reading) -> None:
     kind = _TYPES.get(str(kind), kind)
     parameters = _PARAMETERS.get(str(kind), frozenset())
     if parameters:
-        reading.unknown(raw, {"type", *_OWN_KEYS, *parameters}, subject)
+        reading.unknown(raw, {"type", *_OWN_KEYS, *parameters, *(["envFile"] if kind == "stdio" else ())}, subject)
     own = {key: value for key, value in raw.items() if key in _OWN_KEYS}
     server_parameters = {key: value for key, value in raw.items() if key in parameters}
+    if kind == "stdio" and raw.get("envFile") is not None:
+        _add_variables(server_parameters, raw["envFile"], subject, reading)
     if reading.add_server({"name": name, "type": kind, **own, "server_parameters": server_parameters}, flat=True):
         for variable in sorted(set(_FOREIGN_VARIABLE.findall(json.dumps(server_parameters)))):
             reading.warn(f"{variable} has no meaning here and is left as it is", "", subject)
+
+
+def _add_variables(parameters: dict[str, Any], env_file: object, subject: str, reading: _Reading) -> None:
+    """What the file says goes under the server's own `env`."""
+    try:
+        if not isinstance(env_file, str):
+            raise ValueError("must be a text")
+        variables = parse_env_file(find_env_file(env_file, reading.file).read_text("utf-8-sig"))
+    except OSError as error:
+        # Mostly a file that is not in the repository: the server says itself what it lacks.
+        reading.warn(f"cannot be read, and is ignored: {error.strerror}", "envFile", subject)
+    except UnicodeDecodeError:
+        reading.problem("cannot be read: it is not UTF-8 text", "envFile", subject)
+    except ValueError as error:
+        reading.problem(str(error), "envFile", subject)
+    else:
+        own = parameters.get("env")
+        if own is None or isinstance(own, dict):
+            parameters["env"] = {**variables, **(own or {})}
 
 
 # --- JSON, and what editors accept as JSON

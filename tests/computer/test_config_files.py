@@ -183,8 +183,8 @@ def test_vscode_mcp_json_with_its_comments(folder: Folder) -> None:
     assert files.inputs[0].description == "API key // not a comment, /* neither */"
     assert [folder.short(warning) for warning in files.warnings] == [
         "1.json: sandbox: unknown key, ignored",
-        "1.json: server 'perplexity': envFile: unknown key, ignored",
         "1.json: server 'perplexity': dev: unknown key, ignored",
+        "1.json: server 'perplexity': envFile: cannot be read, and is ignored: No such file or directory",
         "1.json: server 'fetch': ${workspaceFolder} has no meaning here and is left as it is",
     ]
 
