@@ -7,8 +7,10 @@ import logging
 import os
 import signal
 import socket
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -25,6 +27,7 @@ from a2c_smcp.computer.mcp_clients.connection import (
     client_factory,
 )
 from a2c_smcp.computer.mcp_clients.model import parse_server
+from a2c_smcp.computer.mcp_clients.probe import Patience
 from a2c_smcp.computer.mcp_clients.process import StdioTimings
 from a2c_smcp.errors import (
     RequestTimeoutError,
@@ -39,7 +42,7 @@ from tests.computer.fakes.processes import command, eventually, group_of, nothin
 
 FAST = Timings(
     start=10,
-    probe_silence=0.5,
+    patience=Patience(probe=0.5),
     backoff_first=0.01,
     backoff_most=0.05,
     idle_probe=0.2,
@@ -202,7 +205,9 @@ async def test_a_command_that_does_not_exist_fails_at_once() -> None:
 
 
 async def test_a_server_that_never_answers_fails_at_its_deadline() -> None:
-    connection = connection_to(stdio("silent"), timings=Timings(start=0.6, probe_silence=0.2, stdio=FAST.stdio))
+    connection = connection_to(
+        stdio("silent"), timings=Timings(start=0.6, patience=Patience(probe=0.2), stdio=FAST.stdio)
+    )
     with nothing_left_over(), anyio.fail_after(5), pytest.raises(ToolExecutionError, match=r"no answer within 0\.6 s"):
         await connection.connect()
 
@@ -276,13 +281,42 @@ async def test_the_old_handshake_is_remembered_for_the_run() -> None:
         assert len([line for line in watcher.lines if "the first message must be initialize" in line]) == 1
 
 
-async def test_a_server_that_is_silent_during_the_probe_is_started_again_with_the_old_handshake() -> None:
-    # It takes longer than the probe's patience to say its first word, but not longer than a start may take.
+IMPATIENT = replace(FAST, start=30, patience=Patience(probe=0.15, handshake=0.5))
+
+
+async def era(config: dict[str, Any], *, starts: int = 1) -> tuple[str | None, MCPConnection, Watcher]:
+    """What a server is spoken to in by somebody impatient, and that so many processes were started for it."""
     watcher = Watcher()
-    timings = Timings(start=10, probe_silence=0.15, stdio=FAST.stdio)
-    async with connected(stdio("slow", delay=0.5), watcher, timings=timings) as connection:
-        assert connection.protocol_version == "2025-11-25"
+    async with connected(config, watcher, timings=IMPATIENT) as connection:
+        version = connection.protocol_version
+        assert await text(connection, "echo", text="hello") == "hello"
+        assert watcher.lines.count("ready") == starts
     assert watcher.states == ["starting", "running", "stopping", "stopped"]
+    return version, connection, watcher
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it is not to be seen that the probe was not read yet")
+async def test_a_server_that_has_not_read_the_probe_yet_is_waited_for() -> None:
+    assert (await era(stdio(late=1.5)))[0] == "2026-07-28"
+    assert (await era(stdio(late=1.5, era="legacy")))[0] == "2025-11-25"
+
+
+async def test_a_server_that_answers_the_probe_late_is_spoken_to_in_the_era_it_answers() -> None:
+    assert (await era(stdio("slow", delay=0.4)))[0] == "2026-07-28"
+    assert (await era(stdio("slow", delay=0.4, era="modern")))[0] == "2026-07-28"
+    assert (await era(stdio("slow", delay=0.4, era="legacy")))[0] == "2025-11-25"
+
+
+async def test_a_server_that_ignores_the_probe_gets_the_old_handshake_in_the_same_life() -> None:
+    version, connection, _ = await era(stdio("ignores-probe"))
+    assert version == "2025-11-25"
+    assert connection._mode() == "auto", "silence is no answer to be remembered"
+
+
+async def test_a_server_that_is_stuck_after_the_probe_is_started_again_with_the_old_handshake() -> None:
+    version, connection, _ = await era(stdio("stuck-after-probe"), starts=2)
+    assert version == "2025-11-25"
+    assert connection._mode() == "legacy"
 
 
 # --- calls

@@ -46,6 +46,7 @@ from a2c_smcp.computer.mcp_clients.feed import Change, Feed, FeedTimings
 from a2c_smcp.computer.mcp_clients.lane import Lane
 from a2c_smcp.computer.mcp_clients.live import Live
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, SSEServerConfig
+from a2c_smcp.computer.mcp_clients.probe import Patience
 from a2c_smcp.computer.mcp_clients.process import StdioTimings, describe_exit
 from a2c_smcp.computer.mcp_clients.transports import Link, describe_failure
 from a2c_smcp.computer.veil import Veil
@@ -112,8 +113,8 @@ class Timings:
     start: float = 30.0
     order: float = 5.0
     """How long servers that start together wait for those before them in the config, so that the earlier one wins."""
-    probe_silence: float = 2.0
-    """How long a process may ignore the probe of the new era before it is started again with the old handshake."""
+    patience: Patience = field(default_factory=Patience)
+    """With a process that is probed for its MCP era and says nothing."""
     request: float = 30.0
     """For lists and reads; a tool call has the timeout of its caller."""
     idle_probe: float = 30.0
@@ -470,12 +471,10 @@ class MCPConnection:
         return self.auto_reconnect and not never_ran and self._restarts < self._max_restarts
 
     async def _life(self) -> _Ending:
-        deadline = anyio.current_time() + self._timings.start
-        mode = self._mode()
-        ending = await self._session(mode, deadline)
+        ending = await self._session(self._mode())
         if ending.asks_for_the_old_handshake and not self._is_stopping():
-            logger.info("MCP server %s does not answer the probe; it is started with the old handshake", self.name)
-            ending = await self._session("legacy", deadline)
+            logger.info("MCP server %s cannot take the probe; it is started with the old handshake", self.name)
+            ending = await self._session("legacy")
         return ending
 
     def _mode(self) -> str:
@@ -484,21 +483,30 @@ class MCPConnection:
         # SSE is a transport of the old era only.
         return "legacy" if self._old_handshake or isinstance(self.config, SSEServerConfig) else "auto"
 
-    async def _session(self, mode: str, deadline: float) -> _Ending:
-        """Open a session, let it be used, close it. The start ends at `deadline`, or sooner where we only probe."""
+    async def _session(self, mode: str) -> _Ending:
+        """Open a session, let it be used, close it. The start has its deadline, or ends where the probe cannot."""
         link = self._link = Link(
-            self.config, stdio_timings=self._timings.stdio, on_stderr=self._on_stderr, veil=self._veil
+            self.config,
+            stdio_timings=self._timings.stdio,
+            on_stderr=self._on_stderr,
+            veil=self._veil,
+            patience=self._timings.patience if mode == "auto" else None,
         )
         feed = Feed(self.name, self._on_change or _ignore, self._timings.feed, self._watched, self._veil.quote)
         client = Client(link, mode=mode, cache=None, message_handler=feed.on_message, client_info=_CLIENT_INFO)
         probing = mode == "auto" and link.process is not None
         live: Live | None = None
         failure: Exception | None = None
-        with anyio.CancelScope(deadline=deadline) as scope:
+        stuck = False
+        with anyio.CancelScope(deadline=anyio.current_time() + self._timings.start) as scope:
             self._interrupt = scope
-            if probing:
-                scope.deadline = min(deadline, anyio.current_time() + self._timings.probe_silence)
-                link.on_first_word = lambda: setattr(scope, "deadline", deadline)
+
+            def give_up() -> None:
+                nonlocal stuck
+                stuck = True
+                scope.cancel()
+
+            link.on_stuck = give_up
             try:
                 async with client:
                     if mode in MODERN_PROTOCOL_VERSIONS:
@@ -515,8 +523,7 @@ class MCPConnection:
         reason = self._reason(link, live, failure)
         if live is not None and live.since is not None:
             return _Ending(reason, anyio.current_time() - live.since)
-        unanswered = link.has_ended or (scope.cancelled_caught and not link.has_spoken)
-        return _Ending(reason, None, probing and unanswered and self.pid is not None)
+        return _Ending(reason, None, probing and (link.has_ended or stuck) and self.pid is not None)
 
     async def _serve(self, live: Live, scope: anyio.CancelScope) -> None:
         """Let others use the session until it is over. Started under `scope`'s deadline, ended under a new one."""

@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import weakref
+from array import array
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -77,6 +78,21 @@ class Process:
     @property
     def exit_code(self) -> int | None:
         return self._popen.returncode
+
+    @property
+    def has_unread(self) -> bool:
+        """Whether something that was written to it waits in the pipe; where the system cannot tell, nothing does."""
+        if sys.platform != "linux" or self.stdin.closed:
+            return False
+        import fcntl
+        import termios
+
+        waiting = array("i", [0])
+        try:
+            fcntl.ioctl(self.stdin.fileno(), termios.FIONREAD, waiting)
+        except OSError:
+            return False
+        return waiting[0] > 0
 
     async def wait(self) -> None:
         """Wait until the server itself has exited, whoever still holds its pipes."""

@@ -25,6 +25,7 @@ from pydantic_core import PydanticSerializationError
 from a2c_smcp.computer.mcp_clients.lane import Lane
 from a2c_smcp.computer.mcp_clients.model import StdioParameters
 from a2c_smcp.computer.mcp_clients.pipes import LineReader, Lines, Writer, read
+from a2c_smcp.computer.mcp_clients.probe import Probe
 from a2c_smcp.computer.mcp_clients.process import Process, StdioTimings
 from a2c_smcp.wire import codec
 
@@ -49,7 +50,7 @@ _Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryOb
 class StdioTransport:
     """An async context manager that runs a server and yields the stream pair of its session. Entered once.
 
-    `veil` takes secrets out of what it writes to stderr.
+    `veil` takes secrets out of what it writes to stderr. `probe` follows the first requests, where they are a probe.
 
     Entering raises `OSError` when the command cannot be run, `ValueError` when its parameters are impossible.
     """
@@ -61,9 +62,11 @@ class StdioTransport:
         timings: StdioTimings | None = None,
         on_stderr: Callable[[str], None] | None = None,
         veil: Callable[[str], str] = str,
+        probe: Probe | None = None,
     ) -> None:
         self._parameters = parameters
         self._veil = veil
+        self._probe = probe
         self._timings = timings or StdioTimings()
         self._on_stderr = on_stderr
         self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
@@ -108,10 +111,15 @@ class StdioTransport:
         from_session, to_server = anyio.create_memory_object_stream[SessionMessage](0)
         writer = self._stdin = Writer(process.stdin.fileno(), on_broken=to_session.close)
         stdin = _Pump(lambda: self._write_stdin(writer, to_server))
-        stdout = _Pump(lambda: self._read_stdout(process.stdout, to_session))
+        incoming = _Incoming(self.lane, to_session)
+        stdout = _Pump(lambda: self._read_stdout(process.stdout, to_session, incoming))
         stderr = _Pump(lambda: self._read_stderr(process.stderr))
         watch = _Pump(lambda: self._watch(process, stdout, to_session))
-        pumps = stdin, stdout, stderr, watch
+        pumps = [stdin, stdout, stderr, watch]
+        if (probe := self._probe) is not None:
+            pumps.append(
+                _Pump(lambda: probe.watch(lambda: not (writer.is_blocked or process.has_unread), incoming.add))
+            )
         try:
             async with anyio.create_task_group() as tasks:
                 for pump in pumps:
@@ -153,6 +161,8 @@ class StdioTransport:
     async def _write_stdin(self, writer: Writer, messages: MemoryObjectReceiveStream[SessionMessage]) -> None:
         with messages:
             async for message in messages:
+                if self._probe is not None:
+                    self._probe.sent(message.message)
                 writer.write(self._encode(message.message))
                 await writer.flushed()
         await writer.flushed()
@@ -183,12 +193,15 @@ class StdioTransport:
             return (json.dumps(json.loads(text), separators=(",", ":")) + "\n").encode(encoding, errors)
 
     async def _read_stdout(
-        self, pipe: IO[bytes], to_session: MemoryObjectSendStream[SessionMessage | Exception]
+        self,
+        pipe: IO[bytes],
+        to_session: MemoryObjectSendStream[SessionMessage | Exception],
+        incoming: "_Incoming",
     ) -> None:
-        incoming = _Incoming(self.lane, to_session)
-
         def on_line(line: bytes) -> None:
             message = self._decode(line)
+            if message is not None and self._probe is not None:
+                self._probe.heard()
             if message is not None and incoming.add(message) >= _MOST_WAITING:
                 reader.pause()
 

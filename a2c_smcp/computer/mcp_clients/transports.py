@@ -28,6 +28,7 @@ from a2c_smcp.computer.mcp_clients.model import (
     StdioServerConfig,
     StreamableHttpParameters,
 )
+from a2c_smcp.computer.mcp_clients.probe import Patience, Probe
 from a2c_smcp.computer.mcp_clients.process import StdioTimings
 from a2c_smcp.computer.mcp_clients.stdio import StdioTransport
 from a2c_smcp.computer.mcp_clients.tool_lists import without_invalid_tools
@@ -36,7 +37,7 @@ __all__ = ["Link", "describe_failure"]
 
 
 class Link:
-    """One way to a server, entered once, that tells when the server first spoke and when it hung up."""
+    """One way to a server, entered once, that tells when the server last spoke and when it hung up."""
 
     def __init__(
         self,
@@ -45,15 +46,16 @@ class Link:
         stdio_timings: StdioTimings | None = None,
         on_stderr: Callable[[str], None] | None = None,
         veil: Callable[[str], str] = str,
+        patience: Patience | None = None,
     ) -> None:
         self.process: StdioTransport | None = None
-        self.has_spoken = False
         self.heard_at = 0.0
         """When anything last came from the server, by the event loop's clock."""
         self.has_ended = False
         self.failure: Exception | None = None
         """What the transport reported of its own failure, if it did."""
-        self.on_first_word: Callable[[], None] = _nothing
+        self.on_stuck: Callable[[], None] = _nothing
+        """Called when a process has read the probe and the handshake, and answered neither."""
         self.on_end: Callable[[], None] = _nothing
         self.protocol_version: str | None = None
         """What was agreed on, once it was: by it a server's tools are checked one by one."""
@@ -64,8 +66,9 @@ class Link:
             if sys.platform == "win32":
                 self._transport = _stdio_of_the_sdk(config.server_parameters)
             else:
+                probe = Probe(patience, lambda: self.on_stuck()) if patience is not None else None
                 self.process = StdioTransport(
-                    config.server_parameters, timings=stdio_timings, on_stderr=on_stderr, veil=veil
+                    config.server_parameters, timings=stdio_timings, on_stderr=on_stderr, veil=veil, probe=probe
                 )
                 self._transport = self.process
         elif isinstance(config, SSEServerConfig):
@@ -95,9 +98,6 @@ class Link:
         self.heard_at = anyio.current_time()
         if isinstance(item, Exception):
             self.failure = item
-        elif not self.has_spoken:
-            self.has_spoken = True
-            self.on_first_word()
 
     def _note_end(self) -> None:
         if not self.has_ended:

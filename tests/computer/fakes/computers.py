@@ -11,13 +11,14 @@ from mcp.types import CallToolResult, TextContent
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.events import ComputerEvent, ServerStatus
 from a2c_smcp.computer.mcp_clients.connection import ServerState, Timings
+from a2c_smcp.computer.mcp_clients.probe import Patience
 from a2c_smcp.computer.mcp_clients.process import StdioTimings
 from tests.computer.fakes.misbehaving import TOOLS
 from tests.computer.fakes.processes import command, nothing_left_over
 
 FAST = Timings(
     start=10,
-    probe_silence=0.5,
+    patience=Patience(probe=0.5),
     backoff_first=0.01,
     backoff_most=0.05,
     stdio=StdioTimings(flush=0.2, eof=0.2, terminate=0.2, kill=2, drain=0.1),

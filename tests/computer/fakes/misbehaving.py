@@ -3,13 +3,14 @@
     misbehaving.py MODE [key=value …]
 
 Modes: see `MODES`. Options: `era` both|legacy|modern, `page` the page size of lists, `code` the exit code of a death,
-`delay` seconds before every answer (mode slow), `resources` how many windows it starts with, `documents` how many
-documents, `catalogue=1` answers at level 0, `catalogue=titles` there with nothing but titles, `read` seconds that a
-reading takes (side by side), `stubborn=1` grandchildren that ignore SIGTERM, `bare=1` neither announces changes nor
-takes subscriptions, `quiet=1` takes them but does not announce changes of its list, `invalid=1` lists a tool without a
-schema and one whose name is a number. A resource with the text `hang` never answers. Its tools change it while it
-runs; see `TOOLS`. It reports on stderr what a test may wait for: `ready`, `eof`, `grandchild PID`, `started sleep`,
-`cancelling` (the message is there), `cancelled sleep` (the tool has noticed), `subscribed URI`, `listening N URIs`.
+`delay` seconds before every answer (mode slow), `late` seconds before it reads anything, `resources` how many windows
+it starts with, `documents` how many documents, `catalogue=1` answers at level 0, `catalogue=titles` there with nothing
+but titles, `read` seconds that a reading takes (side by side), `stubborn=1` grandchildren that ignore SIGTERM,
+`bare=1` neither announces changes nor takes subscriptions, `quiet=1` takes them but does not announce changes of its
+list, `invalid=1` lists a tool without a schema and one whose name is a number. A resource with the text `hang` never
+answers. Its tools change it while it runs; see `TOOLS`. It reports on stderr what a test may wait for: `ready`, `eof`,
+`grandchild PID`, `started sleep`, `cancelling` (the message is there), `cancelled sleep` (the tool has noticed),
+`subscribed URI`, `listening N URIs`.
 """
 
 import base64
@@ -38,6 +39,8 @@ MODES = (
     "dies-on-start",
     "silent",  # never answers anything
     "initialize-first",  # exits on any other first message
+    "ignores-probe",  # never answers what it does not know
+    "stuck-after-probe",  # never answers anything after any other first message than initialize
     "closes-stdout",  # on a call, and lives on
 )
 
@@ -85,6 +88,7 @@ class Server:
         self.page = int(options.get("page", "1000"))
         self.code = int(options.get("code", "3"))
         self.delay = float(options.get("delay", "0.3"))
+        self.late = float(options.get("late", "0"))
         self.stubborn = bool(options.get("stubborn"))
         self.bare = bool(options.get("bare"))
         self.tools = list(TOOLS)
@@ -117,6 +121,7 @@ class Server:
                 sys.stderr.write(f"line {n} of many that nobody will ever read\n")
             sys.stderr.write("x" * 1_000_000 + "\n")
         self.say("ready")
+        time.sleep(self.late)
         for line in sys.stdin.buffer:
             self.receive(json.loads(line))
         self.say("eof")
@@ -185,6 +190,11 @@ class Server:
             return
         if self.mode == "initialize-first" and self.spoken is None and method != "initialize":
             self.die(f"the first message must be initialize, not {method}")
+        if self.mode == "ignores-probe" and method == "server/discover":
+            return
+        if self.mode == "stuck-after-probe" and self.spoken is None and method != "initialize":
+            self.mode = "silent"
+            return
         if self.mode == "slow":
             time.sleep(self.delay)
         match method:
@@ -197,7 +207,7 @@ class Server:
                     ttlMs=0,
                     cacheScope="private",
                 )
-            case "initialize" if self.era != "modern":
+            case "initialize" if self.era != "modern" and self.spoken != MODERN:
                 self.spoken = params["protocolVersion"]
                 info = {"name": "misbehaving", "version": "1"}
                 self.result(id_, protocolVersion=self.spoken, capabilities=self.capabilities(), serverInfo=info)
