@@ -18,6 +18,7 @@ import anyio
 from mcp.types import CallToolResult
 
 from a2c_smcp.agent import requests
+from a2c_smcp.agent.happenings import Happenings
 from a2c_smcp.agent.requests import DEFAULT_LIMIT, DEFAULT_TIMEOUT, DEFAULT_WAIT, Deadlines, Request
 from a2c_smcp.agent.types import HAPPENINGS, AgentHandler, Callback, Change, happening
 from a2c_smcp.agent.view import REFRESHES, ComputerView, Fetch, OfficeView, Part, Retry, retry_delay
@@ -85,7 +86,7 @@ class AsyncSMCPAgentClient:
         self._lister: asyncio.Task[None] | None = None
         self._background: set[asyncio.Task[None]] = set()
         self._listener: asyncio.Task[None] | None = None
-        self._happened: asyncio.Queue[tuple[str, Any]] = asyncio.Queue()
+        self._happened = Happenings()
         self._callbacks: dict[str, list[Callback]] = {name: [] for name in HAPPENINGS}
         if handler is not None:
             for short, method in HAPPENINGS.items():
@@ -359,7 +360,7 @@ class AsyncSMCPAgentClient:
 
     def _tell(self, name: str, data: Any) -> None:
         if self._callbacks[name]:
-            self._happened.put_nowait((name, data))
+            self._happened.put(name, data)
 
     async def _listen(self) -> None:
         """Run the handlers, in the order of what happened, until the agent is closed."""

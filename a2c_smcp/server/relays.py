@@ -3,12 +3,18 @@
 Every relay is filed under both its sessions, so that the end of either finds it at once, and nothing is left behind.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
 from a2c_smcp.errors import SMCPError, TooManyRequestsError
 
 __all__ = ["Orphans", "Relay", "RelayTable"]
+
+#: What the ids of one caller's relays may have in all, in characters. They are all that is kept of a request once it is
+#: sent, and theirs alone to choose.
+_MOST_IDS: Final = 1024 * 1024
 
 
 @dataclass(slots=True, eq=False)
@@ -22,6 +28,10 @@ class Relay:
     req_id: str
     fail: Callable[[SMCPError], None]
     ack_id: int | None = field(default=None)
+
+    @property
+    def weight(self) -> int:
+        return len(self.agent) + len(self.req_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +49,7 @@ class RelayTable:
         self._most = most_per_caller
         self._by_caller: dict[str, dict[Relay, None]] = {}
         self._by_target: dict[str, dict[Relay, None]] = {}
+        self._weights: Counter[str] = Counter()
 
     def __len__(self) -> int:
         return sum(map(len, self._by_caller.values()))
@@ -48,11 +59,18 @@ class RelayTable:
         mine = self._by_caller.get(relay.caller)
         if mine is not None and len(mine) >= self._most:
             raise TooManyRequestsError(f"{self._most} requests are waiting for an answer; wait for some of them")
+        if self._weights[relay.caller] + relay.weight > _MOST_IDS:
+            raise TooManyRequestsError("the ids of the requests that are waiting for an answer are too long")
+        self._weights[relay.caller] += relay.weight
         self._by_caller.setdefault(relay.caller, {})[relay] = None
         self._by_target.setdefault(relay.target, {})[relay] = None
 
     def close(self, relay: Relay) -> None:
         """Forget a relay, whatever became of it."""
+        if relay in self._by_caller.get(relay.caller, ()):
+            self._weights[relay.caller] -= relay.weight
+            if not self._weights[relay.caller]:
+                del self._weights[relay.caller]
         for index, sid in ((self._by_caller, relay.caller), (self._by_target, relay.target)):
             if (filed := index.get(sid)) is not None:
                 filed.pop(relay, None)

@@ -77,6 +77,18 @@ def test_pending_relays_are_limited_per_caller() -> None:
     assert len(table) == 3
 
 
+def test_the_ids_that_a_caller_has_kept_are_limited_too() -> None:
+    table = RelayTable(most_per_caller=10)
+    long = [Relay("a", "c", TOOL_CALL_EVENT, "a", "x" * 600_000, lambda _: None) for _ in range(2)]
+    table.open(long[0])
+    with pytest.raises(TooManyRequestsError):
+        table.open(long[1])
+    table.open(relay("a", "c"))
+    table.close(long[0])
+    table.close(long[0])
+    table.open(long[1])
+
+
 def test_the_end_of_either_session_finds_its_relays_and_closing_leaves_nothing() -> None:
     table = RelayTable(most_per_caller=10)
     relays = [relay("a", "c"), relay("a", "d"), relay("b", "c")]
@@ -87,4 +99,4 @@ def test_the_end_of_either_session_finds_its_relays_and_closing_leaves_nothing()
     for each in relays:
         table.close(each)
         table.close(each)
-    assert (len(table), table._by_caller, table._by_target) == (0, {}, {})
+    assert (len(table), table._by_caller, table._by_target, table._weights) == (0, {}, {}, {})
