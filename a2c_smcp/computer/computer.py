@@ -38,6 +38,7 @@ from a2c_smcp.computer.mcp_clients.view import config_view
 from a2c_smcp.computer.results import TOOL_META_MARKER, error_result, with_markers
 from a2c_smcp.computer.types import ToolCallRecord
 from a2c_smcp.errors import (
+    PayloadTooLargeError,
     ServerNotActiveError,
     SMCPError,
     ToolError,
@@ -46,6 +47,7 @@ from a2c_smcp.errors import (
 )
 from a2c_smcp.smcp import DPEDocumentSummary, GetComputerConfigRet, SMCPTool
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME, Desktop
+from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
 
 __all__ = ["Computer", "ConfirmCallback"]
 
@@ -64,6 +66,7 @@ class Computer:
 
     Servers may be given as config models or as written in a file, `${input:id}` in place. `inputs` is where inputs are
     defined, changed and given values. `input_resolver` asks a person; without one, defaults are used.
+    `max_message` is how many bytes a message may have where its results go.
     """
 
     def __init__(
@@ -78,6 +81,7 @@ class Computer:
         input_resolver: BaseInputResolver | None = None,
         max_restarts: int = 10,
         max_calls: int = 64,
+        max_message: int = DEFAULT_MAX_MESSAGE,
         timings: Timings | None = None,
         context_timings: ContextTimings | None = None,
     ) -> None:
@@ -96,6 +100,7 @@ class Computer:
             auto_reconnect=auto_reconnect,
             max_restarts=max_restarts,
             max_calls=max_calls,
+            max_message=max_message,
             timings=timings,
         )
         self._manager.load(map(_as_written, mcp_servers))
@@ -245,7 +250,7 @@ class Computer:
     async def execute_tool(
         self, req_id: str, tool_name: TOOL_NAME, params: Mapping[str, Any], timeout: float | None = None
     ) -> CallToolResult:
-        """The result of a call; a failure is a result too, with its code (4001 to 4005) in `meta`.
+        """The result of a call; a failure is a result too, with its code (4001 to 4005, 413) in `meta`.
 
         The timeout covers the confirmation as well; `None` means no limit. Cancelling this cancels the tool.
         """
@@ -253,7 +258,7 @@ class Computer:
             with anyio.move_on_after(timeout):
                 return await self._execute(req_id, self._manager.validate_tool_call(tool_name), dict(params), timeout)
             raise ToolExecutionTimeoutError(timeout or 0)
-        except ToolError as error:
+        except (ToolError, PayloadTooLargeError) as error:
             logger.warning("tool call %s failed: %s", req_id, error)
             return error_result(error)
 
@@ -299,7 +304,7 @@ class Computer:
             result = await self._manager.call_tool(tool, params)
         except ServerNotActiveError:
             raise  # it never reached the server
-        except ToolError as error:
+        except (ToolError, PayloadTooLargeError) as error:
             record(error.message)
             raise
         except anyio.get_cancelled_exc_class():

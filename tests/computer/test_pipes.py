@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2c_smcp.computer.mcp_clients.pipes import LineReader, Lines, Writer
+from a2c_smcp.computer.mcp_clients.pipes import Line, LineReader, Lines, Writer
 from tests.computer.fakes.processes import both_loops, eventually, nothing_left_over
 
 pytestmark = both_loops
@@ -61,20 +61,12 @@ def test_lines_are_the_same_however_the_bytes_arrive(
     assert [*found, lines.rest()] == whole.split(b"\n")
 
 
-def test_what_exceeds_the_limit_of_a_line_is_dropped(anyio_backend: object) -> None:
-    lines = Lines(4)
-    assert lines.feed(b"123") == []
-    assert lines.feed(b"456\nab") == [b"1234"]
-    assert lines.feed(b"cdef") == []
-    assert lines.feed(b"gh\n\nx\n") == [b"abcd", b"", b"x"]
-
-
 # --- reading
 
 
 async def test_every_line_is_read_in_order_and_then_the_end() -> None:
     with nothing_left_over(), Pipe() as pipe:
-        heard: list[bytes] = []
+        heard: list[Line] = []
         ended = asyncio.Event()
         reader = LineReader(pipe.read, 1 << 20, heard.append, ended.set)
         writer = Writer(pipe.write, on_broken=lambda: None)
@@ -91,9 +83,9 @@ async def test_every_line_is_read_in_order_and_then_the_end() -> None:
 
 async def test_a_paused_reader_leaves_the_rest_in_the_pipe() -> None:
     with Pipe() as pipe:
-        heard: list[bytes] = []
+        heard: list[Line] = []
 
-        def on_line(line: bytes) -> None:
+        def on_line(line: Line) -> None:
             heard.append(line)
             reader.pause()
 
@@ -118,7 +110,7 @@ async def test_a_flood_leaves_the_loop_to_others() -> None:
         fcntl.fcntl(pipe.write, fcntl.F_SETPIPE_SZ, 1 << 20)
         os.write(pipe.write, b"x" * 99 + b"\n" + b"y" * 99 + b"\n" + b"z\n" * 400_000)
         turns = 0
-        heard: list[bytes] = []
+        heard: list[Line] = []
         reader = LineReader(pipe.read, 1 << 20, heard.append, lambda: None)
         while len(heard) < 400_002:
             await asyncio.sleep(0)

@@ -28,7 +28,7 @@ from a2c_smcp.computer.finder.summaries import (
 )
 from a2c_smcp.computer.mcp_clients.connection import MCPConnection
 from a2c_smcp.computer.utils.dpe_uri import ParsedDPEUri, build_dpe_uri, parse_dpe_uri, with_params
-from a2c_smcp.errors import RequestTimeoutError, SMCPError, ToolError
+from a2c_smcp.errors import PayloadTooLargeError, RequestTimeoutError, SMCPError, ToolError
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.types import SERVER_NAME
 
@@ -232,7 +232,7 @@ class FinderAggregator:
             fields = read_document(await shelf.read(uri))
         except RequestTimeoutError as error:
             failures.append(f"{uri}: {error}")  # what is known of it stays
-        except (MCPError, ValueError) as error:
+        except (MCPError, PayloadTooLargeError, ValueError) as error:
             failures.append(f"{uri}: {error}")
             _keep(shelf, reading, reading.entry)
         else:

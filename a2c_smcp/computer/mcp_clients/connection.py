@@ -51,6 +51,7 @@ from a2c_smcp.computer.mcp_clients.process import StdioTimings, describe_exit
 from a2c_smcp.computer.mcp_clients.transports import Link, describe_failure
 from a2c_smcp.computer.veil import Veil
 from a2c_smcp.errors import (
+    PayloadTooLargeError,
     RequestTimeoutError,
     ServerNotActiveError,
     SMCPError,
@@ -59,6 +60,7 @@ from a2c_smcp.errors import (
 )
 from a2c_smcp.utils.text import cut
 from a2c_smcp.utils.window_uri import is_window_uri
+from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
 
 __all__ = ["TRANSITIONS", "MCPConnection", "ServerState", "StateChange", "Timings", "client_factory"]
 
@@ -161,6 +163,7 @@ class MCPConnection:
         auto_reconnect: bool = True,
         max_restarts: int = 10,
         max_calls: int = 64,
+        max_message: int = DEFAULT_MAX_MESSAGE,
         timings: Timings | None = None,
         on_state: Callable[[StateChange], None] | None = None,
         on_change: Callable[[Change], None] | None = None,
@@ -172,6 +175,7 @@ class MCPConnection:
         self.auto_reconnect = auto_reconnect
         self._max_restarts = max_restarts
         self._max_calls = max_calls
+        self._max_message = max_message
         self._timings = timings or Timings()
         self._on_state = on_state
         self._on_change = on_change
@@ -290,7 +294,8 @@ class MCPConnection:
         """Call a tool by its own name. Cancelling this call, or its timeout, cancels the tool.
 
         Raises `ToolExecutionError` when the server fails, dies or breaks the tool's output schema,
-        `ServerNotActiveError` when it does not run, `ToolExecutionTimeoutError` after `timeout` seconds.
+        `ServerNotActiveError` when it does not run, `ToolExecutionTimeoutError` after `timeout` seconds,
+        `PayloadTooLargeError` when the result was too large to be kept.
         """
 
         arguments = dict(params or {})
@@ -302,7 +307,7 @@ class MCPConnection:
         except TimeoutError:
             raise ToolExecutionTimeoutError(timeout or 0) from None
         except MCPError as error:
-            raise self._failed(error.message, mcp_code=error.code) from None
+            raise self._too_large(error) or self._failed(error.message, mcp_code=error.code) from None
         except ValidationError as error:
             raise self._failed(f"tool {name} answered with something that is no MCP result") from error
         except RuntimeError as error:  # a result that breaks the output schema; the first line says how
@@ -330,7 +335,9 @@ class MCPConnection:
 
     async def read_resource(self, uri: str, timeout: float | None = None) -> ReadResourceResult:
         """Read a resource. Raises `MCPError` with what the server answered, `ToolExecutionError` when it is gone or
-        `ServerNotActiveError` when it does not run, `RequestTimeoutError` when it takes too long."""
+        `ServerNotActiveError` when it does not run, `RequestTimeoutError` when it takes too long,
+        `PayloadTooLargeError` when the answer was too large to be kept.
+        """
         return await self._ask(lambda live: live.read_resource(uri), timeout)
 
     async def list_windows(self) -> list[Resource]:
@@ -382,7 +389,8 @@ class MCPConnection:
         except TimeoutError:
             raise RequestTimeoutError(f"Server {self.name} did not answer within {timeout:g}s") from None
         except MCPError as error:
-            raise MCPError(error.code, self._veil.quote(error.message), error.data) from None
+            said = self._veil.quote(error.message)
+            raise self._too_large(error) or MCPError(error.code, said, error.data) from None
         except ValidationError as error:
             raise MCPError(INTERNAL_ERROR, "the server answered with something that is no MCP result") from error
 
@@ -418,6 +426,12 @@ class MCPConnection:
         if self._live is None or self._live.ending is not None:
             raise ServerNotActiveError(self.name)
         return self._live
+
+    def _too_large(self, error: MCPError) -> PayloadTooLargeError | None:
+        """What stands for an answer that was not kept; a server that uses this code itself means the same."""
+        if error.code != PayloadTooLargeError.default_code:
+            return None
+        return PayloadTooLargeError(f"Server {self.name}: {self._veil.quote(error.message)}")
 
     def _failed(self, message: str, **details: Any) -> ToolExecutionError:
         return ToolExecutionError(self._veil.quote(message), {"server_name": self.name, **details})
@@ -491,6 +505,7 @@ class MCPConnection:
             on_stderr=self._on_stderr,
             veil=self._veil,
             patience=self._timings.patience if mode == "auto" else None,
+            max_message=self._max_message,
         )
         feed = Feed(self.name, self._on_change or _ignore, self._timings.feed, self._watched, self._veil.quote)
         client = Client(link, mode=mode, cache=None, message_handler=feed.on_message, client_info=_CLIENT_INFO)

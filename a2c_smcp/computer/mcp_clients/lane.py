@@ -15,6 +15,8 @@ from mcp import MCPError
 from mcp_types import ErrorData
 from pydantic_core import to_jsonable_python
 
+from a2c_smcp.computer.mcp_clients.answers import too_many_items
+from a2c_smcp.errors import PayloadTooLargeError
 from a2c_smcp.wire import codec
 
 __all__ = ["Lane"]
@@ -66,6 +68,8 @@ class Lane:
         if answer.get("error") is not None or "result" not in answer:
             error = ErrorData.model_validate(answer.get("error"))
             raise MCPError(error.code, error.message, error.data)
+        if problem := too_many_items(answer["result"]):
+            raise MCPError(PayloadTooLargeError.default_code, problem)
         return answer["result"]
 
     async def _wait_for_room(self, request_id: int, answered: asyncio.Future[Mapping[str, Any]]) -> None:
@@ -80,6 +84,11 @@ class Lane:
             finally:
                 flushing.cancel()
         self._unwritten.discard(request_id)
+
+    @property
+    def pending(self) -> list[int]:
+        """The ids of the requests that wait for an answer."""
+        return list(self._pending)
 
     def owns(self, message: Mapping[str, Any]) -> bool:
         """Whether this answers a request of the lane's."""

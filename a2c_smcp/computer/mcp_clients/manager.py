@@ -55,6 +55,7 @@ from a2c_smcp.errors import (
 )
 from a2c_smcp.smcp import SMCPTool
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME
+from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
 
 __all__ = ["MCPServerManager"]
 
@@ -117,6 +118,7 @@ class MCPServerManager:
         auto_reconnect: bool = True,
         max_restarts: int = 10,
         max_calls: int = 64,
+        max_message: int = DEFAULT_MAX_MESSAGE,
         timings: Timings | None = None,
     ) -> None:
         self.auto_connect = auto_connect
@@ -126,7 +128,12 @@ class MCPServerManager:
         self._on_event = on_event
         self._on_resources = on_resources
         self._timings = timings or Timings()
-        self._connection_options = {"max_restarts": max_restarts, "max_calls": max_calls, "timings": self._timings}
+        self._connection_options = {
+            "max_restarts": max_restarts,
+            "max_calls": max_calls,
+            "max_message": max_message,
+            "timings": self._timings,
+        }
         #: In config order.
         self._servers: dict[SERVER_NAME, _Server] = {}
         self._catalogue = Catalogue()

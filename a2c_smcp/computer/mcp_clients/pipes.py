@@ -9,25 +9,41 @@ import os
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 import anyio
 
-__all__ = ["LineReader", "Lines", "Writer", "read"]
+__all__ = ["Line", "LineReader", "Lines", "LongLine", "Writer", "read"]
 
 _CHUNK: Final = 65536
 _CHUNKS_A_TURN: Final = 4
 
 
-class Lines:
-    """Cuts bytes at newlines, in linear time for a line of any length; what exceeds `limit` of a line is dropped."""
+@dataclass(frozen=True, slots=True)
+class LongLine:
+    """What is kept of a line that is too long to be kept: its ends, which may overlap, and how long it was."""
 
-    def __init__(self, limit: int) -> None:
+    head: bytes
+    tail: bytes
+    size: int
+
+
+Line: TypeAlias = bytes | LongLine
+
+
+class Lines:
+    """Cuts bytes at newlines, in linear time for a line of any length. Of one over `limit` only `ends` are kept."""
+
+    def __init__(self, limit: int, ends: int = 4096) -> None:
         self._limit = limit
+        self._ends = ends
         self._parts: list[bytes] = []
         self._size = 0
+        self._head: bytes | None = None
+        """The beginning of a line that is over the limit; its parts then hold no more than its end."""
 
-    def feed(self, chunk: bytes) -> list[bytes]:
+    def feed(self, chunk: bytes) -> list[Line]:
         # Mostly a chunk is a piece of a long line, or ends with its only one: finding that out is ten times as fast as
         # splitting.
         end = chunk.find(b"\n")
@@ -39,23 +55,30 @@ class Lines:
             return [self.rest()]
         first, *others = chunk.split(b"\n")
         self._append(first)
-        lines = []
+        lines: list[Line] = []
         for part in others:
             lines.append(self.rest())
             self._append(part)
         return lines
 
-    def rest(self) -> bytes:
+    def rest(self) -> Line:
         line = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
-        self._parts, self._size = [], 0
-        return line
+        head, size = self._head, self._size
+        self._parts, self._size, self._head = [], 0, None
+        return line if head is None else LongLine(head, line, size)
 
     def _append(self, part: bytes) -> None:
-        if self._size + len(part) > self._limit:
-            part = part[: self._limit - self._size]
         if part:
             self._parts.append(part)
             self._size += len(part)
+            if self._size > self._limit:
+                self._keep_ends()
+
+    def _keep_ends(self) -> None:
+        kept = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        if self._head is None:
+            self._head = kept[: self._ends]
+        self._parts = [kept[-self._ends :]]
 
 
 async def read(fd: int) -> bytes:
@@ -70,10 +93,12 @@ async def read(fd: int) -> bytes:
 class LineReader:
     """Gives every line of a descriptor to `on_line`, a few chunks a turn of the loop, and then calls `on_end`.
 
+    Of a line over `limit` it gives the ends.
+
     Paused, it leaves the rest in the pipe. To be closed before the descriptor is.
     """
 
-    def __init__(self, fd: int, limit: int, on_line: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
+    def __init__(self, fd: int, limit: int, on_line: Callable[[Line], None], on_end: Callable[[], None]) -> None:
         self._fd = fd
         self._lines = Lines(limit)
         self._on_line = on_line

@@ -18,22 +18,23 @@ from typing import IO, Any, Final
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCMessage, jsonrpc_message_adapter
+from mcp_types import JSONRPCMessage, JSONRPCRequest, jsonrpc_message_adapter
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from a2c_smcp.computer.mcp_clients.lane import Lane
+from a2c_smcp.computer.mcp_clients.long_lines import answered_by
 from a2c_smcp.computer.mcp_clients.model import StdioParameters
-from a2c_smcp.computer.mcp_clients.pipes import LineReader, Lines, Writer, read
+from a2c_smcp.computer.mcp_clients.pipes import Line, LineReader, Lines, LongLine, Writer, read
 from a2c_smcp.computer.mcp_clients.probe import Probe
 from a2c_smcp.computer.mcp_clients.process import Process, StdioTimings
-from a2c_smcp.wire import codec
+from a2c_smcp.errors import PayloadTooLargeError
+from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, codec
 
 __all__ = ["StdioTransport"]
 
 logger = logging.getLogger(__name__)
 
-_MAX_MESSAGE: Final = 256 * 1024 * 1024
 #: What is kept of a line, and what is looked at before it is cut: half a secret would not be found.
 _MAX_STDERR_LINE: Final = 4096
 _MAX_STDERR_LOOKED_AT: Final = 64 * 1024
@@ -50,7 +51,9 @@ _Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryOb
 class StdioTransport:
     """An async context manager that runs a server and yields the stream pair of its session. Entered once.
 
-    `veil` takes secrets out of what it writes to stderr. `probe` follows the first requests, where they are a probe.
+    `veil` takes secrets out of what it writes to stderr. `probe` follows the first requests, where they are a probe. A
+    line of its stdout may have a quarter more than `max_message`, because the same JSON can be written longer than we
+    write it. Of a longer one nothing is kept, and the request that it answers fails with an error of code 413.
 
     Entering raises `OSError` when the command cannot be run, `ValueError` when its parameters are impossible.
     """
@@ -63,15 +66,20 @@ class StdioTransport:
         on_stderr: Callable[[str], None] | None = None,
         veil: Callable[[str], str] = str,
         probe: Probe | None = None,
+        max_message: int = DEFAULT_MAX_MESSAGE,
     ) -> None:
         self._parameters = parameters
         self._veil = veil
         self._probe = probe
+        self._max_line = max_message + max_message // 4
         self._timings = timings or StdioTimings()
         self._on_stderr = on_stderr
         self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
         self._process: Process | None = None
         self._noise = 0
+        self._long_lines = 0
+        self._asked: set[str | int] = set()
+        """The ids of the session's requests that were not answered."""
         self.lane = Lane(self._write_line, self._is_full, self._flushed)
         """For requests beside the session, once that has shaken hands."""
         self._stdin: Writer | None = None
@@ -163,6 +171,8 @@ class StdioTransport:
             async for message in messages:
                 if self._probe is not None:
                     self._probe.sent(message.message)
+                if isinstance(message.message, JSONRPCRequest):
+                    self._asked.add(message.message.id)
                 writer.write(self._encode(message.message))
                 await writer.flushed()
         await writer.flushed()
@@ -198,14 +208,14 @@ class StdioTransport:
         to_session: MemoryObjectSendStream[SessionMessage | Exception],
         incoming: "_Incoming",
     ) -> None:
-        def on_line(line: bytes) -> None:
-            message = self._decode(line)
-            if message is not None and self._probe is not None:
-                self._probe.heard()
-            if message is not None and incoming.add(message) >= _MOST_WAITING:
-                reader.pause()
+        def on_line(line: Line) -> None:
+            for message in self._messages(line):
+                if self._probe is not None:
+                    self._probe.heard()
+                if incoming.add(message) >= _MOST_WAITING:
+                    reader.pause()
 
-        reader = LineReader(pipe.fileno(), _MAX_MESSAGE, on_line, on_end=incoming.end)
+        reader = LineReader(pipe.fileno(), self._max_line, on_line, on_end=incoming.end)
         try:
             with to_session:
                 while await incoming.deliver():
@@ -214,6 +224,42 @@ class StdioTransport:
         finally:
             reader.close()
             self.lane.close()
+
+    def _messages(self, line: Line) -> list[dict[str, Any]]:
+        """What a line says, or what stands for a line that was too long."""
+        if isinstance(line, LongLine):
+            return self._failures(line)
+        message = self._decode(line)
+        if message is None:
+            return []
+        if message.get("method") is None and isinstance(answered := message.get("id"), str | int):
+            self._asked.discard(answered)
+        return [message]
+
+    def _failures(self, line: LongLine) -> list[dict[str, Any]]:
+        """An error for the request that a line answers; for all that wait, when it does not show which that is."""
+        answered = answered_by(line)
+        if not answered.is_answer:
+            failed = []
+        elif answered.request_id is None:
+            failed = [*self.lane.pending, *self._asked]
+        else:
+            failed = [self._own_id(answered.request_id)]
+        self._asked.difference_update(failed)
+        self._long_lines += 1
+        if self._long_lines <= _NOISE_LOGGED:
+            text = "MCP server %s wrote a line of %d bytes, and may write %d: %d requests fail with it%s"
+            last = "; further ones are not logged" if self._long_lines == _NOISE_LOGGED else ""
+            logger.warning(text, self.pid, line.size, self._max_line, len(failed), last)
+        text = f"the server wrote {line.size} bytes on one line, and may write {self._max_line}"
+        error = {"code": PayloadTooLargeError.default_code, "message": text}
+        return [{"jsonrpc": "2.0", "id": request_id, "error": error} for request_id in failed]
+
+    def _own_id(self, request_id: str | int) -> str | int:
+        """The id of a request as it was sent; some servers write ids as text, whatever they were."""
+        if isinstance(request_id, str) and len(request_id) < 19 and request_id.isdecimal():
+            return int(request_id) if int(request_id) in self._asked else request_id
+        return request_id
 
     def _decode(self, line: bytes) -> dict[str, Any] | None:
         """The object in a line, or `None`. Servers print what they should log."""
@@ -232,15 +278,16 @@ class StdioTransport:
         return None
 
     async def _read_stderr(self, pipe: IO[bytes]) -> None:
-        lines = Lines(_MAX_STDERR_LOOKED_AT)
+        lines = Lines(_MAX_STDERR_LOOKED_AT, ends=_MAX_STDERR_LOOKED_AT)
         while chunk := await read(pipe.fileno()):
             for line in lines.feed(chunk):
                 self._note_stderr(line)
         if rest := lines.rest():
             self._note_stderr(rest)
 
-    def _note_stderr(self, line: bytes) -> None:
-        text = self._veil(line.decode("utf-8", "replace").rstrip())[:_MAX_STDERR_LINE]
+    def _note_stderr(self, line: Line) -> None:
+        said = line.head if isinstance(line, LongLine) else line
+        text = self._veil(said.decode("utf-8", "replace").rstrip())[:_MAX_STDERR_LINE]
         self._stderr.append(text)
         if self._on_stderr is not None:
             try:

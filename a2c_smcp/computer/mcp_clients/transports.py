@@ -18,8 +18,9 @@ from mcp.client.sse import sse_client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCResponse
+from mcp_types import ErrorData, JSONRPCError, JSONRPCResponse
 
+from a2c_smcp.computer.mcp_clients.answers import too_many_items
 from a2c_smcp.computer.mcp_clients.model import (
     MCPServerConfig,
     SSEParameters,
@@ -32,6 +33,8 @@ from a2c_smcp.computer.mcp_clients.probe import Patience, Probe
 from a2c_smcp.computer.mcp_clients.process import StdioTimings
 from a2c_smcp.computer.mcp_clients.stdio import StdioTransport
 from a2c_smcp.computer.mcp_clients.tool_lists import without_invalid_tools
+from a2c_smcp.errors import PayloadTooLargeError
+from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
 
 __all__ = ["Link", "describe_failure"]
 
@@ -47,6 +50,7 @@ class Link:
         on_stderr: Callable[[str], None] | None = None,
         veil: Callable[[str], str] = str,
         patience: Patience | None = None,
+        max_message: int = DEFAULT_MAX_MESSAGE,
     ) -> None:
         self.process: StdioTransport | None = None
         self.heard_at = 0.0
@@ -68,7 +72,12 @@ class Link:
             else:
                 probe = Probe(patience, lambda: self.on_stuck()) if patience is not None else None
                 self.process = StdioTransport(
-                    config.server_parameters, timings=stdio_timings, on_stderr=on_stderr, veil=veil, probe=probe
+                    config.server_parameters,
+                    timings=stdio_timings,
+                    on_stderr=on_stderr,
+                    veil=veil,
+                    probe=probe,
+                    max_message=max_message,
                 )
                 self._transport = self.process
         elif isinstance(config, SSEServerConfig):
@@ -85,9 +94,13 @@ class Link:
     ) -> bool | None:
         return await self._transport.__aexit__(exc_type, exc, traceback)
 
-    def _without_invalid_tools(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+    def _usable(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+        """What the session is given: an answer without tools that are none, and without lists that would stop us."""
         if isinstance(item, Exception) or not isinstance(item.message, JSONRPCResponse):
             return item
+        if problem := too_many_items(item.message.result):
+            error = ErrorData(code=PayloadTooLargeError.default_code, message=problem)
+            return replace(item, message=JSONRPCError(jsonrpc="2.0", id=item.message.id, error=error))
         result, left_out = without_invalid_tools(item.message.result, self.protocol_version)
         if not left_out:
             return item
@@ -138,7 +151,7 @@ class _Watched:
             self._link._note_end()
             raise
         self._link._note(item)
-        return self._link._without_invalid_tools(item)
+        return self._link._usable(item)
 
     async def aclose(self) -> None:
         await self._inner.aclose()

@@ -52,6 +52,9 @@ TOOLS = {
     "leave": "answers and exits with code 0",
     "huge": "size → so many characters",
     "picture": "→ an image of seven bytes",
+    "blare": "size, id first|last|none: a line of so many bytes, and then an answer that nobody waits for any more",
+    "litter": "item, count: so many items of JSON as its content",
+    "shout": "size: a notification of so many bytes before its answer",
     "twice": "since 2026-07-28: wants to be asked again before it answers",
     "asks": "since 2026-07-28: wants to know something before it answers",
     "chatter": "lines: so many log messages before its answer",
@@ -61,6 +64,7 @@ TOOLS = {
     "add_tool": "name",
     "remove_tool": "name",
     "set_resource": "uri, text: adds or updates",
+    "grow": "uri, size: gives a resource a text of so many characters",
     "remove_resource": "uri",
     "drop_listens": "graceful: ends every listen stream",
 }
@@ -146,6 +150,19 @@ class Server:
                 sys.stdout.buffer.write(b"Listening on port 80 \xff\xfe\n{not json}\n[1]\n\n" * 2_000)
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
+
+    def write(self, data: bytes) -> None:
+        with self.lock:
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+
+    def blare(self, id_: Any, size: int, place: str) -> None:
+        """A line of this size, piece by piece: nobody needs to have it whole."""
+        id_member = f'"id":{json.dumps(id_)}'
+        self.write(f'{{"jsonrpc":"2.0"{"," + id_member if place == "first" else ""},"result":{{"content":['.encode())
+        for _ in range(size // 65536):
+            self.write(b"[]," * 21845 + b" ")
+        self.write(f"[]]}}{',' + id_member if place == 'last' else ''}}}\n".encode())
 
     def notify(self, method: str, **params: Any) -> None:
         self.send({"method": f"notifications/{method}", "params": params})
@@ -321,6 +338,15 @@ class Server:
             case "picture":
                 image = {"type": "image", "data": base64.b64encode(b"picture").decode(), "mimeType": "image/png"}
                 self.result(id_, content=[image])
+            case "blare":
+                self.blare(id_, arguments["size"], arguments["id"])
+                self.text(id_, "said it all")
+            case "litter":
+                self.write(f'{{"jsonrpc":"2.0","id":{id_},"result":{{"content":['.encode())
+                self.write(",".join([arguments["item"]] * arguments["count"]).encode() + b"]}}\n")
+            case "shout":
+                self.notify("message", level="info", data="x" * arguments["size"])
+                self.text(id_, "done")
             case "twice" if self.request_state is None:
                 self.send({"id": id_, "result": {"resultType": "input_required", "requestState": "once"}})
             case "twice":
@@ -368,6 +394,9 @@ class Server:
                 uri, known = arguments["uri"], arguments["uri"] in self.resources
                 self.resources[uri] = arguments["text"]
                 self.changed("resources/updated" if known else "resources/list_changed", uri if known else None)
+            case "grow":
+                self.resources[arguments["uri"]] = "x" * arguments["size"]
+                self.changed("resources/updated", arguments["uri"])
             case "remove_resource":
                 del self.resources[arguments["uri"]]
                 self.changed("resources/list_changed")

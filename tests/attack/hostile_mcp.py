@@ -1,0 +1,82 @@
+"""An MCP stdio server on the standard library that attacks its computer.
+
+hostile_mcp.py blare FILE BYTES      when FILE is there: a line of so many bytes, full of `[]`, and no newline before
+hostile_mcp.py resources COUNT DOCS  lists so many windows and documents on one page, and answers quickly
+"""
+
+import json
+import os
+import sys
+import threading
+import time
+from typing import Any
+
+lock = threading.Lock()
+
+
+def write(data: bytes) -> None:
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def send(message: dict[str, Any]) -> None:
+    with lock:
+        write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+
+
+def blare(file: str, size: int) -> None:
+    while not os.path.exists(file):
+        time.sleep(0.01)
+    with lock:
+        write(b'{"jsonrpc":"2.0","result":{"content":[')
+        for _ in range(size // 65536):
+            write(b"[]," * 21845 + b" ")
+        write(b"[]]}}\n")
+
+
+def resources(windows: int, documents: int) -> list[dict[str, Any]]:
+    uris = [*(f"window://hostile/{n}" for n in range(windows)), *(f"dpe://hostile/{n}" for n in range(documents))]
+    return [{"uri": uri, "name": uri, "description": "one of very many"} for uri in uris]
+
+
+def main() -> None:
+    mode, *options = sys.argv[1:]
+    listed: list[dict[str, Any]] = []
+    if mode == "blare":
+        threading.Thread(target=blare, args=(options[0], int(options[1])), daemon=True).start()
+    else:
+        listed = resources(*map(int, options))
+    capabilities = {"tools": {}, "resources": {"subscribe": True, "listChanged": True}}
+    answers: dict[str, Any] = {
+        "tools/list": {"tools": []},
+        "resources/list": {"resources": listed},
+        "resources/subscribe": {},
+        "resources/unsubscribe": {},
+        "ping": {},
+    }
+    for line in sys.stdin:
+        message = json.loads(line)
+        method, params = message.get("method"), message.get("params") or {}
+        if "id" not in message:
+            continue
+        if method == "initialize":
+            info = {"name": "hostile", "version": "1"}
+            version = params["protocolVersion"]
+            send(
+                {
+                    "id": message["id"],
+                    "result": {"protocolVersion": version, "capabilities": capabilities, "serverInfo": info},
+                }
+            )
+        elif method == "resources/read":
+            text = "{}" if params["uri"].startswith("dpe:") else "a window"
+            contents = [{"uri": params["uri"], "text": text}]
+            send({"id": message["id"], "result": {"contents": contents}})
+        elif method in answers:
+            send({"id": message["id"], "result": answers[method]})
+        else:
+            send({"id": message["id"], "error": {"code": -32601, "message": "Method not found"}})
+
+
+if __name__ == "__main__":
+    main()
