@@ -5,13 +5,22 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["MAX_QUOTED", "cut", "first_invisible_character", "has_control_characters", "in_log", "req_id_in_log"]
+__all__ = [
+    "MAX_QUOTED",
+    "cut",
+    "first_invisible_character",
+    "has_control_characters",
+    "in_log",
+    "req_id_in_log",
+    "well_formed",
+]
 
 #: How many characters of what a peer wrote a log line or an error message may have.
 MAX_QUOTED: Final = 2000
 
 # C0 and C1 controls, DEL, the two Unicode line breaks, and surrogates, which no UTF-8 can carry.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_SURROGATES = re.compile(r"[\ud800-\udfff]")
 
 # What shows as nothing and is not in the category of format characters: fillers, variation selectors, the braille
 # blank, and code points that are reserved for more of the kind (Unicode's Default_Ignorable_Code_Point).
@@ -62,3 +71,8 @@ def in_log(value: object) -> str:
 def req_id_in_log(payload: object) -> str:
     """The `req_id` of a request that may be none, for the log."""
     return in_log(payload.get("req_id") if isinstance(payload, Mapping) else None)
+
+
+def well_formed(text: str) -> str:
+    """The text with U+FFFD for lone surrogates, which come out of broken files and would end a connection."""
+    return _SURROGATES.sub("\ufffd", text)

@@ -1,0 +1,200 @@
+"""Who hears of which change, and what waits for a client that reads slowly. No sockets, no MCP session.
+
+Every change says "this is different now, read it again", so a second one adds nothing while the first still waits: what
+waits for a client is a set, and never larger than what the client asked for. A client that does not read costs a few
+references, and misses nothing when it reads again.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TypeAlias
+
+__all__ = [
+    "Changes",
+    "Listener",
+    "Notice",
+    "ResourceUpdate",
+    "ResourcesChanged",
+    "TooManyListenersError",
+    "ToolsChanged",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsChanged:
+    """The list of tools is another."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourcesChanged:
+    """The list of resources is another."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceUpdate:
+    """A resource that the client asked about holds something else."""
+
+    uri: str
+
+
+Notice: TypeAlias = ToolsChanged | ResourcesChanged | ResourceUpdate
+
+
+class TooManyListenersError(RuntimeError):
+    """No more clients, or no more resources for this client, can be listened for."""
+
+
+class Changes:
+    """Where changes are said, and passed on to every listener. May be called from any thread.
+
+    A resource belongs to a topic: a window is its own, the pages of a document share the document's. A change is said
+    of a topic, and heard under every URI that a client gave of it.
+    """
+
+    def __init__(self, max_listeners: int, max_subscriptions: int) -> None:
+        self._max_listeners = max_listeners
+        self._max_subscriptions = max_subscriptions
+        self._listeners: set[Listener] = set()
+        self._lock = threading.Lock()
+
+    def listen(self, *, tools: bool, resources: bool) -> "Listener":
+        """A new listener, on the loop that runs now. Close it in the end."""
+        listener = Listener(self._forget, self._max_subscriptions, tools=tools, resources=resources)
+        with self._lock:
+            if len(self._listeners) >= self._max_listeners:
+                raise TooManyListenersError(f"{self._max_listeners} clients listen already")
+            self._listeners.add(listener)
+        return listener
+
+    def tools_changed(self) -> None:
+        for listener in self._everyone():
+            listener.hear_of_tools()
+
+    def resources_changed(self) -> None:
+        for listener in self._everyone():
+            listener.hear_of_resources()
+
+    def updated(self, topic: str) -> None:
+        for listener in self._everyone():
+            listener.hear_of(topic)
+
+    def close(self) -> None:
+        """End every listener; what waits is still delivered."""
+        for listener in self._everyone():
+            listener.close()
+
+    def __len__(self) -> int:
+        return len(self._listeners)
+
+    def _everyone(self) -> "list[Listener]":
+        with self._lock:
+            return list(self._listeners)
+
+    def _forget(self, listener: "Listener") -> None:
+        with self._lock:
+            self._listeners.discard(listener)
+
+
+class Listener:
+    """What one client wants to hear, and what waits for it."""
+
+    def __init__(
+        self, forget: "Callable[[Listener], None]", max_subscriptions: int, *, tools: bool, resources: bool
+    ) -> None:
+        self._forget = forget
+        self._max_subscriptions = max_subscriptions
+        self._tools = tools
+        self._resources = resources
+        self._topics: dict[str, set[str]] = {}
+        self._subscriptions = 0
+        self._waiting: dict[Notice, None] = {}
+        self._closed = False
+        self._lock = threading.Lock()
+        self._loop = asyncio.get_running_loop()
+        self._more = asyncio.Event()
+
+    def subscribe(self, topic: str, uris: Iterable[str]) -> None:
+        """Hear of this topic under these URIs."""
+        with self._lock:
+            known = self._topics.setdefault(topic, set())
+            new = set(uris) - known
+            if self._subscriptions + len(new) > self._max_subscriptions:
+                raise TooManyListenersError(f"one client may subscribe to {self._max_subscriptions} resources")
+            known |= new
+            self._subscriptions += len(new)
+
+    def unsubscribe(self, topic: str, uri: str) -> None:
+        with self._lock:
+            known = self._topics.get(topic, set())
+            if uri in known:
+                known.remove(uri)
+                self._subscriptions -= 1
+            if not known:
+                self._topics.pop(topic, None)
+            self._waiting.pop(ResourceUpdate(uri), None)
+
+    def hear_of_tools(self) -> None:
+        if self._tools:
+            self._put([ToolsChanged()])
+
+    def hear_of_resources(self) -> None:
+        if self._resources:
+            self._put([ResourcesChanged()])
+
+    def hear_of(self, topic: str) -> None:
+        if topic in self._topics:
+            with self._lock:
+                notices = [ResourceUpdate(uri) for uri in self._topics.get(topic, ())]
+            self._put(notices)
+
+    async def next(self) -> Notice | None:
+        """The notice that has waited longest, or `None` when the listener was closed and nothing waits."""
+        while True:
+            with self._lock:
+                if self._waiting:
+                    return self._take()
+                if self._closed:
+                    return None
+                self._more.clear()
+            await self._more.wait()
+
+    def close(self) -> None:
+        """No more notices come; those that wait can still be taken. May be called twice."""
+        self._forget(self)
+        self._closed = True
+        self._wake()
+
+    def abandon(self) -> None:
+        """The client has gone: nothing is delivered any more."""
+        self.close()
+        with self._lock:
+            self._waiting.clear()
+
+    def _take(self) -> Notice:
+        notice = next(iter(self._waiting))
+        del self._waiting[notice]
+        return notice
+
+    def _put(self, notices: "Iterable[Notice]") -> None:
+        with self._lock:
+            if self._closed:
+                return
+            idle = not self._waiting
+            self._waiting.update(dict.fromkeys(notices))
+        if idle:
+            self._wake()
+
+    def _wake(self) -> None:
+        """An event belongs to its loop, and a change may be said in a tool's worker thread."""
+        try:
+            here = asyncio.get_running_loop()
+        except RuntimeError:
+            here = None
+        if here is self._loop:
+            self._more.set()
+        else:
+            with suppress(RuntimeError):  # that loop has ended, and its client with it
+                self._loop.call_soon_threadsafe(self._more.set)

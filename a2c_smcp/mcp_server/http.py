@@ -1,0 +1,305 @@
+"""A `ContextServer` over streamable HTTP: an ASGI application that checks who asks, and the command that serves it."""
+
+import asyncio
+import contextlib
+import hashlib
+import hmac
+import ipaddress
+import logging
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import urlsplit
+
+import anyio
+import uvicorn
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+if TYPE_CHECKING:
+    from a2c_smcp.mcp_server.server import ContextServer
+
+__all__ = ["Gate", "HttpApp", "serve"]
+
+logger = logging.getLogger(__name__)
+
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+
+_SESSION_HEADER = "mcp-session-id"
+_CLOSE_SECONDS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    status: int
+    reason: str
+
+
+class Gate:
+    """Decides by its headers whether a request comes in. Pure.
+
+    A page in a browser can send requests to this machine, but not choose their Host and Origin, and does not know the
+    token. `hosts` are names that the server is reached by, beside those of loopback; `"*"` is any.
+    """
+
+    def __init__(self, hosts: Iterable[str] = (), token: str | None = None) -> None:
+        if token is not None and (not token or not token.isascii() or not token.isprintable() or " " in token):
+            raise ValueError("a bearer token is a text of printable ASCII characters without blanks")
+        self._hosts = {_bare(host) for host in hosts}
+        self._token = None if token is None else _digest(token)
+
+    def refusal(self, headers: Mapping[str, str]) -> Refusal | None:
+        """Why a request with these headers, names in lower case, stays outside; `None` if it may come in."""
+        if not self._knows(host := headers.get("host", "")):
+            return Refusal(421, f"this server is not reached as {host[:100]!r}")
+        if (origin := headers.get("origin")) is not None and not self._knows(_netloc(origin)):
+            return Refusal(403, f"requests from {origin[:100]!r} are not served")
+        if self._token is not None:
+            scheme, _, shown = headers.get("authorization", "").partition(" ")
+            if scheme.lower() != "bearer" or not hmac.compare_digest(_digest(shown.strip()), self._token):
+                return Refusal(401, "a bearer token is needed")
+        return None
+
+    def _knows(self, host: str) -> bool:
+        name = _bare(host)
+        return bool(name) and ("*" in self._hosts or name in self._hosts or _is_loopback(name))
+
+
+class HttpApp:
+    """The server as an ASGI application. At the top, its lifespan starts it; mounted in another, that one's lifespan
+    has to enter `running()`.
+
+    `path` is where it answers, below where it is mounted. `hosts` and `token` as in `Gate`. `stall_seconds` is how
+    long a client may leave a message unread before its request is ended.
+    """
+
+    def __init__(
+        self,
+        server: "ContextServer",
+        *,
+        path: str = "/mcp",
+        hosts: Iterable[str] = (),
+        token: str | None = None,
+        stall_seconds: float = 60.0,
+        max_request: int = 16 * 2**20,
+    ) -> None:
+        self._server = server
+        self._path = path.rstrip("/")
+        self._gate = Gate(hosts, token)
+        self._stall_seconds = stall_seconds
+        self._max_request = max_request
+        self._manager: StreamableHTTPSessionManager | None = None
+        self._streams: set[anyio.CancelScope] = set()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Serve requests inside this block."""
+        if self._manager is not None:
+            raise RuntimeError("this application runs already")
+        # Needed once more for every run: mcp's manager serves once.
+        manager = StreamableHTTPSessionManager(self._server.mcp, max_request_body_size=self._max_request)
+        async with manager.run():
+            self._manager = manager
+            try:
+                yield
+            finally:
+                self._manager = None
+                self.end_streams()
+
+    def end_streams(self) -> None:
+        """End the streams that would otherwise stay open for ever, so that a stop need not wait for them."""
+        self._server.changes.close()
+        for scope in self._streams:
+            scope.cancel()
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        match scope["type"]:
+            case "lifespan":
+                await self._lifespan(receive, send)
+            case "http":
+                await self._request(scope, receive, send)
+            case "websocket":
+                await send({"type": "websocket.close"})
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        async with AsyncExitStack() as stack:
+            await receive()
+            await stack.enter_async_context(self.running())
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _request(self, scope: Message, receive: Receive, send: Send) -> None:
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        if scope["path"].removeprefix(scope.get("root_path", "")).rstrip("/") != self._path:
+            await _respond(send, Refusal(404, f"not found; the MCP endpoint is {self._path or '/'}"))
+        elif (refusal := self._gate.refusal(headers)) is not None:
+            logger.warning("refused a request: %s", refusal.reason)
+            await _respond(send, refusal)
+        elif (manager := self._manager) is None:
+            logger.error("a request came while the application does not run: enter running() in the outer lifespan")
+            await _respond(send, Refusal(503, "not running"))
+        else:
+            session_id = headers.get(_SESSION_HEADER) if scope["method"] == "GET" else None
+            await self._serve(manager, session_id, scope, receive, send)
+
+    async def _serve(
+        self, manager: StreamableHTTPSessionManager, stream_of: str | None, scope: Message, receive: Receive, send: Send
+    ) -> None:
+        """Let mcp answer. `stream_of` is the older session whose notifications come by this request, if it is such a
+        stream: changes wait while there is none. A client that leaves a message unread for too long would keep its
+        request, and all that waits for it: then the request ends.
+        """
+        opened = stalled = False
+
+        async def watched(message: Message) -> None:
+            nonlocal opened, stalled
+            with anyio.move_on_after(self._stall_seconds) as patience:
+                await send(message)
+            if patience.cancelled_caught:
+                stalled = True
+                logger.warning("a client has read nothing for %g s: its request is ended", self._stall_seconds)
+                exchange.cancel()
+                await anyio.sleep_forever()
+            if stream_of is not None and message["type"] == "http.response.start" and message["status"] == 200:
+                opened = True
+                self._server.sessions.stream_opened(stream_of)
+
+        with anyio.CancelScope() as exchange:
+            if stream_of is not None:
+                self._streams.add(exchange)
+            try:
+                await manager.handle_request(scope, receive, watched)
+            finally:
+                self._streams.discard(exchange)
+                if stream_of is not None and opened:
+                    self._server.sessions.stream_closed(stream_of)
+        if exchange.cancelled_caught and opened and not stalled:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _respond(send: Send, refusal: Refusal) -> None:
+    headers = [(b"content-type", b"text/plain; charset=utf-8")]
+    if refusal.status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    await send({"type": "http.response.body", "body": f"{refusal.reason}\n".encode()})
+
+
+# --- the command
+
+
+async def serve(
+    server: "ContextServer",
+    port: int,
+    *,
+    host: str = "127.0.0.1",
+    token: str | None = None,
+    hosts: Iterable[str] = (),
+    path: str = "/mcp",
+    ready: Callable[[str], None] | None = None,
+) -> None:
+    """Serve until SIGINT or SIGTERM. Port 0 is one that the system picks; `ready` is told the address, which is printed
+    on stderr otherwise. Serving others than this machine needs a `token`, and the `hosts` it is reached by.
+    """
+    if not _is_loopback(host):
+        if token is None:
+            raise ValueError(f"refusing to serve {host} without a token: anyone who reaches it could use this server")
+        hosts = [*hosts, *([] if _is_any(host) else [host])]
+        if not hosts:
+            raise ValueError(f"say by which names {host} is reached, as in hosts=['docs.example.com'], or hosts=['*']")
+    app = HttpApp(server, path=path, hosts=hosts, token=token)
+    with _listen(host, port) as listener:
+        shown = f"[{host}]" if ":" in host else host
+        address = f"http://{shown}:{listener.getsockname()[1]}{path}"
+        tell = ready or (lambda url: print(f"{server.name} ready on {url}", file=sys.stderr, flush=True))
+        await _Server(app, lambda: tell(address)).serve([listener])
+
+
+class _Server(uvicorn.Server):
+    """Says when it is ready, ends streams before it waits for requests, and exits with 0."""
+
+    def __init__(self, app: HttpApp, ready: Callable[[], None]) -> None:
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            lifespan="on",
+            ws="none",
+            timeout_graceful_shutdown=_CLOSE_SECONDS,
+        )
+        super().__init__(config)
+        self._app = app
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._app.end_streams()
+        await super().shutdown(sockets)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        # uvicorn's own raises the signal again after its shutdown, so that a clean exit ends with status -15.
+        loop = asyncio.get_running_loop()
+        for each in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(each, self.handle_exit, each, None)
+        try:
+            yield
+        finally:
+            for each in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(each)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family, backlog=2048)
+
+
+# --- names of hosts
+
+
+def _netloc(origin: str) -> str:
+    try:
+        parts = urlsplit(origin)
+    except ValueError:
+        return ""
+    return parts.netloc if parts.scheme in ("http", "https") and "@" not in parts.netloc else ""
+
+
+def _bare(host: str) -> str:
+    """A host without its port, as names are compared; empty for what is none."""
+    text = host.strip().lower()
+    if text.startswith("["):
+        name, _, port = text[1:].partition("]")
+    elif text.count(":") > 1:
+        name, port = text, ""
+    else:
+        name, _, port = text.partition(":")
+    return name.removesuffix(".") if not port or port.removeprefix(":").isdigit() else ""
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _is_any(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()

@@ -1,0 +1,96 @@
+"""What a room of resources offers to the server, and how the lists of several rooms become pages of one."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import mcp_types as types
+
+from a2c_smcp.errors import NotFoundError
+
+__all__ = ["BadCursorError", "Completions", "Contents", "Listing", "ResourceRoom", "UnknownResourceError", "list_page"]
+
+Contents = types.TextResourceContents | types.BlobResourceContents
+
+
+class UnknownResourceError(NotFoundError):
+    """No resource has this URI."""
+
+    def __init__(self, uri: str) -> None:
+        super().__init__(f"Unknown resource: {uri[:200]}")
+
+
+class BadCursorError(ValueError):
+    """A cursor that this server has not given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Some resources, and whether more follow."""
+
+    resources: Sequence[types.Resource]
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Completions:
+    """Values that may follow what was typed, and whether there are more of them."""
+
+    values: Sequence[str] = ()
+    more: bool = False
+
+
+class ResourceRoom(Protocol):
+    """A part of the server's resources, such as its windows. Rooms of your own go into `ContextServer(resources=…)`."""
+
+    def owns(self, uri: str) -> bool:
+        """Whether readings of this URI are for this room."""
+        ...
+
+    def topic(self, uri: str) -> str:
+        """What a change has to be said of, so that it reaches those who subscribed to this URI."""
+        ...
+
+    async def listing(self, offset: int, limit: int) -> Listing:
+        """At most `limit` resources, from the one with the number `offset` on."""
+        ...
+
+    async def read(self, uri: str) -> Sequence[Contents]:
+        """What is there, or a raised `UnknownResourceError`, or any other `SMCPError`."""
+        ...
+
+    async def templates(self) -> Sequence[types.ResourceTemplate]: ...
+
+    async def complete(self, template: str, name: str, typed: str, known: Mapping[str, str]) -> Completions:
+        """Values for a template's argument that start with what was typed, given the arguments that are known."""
+        ...
+
+
+async def list_page(
+    rooms: Sequence[ResourceRoom], cursor: str | None, size: int
+) -> tuple[list[types.Resource], str | None]:
+    """One page of the rooms' resources, one room after another, and the cursor of the next page."""
+    room, offset = _read_cursor(cursor, len(rooms))
+    found: list[types.Resource] = []
+    while room < len(rooms):
+        wanted = size - len(found)
+        if wanted == 0:
+            return found, f"{room}.{offset}"
+        listing = await rooms[room].listing(offset, wanted)
+        found += listing.resources
+        if listing.more and listing.resources:
+            offset += len(listing.resources)
+        else:
+            room, offset = room + 1, 0
+    return found, None
+
+
+def _read_cursor(cursor: str | None, rooms: int) -> tuple[int, int]:
+    if cursor is None:
+        return 0, 0
+    room, dot, offset = cursor.partition(".")
+    if not (
+        dot and cursor.isascii() and room.isdigit() and offset.isdigit() and len(cursor) < 30 and int(room) < rooms
+    ):
+        raise BadCursorError("this cursor is none of ours")
+    return int(room), int(offset)

@@ -1,0 +1,212 @@
+"""Tools as typed functions, and tables of tools that are passed through as they are."""
+
+import inspect
+import logging
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, TypeAlias
+
+import anyio
+import anyio.from_thread
+import anyio.to_thread
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+
+# mcp's own reading of a typed function. It is not in mcp's documentation, and used here only.
+from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata, func_metadata
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+
+from a2c_smcp.errors import SMCPError
+from a2c_smcp.mcp_server.changes import Changes
+from a2c_smcp.utils.text import well_formed
+
+__all__ = ["ToolCall", "ToolFunction", "ToolResult", "ToolTable", "Tools"]
+
+logger = logging.getLogger(__name__)
+
+ToolFunction: TypeAlias = Callable[..., Any]
+ToolResult: TypeAlias = types.CallToolResult | types.InputRequiredResult
+
+_NAME = re.compile(r"[A-Za-z0-9_.\-]{1,128}")
+
+
+class ToolCall:
+    """One call, for the tool that runs it. A function that wants it has a parameter of this type."""
+
+    def __init__(self, context: ServerRequestContext[Any, Any], params: types.CallToolRequestParams) -> None:
+        self.context = context
+        """mcp's own view of the request: session, protocol version, HTTP request."""
+        self.params = params
+        self.name = params.name
+        self.arguments: Mapping[str, Any] = params.arguments or {}
+
+    @property
+    def wants_progress(self) -> bool:
+        return (self.context.meta or {}).get("progress_token") is not None
+
+    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Say how far the call has come, if the caller wants to know. `progress` must grow."""
+        await self.context.session.report_progress(progress, total, message and well_formed(message))
+
+    def progress_from_thread(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """The same in a function that is not async; such functions run in a worker thread."""
+        anyio.from_thread.run(self.progress, progress, total, message)
+
+    def check_cancelled(self) -> None:
+        """End a function that is not async, if its call was cancelled meanwhile: raises what ends it."""
+        anyio.from_thread.check_cancelled()
+
+
+class ToolTable(Protocol):
+    """Tools that are listed and called as they are, such as those of other servers."""
+
+    async def list_tools(self) -> Sequence[types.Tool]: ...
+
+    async def call_tool(self, call: ToolCall) -> ToolResult:
+        """The result of one of these tools; raise an `SMCPError` for what the caller is to read."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _FunctionTool:
+    tool: types.Tool
+    function: ToolFunction
+    reading: FuncMetadata
+    call_parameter: str | None
+
+    async def run(self, call: ToolCall) -> ToolResult:
+        try:
+            arguments = self.reading.validate_arguments(dict(call.arguments))
+        except ValidationError as error:
+            return failed(_sentence(self.tool.name, error))
+        if self.call_parameter is not None:
+            arguments[self.call_parameter] = call
+        if _is_async(self.function):
+            value = await self.function(**arguments)
+        else:
+            # A thread cannot be stopped: the cancelled call ends, and its thread is left to find out by itself.
+            value = await anyio.to_thread.run_sync(partial(self.function, **arguments), abandon_on_cancel=True)
+        return self.reading.convert_result(value)
+
+
+class Tools:
+    """The tools of one server: functions, and a table of others."""
+
+    def __init__(self, table: ToolTable | None, changes: Changes) -> None:
+        self._functions: dict[str, _FunctionTool] = {}
+        self._table = table
+        self._changes = changes
+        self._warned: set[str] = set()
+
+    def add(
+        self,
+        function: ToolFunction,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        annotations: types.ToolAnnotations | None = None,
+        meta: dict[str, Any] | None = None,
+    ) -> None:
+        """Offer a function as a tool. One that cannot be offered raises `ValueError` or `TypeError` in a sentence."""
+        name = name or function.__name__
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"a tool's name has 1 to 128 letters, digits, _, . and -, not {name!r}")
+        if name in self._functions:
+            raise ValueError(f"there is a tool {name!r} already")
+        signature = inspect.signature(function, eval_str=True)
+        for parameter in signature.parameters.values():
+            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
+                raise TypeError(f"the tool {name!r} cannot have the parameter {parameter}: arguments come by name")
+        call_parameter = next(
+            (each.name for each in signature.parameters.values() if each.annotation is ToolCall), None
+        )
+        reading = func_metadata(
+            function,
+            skip_names=[call_parameter] if call_parameter else [],
+            # A text is for reading: it is not sent once more as structured content.
+            structured_output=False if signature.return_annotation in (str, signature.empty) else None,
+        )
+        tool = types.Tool(
+            name=name,
+            title=title,
+            description=description or inspect.cleandoc(function.__doc__ or "") or None,
+            input_schema=reading.arg_model.model_json_schema(by_alias=True),
+            output_schema=reading.output_schema,
+            annotations=annotations,
+            _meta=meta,
+        )
+        self._functions[name] = _FunctionTool(tool, function, reading, call_parameter)
+        self._changes.tools_changed()
+
+    def remove(self, name: str) -> None:
+        del self._functions[name]
+        self._changes.tools_changed()
+
+    def changed(self) -> None:
+        """Say that the table lists other tools now."""
+        self._changes.tools_changed()
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._functions
+
+    def input_schema(self, name: str) -> Mapping[str, Any] | None:
+        """A function's schema, which mcp checks HTTP headers against; those of a table are checked by their owner."""
+        found = self._functions.get(name)
+        return None if found is None else found.tool.input_schema
+
+    async def listing(self) -> list[types.Tool]:
+        own = [entry.tool for entry in self._functions.values()]
+        if self._table is None:
+            return own
+        others = []
+        for tool in await self._table.list_tools():
+            if tool.name not in self._functions:
+                others.append(tool)
+            elif tool.name not in self._warned:
+                self._warned.add(tool.name)
+                logger.warning("the tool %r of the table is hidden: a function has this name", tool.name)
+        return own + others
+
+    async def call(self, call: ToolCall) -> ToolResult:
+        """Run a tool. Whatever it raises becomes a result that a model can read, except MCP's own errors."""
+        run: Callable[[ToolCall], Awaitable[ToolResult]]
+        if (entry := self._functions.get(call.name)) is not None:
+            run = entry.run
+        elif self._table is not None:
+            run = self._table.call_tool
+        else:
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {call.name[:200]}")
+        try:
+            return await run(call)
+        except MCPError:
+            raise
+        except SMCPError as error:
+            return failed(error.message, {"error_code": error.code, **error.details})
+        except Exception:
+            # The boundary between a tool and its caller: what went wrong inside is for the log.
+            logger.exception("the tool %s failed", call.name)
+            return failed(f"The tool {call.name} failed; the log of its server says why.")
+
+
+def failed(text: str, meta: dict[str, Any] | None = None) -> types.CallToolResult:
+    """A result that says what went wrong."""
+    content: list[types.ContentBlock] = [types.TextContent(type="text", text=well_formed(text))]
+    return types.CallToolResult(content=content, is_error=True, _meta=meta)
+
+
+def _sentence(name: str, error: ValidationError) -> str:
+    problems = "; ".join(
+        f"{'.'.join(map(str, problem['loc'])) or 'arguments'}: {problem['msg']}"
+        for problem in error.errors(include_url=False, include_input=False, include_context=False)[:10]
+    )
+    return f"The arguments do not fit the tool {name}: {problems}"
+
+
+def _is_async(function: ToolFunction) -> bool:
+    while isinstance(function, partial):
+        function = function.func
+    return inspect.iscoroutinefunction(function)
