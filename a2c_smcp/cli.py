@@ -65,14 +65,24 @@ def server(
         float | None, typer.Option(min=0.001, help="Requests per second and connection; default: no limit.")
     ] = None,
     connections_per_address: Annotated[
-        int | None, typer.Option(min=1, help="Connections per address; default: no limit.")
+        int | None, typer.Option(min=1, help="Connections per address, from their first byte on; default: no limit.")
     ] = None,
     queued_bytes: Annotated[
         int, typer.Option(min=1024, help="Bytes that may wait for a slow reader before it is disconnected.")
     ] = 64 * 1024 * 1024,
     name_length: Annotated[int, typer.Option(min=1, help="Longest name.")] = 64,
     office_id_length: Annotated[int, typer.Option(min=1, help="Longest office id.")] = 128,
-    forwarded_allow_ips: Annotated[str, typer.Option(help="Proxies whose X-Forwarded-For is believed.")] = "127.0.0.1",
+    forwarded_allow_ips: Annotated[
+        str,
+        typer.Option(help="Proxies whose X-Forwarded-For, -Proto and -Host are believed; addresses, networks or *."),
+    ] = "127.0.0.1",
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Without a key: one more name, beside those of loopback, that Host and Origin may have; repeatable.",
+        ),
+    ] = None,
     log_level: LogLevelOption = "info",
     log_format: LogFormatOption = "text",
 ) -> None:
@@ -103,6 +113,7 @@ def server(
         ping_interval=ping_interval,
         ping_timeout=ping_timeout,
         forwarded_allow_ips=forwarded_allow_ips,
+        allowed_hosts=tuple(allowed_host or ()),
         limits=limits,
     )
     try:

@@ -1,22 +1,23 @@
 """The ASGI application that `a2c server` runs: the Socket.IO endpoint, health, readiness, metrics."""
 
-import logging
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any, TypeAlias
+from urllib.parse import parse_qs
 
 import socketio
 
-from a2c_smcp.server.auth import AuthenticationProvider
+from a2c_smcp.errors import ForbiddenError
+from a2c_smcp.server.auth import AuthenticationProvider, OpenAuthentication
+from a2c_smcp.server.door import peer_of
+from a2c_smcp.server.hosts import AllowedHosts
 from a2c_smcp.server.limits import Limits
 from a2c_smcp.server.metrics import Metrics
 from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.registry import LocalRegistry, Registry
-from a2c_smcp.server.sockets import release_polls
+from a2c_smcp.server.sockets import BoundedAsyncSocket, release_polls
 from a2c_smcp.server.transport import server_options
 
 __all__ = ["ServerApp", "create_app"]
-
-logger = logging.getLogger("a2c_smcp.server")
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -34,21 +35,32 @@ def create_app(
     ping_timeout: float = 10.0,
     socketio_path: str = "socket.io",
 ) -> "ServerApp":
-    """A complete server as one ASGI application, for uvicorn or to be mounted in a larger one."""
+    """A complete server as one ASGI application, for uvicorn or to be mounted in a larger one.
+
+    `uvicorn.Server(GuardedConfig(app))`, of `a2c_smcp.server.uvicorn_parts`, serves it as `a2c server` does, with
+    limits that hold before a request is read.
+    """
     limits = limits or Limits()
     registry = registry or LocalRegistry()
     metrics = Metrics(registry)
     namespace = SMCPNamespace(auth, limits=limits, registry=registry, observer=metrics)
-    sio = socketio.AsyncServer(**server_options(limits.max_message, ping_interval, ping_timeout))
+    options = server_options(limits.max_message, ping_interval, ping_timeout)
+    hosts = auth.hosts if isinstance(auth, OpenAuthentication) else None
+    if hosts is not None:
+        options["cors_allowed_origins"] = lambda origin, _: origin is not None and hosts.allows_origin(origin)
+    sio = socketio.AsyncServer(**options)
     sio.register_namespace(namespace)
-    return ServerApp(sio, namespace, metrics, socketio_path)
+    return ServerApp(sio, namespace, metrics, socketio_path, hosts)
 
 
 class ServerApp:
     """Call it as ASGI. `drain` it before it is stopped."""
 
-    def __init__(self, sio: Any, namespace: SMCPNamespace, metrics: Metrics, socketio_path: str) -> None:
+    def __init__(
+        self, sio: Any, namespace: SMCPNamespace, metrics: Metrics, socketio_path: str, hosts: AllowedHosts | None
+    ) -> None:
         self.sio = sio
+        self._hosts = hosts
         self.namespace = namespace
         self._metrics = metrics
         self._draining = False
@@ -60,8 +72,12 @@ class ServerApp:
             await self._lifespan(receive, send)
         elif self._drained and scope["type"] == "http":
             await _respond(send, 503, b"shutting down\n")
+        elif (refusal := self._foreign_name(scope)) is not None:
+            await self._refuse(scope, send, refusal)
         else:
-            self._warn_of_large_post(scope)
+            _trust_proxies_only(scope)
+            if scope["type"] == "http" and await self._refuse_large_post(scope, send):
+                return
             await self._socketio(scope, self._watching(scope, receive), send)
 
     async def drain(self, seconds: float) -> None:
@@ -94,29 +110,77 @@ class ServerApp:
                 status, body = 404, b"not found; the Socket.IO endpoint is /socket.io\n"
         await _respond(send, status, body, head=scope["method"] == "HEAD")
 
-    # The libraries close a connection over a message that is too large without a word.
+    # A server without keys answers to some names only.
 
-    def _warn_of_large_post(self, scope: Message) -> None:
+    def _foreign_name(self, scope: Message) -> ForbiddenError | None:
+        if self._hosts is None:
+            return None
+        peer = peer_of(scope)
+        names = [b"host", b"x-forwarded-host"] if peer is not None and peer.trusted else [b"host"]
+        given = [(name, value.decode("latin-1")) for name, value in scope["headers"]]
+        try:
+            self._hosts.check(
+                [value for name, value in given if name in names], [value for name, value in given if name == b"origin"]
+            )
+        except ForbiddenError as error:
+            return error
+        return None
+
+    async def _refuse(self, scope: Message, send: Send, error: ForbiddenError) -> None:
+        address = _address(scope)
+        self.namespace.door.complaints.warn(address, "refused a request from %s: %s", address, error)
+        if scope["type"] == "http":
+            await _respond(send, 403, f"{error}\n".encode())
+        else:
+            await send({"type": "websocket.close"})
+
+    # Engine.IO would look at the length of a POST only when the first of it has arrived.
+
+    async def _refuse_large_post(self, scope: Message, send: Send) -> bool:
+        sid = parse_qs(scope["query_string"]).get(b"sid", [b""])[0].decode("latin-1")
+        socket = self.sio.eio.sockets.get(sid) if scope["method"] == "POST" else None
         length = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-        if length.isdigit() and int(length) > self.namespace.limits.max_message:
-            self._warn(scope)
+        if not isinstance(socket, BoundedAsyncSocket) or int(length) <= socket.limit:
+            return False
+        self._warn_of_size(scope, socket.limit)
+        await socket.close(wait=False, abort=True, reason=self.sio.eio.reason.TRANSPORT_ERROR)
+        await _respond(send, 413, b"too large\n", headers=[(b"connection", b"close")])
+        return True
+
+    # uvicorn closes a connection over a message that is too large without a word.
 
     def _watching(self, scope: Message, receive: Receive) -> Receive:
         async def watching() -> Message:
             message = await receive()
             if message["type"] == "websocket.disconnect" and message.get("code") == _TOO_BIG:
-                self._warn(scope)
+                peer = peer_of(scope)
+                self._warn_of_size(scope, self.namespace.limits.max_message if peer is None else peer.limit)
             return message
 
         return watching if scope["type"] == "websocket" else receive
 
-    def _warn(self, scope: Message) -> None:
-        address = scope["client"][0] if scope.get("client") else "unknown"
-        limit = self.namespace.limits.max_message
-        logger.warning("closing a connection from %s: a message has more than %d bytes", address, limit)
+    def _warn_of_size(self, scope: Message, limit: int) -> None:
+        address = _address(scope)
+        self.namespace.door.complaints.warn(
+            address, "closing a connection from %s: a message has more than %d bytes", address, limit
+        )
 
 
-async def _respond(send: Send, status: int, body: bytes, *, head: bool = False) -> None:
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
+def _address(scope: Message) -> str:
+    return str(scope["client"][0]) if scope.get("client") else "unknown"
+
+
+def _trust_proxies_only(scope: Message) -> None:
+    """Drop what a stranger says of the host that it asked for: Engine.IO would compare the `Origin` with that."""
+    peer = peer_of(scope)
+    if peer is None or not peer.trusted:
+        scope["headers"] = [header for header in scope["headers"] if header[0] != b"x-forwarded-host"]
+
+
+async def _respond(
+    send: Send, status: int, body: bytes, *, head: bool = False, headers: Sequence[tuple[bytes, bytes]] = ()
+) -> None:
+    length = str(len(body)).encode()
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", length), *headers]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if head else body})

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from a2c_smcp.errors import UnauthorizedError
+from a2c_smcp.server.hosts import AllowedHosts
 from a2c_smcp.server.offices import Grant
 from a2c_smcp.types import Role
 
@@ -165,18 +166,31 @@ class SyncAPIKeyAuthentication:
         return self._ring.grant(credentials)
 
 
-class OpenAuthentication:
-    """Lets everyone in, to everything. For loopback and tests."""
+class _OpenDoor:
+    def __init__(self, allowed_hosts: Iterable[str] = ()) -> None:
+        self.hosts = AllowedHosts(allowed_hosts)
 
-    async def authenticate(self, credentials: Credentials) -> Grant:
+    def grant(self, credentials: Credentials) -> Grant:
+        given = credentials.headers
+        self.hosts.check(*([given[name]] if name in given else [] for name in ("host", "origin")))
         return Grant()
 
 
-class SyncOpenAuthentication:
+class OpenAuthentication(_OpenDoor):
+    """Lets everyone in, to everything, who asks for a loopback name or one of `allowed_hosts`. For loopback and tests.
+
+    A web page that resolves its own name to this machine asks for that name.
+    """
+
+    async def authenticate(self, credentials: Credentials) -> Grant:
+        return self.grant(credentials)
+
+
+class SyncOpenAuthentication(_OpenDoor):
     """The same for the threaded server."""
 
     def authenticate(self, credentials: Credentials) -> Grant:
-        return Grant()
+        return self.grant(credentials)
 
 
 def _digest(secret: str) -> bytes:

@@ -2,11 +2,11 @@
 its own.
 """
 
-import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from a2c_smcp.errors import BadRequestError, InternalError, SMCPError
+from a2c_smcp.server.complaints import Complaints
 from a2c_smcp.server.envelopes import Answer, Message
 from a2c_smcp.server.relays import Relay
 from a2c_smcp.smcp import EVENTS, TOOL_CALL_EVENT, Kind
@@ -24,8 +24,6 @@ __all__ = [
     "relay_of",
     "remote_address",
 ]
-
-logger = logging.getLogger("a2c_smcp.server")
 
 
 class Observer(Protocol):
@@ -61,16 +59,16 @@ def refusal(event: str | None, error: SMCPError) -> Any:
     return error.payload()
 
 
-def log_refusal(message: Message, sid: str, error: SMCPError) -> None:
+def log_refusal(log: Complaints, message: Message, sid: str, error: SMCPError) -> None:
     """One line a refusal, with the request's id; a fault of ours was logged with its traceback already."""
     req_id = req_id_in_log(message.request)
-    logger.warning("refused %s from %s, req_id %s: %s", in_log(message.event), sid, req_id, error)
+    log.warn(sid, "refused %s from %s, req_id %s: %s", in_log(message.event), sid, req_id, error)
 
 
-def log_passed_on(event: str, sid: str, request: Mapping[str, Any], error: SMCPError) -> None:
+def log_passed_on(log: Complaints, event: str, sid: str, request: Mapping[str, Any], error: SMCPError) -> None:
     """One line for an error that a computer answered with, and that the agent gets as it is."""
     said = in_log(f"{error.code} {error.message}")
-    logger.warning("passed on to %s, %s, req_id %s: %s", sid, event, req_id_in_log(request), said)
+    log.warn(sid, "passed on to %s, %s, req_id %s: %s", sid, event, req_id_in_log(request), said)
 
 
 def answered(event: str, answer: Answer | None) -> Answer:

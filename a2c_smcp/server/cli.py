@@ -1,7 +1,6 @@
 """`a2c server`: options, the listening socket, and a clean exit."""
 
 import contextlib
-import ipaddress
 import signal
 import socket
 import sys
@@ -13,7 +12,9 @@ import uvicorn
 
 from a2c_smcp.server.app import ServerApp, create_app
 from a2c_smcp.server.auth import APIKeyAuthentication, AuthenticationProvider, Key, OpenAuthentication, load_keys
+from a2c_smcp.server.hosts import is_loopback
 from a2c_smcp.server.limits import Limits
+from a2c_smcp.server.uvicorn_parts import GuardedConfig
 
 __all__ = ["ServerOptions", "UsageProblem", "serve"]
 
@@ -37,6 +38,7 @@ class ServerOptions:
     ping_interval: float
     ping_timeout: float
     forwarded_allow_ips: str
+    allowed_hosts: tuple[str, ...]
     limits: Limits
 
 
@@ -62,19 +64,12 @@ def _authentication(options: ServerOptions) -> AuthenticationProvider:
         keys += load_keys(options.keys_file)
     if keys:
         return APIKeyAuthentication(keys, header=options.api_key_header)
-    if not _is_loopback(options.host):
+    if not is_loopback(options.host):
         raise UsageProblem(
             f"refusing to serve {options.host} without an API key: anyone who reaches it could use every computer. "
             "Give --api-key, A2C_API_KEY or --keys, or bind 127.0.0.1."
         )
-    return OpenAuthentication()
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return OpenAuthentication(options.allowed_hosts)
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -85,16 +80,8 @@ def _listen(host: str, port: int) -> socket.socket:
 def _config(app: ServerApp, options: ServerOptions) -> uvicorn.Config:
     if (options.tls_cert is None) != (options.tls_key is None):
         raise UsageProblem("--tls-cert and --tls-key belong together")
-    return uvicorn.Config(
+    return GuardedConfig(
         app,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        lifespan="on",
-        ws="websockets-sansio",
-        ws_max_size=options.limits.max_message,
-        ws_per_message_deflate=False,
-        ws_ping_interval=None,  # Engine.IO has pings of its own
         ssl_certfile=options.tls_cert,
         ssl_keyfile=options.tls_key,
         proxy_headers=True,

@@ -1,14 +1,21 @@
 """How much one client may ask for. Plain values and counters; the clock is handed in."""
 
+import threading
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Final
 
 from a2c_smcp.errors import TooManyRequestsError
 from a2c_smcp.server.offices import MAX_NAME, MAX_OFFICE_ID
 from a2c_smcp.smcp import TOOL_CALL_EVENT
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, DEFAULT_MAX_TIMEOUT
 
-__all__ = ["AddressLimit", "Limits", "TokenBucket"]
+__all__ = ["AddressLimit", "Limits", "Place", "TokenBucket"]
+
+#: Connections of an address that may knock even where its limit is reached.
+_SPARE: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +23,8 @@ class Limits:
     """Every limit of the server; `None` means no limit."""
 
     max_message: int = DEFAULT_MAX_MESSAGE
+    first_messages: int = 16 * 1024
+    """Bytes that a message may have before its sender has shown a key."""
     max_timeout: int = DEFAULT_MAX_TIMEOUT
     tool_call_grace: float = 5.0
     """How much longer than a tool call's own timeout the server waits for the computer."""
@@ -26,6 +35,8 @@ class Limits:
     connections_per_address: int | None = None
     connect_timeout: float = 10.0
     """How long a connection may stay without joining a namespace; it is looked at once every ping timeout."""
+    header_timeout: float = 10.0
+    """How long a request's headers may take, and how long 16 KiB of its body."""
     queued_bytes: int = 64 * 1024 * 1024
     """What may wait for a slow reader before it is disconnected."""
     name_length: int = MAX_NAME
@@ -61,20 +72,102 @@ class TokenBucket:
         self._tokens -= 1
 
 
+class Place:
+    """One connection as `AddressLimit` counts it. It is left once, however often `leave` is called."""
+
+    __slots__ = ("_joined", "_lent", "_limit", "_open", "address")
+
+    def __init__(self, limit: "AddressLimit", address: str) -> None:
+        self._limit = limit
+        self._open = True
+        self._joined = False
+        self._lent = False
+        self.address = address
+
+    @property
+    def is_open(self) -> bool:
+        return self._open
+
+    def pass_on(self) -> "Place":
+        """The same place for another holder; this one has left."""
+        other = Place(self._limit, self.address)
+        with self._limit.lock:
+            other._open, other._joined = self._open, self._joined
+            self._open = False
+        return other
+
+    def join(self) -> None:
+        """Take part, or raise `TooManyRequestsError`."""
+        with self._limit.lock:
+            if self._open and not self._joined:
+                self._limit.count_join(self.address)
+                self._joined = True
+
+    @contextmanager
+    def lent(self) -> Iterator[None]:
+        """Not counted for a while, because it serves one that is."""
+        with self._limit.lock:
+            if self._open:
+                self._limit.count_leave(self.address, self._joined)
+            self._lent = True
+        try:
+            yield
+        finally:
+            with self._limit.lock:
+                self._lent = False
+                if self._open:
+                    self._limit.count_knock(self.address)
+
+    def leave(self) -> None:
+        with self._limit.lock:
+            if self._open and not self._lent:
+                self._limit.count_leave(self.address, self._joined)
+            self._open = False
+
+
 class AddressLimit:
-    """How many connections each address has."""
+    """How many connections each address has: those that take part, and those that only knocked."""
 
     def __init__(self, most: int | None) -> None:
+        self.lock = threading.Lock()
         self._most = most
-        self._open: Counter[str] = Counter()
+        self._joined: Counter[str] = Counter()
+        self._knocked: Counter[str] = Counter()
 
-    def enter(self, address: str) -> None:
-        """Count one more, or raise `TooManyRequestsError`."""
-        if self._most is not None and self._open[address] >= self._most:
+    def knock(self, address: str) -> Place | None:
+        """A place for one more connection, of which nothing is known yet; `None` if it is one too many.
+
+        Two may always knock. So a client that polls reaches the session that it has, and one that is one too many
+        learns so from the refusal of its `Place.join`, which has a code.
+        """
+        with self.lock:
+            knocked = self._knocked[address]
+            if self._most is not None and knocked >= _SPARE and knocked + self._joined[address] >= self._most:
+                return None
+            self.count_knock(address)
+        return Place(self, address)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._joined and not self._knocked
+
+    # With the lock held.
+
+    def count_knock(self, address: str) -> None:
+        self._knocked[address] += 1
+
+    def count_join(self, address: str) -> None:
+        # Its own knock is among these.
+        if self._most is not None and self._knocked[address] + self._joined[address] > self._most:
             raise TooManyRequestsError(f"more than {self._most} connections from one address")
-        self._open[address] += 1
+        self._drop(self._knocked, address)
+        self._joined[address] += 1
 
-    def leave(self, address: str) -> None:
-        self._open[address] -= 1
-        if self._open[address] <= 0:
-            del self._open[address]
+    def count_leave(self, address: str, joined: bool) -> None:
+        self._drop(self._joined if joined else self._knocked, address)
+
+    @staticmethod
+    def _drop(counter: Counter[str], address: str) -> None:
+        counter[address] -= 1
+        if counter[address] <= 0:
+            del counter[address]

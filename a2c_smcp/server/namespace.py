@@ -29,13 +29,14 @@ from a2c_smcp.server.boundary import (
     relay_of,
     remote_address,
 )
+from a2c_smcp.server.door import Door
 from a2c_smcp.server.effects import Broadcast, EnterRoom, RoomChange, room_of
 from a2c_smcp.server.envelopes import Answer, Message, answer_from, read_answer, read_message
-from a2c_smcp.server.limits import AddressLimit, Limits, TokenBucket
+from a2c_smcp.server.limits import Limits, TokenBucket
 from a2c_smcp.server.offices import Transition
 from a2c_smcp.server.registry import LocalRegistry, Registry
 from a2c_smcp.server.relays import Relay, RelayTable
-from a2c_smcp.server.sockets import BoundedAsyncSocket, adopt_sockets
+from a2c_smcp.server.sockets import BoundedAsyncSocket, adopt_sockets, socket_of
 from a2c_smcp.server.transport import encode_request, expected_ack, forget_ack, sort_packet, use_unique_ack_ids
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
@@ -58,7 +59,6 @@ class _Link:
     """What the shell keeps of a connection."""
 
     sid: str
-    address: str
     bucket: TokenBucket | None
     gone: bool = False
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -103,18 +103,18 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
     ) -> None:
         super().__init__(namespace)
         self.limits = limits or Limits()
+        self.door = Door(self.limits)
         self.registry: Registry = registry or LocalRegistry()
         self._auth = auth
         self._observer = observer or Silent()
         self._links: dict[str, _Link] = {}
-        self._addresses = AddressLimit(self.limits.connections_per_address)
         self._relays = RelayTable(self.limits.pending_relays)
         self._serving: set[asyncio.Task[None]] = set()
         self._draining = False
 
     def _set_server(self, server: Any) -> None:
         super()._set_server(server)
-        adopt_sockets(server, self.limits.queued_bytes, self.limits.connect_timeout, self._take)
+        adopt_sockets(server, self.namespace, self.door, self._take)
 
     @property
     def pending_relays(self) -> int:
@@ -174,14 +174,9 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
     async def _connect(self, sid: str, environ: dict[str, Any], auth: Any = None) -> None:
         address = remote_address(environ)
         try:
-            self._addresses.enter(address)
-            try:
-                await self._admit(sid, environ, auth, address)
-            except BaseException:
-                self._addresses.leave(address)
-                raise
+            await self._admit(sid, environ, auth, address)
         except SMCPError as error:
-            logger.warning("refused a connection from %s: %s", address, error)
+            self.door.complaints.warn(address, "refused a connection from %s: %s", address, error)
             failure = error
         except Exception:
             # An authentication provider is somebody else's code, and a client that is not answered waits.
@@ -193,6 +188,10 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
         raise ConnectionRefusedError(str(failure), failure.payload())
 
     async def _admit(self, sid: str, environ: dict[str, Any], auth: Any, address: str) -> None:
+        socket = socket_of(self.server, self.namespace, sid)
+        if socket is None:
+            raise NotInRoomError("the connection has gone")
+        socket.take_place()
         grant = await self._auth.authenticate(credentials_of(environ, auth, address))
         manager = self.server.manager
         # python-socketio reports no disconnect for a session whose connect handler is still running.
@@ -202,14 +201,14 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
         use_unique_ack_ids(manager, sid)
         rate = self.limits.requests_per_second
         bucket = TokenBucket(rate, asyncio.get_running_loop().time()) if rate else None
-        self._links[sid] = _Link(sid, address, bucket)
+        self._links[sid] = _Link(sid, bucket)
+        socket.admit()
 
     async def _disconnect(self, sid: str) -> None:
         link = self._links.pop(sid, None)
         if link is None:
             return
         link.gone = True
-        self._addresses.leave(link.address)
         await self._end_relays(sid)
         async with link.lock:
             transition = await self.registry.disconnect(sid)
@@ -225,7 +224,7 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
                 raise NotInRoomError("this session has ended")
             return await self._handle(link, message)
         except SMCPError as error:
-            log_refusal(message, sid, error)
+            log_refusal(self.door.refusals, message, sid, error)
             failure = error
         except Exception:
             req_id = req_id_in_log(message.request)
@@ -296,7 +295,7 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
             outcome = "answered"
             if answer.error:
                 outcome = "error"
-                log_passed_on(row.name, link.sid, message.request, answer.error)
+                log_passed_on(self.door.refusals, row.name, link.sid, message.request, answer.error)
             return answer.encoded
         except SMCPError as error:
             outcome = str(error.code)

@@ -31,12 +31,13 @@ from a2c_smcp.server.boundary import (
     relay_of,
     remote_address,
 )
+from a2c_smcp.server.door import Door
 from a2c_smcp.server.effects import Broadcast, EnterRoom, RoomChange, room_of
 from a2c_smcp.server.envelopes import Answer, Message, answer_from, read_answer, read_message
-from a2c_smcp.server.limits import AddressLimit, Limits, TokenBucket
+from a2c_smcp.server.limits import Limits, TokenBucket
 from a2c_smcp.server.registry import MemoryRegistry
 from a2c_smcp.server.relays import Relay, RelayTable
-from a2c_smcp.server.sockets import BoundedSocket, adopt_sockets
+from a2c_smcp.server.sockets import BoundedSocket, adopt_sockets, socket_of
 from a2c_smcp.server.transport import encode_request, expected_ack, forget_ack, sort_packet, use_unique_ack_ids
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
@@ -59,7 +60,6 @@ class _Link:
     """What the shell keeps of a connection."""
 
     sid: str
-    address: str
     bucket: TokenBucket | None
 
 
@@ -102,18 +102,18 @@ class SyncSMCPNamespace(socketio.Namespace):  # type: ignore[misc]  # python-soc
     ) -> None:
         super().__init__(namespace)
         self.limits = limits or Limits()
+        self.door = Door(self.limits)
         self.registry = MemoryRegistry()
         self._auth = auth
         self._observer = observer or Silent()
         self._links: dict[str, _Link] = {}
-        self._addresses = AddressLimit(self.limits.connections_per_address)
         self._relays = RelayTable(self.limits.pending_relays)
         # Re-entrant: a broadcast may come upon a dead member, whose disconnect is then handled on the spot.
         self._lock = threading.RLock()
 
     def _set_server(self, server: Any) -> None:
         super()._set_server(server)
-        adopt_sockets(server, self.limits.queued_bytes, self.limits.connect_timeout, self._take)
+        adopt_sockets(server, self.namespace, self.door, self._take)
 
     @property
     def pending_relays(self) -> int:
@@ -161,16 +161,9 @@ class SyncSMCPNamespace(socketio.Namespace):  # type: ignore[misc]  # python-soc
     def _connect(self, sid: str, environ: dict[str, Any], auth: Any = None) -> None:
         address = remote_address(environ)
         try:
-            with self._lock:
-                self._addresses.enter(address)
-            try:
-                self._admit(sid, environ, auth, address)
-            except BaseException:
-                with self._lock:
-                    self._addresses.leave(address)
-                raise
+            self._admit(sid, environ, auth, address)
         except SMCPError as error:
-            logger.warning("refused a connection from %s: %s", address, error)
+            self.door.complaints.warn(address, "refused a connection from %s: %s", address, error)
             failure = error
         except Exception:
             # An authentication provider is somebody else's code, and a client that is not answered waits.
@@ -182,6 +175,10 @@ class SyncSMCPNamespace(socketio.Namespace):  # type: ignore[misc]  # python-soc
         raise ConnectionRefusedError(str(failure), failure.payload())
 
     def _admit(self, sid: str, environ: dict[str, Any], auth: Any, address: str) -> None:
+        socket = socket_of(self.server, self.namespace, sid)
+        if socket is None:
+            raise NotInRoomError("the connection has gone")
+        socket.take_place()
         grant = self._auth.authenticate(credentials_of(environ, auth, address))
         manager = self.server.manager
         rate = self.limits.requests_per_second
@@ -191,14 +188,14 @@ class SyncSMCPNamespace(socketio.Namespace):  # type: ignore[misc]  # python-soc
                 raise NotInRoomError("the connection has gone")
             self.registry.connect(sid, grant)
             use_unique_ack_ids(manager, sid)
-            self._links[sid] = _Link(sid, address, TokenBucket(rate, time.monotonic()) if rate else None)
+            self._links[sid] = _Link(sid, TokenBucket(rate, time.monotonic()) if rate else None)
+            socket.admit()
 
     def _disconnect(self, sid: str) -> None:
         with self._lock:
             link = self._links.pop(sid, None)
             if link is None:
                 return
-            self._addresses.leave(link.address)
             self._end_relays(sid)
             transition = self.registry.disconnect(sid)
             if transition is not None:
@@ -213,7 +210,7 @@ class SyncSMCPNamespace(socketio.Namespace):  # type: ignore[misc]  # python-soc
                 raise NotInRoomError("this session has ended")
             return self._handle(link, message)
         except SMCPError as error:
-            log_refusal(message, sid, error)
+            log_refusal(self.door.refusals, message, sid, error)
             failure = error
         except Exception:
             req_id = req_id_in_log(message.request)
@@ -270,7 +267,7 @@ class SyncSMCPNamespace(socketio.Namespace):  # type: ignore[misc]  # python-soc
             outcome = "answered"
             if answer.error:
                 outcome = "error"
-                log_passed_on(row.name, link.sid, message.request, answer.error)
+                log_passed_on(self.door.refusals, row.name, link.sid, message.request, answer.error)
             return answer.encoded
         except SMCPError as error:
             outcome = str(error.code)

@@ -13,6 +13,7 @@ from socketio.packet import ACK, BINARY_ACK, BINARY_EVENT, EVENT
 from a2c_smcp.errors import NotFoundError, PayloadTooLargeError
 from a2c_smcp.packets import Head, SMCPPacket, read_head
 from a2c_smcp.server.broadcast import SMCPManager
+from a2c_smcp.server.complaints import Sparse
 from a2c_smcp.wire import exceeds
 
 __all__ = [
@@ -29,6 +30,8 @@ __all__ = [
 # At INFO the libraries log every packet, the one with a client's token among them.
 _libraries = logging.getLogger("a2c_smcp.server.libraries")
 _libraries.setLevel(logging.WARNING)
+# They warn of whatever a peer does, as often as it does it.
+_libraries.addFilter(Sparse())
 
 # A client acks on whatever connection it has now, so after a reconnect a late ack could answer another call: ids are
 # unique in the process, and start anywhere so that a restarted process does not repeat them. JavaScript counts to

@@ -20,6 +20,7 @@ from a2c_smcp.packets import SMCPPacket
 from a2c_smcp.server import Limits, SMCPNamespace, SyncSMCPNamespace, sync_server_options
 from a2c_smcp.server.app import create_app
 from a2c_smcp.server.auth import AuthenticationProvider, SyncAuthenticationProvider
+from a2c_smcp.server.uvicorn_parts import GuardedConfig
 from a2c_smcp.smcp import EVENTS, SMCP_NAMESPACE, Kind
 
 NOTIFICATIONS = [event.name for event in EVENTS.values() if event.kind is Kind.NOTIFICATION]
@@ -45,17 +46,7 @@ def async_server(
     auth: AuthenticationProvider, limits: Limits | None = None, port: int = 0, **options: Any
 ) -> Iterator[Running]:
     app = create_app(auth, limits=limits, **options)
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        lifespan="on",
-        ws="websockets-sansio",
-        ws_max_size=app.namespace.limits.max_message,
-        ws_per_message_deflate=False,
-        ws_ping_interval=None,
-        timeout_graceful_shutdown=1,
-    )
-    with serving(config, port) as url:
+    with serving(GuardedConfig(app, timeout_graceful_shutdown=1), port) as url:
         yield Running(url, app.namespace, app.sio)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from a2c_smcp.errors import TooManyRequestsError
-from a2c_smcp.server.limits import AddressLimit, Limits, TokenBucket
+from a2c_smcp.server.limits import AddressLimit, Limits, Place, TokenBucket
 from a2c_smcp.server.relays import Relay, RelayTable
 from a2c_smcp.smcp import GET_TOOLS_EVENT, TOOL_CALL_EVENT
 
@@ -36,22 +36,61 @@ def test_a_long_rest_does_not_save_up() -> None:
 
 def test_connections_per_address_are_counted_and_forgotten() -> None:
     limit = AddressLimit(2)
-    limit.enter("a")
-    limit.enter("a")
-    limit.enter("b")
+    first, second, other = (knock(limit, address) for address in ("a", "a", "b"))
+    for place in (first, second, other):
+        place.join()
+    third = knock(limit, "a")
     with pytest.raises(TooManyRequestsError):
-        limit.enter("a")
-    limit.leave("a")
-    limit.enter("a")
-    for address in ("a", "a", "b"):
-        limit.leave(address)
-    assert not limit._open
+        third.join()
+    first.leave()
+    third.join()
+    for place in (first, second, third, other):
+        place.leave()
+        place.leave()
+    assert limit.is_empty
+
+
+def test_whoever_only_knocked_counts_too() -> None:
+    limit = AddressLimit(3)
+    knocking = [knock(limit, "a") for _ in range(3)]
+    assert limit.knock("a") is None
+    assert limit.knock("b") is not None
+    knocking[0].join()
+    assert limit.knock("a") is None
+    knocking[1].leave()
+    assert limit.knock("a") is not None
+
+
+def test_two_may_knock_where_the_limit_is_reached_but_not_join() -> None:
+    limit = AddressLimit(1)
+    knock(limit, "a").join()
+    for place in [knock(limit, "a"), knock(limit, "a")]:
+        with pytest.raises(TooManyRequestsError):
+            place.join()
+    assert limit.knock("a") is None
+
+
+def test_a_place_that_is_passed_on_is_left_once() -> None:
+    limit = AddressLimit(1)
+    first = knock(limit, "a")
+    second = first.pass_on()
+    first.leave()
+    assert not first.is_open and second.is_open
+    second.join()
+    second.leave()
+    assert limit.is_empty
 
 
 def test_no_limit_is_no_limit() -> None:
     limit = AddressLimit(None)
     for _ in range(1000):
-        limit.enter("a")
+        knock(limit, "a").join()
+
+
+def knock(limit: AddressLimit, address: str) -> Place:
+    place = limit.knock(address)
+    assert place is not None
+    return place
 
 
 def test_deadlines() -> None:

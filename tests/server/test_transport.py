@@ -86,16 +86,20 @@ def raw_websocket(url: str) -> socket.socket:
     """A websocket without a Socket.IO client, to send what none would."""
     parts = urlsplit(url)
     sock = socket.create_connection((parts.hostname, parts.port or 80), timeout=10)
+    upgrade(sock, parts.netloc)
+    return sock
+
+
+def upgrade(sock: socket.socket, host: str = "localhost") -> None:
     key = base64.b64encode(os.urandom(16)).decode()
     sock.sendall(
-        f"GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: {parts.netloc}\r\nUpgrade: websocket\r\n"
+        f"GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\n"
         f"Connection: Upgrade\r\nSec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
     )
     reply = b""
     while b"\r\n\r\n" not in reply:
         reply += sock.recv(1)  # and not a byte of what follows
     assert b" 101 " in reply
-    return sock
 
 
 def send_text(sock: socket.socket, text: str) -> None:

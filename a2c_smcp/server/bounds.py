@@ -1,0 +1,160 @@
+"""What holds for every Engine.IO connection of either server: bytes that wait, bytes of a message, frames that make no
+sense, time to join, a place among the connections of its address.
+"""
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Final, NoReturn, TypeAlias
+
+from engineio import exceptions
+from engineio import packet as eio_packet
+from engineio.payload import Payload
+
+from a2c_smcp.errors import TooManyRequestsError
+from a2c_smcp.server.door import Door
+from a2c_smcp.server.limits import Place
+from a2c_smcp.utils.text import in_log
+
+__all__ = ["POLL_PACKETS", "TOO_MANY", "Bounded", "Take"]
+
+logger = logging.getLogger("a2c_smcp.server")
+
+#: Packets that one long poll returns: older clients drop the connection over more.
+POLL_PACKETS: Final = 16
+#: Frames that do not decode, after which a connection is closed.
+_BAD_FRAMES: Final = 10
+TOO_MANY: Final = "too many connections from this address"
+
+#: Whether a message, as Socket.IO wrote it, was taken.
+Take: TypeAlias = Callable[[Any, str], bool]
+
+
+def _size(pkt: Any) -> int:
+    if not isinstance(pkt.data, str):
+        return 0
+    return len(pkt.data) if pkt.data.isascii() else 3 * len(pkt.data)
+
+
+class Bounded:
+    """Counts bytes that wait for the reader, frames that make no sense, and the time until somebody was let in."""
+
+    sid: str
+    server: Any
+    closed: bool
+    door: Door
+    address: str = "unknown"
+    place: Place | None = None
+    admitted: bool = False
+    """Whether somebody has shown a key over this connection."""
+    bad_frames: int = 0
+    is_elsewhere: Callable[[], bool]
+    join_by: float = math.inf
+    connect_timeout: float = math.inf
+    has_joined: Callable[[], bool]
+    take: Take
+    most_bytes: int = 0
+    queued_bytes: int = 0
+    counting: threading.Lock
+    """Many threads write to one socket of a threaded server; an update that got lost would never be made up for."""
+
+    @property
+    def limit(self) -> int:
+        """Bytes that a message may have now."""
+        most: int = self.server.max_http_buffer_size
+        return most if self.admitted or self.is_elsewhere() else min(most, self.door.limits.first_messages)
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether so many frames did not decode that the connection is to be closed."""
+        return self.bad_frames >= _BAD_FRAMES
+
+    def take_place(self) -> None:
+        """Count as one that takes part, or raise `TooManyRequestsError`."""
+        if self.place is None:
+            raise TooManyRequestsError(TOO_MANY)
+        self.place.join()
+
+    def note_bad_frame(self, error: Exception) -> None:
+        """One more frame that does not decode. It is ignored; whoever reads looks at `is_hopeless`."""
+        self.bad_frames += 1
+        what = "closing a connection from %s: frame %d that does not decode: %s"
+        self.door.complaints.warn(
+            self.address,
+            what if self.is_hopeless else "ignored a frame from %s, number %d that does not decode: %s",
+            self.address,
+            self.bad_frames,
+            in_log(f"{type(error).__name__}: {error}"),
+        )
+
+    def _warn_of_size(self) -> None:
+        self.door.complaints.warn(
+            self.address, "closing a connection from %s: a message has more than %d bytes", self.address, self.limit
+        )
+
+    def _leave_place(self) -> None:
+        if self.place is not None:
+            self.place.leave()
+
+    def _declared_length(self, environ: Any) -> int:
+        """The `Content-Length` of a POST that is to be read, 0 without one."""
+        declared = environ.get("CONTENT_LENGTH") or "0"
+        length = int(declared) if declared.isdecimal() and len(declared) < 19 else math.inf
+        if length > self.limit:
+            self._refuse_post()
+        return int(length)
+
+    def _refuse_post(self) -> NoReturn:
+        self._warn_of_size()
+        raise exceptions.ContentTooLongError
+
+    def _packets_of(self, body: bytes | bytearray) -> list[Any]:
+        try:
+            packets: list[Any] = Payload(encoded_payload=body.decode("utf-8")).packets
+        except Exception as error:
+            self.note_bad_frame(error)
+            return []
+        return packets
+
+    def _is_late(self) -> bool:
+        """Whether nobody has been in over this connection for too long: it would be counted nowhere."""
+        now = time.monotonic()
+        if now <= self.join_by or self.closed:
+            return False
+        if self.has_joined():
+            # Looked at again, because a session that is about to be refused, or leaves, is in for now.
+            self.join_by = now + self.connect_timeout
+            return False
+        self.door.complaints.warn(
+            self.address, "closing a connection from %s that has joined no namespace", self.address
+        )
+        return True
+
+    def _offer(self, pkt: Any) -> bool:
+        return pkt.packet_type == eio_packet.MESSAGE and isinstance(pkt.data, str) and self._offer_text(pkt.data)
+
+    def _offer_text(self, text: str) -> bool:
+        try:
+            return self.take(self, text)
+        except Exception as error:
+            # Whatever a peer may send: one message is lost, not the connection.
+            self.note_bad_frame(error)
+            return True
+
+    def _has_room(self, pkt: Any) -> bool:
+        size = _size(pkt)
+        with self.counting:
+            was_behind = self.queued_bytes > self.most_bytes
+            self.queued_bytes += size
+            behind = self.queued_bytes > self.most_bytes
+        if behind and not was_behind:
+            logger.warning("disconnecting a reader that fell behind: over %d bytes wait for it", self.most_bytes)
+        return not behind
+
+    def _sent(self, pkt: Any) -> None:
+        size = _size(pkt)
+        with self.counting:
+            # What was queued before the socket was adopted was not counted.
+            self.queued_bytes = max(0, self.queued_bytes - size)

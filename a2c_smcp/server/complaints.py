@@ -1,0 +1,114 @@
+"""Log lines about peers: a few a second for each, then a count. The clock and the timer are handed in."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+__all__ = ["Complaints", "Sparse"]
+
+#: Lines a second about one peer, unless told otherwise.
+PER_SECOND: Final = 5
+#: What is remembered when more peers than this were complained about goes away with the second.
+_REMEMBERED: Final = 1000
+
+
+class _Second:
+    """What was said about one peer in one second."""
+
+    __slots__ = ("began", "left_out", "said")
+
+    def __init__(self, began: float) -> None:
+        self.began = began
+        self.said = 0
+        self.left_out = 0
+
+
+def _start_timer(seconds: float, call: Callable[[], None]) -> None:
+    timer = threading.Timer(seconds, call)
+    timer.daemon = True
+    timer.start()
+
+
+class Complaints:
+    """Warnings that no peer can flood the log with. Safe to use from many threads."""
+
+    def __init__(
+        self,
+        logger: logging.Logger,
+        *,
+        per_second: int = PER_SECOND,
+        clock: Callable[[], float] = time.monotonic,
+        later: Callable[[float, Callable[[], None]], object] = _start_timer,
+    ) -> None:
+        self._logger = logger
+        self._per_second = per_second
+        self._clock = clock
+        self._later = later
+        self._seconds: dict[str, _Second] = {}
+        self._lock = threading.Lock()
+        self._waiting = False
+
+    def warn(self, peer: str, message: str, *args: object) -> None:
+        """Log a line about a peer, or count it if there were enough in this second."""
+        if self._may_say(peer):
+            self._logger.warning(message, *args)
+
+    def _may_say(self, peer: str) -> bool:
+        now = self._clock()
+        with self._lock:
+            second = self._seconds.get(peer)
+            if second is None or (now - second.began >= 1 and not second.left_out):
+                if len(self._seconds) >= _REMEMBERED:
+                    self._forget(now)
+                second = self._seconds[peer] = _Second(now)
+            if second.said < self._per_second:
+                second.said += 1
+                return True
+            second.left_out += 1
+            wait = not self._waiting
+            self._waiting = True
+        if wait:
+            self._later(1.0, self._count)
+        return False
+
+    def _count(self) -> None:
+        """Say how many lines were left out."""
+        with self._lock:
+            self._waiting = False
+            counted = [(peer, second.left_out) for peer, second in self._seconds.items() if second.left_out]
+            for peer, _ in counted:
+                del self._seconds[peer]
+        for peer, left_out in counted:
+            self._logger.warning("%d more lines about %s were left out", left_out, peer)
+
+    def _forget(self, now: float) -> None:
+        self._seconds = {
+            peer: second for peer, second in self._seconds.items() if second.left_out or now - second.began < 1
+        }
+
+
+class Sparse(logging.Filter):
+    """Lets a few lines a second of one wording pass: for libraries that log whatever a peer does."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._seconds: dict[Any, _Second] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        now = self._clock()
+        # Some libraries put what a peer sent into the wording itself: where it was written tells better.
+        wording = (record.pathname, record.lineno)
+        second = self._seconds.get(wording)
+        if second is None or now - second.began >= 1:
+            left_out = second.left_out if second else 0
+            second = self._seconds[wording] = _Second(now)
+            if left_out:
+                record.msg = f"{record.msg} ({left_out} more such lines were left out)"
+        second.said += 1
+        if second.said <= PER_SECOND:
+            return True
+        second.left_out += 1
+        return False

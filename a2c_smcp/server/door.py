@@ -1,0 +1,76 @@
+"""What stands between a server and those who have not shown a key: one `Door` a server, one `Peer` a connection.
+
+The web server counts a connection before its first byte is read, the Engine.IO socket on top of it knows whether a key
+was shown: this is what they share. Knows neither.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from a2c_smcp.server.complaints import Complaints
+from a2c_smcp.server.limits import AddressLimit, Limits, Place
+from a2c_smcp.server.turns import SharedTurns
+
+__all__ = ["Door", "Peer", "peer_of", "put_peer"]
+
+logger = logging.getLogger("a2c_smcp.server")
+
+#: Where an ASGI scope has its `Peer`.
+_EXTENSION: Final = "a2c_smcp.peer"
+
+
+@dataclass(slots=True)
+class Door:
+    """The limits of a server for those outside, and what is counted for them."""
+
+    limits: Limits
+    addresses: AddressLimit = field(init=False)
+    complaints: Complaints = field(init=False)
+    """By address, about whoever has no session."""
+    refusals: Complaints = field(init=False)
+    """By session. More of them: each has a `req_id` that somebody may look for."""
+    turns: SharedTurns = field(default_factory=SharedTurns)
+
+    def __post_init__(self) -> None:
+        self.addresses = AddressLimit(self.limits.connections_per_address)
+        self.complaints = Complaints(logger)
+        self.refusals = Complaints(logger, per_second=20)
+
+
+@dataclass(slots=True, eq=False)
+class Peer:
+    """The network connection under a request, where the web server is ours."""
+
+    address: str
+    trusted: bool
+    """Whether this is a proxy whose word for its client is believed."""
+    place: Place | None
+    limit: int
+    """Bytes that one of its messages may have."""
+    known: bool = False
+    """Whether it has carried a request of somebody who has shown a key."""
+    on_known: Callable[[int], None] | None = None
+
+    def welcome(self, limit: int) -> None:
+        """It speaks for somebody who has shown a key, and who is counted already."""
+        self.known = True
+        self.limit = limit
+        self.leave()
+        if self.on_known is not None:
+            self.on_known(limit)
+
+    def leave(self) -> None:
+        if self.place is not None:
+            self.place.leave()
+
+
+def put_peer(scope: Any, peer: Peer) -> None:
+    scope.setdefault("extensions", {})[_EXTENSION] = peer
+
+
+def peer_of(scope: Mapping[str, Any] | None) -> Peer | None:
+    """The connection that an ASGI request came over, unless the web server is not ours."""
+    peer = ((scope or {}).get("extensions") or {}).get(_EXTENSION)
+    return peer if isinstance(peer, Peer) else None

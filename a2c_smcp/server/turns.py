@@ -1,0 +1,94 @@
+"""How much of a turn of the loop one connection may have. Knows nothing of what is done in it."""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+__all__ = ["OWN_SECONDS", "SHARED_SECONDS", "TASK_SECONDS", "OwnTurn", "SharedTurns"]
+
+logger = logging.getLogger("a2c_smcp.server")
+
+#: Of one turn of the loop, for all connections together that have not shown a key.
+SHARED_SECONDS: Final = 0.005
+#: Of one turn of the loop, for each of the others.
+OWN_SECONDS: Final = 0.003
+#: What a message costs in the task that it begins, as far as it is not measured: an unknown event takes 0.15 ms.
+TASK_SECONDS: Final = 0.0002
+
+
+class OwnTurn:
+    """What one connection has used since others were last let in."""
+
+    __slots__ = ("_used",)
+
+    def __init__(self) -> None:
+        self._used = 0.0
+
+    async def used(self, seconds: float) -> None:
+        """Count it, and let others in when it is enough."""
+        self._used += seconds
+        if self._used >= OWN_SECONDS:
+            self._used = 0.0
+            await asyncio.sleep(0)
+
+
+class SharedTurns:
+    """A queue at which all connections without a key stand, and which gets a fixed part of each turn of the loop."""
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
+        self._waiting: deque[Callable[[], float]] = deque()
+        self._scheduled = False
+        self._typical = TASK_SECONDS
+        self._debt = 0.0
+
+    def call(self, work: Callable[[], object]) -> None:
+        """Do this piece of work when it is its turn."""
+
+        def measured() -> float:
+            began = self._clock()
+            work()
+            return self._clock() - began
+
+        self._enqueue(measured)
+
+    async def wait(self) -> None:
+        """Come back when it is the caller's turn, and say with `used` how long it took."""
+        turn = asyncio.get_running_loop().create_future()
+
+        def go() -> float:
+            if turn.done():
+                return 0.0
+            turn.set_result(None)
+            return self._typical
+
+        self._enqueue(go)
+        await turn
+
+    def used(self, seconds: float) -> None:
+        """How long something took that was not measured here. What is more than expected is kept back later."""
+        seconds = min(seconds, SHARED_SECONDS)  # it may have waited for something meanwhile
+        self._debt += max(0.0, seconds - self._typical)
+        self._typical += (seconds - self._typical) / 8
+
+    def _enqueue(self, go: Callable[[], float]) -> None:
+        self._waiting.append(go)
+        if not self._scheduled:
+            self._scheduled = True
+            asyncio.get_running_loop().call_soon(self._turn)
+
+    def _turn(self) -> None:
+        left = SHARED_SECONDS - self._debt
+        self._debt = max(0.0, self._debt - SHARED_SECONDS)
+        while self._waiting and left > 0:
+            try:
+                left -= max(self._waiting.popleft()(), 1e-6)
+            except Exception:
+                # The others at this queue have nothing to do with it.
+                logger.exception("failed while reading from a connection")
+        self._scheduled = bool(self._waiting)
+        if self._scheduled:
+            asyncio.get_running_loop().call_soon(self._turn)

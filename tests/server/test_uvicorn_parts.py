@@ -1,0 +1,357 @@
+"""What we rely on in uvicorn beyond its documentation, each thing by a test on a real server."""
+
+import gc
+import itertools
+import random
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from urllib.parse import urlsplit
+
+import anyio.to_thread
+import pytest
+
+from a2c_smcp.server import APIKeyAuthentication, Limits, OpenAuthentication
+from a2c_smcp.server.app import create_app
+from a2c_smcp.server.uvicorn_parts import GuardedConfig, GuardedWebSocket, _Frames
+from tests.server.conftest import MakePeer
+from tests.server.harness import Running, async_server, eventually, serving
+from tests.server.test_transport import raw_websocket, receive_until, send_text, upgrade
+
+KEYED = APIKeyAuthentication(["right"])
+
+
+def connect(url: str) -> socket.socket:
+    parts = urlsplit(url)
+    return socket.create_connection((parts.hostname, parts.port or 80), timeout=20)
+
+
+def is_closed(sock: socket.socket) -> bool:
+    """Wait for the peer to close; `False` after 20 s."""
+    try:
+        while sock.recv(65536):
+            pass
+    except TimeoutError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def header(size: int, opcode: int = 1) -> bytes:
+    return bytes([0x80 | opcode, 0x80 | 127]) + size.to_bytes(8, "big") + bytes(4)
+
+
+@contextmanager
+def trusting_nobody(limits: Limits) -> Iterator[Running]:
+    app = create_app(KEYED, limits=limits)
+    config = GuardedConfig(app, forwarded_allow_ips="10.0.0.1", timeout_graceful_shutdown=1)
+    with serving(config) as url:
+        yield Running(url, app.namespace, app.sio)
+
+
+# --- the size of a message
+
+
+@pytest.mark.parametrize("opcode", [1, 2])
+async def test_before_a_key_was_shown_a_large_message_is_refused_on_its_header(
+    opcode: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    def blocking(url: str) -> None:
+        with raw_websocket(url) as sock:
+            receive_until(sock, b'"sid"')
+            sock.sendall(header(16 * 1024 + 1, opcode))  # and not a byte of the message
+            assert is_closed(sock)
+
+    with async_server(KEYED) as server:
+        await anyio.to_thread.run_sync(blocking, server.url)
+        await eventually(lambda: "more than 16384 bytes" in caplog.text)
+
+
+async def test_messages_in_many_parts_are_added_up() -> None:
+    def blocking(url: str) -> None:
+        with raw_websocket(url) as sock:
+            receive_until(sock, b'"sid"')
+            part = bytes([0x80 | 126]) + (4096).to_bytes(2, "big") + bytes(4) + b"x" * 4096
+            sock.sendall(b"\x01" + part)
+            for _ in range(4):
+                sock.sendall(b"\x00" + part)
+            assert is_closed(sock)
+
+    with async_server(KEYED) as server:
+        await anyio.to_thread.run_sync(blocking, server.url)
+
+
+async def test_after_a_key_was_shown_messages_may_be_large(make_peer: MakePeer) -> None:
+    with async_server(KEYED, Limits(max_message=1_000_000)) as server:
+        for transport in ("websocket", "polling"):
+            peer = await make_peer(server, "async", transport, auth={"token": "right"})
+            reply = await peer.call("client:dance", {"padding": "x" * 900_000})
+            assert reply["error"]["code"] == 400
+            assert peer.connected
+
+
+async def test_a_polling_client_that_moves_to_a_websocket_may_send_large_messages_there(make_peer: MakePeer) -> None:
+    from tests.server.harness import AsyncPeer
+
+    with async_server(KEYED) as server:
+        peer = AsyncPeer()
+        await peer.connect(server.url, transports=["polling", "websocket"], auth={"token": "right"})
+        try:
+            assert peer.sio.transport() == "websocket"
+            assert (await peer.call("client:dance", {"padding": "x" * 900_000}))["error"]["code"] == 400
+        finally:
+            await peer.disconnect()
+
+
+async def test_a_post_before_a_key_was_shown_is_refused_by_its_length_and_while_it_is_read(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def session(url: str) -> str:
+        with connect(url) as sock:
+            sock.sendall(b"GET /socket.io/?EIO=4&transport=polling HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            return receive_until(sock, b"}").split(b'"sid":"')[1].split(b'"')[0].decode()
+
+    def post(url: str, *more: bytes) -> bytes:
+        with connect(url) as sock:
+            path = f"/socket.io/?EIO=4&transport=polling&sid={session(url)}"
+            sock.sendall(f"POST {path} HTTP/1.1\r\nHost: localhost\r\n".encode() + more[0])
+            for part in more[1:]:
+                sock.sendall(part)
+            return sock.recv(1000).split(b"\r\n")[0]
+
+    def blocking(url: str) -> None:
+        assert b" 200 " in post(url, b"Content-Length: 1\r\n\r\n", b"6")
+        assert b" 413 " in post(url, b"Content-Length: 16385\r\n\r\n")  # and not a byte of it
+        assert b" 400 " in post(url, b"Content-Length: 99999999999999999999\r\n\r\n")
+        endless = b"1000\r\n" + b"x" * 4096 + b"\r\n"
+        assert b" 400 " in post(url, b"Transfer-Encoding: chunked\r\n\r\n", *[endless] * 5)
+        assert b" 200 " in post(url, b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\n6\r\n0\r\n\r\n")
+
+    with async_server(KEYED) as server:
+        await anyio.to_thread.run_sync(blocking, server.url)
+    assert "more than 16384 bytes" in caplog.text
+
+
+# --- pieces
+
+
+def frame(data: bytes, opcode: int = 1, fin: bool = True) -> bytes:
+    size = len(data)
+    if size < 126:
+        length = bytes([0x80 | size])
+    elif size < 65536:
+        length = bytes([0x80 | 126]) + size.to_bytes(2, "big")
+    else:
+        length = bytes([0x80 | 127]) + size.to_bytes(8, "big")
+    return bytes([(0x80 if fin else 0) | opcode]) + length + bytes(4) + data
+
+
+def test_frames_are_found_however_they_arrive() -> None:
+    chance = random.Random(7)
+    sizes = [chance.choice([0, 1, 125, 126, 200, 65535, 65536, 70000]) for _ in range(60)]
+    stream = b"".join(frame(b"x" * size) for size in sizes)
+    ends = set(itertools.accumulate(len(frame(b"x" * size)) for size in sizes))
+    for longest in (1, 3, 100, 5000, 10**6):
+        frames, held, fed, batches = _Frames(), b"", 0, 0
+        at = 0
+        while at < len(stream):
+            step = chance.randint(1, longest)
+            held += stream[at : at + step]
+            at += step
+            more = True
+            while more:
+                end, more = frames.end_of(held, 0, 4)
+                fed, held = fed + end, held[end:]
+                batches += 1
+                if more:
+                    assert fed in ends
+            assert len(held) < 10
+        assert fed == len(stream)
+
+
+async def test_a_burst_of_messages_arrives_whole_and_in_order(open_async_server: Running) -> None:
+    def blocking() -> None:
+        with raw_websocket(open_async_server.url) as sock:
+            receive_until(sock, b'"sid"')
+            send_text(sock, "40/smcp,")
+            receive_until(sock, b"40/smcp")
+            burst = b"".join(frame(f'42/smcp,{n}["client:dance",{{}}]'.encode()) + frame(b"", 9) for n in range(1, 501))
+            threading.Thread(target=sock.sendall, args=(burst,)).start()
+            data = receive_until(sock, b"43/smcp,500[")
+            found = [data.find(b"43/smcp,%d[" % n) for n in range(1, 501)]
+            assert found == sorted(found) and found[0] >= 0
+
+    await anyio.to_thread.run_sync(blocking)
+
+
+async def test_pings_are_answered_and_a_peer_that_does_not_read_costs_no_memory(open_async_server: Running) -> None:
+    def blocking() -> None:
+        with raw_websocket(open_async_server.url) as sock:
+            receive_until(sock, b'"sid"')
+            sock.sendall(frame(b"hello", 9))
+            assert b"\x8a\x05hello" in receive_until(sock, b"hello")
+        with raw_websocket(open_async_server.url) as sock:
+            flood = frame(b"x" * 125, 9) * 8000
+            sock.settimeout(0.5)
+            with suppress(TimeoutError):
+                for _ in range(20):
+                    sock.sendall(flood)
+            port = sock.getsockname()[1]
+            (protocol,) = (
+                each
+                for each in gc.get_objects()
+                if isinstance(each, GuardedWebSocket) and each.client and each.client[1] == port
+            )
+            assert protocol.transport.get_write_buffer_size() < 1_000_000
+
+    await anyio.to_thread.run_sync(blocking)
+
+
+async def test_requests_that_come_before_the_answer_to_earlier_ones_are_answered_in_order(
+    open_async_server: Running,
+) -> None:
+    def blocking() -> None:
+        with connect(open_async_server.url) as sock:
+            paths = ["/healthz", "/readyz", "/nothing"] * 100
+            burst = b"".join(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() for path in paths)
+            threading.Thread(target=sock.sendall, args=(burst,)).start()
+            data = b""
+            while data.count(b"HTTP/1.1 ") < 300 or not data.endswith(b"\n"):
+                data += sock.recv(65536)
+            bodies = [part.split(b"\r\n\r\n")[1][:2] for part in data.split(b"HTTP/1.1 ")[1:]]
+            assert bodies == [b"ok", b"re", b"no"] * 100
+
+    await anyio.to_thread.run_sync(blocking)
+
+
+# --- deadlines and counts
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        b"",
+        b"GET /healthz HTTP/1.1\r\nHost: loc",
+        b"POST /socket.io/?EIO=4&transport=polling HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n4",
+        b"POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n4",
+        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /hea",
+    ],
+    ids=["nothing", "half a header", "half a body", "a body nobody reads", "half a second request"],
+)
+async def test_what_is_only_half_sent_is_closed_in_time_however_slowly_it_drips(says: bytes) -> None:
+    def blocking(url: str) -> None:
+        with connect(url) as sock:
+            sock.sendall(says)
+            stop = threading.Event()
+
+            def drip() -> None:
+                while not stop.wait(0.1):
+                    try:
+                        sock.sendall(b"x")
+                    except OSError:
+                        return
+
+            dripping = threading.Thread(target=drip)
+            if says:
+                dripping.start()
+            try:
+                assert is_closed(sock)
+            finally:
+                stop.set()
+                if says:
+                    dripping.join()
+
+    with async_server(KEYED, Limits(header_timeout=0.5)) as server:
+        await anyio.to_thread.run_sync(blocking, server.url)
+
+
+async def test_a_long_poll_and_an_open_websocket_outlive_the_deadline(make_peer: MakePeer) -> None:
+    with async_server(OpenAuthentication(), Limits(header_timeout=0.3)) as server:
+        peers = [await make_peer(server, "async", transport) for transport in ("websocket", "polling")]
+        await anyio.sleep(1.0)
+        for peer in peers:
+            assert (await peer.call("client:dance", {}))["error"]["code"] == 400
+
+
+async def test_connections_count_from_their_first_byte() -> None:
+    def blocking(url: str) -> None:
+        with ExitStack() as held:
+            socks = [held.enter_context(connect(url)) for _ in range(3)]
+            for sock in socks:
+                sock.sendall(b"GET / HT")
+            time.sleep(0.2)  # so that they have arrived; were they counted late, the next would be let in
+            with connect(url) as sock:
+                assert b" 429 " in sock.recv(1000)
+
+    def is_let_in(url: str) -> None:
+        with connect(url) as sock:
+            sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert b" 200 " in sock.recv(1000)
+
+    with trusting_nobody(Limits(connections_per_address=3)) as server:
+        await anyio.to_thread.run_sync(blocking, server.url)
+        await eventually(lambda: server.namespace.door.addresses.is_empty)
+        await anyio.to_thread.run_sync(is_let_in, server.url)
+
+
+@pytest.mark.parametrize("transport", ["websocket", "polling"])
+async def test_as_many_clients_as_the_limit_says_join_and_the_next_hears_429(
+    make_peer: MakePeer, transport: str
+) -> None:
+    with trusting_nobody(Limits(connections_per_address=4)) as server:
+        peers = [await make_peer(server, "async", transport, auth={"token": "right"}) for _ in range(4)]
+        with pytest.raises(Exception, match="failed to connect") as refused:
+            await make_peer(server, "async", "websocket", auth={"token": "right"})
+        assert "namespaces" in str(refused.value)
+        for peer in peers:
+            assert (await peer.call("client:dance", {}))["error"]["code"] == 400
+
+
+async def test_a_trusted_proxys_clients_are_counted_one_by_one(make_peer: MakePeer) -> None:
+    with async_server(OpenAuthentication(), Limits(connections_per_address=2)) as server:
+        for client in ("10.0.0.1", "10.0.0.2", "10.0.0.3"):
+            for _ in range(2):
+                await make_peer(server, headers={"X-Forwarded-For": client})
+        for client in ("10.0.0.1", "10.0.0.3"):
+            with pytest.raises(Exception, match="namespaces failed to connect"):
+                await make_peer(server, headers={"X-Forwarded-For": client})
+        await anyio.to_thread.run_sync(hold_many, server.url)
+
+
+def hold_many(url: str) -> None:
+    """A proxy itself may have as many connections as it likes."""
+    with ExitStack() as held:
+        for _ in range(20):
+            sock = held.enter_context(connect(url))
+            sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert b" 200 " in sock.recv(1000)
+
+
+async def test_one_request_of_a_proxy_gives_no_trust_to_the_next() -> None:
+    """A connection of a proxy carries requests of many clients, one after another."""
+
+    def ask(sock: socket.socket, method: str, query: str, body: bytes = b"") -> bytes:
+        head = f"{method} /socket.io/?EIO=4&transport=polling{query} HTTP/1.1\r\nHost: localhost\r\n"
+        sock.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        return receive_until(sock, b"0\r\n\r\n")  # the last of its chunks
+
+    def blocking(url: str, closed: bool) -> None:
+        with connect(url) as sock:
+            sid = ask(sock, "GET", "").split(b'"sid":"')[1].split(b'"')[0].decode()
+            ask(sock, "POST", f"&sid={sid}", b'40/smcp,{"token":"right"}')
+            assert b"40/smcp" in ask(sock, "GET", f"&sid={sid}")
+            ask(sock, "POST", f"&sid={sid}", b'42/smcp,1["client:dance",{}]')
+            assert b"400" in ask(sock, "GET", f"&sid={sid}")
+            upgrade(sock)
+            receive_until(sock, b'"sid"')
+            sock.sendall(header(100_000))
+            sock.settimeout(20 if closed else 1)
+            assert is_closed(sock) is closed
+
+    with async_server(KEYED) as server:
+        await anyio.to_thread.run_sync(blocking, server.url, True)
+    with trusting_nobody(Limits()) as server:
+        await anyio.to_thread.run_sync(blocking, server.url, False)
