@@ -4,6 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INTEROP_PIP := .venv-interop/bin/python -m pip --disable-pip-version-check --quiet
+MCP1_PIP := .venv-mcp1/bin/python -m pip --disable-pip-version-check --quiet
 TESTS ?= tests
 
 .PHONY: help demo test check format bench chaos fuzz clean
@@ -16,7 +17,7 @@ help:
 	@echo "make bench   side by side with the existing implementation"
 	@echo "make chaos   five minutes of kills, cuts and pauses; SEED= picks others"
 	@echo "make fuzz    twenty thousand hostile frames; SEED= picks others"
-	@echo "make clean   forget both virtual environments"
+	@echo "make clean   forget the virtual environments"
 
 # A stamp in each environment: a second run does not install again.
 .venv/.runtime: pyproject.toml constraints.txt
@@ -39,6 +40,13 @@ help:
 	@$(INTEROP_PIP) install -c constraints-interop.txt 'a2c-smcp[cli]' requests websocket-client 'uvicorn[standard]'
 	@touch $@
 
+# Clients of mcp 1.x, which cannot share an environment with mcp 2.
+.venv-mcp1/.ready: constraints-mcp1.txt
+	@echo "Setting up .venv-mcp1 (once) ..."
+	@$(PYTHON) -m venv .venv-mcp1
+	@$(MCP1_PIP) install -c constraints-mcp1.txt mcp
+	@touch $@
+
 demo: .venv/.runtime
 	@$(BIN)/a2c demo
 
@@ -51,7 +59,7 @@ format: .venv/.dev
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-test: check .venv-interop/.ready
+test: check .venv-interop/.ready .venv-mcp1/.ready
 	@$(BIN)/pytest -n 2 --dist loadfile $(TESTS)
 
 bench: .venv/.dev .venv-interop/.ready
@@ -64,4 +72,4 @@ fuzz: .venv/.dev
 	@$(BIN)/python -m tests.fuzz --packets 10000 --seed $(or $(SEED),1)
 
 clean:
-	rm -rf .venv .venv-interop
+	rm -rf .venv .venv-interop .venv-mcp1
