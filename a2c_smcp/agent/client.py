@@ -12,10 +12,9 @@ from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Ite
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import anyio
-from mcp.types import CallToolResult
 
 from a2c_smcp.agent import requests
 from a2c_smcp.agent.happenings import Happenings
@@ -40,6 +39,9 @@ from a2c_smcp.smcp import (
 from a2c_smcp.types import Desktop
 from a2c_smcp.utils.link import Disconnected, Joined, Link, LinkEvent, LinkOptions, Membership
 from a2c_smcp.wire import parse
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult
 
 __all__ = ["AsyncSMCPAgentClient"]
 
@@ -216,7 +218,7 @@ class AsyncSMCPAgentClient:
         timeout: int = DEFAULT_TIMEOUT,
         *,
         req_id: str | None = None,
-    ) -> CallToolResult:
+    ) -> "CallToolResult":
         """Run a tool and return its result, also when the tool failed or took longer than `timeout` seconds.
 
         Cancelling the task that waits here cancels the call at the computer; so does `cancel` with its `req_id`.

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import typer
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -101,6 +100,8 @@ class Output:
         if not self._stderr.is_terminal:
             yield
             return
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
         columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
         progress = Progress(*columns, console=self._stderr, transient=True)
         progress.add_task(text, total=None)

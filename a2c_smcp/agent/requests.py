@@ -7,9 +7,7 @@ raises the error that came instead.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
-
-from mcp.types import CallToolResult
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from a2c_smcp.computer.results import ERROR_CODE_MARKER, STARTING_MARKER, TOOL_META_MARKER, error_result, from_wire
 from a2c_smcp.computer.utils.dpe_uri import element_uri, page_uri, parse_dpe_uri, with_params
@@ -40,6 +38,9 @@ from a2c_smcp.smcp import (
 )
 from a2c_smcp.types import Desktop
 from a2c_smcp.wire import parse_response, whole_seconds
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult
 
 __all__ = [
     "DEFAULT_LIMIT",
@@ -246,7 +247,7 @@ def read_contents(request: Request, args: tuple[Any, ...]) -> list[dict[str, Any
     return cast("list[dict[str, Any]]", read_reply(request, args)["contents"])
 
 
-def read_result(request: Request, args: tuple[Any, ...]) -> CallToolResult:
+def read_result(request: Request, args: tuple[Any, ...]) -> "CallToolResult":
     """The tool's result; what failed inside the tool is a result too, what failed on the way there raises."""
     try:
         reply = _answer(request, args)
@@ -279,7 +280,7 @@ def computers_in(sessions: Iterable[SessionInfo]) -> list[str]:
     return [session["name"] for session in sessions if session.get("role") == "computer" and "name" in session]
 
 
-def still_starting(result: CallToolResult) -> list[str]:
+def still_starting(result: "CallToolResult") -> list[str]:
     """The servers that may yet have the tool that this call did not find; none when it found it, or never will."""
     meta = result.meta or {}
     servers = meta.get(STARTING_MARKER)
@@ -287,7 +288,7 @@ def still_starting(result: CallToolResult) -> list[str]:
     return list(map(str, servers)) if missing and isinstance(servers, list) else []
 
 
-def timed_out(timeout: int) -> CallToolResult:
+def timed_out(timeout: int) -> "CallToolResult":
     """The result of a call that nobody answered."""
     return error_result(ToolExecutionTimeoutError(timeout))
 

@@ -7,11 +7,10 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Ite
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, suppress
 from threading import Lock
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import anyio.to_thread
 from anyio.from_thread import BlockingPortal, start_blocking_portal
-from mcp.types import CallToolResult
 
 from a2c_smcp.agent.client import AsyncSMCPAgentClient
 from a2c_smcp.agent.requests import DEFAULT_LIMIT, DEFAULT_TIMEOUT, DEFAULT_WAIT, Deadlines
@@ -21,6 +20,9 @@ from a2c_smcp.errors import ConnectionLostError, SMCPError
 from a2c_smcp.smcp import DPEPageSummary, GetComputerConfigRet, GetFinderRet, SessionInfo, SMCPTool, ToolMeta
 from a2c_smcp.types import Desktop
 from a2c_smcp.utils.link import LinkOptions
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult
 
 __all__ = ["SMCPAgentClient"]
 
@@ -164,7 +166,7 @@ class SMCPAgentClient:
         timeout: int = DEFAULT_TIMEOUT,
         *,
         req_id: str | None = None,
-    ) -> CallToolResult:
+    ) -> "CallToolResult":
         """Run a tool and return its result, also when the tool failed or took longer than `timeout` seconds.
 
         Ctrl-C while it waits cancels the call at the computer; so does `cancel` with its `req_id` from another thread.

@@ -16,7 +16,7 @@ from typing import Any, Final, Self, TypeAlias
 
 import anyio
 import anyio.to_thread
-from mcp.types import CallToolResult, ReadResourceResult, TextContent
+from mcp_types import CallToolResult, ReadResourceResult, TextContent
 
 from a2c_smcp.computer.approvals import Ask, Refuse, Run, approve, approve_answer, approve_silence
 from a2c_smcp.computer.context import Context, ContextTimings

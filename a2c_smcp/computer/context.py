@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import anyio
 from mcp import MCPError
-from mcp.types import ReadResourceResult, Resource
+from mcp_types import ReadResourceResult, Resource
 
 from a2c_smcp.computer.bridge import find_target, refusal
 from a2c_smcp.computer.desktop.reading import read_desktop

@@ -1,17 +1,20 @@
 """Tool results between MCP and the wire, and the results that stand for a failure.
 
 On the wire a result has exactly the keys `meta`, `content`, `structuredContent` and `isError`; what the Computer has
-to say about it are markers in `meta`.
+to say about it are markers in `meta`. MCP's types take a fifth of a second to import, so they are imported where one is
+made: an agent that only looks around needs none.
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from mcp.types import CallToolResult, TextContent
 from pydantic import ValidationError
 
 from a2c_smcp.errors import BadRequestError, SMCPError, ToolExecutionTimeoutError, ToolNotFoundError
 from a2c_smcp.smcp import CallToolRet
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult
 
 __all__ = [
     "CANCELLED_MARKER",
@@ -37,7 +40,7 @@ ERROR_CODE_MARKER: Final = "error_code"
 STARTING_MARKER: Final = "starting"
 
 
-def to_wire(result: CallToolResult) -> CallToolRet:
+def to_wire(result: "CallToolResult") -> CallToolRet:
     """The result as `client:tool_call` acks it."""
     return {
         "meta": dict(result.meta) if result.meta else None,
@@ -47,11 +50,13 @@ def to_wire(result: CallToolResult) -> CallToolRet:
     }
 
 
-def from_wire(data: Mapping[str, Any]) -> CallToolResult:
+def from_wire(data: Mapping[str, Any]) -> "CallToolResult":
     """The result that a computer sent, or `BadRequestError` naming the field that is not MCP's.
 
     Tolerant of what peers send: `_meta` for `meta`, keys that we do not know, and keys that are missing.
     """
+    from mcp_types import CallToolResult
+
     meta = data.get("meta")
     known = {
         "_meta": data.get("_meta") if meta is None else meta,
@@ -67,12 +72,12 @@ def from_wire(data: Mapping[str, Any]) -> CallToolResult:
         raise BadRequestError(f"tool result: field {field!r}: {first['msg']}", {"field": field}) from None
 
 
-def with_markers(result: CallToolResult, markers: Mapping[str, Any]) -> CallToolResult:
+def with_markers(result: "CallToolResult", markers: Mapping[str, Any]) -> "CallToolResult":
     """The same result with these keys in its meta, over whatever its server put there."""
     return result.model_copy(update={"meta": {**(result.meta or {}), **markers}}) if markers else result
 
 
-def error_result(error: SMCPError) -> CallToolResult:
+def error_result(error: SMCPError) -> "CallToolResult":
     """The result that stands for a failed call (4001 to 4005) or for one that is too large to send (413)."""
     markers: dict[str, Any] = {ERROR_CODE_MARKER: error.code}
     if error.code == ToolExecutionTimeoutError.default_code:
@@ -82,12 +87,14 @@ def error_result(error: SMCPError) -> CallToolResult:
     return _failure(error.message, markers)
 
 
-def cancelled_result() -> CallToolResult:
+def cancelled_result() -> "CallToolResult":
     """The result of a call that the agent took back: an error without a code."""
     return _failure("Tool call cancelled", {CANCELLED_MARKER: True})
 
 
-def _failure(text: str, meta: dict[str, Any]) -> CallToolResult:
+def _failure(text: str, meta: dict[str, Any]) -> "CallToolResult":
+    from mcp_types import CallToolResult, TextContent
+
     return CallToolResult(content=[TextContent(text=text)], is_error=True, _meta=meta)
 
 

@@ -238,6 +238,27 @@ async def test_the_commands_explain_themselves(env: dict[str, str]) -> None:
         assert f" {command} " in done.stdout.decode()
 
 
+@pytest.mark.parametrize(
+    ("words", "spared"),
+    [
+        (["room"], ["mcp", "mcp_types", "uvicorn", "starlette", "prompt_toolkit", "watchfiles", "rich.progress"]),
+        (["call", "laptop", "echo", "text=hi"], ["mcp", "uvicorn", "starlette", "prompt_toolkit", "watchfiles"]),
+    ],
+)
+async def test_a_command_is_quick_because_it_imports_only_what_it_needs(
+    env: dict[str, str], computer: FakeComputer, words: list[str], spared: list[str]
+) -> None:
+    code = f"""
+import atexit, sys
+from a2c_smcp.cli import main
+atexit.register(lambda: print([name for name in {spared} if name in sys.modules]))
+sys.argv = ["a2c", "agent", *{words}]
+main()
+"""
+    done = await anyio.run_process([sys.executable, "-c", code], env=env)
+    assert done.stdout.decode().splitlines()[-1] == "[]"
+
+
 async def test_help_is_quick_because_nothing_heavy_is_imported() -> None:
     code = "import sys, a2c_smcp.cli; print([name for name in ('mcp', 'uvicorn', 'rich.table') if name in sys.modules])"
     done = await anyio.run_process([sys.executable, "-c", code])

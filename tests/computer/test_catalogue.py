@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mcp.types import Tool
+from mcp_types import Tool
 
 from a2c_smcp.computer.mcp_clients.catalogue import Catalogue, Listing, merge_meta, tool_meta_object
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, parse_server

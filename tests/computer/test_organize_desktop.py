@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mcp.types import BlobResourceContents, ReadResourceResult, Resource, TextResourceContents
+from mcp_types import BlobResourceContents, ReadResourceResult, Resource, TextResourceContents
 
 from a2c_smcp.computer.desktop import listed_windows, organize_desktop, windows_to_read
 from a2c_smcp.computer.types import ToolCallRecord

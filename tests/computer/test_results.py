@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from mcp.types import (
+from mcp_types import (
     AudioContent,
     CallToolResult,
     EmbeddedResource,

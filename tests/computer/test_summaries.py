@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from mcp.types import BlobResourceContents, ReadResourceResult, Resource, TextResourceContents
+from mcp_types import BlobResourceContents, ReadResourceResult, Resource, TextResourceContents
 
 from a2c_smcp.computer.finder.summaries import build_summary, listed_documents, read_catalogue, read_document
 from a2c_smcp.smcp import GET_FINDER_EVENT

@@ -12,7 +12,7 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp.types import CallToolResult, TextContent
+from mcp_types import CallToolResult, TextContent
 
 from a2c_smcp.computer.mcp_clients.vrl import VRLWorker
 from a2c_smcp.computer.mcp_clients.vrl_syntax import check_vrl

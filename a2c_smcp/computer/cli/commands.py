@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from mcp.types import TextContent, TextResourceContents
+from mcp_types import TextContent, TextResourceContents
 
 from a2c_smcp import PROTOCOL_VERSION, __version__
 from a2c_smcp.computer.cli.output import printable, quoted, table

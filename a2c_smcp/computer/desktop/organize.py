@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from mcp.types import BlobResourceContents, ReadResourceResult, Resource, TextResourceContents
+from mcp_types import BlobResourceContents, ReadResourceResult, Resource, TextResourceContents
 
 from a2c_smcp.computer.history import order_servers, used_servers
 from a2c_smcp.computer.types import ToolCallRecord

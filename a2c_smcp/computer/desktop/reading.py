@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 import anyio
 from mcp import MCPError
-from mcp.types import ReadResourceResult, Resource
+from mcp_types import ReadResourceResult, Resource
 
 from a2c_smcp.computer.desktop.organize import WindowKey, listed_windows, organize_desktop, windows_to_read
 from a2c_smcp.computer.types import ToolCallRecord

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 import anyio
 from mcp import MCPError
-from mcp.types import ReadResourceResult, Resource
+from mcp_types import ReadResourceResult, Resource
 
 from a2c_smcp.computer.finder.summaries import (
     CataloguePage,

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from mcp.types import ReadResourceResult, Resource, TextResourceContents
+from mcp_types import ReadResourceResult, Resource, TextResourceContents
 
 from a2c_smcp.computer.utils.dpe_uri import parse_dpe_uri, try_parse_dpe_uri
 from a2c_smcp.smcp import DPEDocumentSummary

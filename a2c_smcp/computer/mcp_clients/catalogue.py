@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
-from mcp.types import Tool
+from mcp_types import Tool
 
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, ToolMeta
 from a2c_smcp.computer.results import TOOL_META_MARKER

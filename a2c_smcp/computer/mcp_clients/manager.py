@@ -25,7 +25,7 @@ from typing import Any, Final
 
 import anyio
 from mcp import MCPError
-from mcp.types import CallToolResult, Tool
+from mcp_types import CallToolResult, Tool
 
 from a2c_smcp.computer.events import (
     ComputerEvent,

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 import anyio
-from mcp.types import CallToolResult
+from mcp_types import CallToolResult
 
 from a2c_smcp.computer.results import VRL_MARKER, to_wire, with_markers
 from a2c_smcp.types import TOOL_NAME

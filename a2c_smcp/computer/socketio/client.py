@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 import anyio
-from mcp.types import CallToolResult
+from mcp_types import CallToolResult
 
 from a2c_smcp.computer.approvals import CALLING_AGENT
 from a2c_smcp.computer.calls import CallKey, CallMemory, Finished, Running

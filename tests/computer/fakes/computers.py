@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import anyio
-from mcp.types import CallToolResult, TextContent
+from mcp_types import CallToolResult, TextContent
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.events import ComputerEvent, ServerStatus
