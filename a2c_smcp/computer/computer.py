@@ -9,6 +9,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from types import TracebackType
@@ -20,6 +21,7 @@ from mcp_types import CallToolResult, ReadResourceResult, TextContent
 
 from a2c_smcp.computer.approvals import Ask, Refuse, Run, approve, approve_answer, approve_silence
 from a2c_smcp.computer.context import Context, ContextTimings
+from a2c_smcp.computer.desktop.cutting import MAX_WINDOW, DesktopLimits
 from a2c_smcp.computer.events import (
     BUFFERED_EVENTS,
     Broadcast,
@@ -66,7 +68,8 @@ class Computer:
 
     Servers may be given as config models or as written in a file, `${input:id}` in place. `inputs` is where inputs are
     defined, changed and given values. `input_resolver` asks a person; without one, defaults are used.
-    `max_message` is how many bytes a message may have where its results go.
+    `max_message` is how many bytes a message may have where its results go, `max_window` how many bytes of a window's
+    text show among others.
     """
 
     def __init__(
@@ -82,12 +85,14 @@ class Computer:
         max_restarts: int = 10,
         max_calls: int = 64,
         max_message: int = DEFAULT_MAX_MESSAGE,
+        max_window: int = MAX_WINDOW,
         timings: Timings | None = None,
         context_timings: ContextTimings | None = None,
     ) -> None:
         self.name = name
         self.inputs = InputStore(inputs)
         self.confirm_callback = confirm_callback
+        self._limits = DesktopLimits(max_window, max_message)
         self._events = Broadcast()
         resolver = InputResolver(self.inputs, input_resolver)
         self._veil = resolver.veil
@@ -166,9 +171,16 @@ class Computer:
         """Every config in full, placeholders in place, secrets masked."""
         return config_view(self._manager.configs.values(), self.inputs.definitions.values())
 
-    async def get_desktop(self, size: int | None = None, window: str | None = None) -> list[Desktop]:
-        """The windows of all servers as agents see them, at most `size`; or the one of exactly this URI."""
-        return await self._context.desktop(size, window, self._history)
+    async def get_desktop(
+        self, size: int | None = None, window: str | None = None, *, max_bytes: int | None = None
+    ) -> list[Desktop]:
+        """The windows of all servers as agents see them, at most `size`; or the one of exactly this URI.
+
+        All of them together have at most `max_bytes`, encoded, or what a message may have: large ones are cut, and the
+        least important ones left out. One alone is whole; `PayloadTooLargeError` if it is too large to be read.
+        """
+        limits = self._limits if max_bytes is None else replace(self._limits, message=max_bytes)
+        return await self._context.desktop(size, window, self._history, limits)
 
     async def get_finder(
         self,

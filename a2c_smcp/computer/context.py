@@ -17,7 +17,8 @@ from mcp import MCPError
 from mcp_types import ReadResourceResult, Resource
 
 from a2c_smcp.computer.bridge import find_target, refusal
-from a2c_smcp.computer.desktop.reading import read_desktop
+from a2c_smcp.computer.desktop.cutting import DesktopLimits
+from a2c_smcp.computer.desktop.reading import READERS, read_desktop
 from a2c_smcp.computer.events import ComputerEvent, DesktopChanged, FinderChanged
 from a2c_smcp.computer.finder.aggregator import WARMING_SECONDS, FinderAggregator
 from a2c_smcp.computer.finder.organize import organize_finder
@@ -36,8 +37,6 @@ logger = logging.getLogger(__name__)
 
 #: How many documents an agent may ask for at once.
 MAX_LIMIT: Final = 1000
-#: How many windows of one server are read at once.
-_READERS: Final = 16
 
 _EVENTS: Final[Mapping[Channel, ComputerEvent]] = {Channel.DESKTOP: DesktopChanged(), Channel.FINDER: FinderChanged()}
 
@@ -61,7 +60,7 @@ class _Shelf:
         self.server = server
         self.connection = connection
         self.windows = windows
-        self.limit = asyncio.Semaphore(_READERS)
+        self.limit = asyncio.Semaphore(READERS)
         self.is_stale = False
         self.was_told = False
         """Whether the server said that its list changed, since it was last read."""
@@ -122,13 +121,21 @@ class Context:
             tasks = {shelf.refreshing for shelf in pending if shelf.refreshing}
             await asyncio.wait(tasks, timeout=max(0.0, latest - _now()))
 
-    async def desktop(self, size: int | None, window: str | None, history: Sequence[ToolCallRecord]) -> list[Desktop]:
-        """The windows of all servers as agents see them, at most `size`; or the one of exactly this URI."""
+    async def desktop(
+        self,
+        size: int | None,
+        window: str | None,
+        history: Sequence[ToolCallRecord],
+        limits: DesktopLimits | None = None,
+    ) -> list[Desktop]:
+        """The windows of all servers as agents see them, at most `size` and within the limits; or the one of exactly
+        this URI, or `PayloadTooLargeError`.
+        """
         if size is not None and size <= 0:
             return []
         await self._current()
         windows = {server: shelf.windows for server, shelf in self._shelves.items()}
-        return await read_desktop(windows, self._read_window, size, window, history, self._quote)
+        return await read_desktop(windows, self._read_window, size, window, history, limits, self._quote)
 
     async def finder(
         self,

@@ -2,6 +2,7 @@
 
 hostile_mcp.py blare FILE BYTES      when FILE is there: a line of so many bytes, full of `[]`, and no newline before
 hostile_mcp.py resources COUNT DOCS  lists so many windows and documents on one page, and answers quickly
+hostile_mcp.py large COUNT BYTES     lists windows that have so many bytes each
 """
 
 import json
@@ -42,7 +43,10 @@ def resources(windows: int, documents: int) -> list[dict[str, Any]]:
 def main() -> None:
     mode, *options = sys.argv[1:]
     listed: list[dict[str, Any]] = []
-    if mode == "blare":
+    window = "a window"
+    if mode == "large":
+        listed, window = resources(int(options[0]), 0), "x" * int(options[1])
+    elif mode == "blare":
         threading.Thread(target=blare, args=(options[0], int(options[1])), daemon=True).start()
     else:
         listed = resources(*map(int, options))
@@ -69,7 +73,7 @@ def main() -> None:
                 }
             )
         elif method == "resources/read":
-            text = "{}" if params["uri"].startswith("dpe:") else "a window"
+            text = "{}" if params["uri"].startswith("dpe:") else window
             contents = [{"uri": params["uri"], "text": text}]
             send({"id": message["id"], "result": {"contents": contents}})
         elif method in answers:

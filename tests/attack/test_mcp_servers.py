@@ -1,12 +1,20 @@
 """A hostile MCP server beside an honest one on the same computer: the honest one's agent hardly notices."""
 
+import json
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.attack.harness import honest_pair, target
-from tests.attack.processes import Started
+import anyio
+import pytest
+
+from a2c_smcp.agent import AsyncSMCPAgentClient
+from a2c_smcp.errors import PayloadTooLargeError
+from tests.attack.harness import Target, honest_pair, target
+from tests.attack.processes import A2C, Started, started
 
 HOSTILE = str(Path(__file__).with_name("hostile_mcp.py"))
 
@@ -30,10 +38,8 @@ def peak(process: Started) -> int:
 
 def test_a_line_of_300_megabytes_is_not_kept(tmp_path: Path) -> None:
     go = tmp_path / "go"
-    with (
-        target(tmp_path) as server,
-        honest_pair(server, config=[hostile("blare", str(go), "300000000")]) as pair,
-    ):
+    attacker = hostile("blare", str(go), "300000000")
+    with target(tmp_path) as server, honest_pair(server, config=[attacker]) as pair:
         before = peak(pair.computer)
 
         def attack() -> None:
@@ -43,3 +49,51 @@ def test_a_line_of_300_megabytes_is_not_kept(tmp_path: Path) -> None:
         pair.unharmed_by(attack)
         assert peak(pair.computer) - before < 150
         assert "hostile is backing_off" not in pair.computer.log.read_text()
+
+
+@contextmanager
+def computer(server: Target, *configs: dict[str, Any]) -> Iterator[Started]:
+    """A computer called `pc` in the office `attacked`."""
+    file = server.folder / "attacked.json"
+    file.write_text(json.dumps(configs))
+    place = ["--url", server.url, "--office", "attacked", "--name", "pc"]
+    command = [A2C, "computer", "run", "--headless", "--config", str(file), *place]
+    with started(command, server.folder / "attacked.log") as process:
+        process.says("is in office")
+        yield process
+
+
+async def test_windows_that_are_more_than_a_message_are_cut_and_the_least_important_left_out(tmp_path: Path) -> None:
+    size = 3_000_000
+    with target(tmp_path) as server, computer(server, hostile("large", "40", str(size))) as process:
+        before = peak(process)
+        async with AsyncSMCPAgentClient(server.url, name="agent", live=False) as agent:
+            await agent.join_office("attacked")
+            desktops: list[str] = []
+            with anyio.fail_after(60):
+                while not desktops:
+                    desktops = await agent.get_desktop("pc")
+            assert len(desktops) == 15
+            for number, desktop in enumerate(desktops):
+                assert desktop.startswith(f"window://hostile/{number}\n\nxxx")
+                assert desktop.endswith(
+                    f"[cut: 1048576 of {size} bytes are shown; ask for this window alone to have it whole]"
+                )
+            [whole] = await agent.get_desktop("pc", window="window://hostile/39")
+            assert whole == "window://hostile/39\n\n" + "x" * size
+        assert peak(process) - before < 400
+        assert "windows are left out" in process.log.read_text()
+
+
+async def test_a_window_that_is_more_than_a_message_is_413_alone(tmp_path: Path) -> None:
+    configs = [hostile("large", "2", "17000000"), {**hostile("large", "1", "50000000"), "name": "larger"}]
+    with target(tmp_path) as server, computer(server, *configs):
+        async with AsyncSMCPAgentClient(server.url, name="agent", live=False) as agent:
+            await agent.join_office("attacked")
+            with anyio.fail_after(60):
+                while len(desktops := await agent.get_desktop("pc")) < 2:
+                    pass
+            assert all("[cut: 1048576 of 17000000 bytes" in desktop for desktop in desktops)
+            for uri in ("window://hostile/0", "window://hostile/1"):
+                with pytest.raises(PayloadTooLargeError):
+                    await agent.get_desktop("pc", window=uri)

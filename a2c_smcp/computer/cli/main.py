@@ -6,6 +6,7 @@ Each command imports what it needs when it runs, so that `--help` stays quick.
 import importlib
 import platform
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -85,6 +86,13 @@ def run(
             help="At the prompt, print @a2c lines for programs, too. smcp-computer does.",
         ),
     ] = False,
+    max_message: Annotated[
+        int | None, typer.Option(min=1024, help="Largest message, in bytes; the server's.", show_default="16 MiB")
+    ] = None,
+    max_window: Annotated[
+        int | None,
+        typer.Option(min=1024, help="How many bytes of a window a whole desktop shows.", show_default="1 MiB"),
+    ] = None,
     computer_factory: Annotated[
         str | None,
         typer.Option(
@@ -106,17 +114,20 @@ def run(
             raise typer.BadParameter(f"--headless needs {' and '.join(missing)}")
     from a2c_smcp.errors import SMCPError
     from a2c_smcp.utils.link import LinkOptions
+    from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
 
     common: dict[str, Any] = {
         "name": name or platform.node()[:64] or "computer",
         "office": office,
-        "link": LinkOptions(url, api_key=api_key, api_key_header=api_key_header),
+        "link": LinkOptions(
+            url, api_key=api_key, api_key_header=api_key_header, max_message=max_message or DEFAULT_MAX_MESSAGE
+        ),
         "files": (*(config or ()), *(inputs or ())),
         "yes": yes,
         "auto_connect": auto_connect,
         "auto_reconnect": auto_reconnect,
         "prefix_tools": prefix_tools,
-        **({} if computer_factory is None else {"factory": _load(computer_factory)}),
+        **_factory(computer_factory, {"max_message": max_message, "max_window": max_window}),
     }
     try:
         if headless:
@@ -136,6 +147,19 @@ def run(
     except SMCPError as error:
         typer.echo(f"a2c computer: {error}", err=True)
         raise typer.Exit(1) from None
+
+
+def _factory(path: str | None, limits: dict[str, int | None]) -> dict[str, Any]:
+    """What makes the Computer, if it is not made as ever. A factory of the user's own need not know limits that are not
+    given.
+    """
+    given = {name: value for name, value in limits.items() if value is not None}
+    if path is None and not given:
+        return {}
+    from a2c_smcp.computer.computer import Computer
+
+    factory: Any = Computer if path is None else _load(path)
+    return {"factory": partial(factory, **given)}
 
 
 def _load(path: str) -> Any:

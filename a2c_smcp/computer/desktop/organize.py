@@ -7,6 +7,7 @@ Whether a window shows depends on what it holds, and which others show depends o
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from mcp_types import BlobResourceContents, ReadResourceResult, Resource, TextResourceContents
@@ -18,7 +19,7 @@ from a2c_smcp.types import SERVER_NAME, Desktop
 from a2c_smcp.utils.text import cut
 from a2c_smcp.utils.window_uri import WindowURI, is_window_uri
 
-__all__ = ["ListedWindow", "WindowKey", "listed_windows", "organize_desktop", "windows_to_read"]
+__all__ = ["ListedWindow", "WindowKey", "listed_windows", "organize_desktop", "ranks", "windows_to_read"]
 
 logger = logging.getLogger(__name__)
 
@@ -78,6 +79,19 @@ def windows_to_read(
     return [(server, resource) for server, resource in hopeful if (server, resource.uri) not in read]
 
 
+def ranks(listed: Sequence[ListedWindow], history: Sequence[ToolCallRecord]) -> dict[WindowKey, int]:
+    """How important each window is among all, shown or not; 0 is the most important."""
+    candidates = [
+        _Candidate(index, server, uri)
+        for index, (server, resource) in enumerate(listed)
+        if (uri := _parse(resource.uri)) is not None
+    ]
+    order = {server: rank for rank, server in enumerate(_server_order(candidates, history))}
+    candidates.sort(key=lambda candidate: (order[candidate.server], -(candidate.uri.priority or 0)))
+    windows = (listed[candidate.index] for candidate in candidates)
+    return {(server, resource.uri): rank for rank, (server, resource) in enumerate(windows)}
+
+
 @dataclass(frozen=True, slots=True)
 class _Candidate:
     """A window that shows, as far as it alone is concerned."""
@@ -99,6 +113,10 @@ def _arrange(candidates: Iterable[_Candidate], history: Sequence[ToolCallRecord]
     ]
 
 
+def _server_order(candidates: Iterable[_Candidate], history: Sequence[ToolCallRecord]) -> list[SERVER_NAME]:
+    return order_servers(used_servers(history), {candidate.server for candidate in candidates})
+
+
 def _arrange_server(windows: Sequence[_Candidate]) -> Sequence[_Candidate]:
     for window in windows:
         if window.uri.fullscreen:
@@ -114,6 +132,8 @@ def _may_show(read: Mapping[WindowKey, ReadResourceResult | None], key: WindowKe
     return result is not None and bool(_texts(result))
 
 
+# A server may list ten thousand windows, and every desktop is about all of them.
+@lru_cache(maxsize=2**15)
 def _parse(uri: str) -> WindowURI | None:
     try:
         return WindowURI.parse(uri)

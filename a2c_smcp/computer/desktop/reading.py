@@ -1,7 +1,8 @@
 """Reads the windows that a desktop needs, from all servers at once. Which those are, and how they show, is decided
 in `organize`.
 
-One window that hangs, or cannot be read, is left out with a warning; the rest come.
+One window that hangs, or cannot be read, is left out with a warning; the rest come. So are the least important ones
+when all of them are more than one message takes, and nothing of those is kept while the others are read.
 """
 
 import logging
@@ -12,18 +13,31 @@ import anyio
 from mcp import MCPError
 from mcp_types import ReadResourceResult, Resource
 
-from a2c_smcp.computer.desktop.organize import WindowKey, listed_windows, organize_desktop, windows_to_read
+from a2c_smcp.computer.desktop.cutting import DesktopLimits, Room, cut_window, fitting, text_bytes
+from a2c_smcp.computer.desktop.organize import (
+    ListedWindow,
+    WindowKey,
+    listed_windows,
+    organize_desktop,
+    ranks,
+    windows_to_read,
+)
 from a2c_smcp.computer.types import ToolCallRecord
-from a2c_smcp.errors import SMCPError
+from a2c_smcp.computer.utils.pool import for_each
+from a2c_smcp.errors import PayloadTooLargeError, SMCPError
 from a2c_smcp.types import SERVER_NAME, Desktop
 
-__all__ = ["DESKTOP_SECONDS", "ReadWindow", "read_desktop"]
+__all__ = ["DESKTOP_SECONDS", "READERS", "ReadWindow", "read_desktop"]
 
 logger = logging.getLogger(__name__)
 
 #: For a whole desktop: longer than one window may take, so that others can be read in the place of one that hangs; with
 #: the wait for lists before it, shorter than the server waits.
 DESKTOP_SECONDS: Final = 12.0
+#: How many windows of one server are read at once.
+READERS: Final = 16
+#: How many windows that could not be read are named in the log for one desktop.
+_FAILURES_LOGGED: Final = 10
 
 #: Reads one window of a server, under a deadline of its own.
 ReadWindow: TypeAlias = Callable[[SERVER_NAME, str], Awaitable[ReadResourceResult]]
@@ -35,28 +49,110 @@ async def read_desktop(
     size: int | None,
     window: str | None,
     history: Sequence[ToolCallRecord],
+    limits: DesktopLimits | None = None,
     quote: Callable[[object], str] = str,
 ) -> list[Desktop]:
-    """The windows among these resources as agents see them; with `window`, only the one of exactly this URI.
+    """The windows among these resources as agents see them, within the limits; or the one of exactly this URI, whole.
 
-    `quote` is how a log line has what a server wrote.
+    Raises `PayloadTooLargeError` when that one is too large to be read. `quote` is how a log line has what a server
+    wrote.
     """
-    listed = listed_windows(resources, window)
-    read: dict[WindowKey, ReadResourceResult | None] = {}
+    reading = _Reading(listed_windows(resources, window), read_window, history, quote)
+    if window is not None:
+        await reading.run(size, None)
+        if reading.too_large is not None:
+            raise reading.too_large
+        return reading.desktop(size)
+    limits = limits or DesktopLimits()
+    await reading.run(size, limits)
+    desktops = reading.desktop(size)
+    shown = fitting(desktops, limits.message)
+    left_out = [*(desktop.partition("\n")[0] for desktop in desktops[len(shown) :]), *reading.left_out]
+    if left_out:
+        text = "the desktop does not fit into %d bytes: %d windows are left out, the least important ones; one is %s"
+        logger.warning(text, limits.message, len(left_out), quote(left_out[0]))
+    return shown
 
-    async def read_one(server: SERVER_NAME, uri: str) -> None:
+
+class _Reading:
+    """What was read for one desktop."""
+
+    def __init__(
+        self,
+        listed: Sequence[ListedWindow],
+        read_window: ReadWindow,
+        history: Sequence[ToolCallRecord],
+        quote: Callable[[object], str],
+    ) -> None:
+        self._listed = listed
+        self._read_window = read_window
+        self._history = history
+        self._quote = quote
+        self._read: dict[WindowKey, ReadResourceResult | None] = {}
+        self._ranks = ranks(listed, history)
+        self._by_rank = {rank: key for key, rank in self._ranks.items()}
+        self._failures = 0
+        self.left_out: list[str] = []
+        """The windows for which there was no room."""
+        self.too_large: PayloadTooLargeError | None = None
+        """Why a window could not be read, if it was that."""
+
+    def desktop(self, size: int | None) -> list[Desktop]:
+        windows = [(server, resource, self._read.get((server, resource.uri))) for server, resource in self._listed]
+        there = [(server, resource, result) for server, resource, result in windows if result]
+        return organize_desktop(there, size, self._history)
+
+    async def run(self, size: int | None, limits: DesktopLimits | None) -> None:
+        """Read what is needed, all servers at once. Without limits, whole."""
+        room = Room(limits.message) if limits is not None else None
+
+        async def read(item: ListedWindow) -> None:
+            await self._read_one(item[0], item[1].uri, limits, room)
+
+        with anyio.move_on_after(DESKTOP_SECONDS) as scope:
+            while missing := self._missing(size):
+                by_server: dict[SERVER_NAME, list[ListedWindow]] = {}
+                for item in missing:
+                    by_server.setdefault(item[0], []).append(item)
+                async with anyio.create_task_group() as tasks:
+                    for items in by_server.values():
+                        tasks.start_soon(for_each, items, read, READERS)
+        if self._failures > _FAILURES_LOGGED:
+            logger.warning("%d windows could not be read, the others are not named", self._failures)
+        if scope.cancelled_caught and (missing := self._missing(size)):
+            first = self._quote(missing[0][1].uri)
+            logger.warning("%d windows were not read in time, the first: %s", len(missing), first)
+
+    def _missing(self, size: int | None) -> list[ListedWindow]:
+        return windows_to_read(self._listed, self._read, size, self._history)
+
+    async def _read_one(self, server: SERVER_NAME, uri: str, limits: DesktopLimits | None, room: Room | None) -> None:
+        key = (server, uri)
+        rank = self._ranks[key]
+        if room is not None and not room.takes(rank):
+            self._leave_out(rank)
+            return
         try:
-            read[server, uri] = await read_window(server, uri)
+            result = await self._read_window(server, uri)
         except (SMCPError, MCPError) as error:
-            logger.warning("window %s of MCP server %s could not be read: %s", quote(uri), server, error)
-            read[server, uri] = None
+            self._failed(server, uri, error)
+            return
+        if limits is None or room is None:
+            self._read[key] = result
+            return
+        self._read[key] = result = cut_window(result, limits.shown)
+        for without in room.keep(rank, text_bytes(result)):
+            self._leave_out(without)
 
-    with anyio.move_on_after(DESKTOP_SECONDS) as scope:
-        while missing := windows_to_read(listed, read, size, history):
-            async with anyio.create_task_group() as tasks:
-                for server, resource in missing:
-                    tasks.start_soon(read_one, server, resource.uri)
-    if scope.cancelled_caught and (missing := windows_to_read(listed, read, size, history)):
-        logger.warning("%d windows were not read in time, the first: %s", len(missing), quote(missing[0][1].uri))
-    windows = [(server, resource, read.get((server, resource.uri))) for server, resource in listed]
-    return organize_desktop([(s, resource, result) for s, resource, result in windows if result], size, history)
+    def _leave_out(self, rank: int) -> None:
+        key = self._by_rank[rank]
+        self._read[key] = None
+        self.left_out.append(key[1])
+
+    def _failed(self, server: SERVER_NAME, uri: str, error: SMCPError | MCPError) -> None:
+        self._read[server, uri] = None
+        self._failures += 1
+        if isinstance(error, PayloadTooLargeError):
+            self.too_large = error
+        if self._failures <= _FAILURES_LOGGED:
+            logger.warning("window %s of MCP server %s could not be read: %s", self._quote(uri), server, error)

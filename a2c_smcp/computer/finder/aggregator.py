@@ -8,11 +8,10 @@ nothing of how changes are heard or announced, nor of what agents ask for.
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Set
+from collections.abc import Callable, Coroutine, Iterable, Set
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-import anyio
 from mcp import MCPError
 from mcp_types import ReadResourceResult, Resource
 
@@ -28,6 +27,7 @@ from a2c_smcp.computer.finder.summaries import (
 )
 from a2c_smcp.computer.mcp_clients.connection import MCPConnection
 from a2c_smcp.computer.utils.dpe_uri import ParsedDPEUri, build_dpe_uri, parse_dpe_uri, with_params
+from a2c_smcp.computer.utils.pool import for_each
 from a2c_smcp.errors import PayloadTooLargeError, RequestTimeoutError, SMCPError, ToolError
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.types import SERVER_NAME
@@ -45,8 +45,6 @@ _READ_SECONDS: Final = 10.0
 _READERS: Final = 16
 #: The largest `limit` that a `dpe://` URI may have.
 _CATALOGUE_LIMIT: Final = 100
-
-_Item = TypeVar("_Item")
 
 
 class _Document:
@@ -217,7 +215,7 @@ class FinderAggregator:
             for host, readings in by_host.items():
                 if _catalogue_is_cheaper(shelf, host, len(readings)):
                     readings = await self._read_catalogue(shelf, host, readings)
-                await _for_each(readings, lambda reading: self._read_one(shelf, reading, failures))
+                await for_each(readings, lambda reading: self._read_one(shelf, reading, failures), _READERS)
         except ToolError:
             return  # the server has gone, and its documents with it
         if failures:
@@ -264,7 +262,7 @@ class FinderAggregator:
             if missing and first.count:
                 # A catalogue may claim any size; of ours it cannot have more than are listed.
                 total = min(first.total_count, first.count + len(shelf.documents))
-                await _for_each(range(first.count, total, _CATALOGUE_LIMIT), read_from)
+                await for_each(range(first.count, total, _CATALOGUE_LIMIT), read_from, _READERS)
         except ToolError:
             raise
         except (MCPError, SMCPError, ValueError) as error:
@@ -282,19 +280,3 @@ def _keep(shelf: _Shelf, reading: _Reading, fields: Fields | None) -> None:
     document = reading.document
     if document.marks == reading.marks:
         document.summary = None if fields is None else build_summary(shelf.server, document.resource, fields)
-
-
-async def _for_each(items: Iterable[_Item], work: Callable[[_Item], Awaitable[None]]) -> None:
-    """A few at a time, in order; not a task per item, of which there may be ten thousand."""
-    waiting = iter(items)
-
-    async def keep_working() -> None:
-        for item in waiting:
-            await work(item)
-
-    try:
-        async with anyio.create_task_group() as tasks:
-            for _ in range(_READERS):
-                tasks.start_soon(keep_working)
-    except ExceptionGroup as failed:
-        raise failed.exceptions[0] from None

@@ -225,8 +225,12 @@ class SMCPComputerClient:
         return self._computer.get_config()
 
     async def _get_desktop(self, request: GetDeskTopReq) -> GetDeskTopRet:
-        desktops = await self._computer.get_desktop(request.get("desktop_size"), request.get("window"))
-        return {"desktops": desktops, "req_id": request["req_id"]}
+        req_id = request["req_id"]
+        room = self._link.options.max_message - _PACKET_OVERHEAD - size_of(codec.dumps(req_id))
+        desktops = await self._computer.get_desktop(
+            request.get("desktop_size"), request.get("window"), max_bytes=max(0, room)
+        )
+        return {"desktops": desktops, "req_id": req_id}
 
     async def _get_finder(self, request: GetFinderReq) -> GetFinderRet:
         documents, total_count = await self._computer.get_finder(

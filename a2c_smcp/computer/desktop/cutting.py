@@ -1,0 +1,104 @@
+"""How much of the windows a whole desktop shows: a piece of each large one, and as many as one message takes. Pure."""
+
+import heapq
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mcp_types import BlobResourceContents, ReadResourceResult, TextResourceContents
+
+from a2c_smcp.types import Desktop
+from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, codec, size_of
+
+__all__ = ["MAX_WINDOW", "DesktopLimits", "Room", "cut_window", "fitting", "text_bytes"]
+
+#: How many bytes of a window's text a whole desktop shows, by default.
+MAX_WINDOW: Final = 1024 * 1024
+#: However large a window may be, so many fit into one message.
+_AT_LEAST_WINDOWS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class DesktopLimits:
+    """How many bytes of a window a whole desktop shows, and how many it may have itself."""
+
+    window: int = MAX_WINDOW
+    message: int = DEFAULT_MAX_MESSAGE
+
+    @property
+    def shown(self) -> int:
+        return min(self.window, self.message // _AT_LEAST_WINDOWS)
+
+
+def text_bytes(result: ReadResourceResult) -> int:
+    """How many bytes of text a window holds."""
+    return sum(size_of(content.text) for content in result.contents if isinstance(content, TextResourceContents))
+
+
+def cut_window(result: ReadResourceResult, most: int) -> ReadResourceResult:
+    """A window with no more text than that, and a mark where something is missing.
+
+    Of blobs it only matters that they are there.
+    """
+    total, left = text_bytes(result), most
+    contents: list[TextResourceContents | BlobResourceContents] = []
+    for content in result.contents:
+        if isinstance(content, BlobResourceContents):
+            contents.append(content.model_copy(update={"blob": ""}))
+        elif total <= most:
+            contents.append(content)
+        elif left > 0:
+            text = _first_bytes(content.text, left)
+            left = left - size_of(text) if text == content.text else 0
+            contents.append(content.model_copy(update={"text": text}))
+    if total > most:
+        mark = f"[cut: {most} of {total} bytes are shown; ask for this window alone to have it whole]"
+        contents.append(TextResourceContents(uri=result.contents[0].uri, text=mark))
+    return result.model_copy(update={"contents": contents})
+
+
+def _first_bytes(text: str, most: int) -> str:
+    """As many characters from its beginning as fit; a character has at least one byte."""
+    text = text[:most]
+    return text if size_of(text) <= most else text.encode("utf-8", "surrogatepass")[:most].decode("utf-8", "ignore")
+
+
+def fitting(desktops: Sequence[Desktop], most: int) -> list[Desktop]:
+    """The windows, the most important first, that fit into so many bytes of JSON."""
+    fit: list[Desktop] = []
+    most -= 1  # the brackets around them, without the comma that the last one has not
+    for desktop in desktops:
+        most -= size_of(codec.dumps(desktop)) + 1
+        if most < 0:
+            break
+        fit.append(desktop)
+    return fit
+
+
+class Room:
+    """How much of what was read is worth keeping while the rest is being read.
+
+    What is more important may come later: then the least important that was kept has to go.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._left = most
+        self._kept: list[tuple[int, int]] = []
+        self._full_from: float = math.inf
+
+    def takes(self, rank: int) -> bool:
+        """Whether there may be room for a window of this rank, 0 being the most important one."""
+        return rank < self._full_from
+
+    def keep(self, rank: int, size: int) -> list[int]:
+        """The ranks for which there is no room any more, now that one of this rank has so many bytes."""
+        heapq.heappush(self._kept, (-rank, size))
+        self._left -= size
+        gone = []
+        while self._left < 0:
+            negative, freed = heapq.heappop(self._kept)
+            self._left += freed
+            self._full_from = min(self._full_from, -negative)
+            gone.append(-negative)
+        return gone
