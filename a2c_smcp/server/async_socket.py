@@ -11,6 +11,7 @@ from engineio import packet as eio_packet
 
 from a2c_smcp.server.bounds import POLL_PACKETS, Bounded
 from a2c_smcp.server.door import Peer, peer_of
+from a2c_smcp.server.outbox import Queued
 from a2c_smcp.server.turns import TASK_SECONDS, OwnTurn
 
 __all__ = ["BoundedAsyncSocket"]
@@ -68,12 +69,23 @@ class BoundedAsyncSocket(Bounded, async_socket.AsyncSocket):  # type: ignore[mis
         """Queue a packet without waiting; a reader that has fallen behind is disconnected instead."""
         if self.closed or (self.closing and pkt.packet_type != eio_packet.CLOSE):
             return
-        if self._has_room(pkt):
-            self.queue.put_nowait(pkt)
-        else:
-            self.server.start_background_task(
-                self.close, wait=False, abort=True, reason=self.server.reason.TRANSPORT_ERROR
-            )
+        match self.outbox.add(pkt):
+            case Queued.TAKEN:
+                self.queue.put_nowait(pkt)
+            case Queued.BEHIND:
+                self._fell_behind()
+                self.server.start_background_task(
+                    self.close, wait=False, abort=True, reason=self.server.reason.TRANSPORT_ERROR
+                )
+
+    async def offer(self, pkt: Any) -> bool:
+        """Queue a packet if it fits; `False` when it does not, and the reader stays."""
+        if not await self.check_ping_timeout() or self.closing:
+            return True
+        if not self.outbox.add_if_it_fits(pkt):
+            return False
+        self.queue.put_nowait(pkt)
+        return True
 
     async def receive(self, pkt: Any) -> None:
         if not self._offer(pkt):
@@ -99,7 +111,8 @@ class BoundedAsyncSocket(Bounded, async_socket.AsyncSocket):  # type: ignore[mis
             raise exceptions.QueueEmpty from None
         packets = []
         while pkt is not None:
-            self._sent(pkt)
+            self.outbox.begin(pkt)
+            self.outbox.end(pkt)
             packets.append(pkt)
             if len(packets) == POLL_PACKETS or self.queue.empty():
                 return packets
@@ -230,6 +243,7 @@ class BoundedAsyncSocket(Bounded, async_socket.AsyncSocket):  # type: ignore[mis
             except Exception as error:
                 # Whatever a peer may send: Engine.IO's decoder raises what it comes upon, an IndexError for instance.
                 self.note_bad_frame(error)
+            del data  # not held while the next one is waited for
             await self._turn_ends(began)
 
     # Who has shown a key lets others in when a few milliseconds are used up, the others wait for each other.
@@ -250,7 +264,9 @@ class BoundedAsyncSocket(Bounded, async_socket.AsyncSocket):  # type: ignore[mis
         # Whatever goes wrong while writing, the peer has gone, and the reader sees it too.
         with suppress(Exception):
             while (pkt := await self.queue.get()) is not None:
+                self.outbox.begin(pkt)
                 await ws.send(pkt.encode())
-                self._sent(pkt)
+                self.outbox.end(pkt)
+                del pkt  # not held while the next one is waited for
         with suppress(Exception):
             await ws.close()

@@ -5,9 +5,14 @@ its own.
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from engineio.packet import MESSAGE, Packet
+
 from a2c_smcp.errors import BadRequestError, InternalError, SMCPError
+from a2c_smcp.packets import encode_ack, encode_event
 from a2c_smcp.server.complaints import Complaints
+from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.server.envelopes import Answer, Message
+from a2c_smcp.server.outbox import Notice
 from a2c_smcp.server.relays import Relay
 from a2c_smcp.smcp import EVENTS, TOOL_CALL_EVENT, Kind
 from a2c_smcp.utils.text import in_log, req_id_in_log
@@ -15,11 +20,13 @@ from a2c_smcp.utils.text import in_log, req_id_in_log
 __all__ = [
     "Observer",
     "Silent",
+    "ack_packet",
     "answered",
     "binary_message",
     "cancellation",
     "log_passed_on",
     "log_refusal",
+    "notice_of",
     "refusal",
     "relay_of",
     "remote_address",
@@ -82,6 +89,17 @@ def relay_of(caller: str, target: str, message: Message, fail: Callable[[SMCPErr
     """The record of a request that is about to be sent."""
     assert message.event is not None
     return Relay(caller, target, message.event, message.request["agent"], message.request["req_id"], fail)
+
+
+def ack_packet(namespace: str, ack_id: int, reply: Any) -> Packet:
+    """What an event is answered with; a tuple is several arguments."""
+    return Packet(MESSAGE, encode_ack(namespace, ack_id, reply if isinstance(reply, tuple) else (reply,)))
+
+
+def notice_of(namespace: str, broadcast: Broadcast) -> Notice:
+    """A broadcast as it is sent."""
+    text = encode_event(namespace, broadcast.event, broadcast.data)
+    return Notice(text, broadcast.skip_sid, broadcast.event, collapses=broadcast.collapses)
 
 
 def cancellation(relay: Relay) -> dict[str, str]:

@@ -4,7 +4,6 @@ sense, time to join, a place among the connections of its address.
 
 import logging
 import math
-import threading
 import time
 from collections.abc import Callable
 from typing import Any, Final, NoReturn, TypeAlias
@@ -16,6 +15,7 @@ from engineio.payload import Payload
 from a2c_smcp.errors import TooManyRequestsError
 from a2c_smcp.server.door import Door
 from a2c_smcp.server.limits import Place
+from a2c_smcp.server.outbox import Outbox
 from a2c_smcp.utils.text import in_log
 
 __all__ = ["POLL_PACKETS", "TOO_MANY", "Bounded", "Take"]
@@ -30,12 +30,6 @@ TOO_MANY: Final = "too many connections from this address"
 
 #: Whether a message, as Socket.IO wrote it, was taken.
 Take: TypeAlias = Callable[[Any, str], bool]
-
-
-def _size(pkt: Any) -> int:
-    if not isinstance(pkt.data, str):
-        return 0
-    return len(pkt.data) if pkt.data.isascii() else 3 * len(pkt.data)
 
 
 class Bounded:
@@ -55,10 +49,7 @@ class Bounded:
     connect_timeout: float = math.inf
     has_joined: Callable[[], bool]
     take: Take
-    most_bytes: int = 0
-    queued_bytes: int = 0
-    counting: threading.Lock
-    """Many threads write to one socket of a threaded server; an update that got lost would never be made up for."""
+    outbox: Outbox
 
     @property
     def limit(self) -> int:
@@ -143,18 +134,5 @@ class Bounded:
             self.note_bad_frame(error)
             return True
 
-    def _has_room(self, pkt: Any) -> bool:
-        size = _size(pkt)
-        with self.counting:
-            was_behind = self.queued_bytes > self.most_bytes
-            self.queued_bytes += size
-            behind = self.queued_bytes > self.most_bytes
-        if behind and not was_behind:
-            logger.warning("disconnecting a reader that fell behind: over %d bytes wait for it", self.most_bytes)
-        return not behind
-
-    def _sent(self, pkt: Any) -> None:
-        size = _size(pkt)
-        with self.counting:
-            # What was queued before the socket was adopted was not counted.
-            self.queued_bytes = max(0, self.queued_bytes - size)
+    def _fell_behind(self) -> None:
+        logger.warning("disconnecting a reader that fell behind: over %d bytes wait for it", self.outbox.most_bytes)

@@ -2,27 +2,42 @@
 
 import asyncio
 import itertools
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
 
 import socketio
-from engineio import packet as eio_packet
-from socketio.packet import EVENT
+
+from a2c_smcp.packets import encode_event
+from a2c_smcp.server.outbox import Notice
+from a2c_smcp.utils.repeats import Repeats
 
 __all__ = ["SMCPManager"]
 
 #: Receivers of a broadcast that are served before the loop turns to others.
 _BROADCAST_CHUNK: Final = 32
+#: Broadcasts of one sender that may wait for their turn.
+_MOST_WAITING: Final = 1024
+
+Key: TypeAlias = tuple[str, str]
+"""A namespace and a room."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class _Delivery:
-    packet: Any
+    notice: Notice
     moment: int
     """Whoever entered the room after this hears nothing of it."""
     skipped: frozenset[str]
+
+
+@dataclass(slots=True)
+class _Outgoing:
+    """What a room is still to hear, behind what it is hearing now."""
+
+    waiting: deque[_Delivery] = field(default_factory=deque)
+    repeats: Repeats[_Delivery] = field(default_factory=Repeats)
 
 
 class SMCPManager(socketio.AsyncManager):  # type: ignore[misc]  # python-socketio ships no types
@@ -35,8 +50,9 @@ class SMCPManager(socketio.AsyncManager):  # type: ignore[misc]  # python-socket
     def __init__(self) -> None:
         super().__init__()
         self._moments = itertools.count()
-        self._entered: dict[tuple[str, str], dict[str, int]] = {}
-        self._outgoing: dict[tuple[str, str], deque[_Delivery]] = {}
+        self._entered: dict[Key, dict[str, int]] = {}
+        self._outgoing: dict[Key, _Outgoing] = {}
+        self._waiting_of: Counter[str] = Counter()
         self._pumps: set[asyncio.Task[None]] = set()
 
     def basic_enter_room(self, sid: str, namespace: str, room: str | None, eio_sid: str | None = None) -> None:
@@ -63,37 +79,72 @@ class SMCPManager(socketio.AsyncManager):  # type: ignore[misc]  # python-socket
         **kwargs: Any,
     ) -> None:
         room = to or room
-        present = self._entered.get((namespace, room)) if isinstance(room, str) else None
-        if callback or present is None or isinstance(data, tuple):
+        if callback or not isinstance(room, str) or (namespace, room) not in self._entered or isinstance(data, tuple):
             await super().emit(event, data, namespace, room=room, skip_sid=skip_sid, callback=callback, **kwargs)
             return
-        text = self.server.packet_class(EVENT, namespace=namespace, data=[event, data]).encode()
-        skipped = frozenset(skip_sid if isinstance(skip_sid, list) else [skip_sid])
-        delivery = _Delivery(eio_packet.Packet(eio_packet.MESSAGE, text), next(self._moments), skipped)
-        key = (namespace, room)
-        if waiting := self._outgoing.get(key):
-            waiting.append(delivery)
+        skipped = [sid for sid in (skip_sid if isinstance(skip_sid, list) else [skip_sid]) if sid]
+        notice = Notice(encode_event(namespace, event, data), "", event, collapses=False)
+        self._send((namespace, room), notice, frozenset(skipped))
+
+    def broadcast(self, namespace: str, room: str, notice: Notice) -> None:
+        """Tell everyone in the room but the sender."""
+        self._send((namespace, room), notice, frozenset((notice.sender,)))
+
+    def is_behind(self, sid: str) -> bool:
+        """Whether so much of what a session says is still to be heard that it must wait."""
+        return self._waiting_of[sid] >= _MOST_WAITING
+
+    def _send(self, key: Key, notice: Notice, skipped: frozenset[str]) -> None:
+        if (present := self._entered.get(key)) is None:
+            return
+        delivery = _Delivery(notice, next(self._moments), skipped)
+        if (outgoing := self._outgoing.get(key)) is not None:
+            self._append(outgoing, delivery)
         elif len(present) <= _BROADCAST_CHUNK:
             self._deliver(key, delivery, list(present))
         else:
-            self._outgoing[key] = deque([delivery])
-            pump = asyncio.ensure_future(self._pump(key))
+            outgoing = self._outgoing[key] = _Outgoing()
+            self._append(outgoing, delivery)
+            pump = asyncio.ensure_future(self._pump(key, outgoing))
             self._pumps.add(pump)
             pump.add_done_callback(self._pumps.discard)
 
-    async def _pump(self, key: tuple[str, str]) -> None:
-        waiting = self._outgoing[key]
+    def _append(self, outgoing: _Outgoing, delivery: _Delivery) -> None:
+        notice, repeats = delivery.notice, outgoing.repeats
+        if not notice.collapses:
+            repeats.bar(notice.sender)
+        elif (earlier := repeats.find(notice.sender, notice.event)) is not None:
+            # Heard by those, too, who have entered since.
+            earlier.moment = delivery.moment
+            return
+        else:
+            repeats.add(notice.sender, notice.event, delivery)
+        outgoing.waiting.append(delivery)
+        self._waiting_of[notice.sender] += 1
+
+    async def _pump(self, key: Key, outgoing: _Outgoing) -> None:
         try:
-            while waiting:
+            while outgoing.waiting:
+                delivery = self._next(outgoing)
                 receivers = list(self._entered.get(key, ()))
                 for start in range(0, len(receivers), _BROADCAST_CHUNK):
-                    self._deliver(key, waiting[0], receivers[start : start + _BROADCAST_CHUNK])
+                    self._deliver(key, delivery, receivers[start : start + _BROADCAST_CHUNK])
                     await asyncio.sleep(0)
-                waiting.popleft()
         finally:
+            while outgoing.waiting:
+                self._next(outgoing)
             del self._outgoing[key]
 
-    def _deliver(self, key: tuple[str, str], delivery: _Delivery, sids: Iterable[str]) -> None:
+    def _next(self, outgoing: _Outgoing) -> _Delivery:
+        delivery = outgoing.waiting.popleft()
+        notice = delivery.notice
+        outgoing.repeats.remove(notice.sender, notice.event, delivery)
+        self._waiting_of[notice.sender] -= 1
+        if not self._waiting_of[notice.sender]:
+            del self._waiting_of[notice.sender]
+        return delivery
+
+    def _deliver(self, key: Key, delivery: _Delivery, sids: Iterable[str]) -> None:
         """Queue a packet for those of these who were in the room when it was sent, and have not left since."""
         namespace, room = key
         entered = self._entered.get(key, {})
@@ -103,4 +154,4 @@ class SMCPManager(socketio.AsyncManager):  # type: ignore[misc]  # python-socket
             if entered.get(sid, delivery.moment) < delivery.moment and sid not in delivery.skipped:
                 socket = sockets.get(eio_sids[sid])
                 if socket is not None:
-                    socket.enqueue(delivery.packet)
+                    socket.enqueue(delivery.notice)

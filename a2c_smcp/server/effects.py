@@ -39,3 +39,5 @@ class Broadcast:
     event: str
     data: Mapping[str, Any]
     skip_sid: str
+    collapses: bool = False
+    """Whether a repeat adds nothing for a reader who has not seen the first one yet."""

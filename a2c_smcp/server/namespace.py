@@ -13,22 +13,31 @@ from engineio.packet import MESSAGE, Packet
 from socketio.exceptions import ConnectionRefusedError
 from socketio.packet import EVENT
 
-from a2c_smcp.errors import InternalError, NotFoundError, NotInRoomError, RequestTimeoutError, SMCPError
-from a2c_smcp.packets import encode_ack
+from a2c_smcp.errors import (
+    InternalError,
+    NotFoundError,
+    NotInRoomError,
+    RequestTimeoutError,
+    SMCPError,
+    TooManyRequestsError,
+)
 from a2c_smcp.server import offices
 from a2c_smcp.server.auth import AuthenticationProvider, credentials_of
 from a2c_smcp.server.boundary import (
     Observer,
     Silent,
+    ack_packet,
     answered,
     binary_message,
     cancellation,
     log_passed_on,
     log_refusal,
+    notice_of,
     refusal,
     relay_of,
     remote_address,
 )
+from a2c_smcp.server.broadcast import SMCPManager
 from a2c_smcp.server.door import Door
 from a2c_smcp.server.effects import Broadcast, EnterRoom, RoomChange, room_of
 from a2c_smcp.server.envelopes import Answer, Message, answer_from, read_answer, read_message
@@ -155,10 +164,21 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
 
     async def _serve(self, socket: BoundedAsyncSocket, sid: str, ack_id: int | None, message: Message) -> None:
         reply = await self._answer(sid, message)
-        if ack_id is not None:
-            text = encode_ack(self.namespace, ack_id, reply if isinstance(reply, tuple) else (reply,))
-            with suppress(SocketIsClosedError):
-                await socket.send(Packet(MESSAGE, text))
+        if ack_id is None:
+            return
+        with suppress(SocketIsClosedError):
+            if isinstance(reply, Encoded):
+                if await socket.offer(ack_packet(self.namespace, ack_id, reply)):
+                    return
+                reply = refusal(message.event, self._unread(sid, message))
+            await socket.send(ack_packet(self.namespace, ack_id, reply))
+
+    def _unread(self, sid: str, message: Message) -> SMCPError:
+        """The error that an agent gets instead of an answer for which it reads too slowly."""
+        error = TooManyRequestsError("too much waits to be read by this agent; the answer was left out")
+        log_refusal(self.door.refusals, message, sid, error)
+        self._observer.refused(error.code)
+        return error
 
     async def trigger_event(self, event: Any, sid: str, *args: Any) -> Any:
         """What comes through python-socketio: connections and their ends, and events with binary attachments."""
@@ -248,6 +268,7 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
                 await self._change_membership(link, row, request)
                 return True, None
             case Kind.ANNOUNCE:
+                self._check_backlog(link.sid)
                 notice = offices.announce(await self.registry.session(link.sid), row, request)
                 await self._perform((), (notice,))
                 return {}
@@ -258,6 +279,7 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
     async def _change_membership(self, link: _Link, row: Event, request: Any) -> None:
         async with link.lock:
             if row.name == JOIN_OFFICE_EVENT:
+                self._check_backlog(link.sid)
                 offices.check_names(request, self.limits.name_length, self.limits.office_id_length)
                 transition = await self.registry.join(link.sid, request)
             else:
@@ -280,8 +302,18 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
         for change in rooms:
             act = self.enter_room if isinstance(change, EnterRoom) else self.leave_room
             await act(change.sid, room_of(change.office_id))
+        manager = self.server.manager
         for notice in notices:
-            await self.emit(notice.event, notice.data, room=room_of(notice.office_id), skip_sid=notice.skip_sid)
+            room = room_of(notice.office_id)
+            if isinstance(manager, SMCPManager):
+                manager.broadcast(self.namespace, room, notice_of(self.namespace, notice))
+            else:
+                await self.emit(notice.event, notice.data, room=room, skip_sid=notice.skip_sid)
+
+    def _check_backlog(self, sid: str) -> None:
+        manager = self.server.manager
+        if isinstance(manager, SMCPManager) and manager.is_behind(sid):
+            raise TooManyRequestsError("too much of what this session said is still to be heard; slow down")
 
     # --- relays
 
@@ -335,7 +367,15 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
             waiting,
             self.limits.max_message,
         )
-        await self.server.eio.send(manager.eio_sid_from_sid(relay.target, self.namespace), text)
+        socket = self.server.eio.sockets.get(manager.eio_sid_from_sid(relay.target, self.namespace))
+        try:
+            fits = socket is not None and await socket.offer(Packet(MESSAGE, text))
+        except SocketIsClosedError:
+            socket = None
+        if socket is None:
+            raise NotFoundError("the computer has gone")
+        if not fits:
+            raise TooManyRequestsError("too much waits to be read by this computer; try again later")
 
     async def _end_relays(self, sid: str) -> None:
         """Fail what waits for this session's answer, and cancel what it asked for."""

@@ -24,6 +24,10 @@ from a2c_smcp.smcp import (
     ENTER_OFFICE_NOTIFICATION,
     EVENTS,
     LEAVE_OFFICE_NOTIFICATION,
+    UPDATE_CONFIG_EVENT,
+    UPDATE_DESKTOP_EVENT,
+    UPDATE_FINDER_EVENT,
+    UPDATE_TOOL_LIST_EVENT,
     EnterOfficeReq,
     Event,
     Kind,
@@ -52,6 +56,11 @@ __all__ = [
     "member_for",
     "route",
 ]
+
+#: Announcements that something has changed: whoever has not looked yet sees the latest when it looks.
+_SAID_ONCE_IS_ENOUGH = frozenset(
+    {UPDATE_CONFIG_EVENT, UPDATE_TOOL_LIST_EVENT, UPDATE_DESKTOP_EVENT, UPDATE_FINDER_EVENT}
+)
 
 MAX_NAME = 64
 MAX_OFFICE_ID = 128
@@ -228,7 +237,9 @@ def announce(session: Session, event: Event, request: dict[str, Any]) -> Broadca
         if request.get("computer", sender.name) != sender.name:
             raise ForbiddenError("a computer speaks for itself only")
         request = {**request, "computer": sender.name}
-    return Broadcast(sender.office_id, event.notification, request, sender.sid)
+    return Broadcast(
+        sender.office_id, event.notification, request, sender.sid, collapses=event.name in _SAID_ONCE_IS_ENOUGH
+    )
 
 
 def list_room(session: Session, event: Event, request: ListRoomReq) -> str:

@@ -5,7 +5,6 @@ Knows packets and bytes, nothing of offices. Serves whatever python-socketio ser
 connection is given our class when it opens.
 """
 
-import threading
 import time
 from functools import partial
 from typing import Any, Final
@@ -16,6 +15,7 @@ from a2c_smcp.server.async_socket import BoundedAsyncSocket
 from a2c_smcp.server.boundary import remote_address
 from a2c_smcp.server.bounds import TOO_MANY, Take
 from a2c_smcp.server.door import Door, peer_of
+from a2c_smcp.server.outbox import Outbox
 from a2c_smcp.server.threaded_socket import BoundedSocket
 from a2c_smcp.server.turns import OwnTurn
 
@@ -112,8 +112,7 @@ def release_polls(server: Any) -> None:
 def _adopt(socket: Any, kind: type, queued_bytes: int) -> None:
     # Engine.IO offers no way to choose the class it creates; the layouts are the same.
     socket.__class__ = kind
-    socket.most_bytes = queued_bytes
-    socket.counting = threading.Lock()
+    socket.outbox = Outbox(queued_bytes)
     socket._turn = OwnTurn()
 
 

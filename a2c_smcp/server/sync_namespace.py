@@ -15,18 +15,26 @@ from engineio.packet import MESSAGE, Packet
 from socketio.exceptions import ConnectionRefusedError
 from socketio.packet import EVENT
 
-from a2c_smcp.errors import InternalError, NotFoundError, NotInRoomError, RequestTimeoutError, SMCPError
-from a2c_smcp.packets import encode_ack
+from a2c_smcp.errors import (
+    InternalError,
+    NotFoundError,
+    NotInRoomError,
+    RequestTimeoutError,
+    SMCPError,
+    TooManyRequestsError,
+)
 from a2c_smcp.server import offices
 from a2c_smcp.server.auth import SyncAuthenticationProvider, credentials_of
 from a2c_smcp.server.boundary import (
     Observer,
     Silent,
+    ack_packet,
     answered,
     binary_message,
     cancellation,
     log_passed_on,
     log_refusal,
+    notice_of,
     refusal,
     relay_of,
     remote_address,
@@ -142,10 +150,21 @@ class SyncSMCPNamespace(socketio.Namespace):  # type: ignore[misc]  # python-soc
 
     def _serve(self, socket: BoundedSocket, sid: str, ack_id: int | None, message: Message) -> None:
         reply = self._answer(sid, message)
-        if ack_id is not None:
-            text = encode_ack(self.namespace, ack_id, reply if isinstance(reply, tuple) else (reply,))
-            with suppress(SocketIsClosedError):
-                socket.send(Packet(MESSAGE, text))
+        if ack_id is None:
+            return
+        with suppress(SocketIsClosedError):
+            if isinstance(reply, Encoded):
+                if socket.offer(ack_packet(self.namespace, ack_id, reply)):
+                    return
+                reply = refusal(message.event, self._unread(sid, message))
+            socket.send(ack_packet(self.namespace, ack_id, reply))
+
+    def _unread(self, sid: str, message: Message) -> SMCPError:
+        """The error that an agent gets instead of an answer for which it reads too slowly."""
+        error = TooManyRequestsError("too much waits to be read by this agent; the answer was left out")
+        log_refusal(self.door.refusals, message, sid, error)
+        self._observer.refused(error.code)
+        return error
 
     def trigger_event(self, event: Any, sid: str, *args: Any) -> Any:
         """What comes through python-socketio: connections and their ends, and events with binary attachments."""
@@ -255,7 +274,11 @@ class SyncSMCPNamespace(socketio.Namespace):  # type: ignore[misc]  # python-soc
             act = self.enter_room if isinstance(change, EnterRoom) else self.leave_room
             act(change.sid, room_of(change.office_id))
         for notice in notices:
-            self.emit(notice.event, notice.data, room=room_of(notice.office_id), skip_sid=notice.skip_sid)
+            packet = notice_of(self.namespace, notice)
+            for sid, eio_sid in list(self.server.manager.get_participants(self.namespace, room_of(notice.office_id))):
+                if sid != notice.skip_sid:
+                    with suppress(SocketIsClosedError):
+                        self.server.eio.send_packet(eio_sid, packet)
 
     # --- relays
 
@@ -304,7 +327,15 @@ class SyncSMCPNamespace(socketio.Namespace):  # type: ignore[misc]  # python-soc
             waiting,
             self.limits.max_message,
         )
-        self.server.eio.send(self.server.manager.eio_sid_from_sid(relay.target, self.namespace), text)
+        socket = self.server.eio.sockets.get(self.server.manager.eio_sid_from_sid(relay.target, self.namespace))
+        try:
+            fits = socket is not None and socket.offer(Packet(MESSAGE, text))
+        except SocketIsClosedError:
+            socket = None
+        if socket is None:
+            raise NotFoundError("the computer has gone")
+        if not fits:
+            raise TooManyRequestsError("too much waits to be read by this computer; try again later")
 
     def _end_relays(self, sid: str) -> None:
         """Fail what waits for this session's answer, and cancel what it asked for."""

@@ -9,6 +9,7 @@ from engineio import exceptions
 from engineio import socket as threaded_socket
 
 from a2c_smcp.server.bounds import POLL_PACKETS, Bounded
+from a2c_smcp.server.outbox import Queued
 
 __all__ = ["BoundedSocket"]
 
@@ -30,11 +31,22 @@ class BoundedSocket(Bounded, threaded_socket.Socket):  # type: ignore[misc]
     def send(self, pkt: Any) -> None:
         if not self.check_ping_timeout():
             return
-        if self._has_room(pkt):
-            self.queue.put(pkt)
-        else:
-            self.close(wait=False, abort=True, reason=self.server.reason.TRANSPORT_ERROR)
-            self._cut()
+        match self.outbox.add(pkt):
+            case Queued.TAKEN:
+                self.queue.put(pkt)
+            case Queued.BEHIND:
+                self._fell_behind()
+                self.close(wait=False, abort=True, reason=self.server.reason.TRANSPORT_ERROR)
+                self._cut()
+
+    def offer(self, pkt: Any) -> bool:
+        """Queue a packet if it fits; `False` when it does not, and the reader stays."""
+        if not self.check_ping_timeout():
+            return True
+        if not self.outbox.add_if_it_fits(pkt):
+            return False
+        self.queue.put(pkt)
+        return True
 
     def receive(self, pkt: Any) -> None:
         if not self._offer(pkt):
@@ -57,7 +69,8 @@ class BoundedSocket(Bounded, threaded_socket.Socket):  # type: ignore[misc]
             if packets:
                 self.queue.put(None)  # for the next poll
         for pkt in packets:
-            self._sent(pkt)
+            self.outbox.begin(pkt)
+            self.outbox.end(pkt)
         return packets
 
     def admit(self) -> None:

@@ -280,7 +280,7 @@ def test_relays_are_for_agents_and_reach_their_own_office_only(event: Any) -> No
 @pytest.mark.parametrize("event", UPDATES, ids=lambda event: event.name)
 def test_updates_are_for_computers_which_speak_for_themselves(event: Any) -> None:
     reg = office()
-    expected = Broadcast("o", str(event.notification), {"computer": "c"}, "c")
+    expected = Broadcast("o", str(event.notification), {"computer": "c"}, "c", collapses=True)
     assert announce(reg.session("c"), event, {"computer": "c"}) == expected
     assert announce(reg.session("c"), event, {}) == expected
     refused(403, announce, reg.session("c"), event, {"computer": "d"})

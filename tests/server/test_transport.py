@@ -400,6 +400,67 @@ async def _slow_reader(server: Running, make_peer: MakePeer) -> None:
     await assert_works(agent, "o")
 
 
+@pytest.mark.parametrize("colour", ["async", "sync"])
+async def test_a_request_that_does_not_fit_is_429_and_its_slow_computer_stays(
+    colour: str, make_peer: MakePeer, caplog: pytest.LogCaptureFixture
+) -> None:
+    limits = Limits(queued_bytes=2_000_000, max_message=1_000_000, relay_timeout=120)
+    pings: dict[str, Any] = {"ping_interval": 60.0, "ping_timeout": 60.0}
+    server = (
+        async_server(OpenAuthentication(), limits, **pings)
+        if colour == "async"
+        else sync_server(SyncOpenAuthentication(), limits, **pings)
+    )
+    reads, read, end = threading.Event(), threading.Event(), threading.Event()
+
+    def reads_late(url: str) -> None:
+        with raw_websocket(url) as sock:
+            receive_until(sock, b'"sid"')
+            send_text(sock, "40/smcp,")
+            receive_until(sock, b"40/smcp")
+            send_text(sock, '42/smcp,1["server:join_office",{"role":"computer","name":"slow","office_id":"o"}]')
+            receive_until(sock, b"43/smcp,1")
+            reads.wait(60)
+            receive_until(sock, b"the last one")
+            read.set()
+            end.wait(60)
+
+    with server as running:
+        agent = await make_peer(running)
+        await join(agent, "agent", "a", "o")
+        assert isinstance(agent, AsyncPeer)
+        codes: list[int] = []
+
+        async def ask(uri: str) -> None:
+            request = {"agent": "a", "req_id": "1", "computer": "slow", "uri": uri}
+            reply = await agent.call("client:read_resource", request, timeout=60)
+            codes.append(reply["error"]["code"])
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(anyio.to_thread.run_sync, reads_late, running.url)
+            try:
+                await eventually(lambda: heard(agent, "notify:enter_office"), 30)
+                with anyio.fail_after(60):
+                    while 429 not in codes:
+                        tasks.start_soon(ask, "x" * 900_000)
+                        await agent.call("client:dance")  # the request has arrived
+                # There is room for what is said to everybody, and the computer is still there to hear it.
+                for n in range(200):
+                    assert await agent.call("server:tool_call_cancel", {"agent": "a", "req_id": str(n)}) == {}
+                assert heard(agent, "notify:leave_office") == []
+                reads.set()
+                with anyio.fail_after(60):
+                    while not read.is_set():
+                        tasks.start_soon(ask, "the last one")
+                        await anyio.sleep(0.1)
+                assert heard(agent, "notify:leave_office") == []
+            finally:
+                reads.set()
+                end.set()
+    assert set(codes) == {429, 404}  # refused, and unanswered when the computer went in the end
+    assert "fell behind" not in caplog.text
+
+
 def test_bytes_that_many_threads_queue_are_all_counted() -> None:
     socket = BoundedSocket(engineio.Server(async_mode="threading"), "s")
     _adopt(socket, BoundedSocket, 1 << 60)
@@ -407,7 +468,7 @@ def test_bytes_that_many_threads_queue_are_all_counted() -> None:
 
     def queue_many() -> None:
         for _ in range(50_000):
-            socket._has_room(pkt)
+            socket.outbox.add(pkt)
 
     threads = [threading.Thread(target=queue_many) for _ in range(4)]
     interval = sys.getswitchinterval()
@@ -419,7 +480,7 @@ def test_bytes_that_many_threads_queue_are_all_counted() -> None:
             thread.join()
     finally:
         sys.setswitchinterval(interval)
-    assert socket.queued_bytes == 4 * 50_000 * 10
+    assert socket.outbox.queued_bytes == 4 * 50_000 * 10
 
 
 async def test_mounted_in_a_plain_server_of_the_users_own(make_peer: MakePeer, office: str) -> None:

@@ -1,0 +1,95 @@
+"""What waits for a reader: how many bytes, and which notifications need no repeat. Pure; the queue is the socket's."""
+
+import threading
+from enum import Enum, auto
+from typing import Any, Final
+
+from engineio.packet import MESSAGE, Packet
+
+from a2c_smcp.utils.repeats import Repeats
+
+__all__ = ["Notice", "Outbox", "Queued"]
+
+#: The part of the room that is kept for notifications and acks, as a divisor: a request that would take it is refused.
+_SPARE: Final = 8
+
+
+class Notice(Packet):  # type: ignore[misc]  # engineio ships no types
+    """A notification, encoded once for all its readers."""
+
+    def __init__(self, text: str, sender: str, event: str, *, collapses: bool) -> None:
+        super().__init__(MESSAGE, text)
+        self.sender = sender
+        self.event = event
+        self.collapses = collapses
+        """Whether a repeat adds nothing, unless the sender said something else, of its enter or leave, in between."""
+
+
+class Queued(Enum):
+    """What becomes of a packet that is to be queued."""
+
+    TAKEN = auto()
+    UNNEEDED = auto()
+    """It is not queued: the same waits already, or the reader is being disconnected."""
+    BEHIND = auto()
+    """The reader has just fallen behind."""
+
+
+class Outbox:
+    """Counts what is queued for a reader. Many threads of a threaded server write to one."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self.most_bytes = most_bytes
+        self.queued_bytes = 0
+        self._behind = False
+        self._repeats: Repeats[Notice] = Repeats()
+        # An update that got lost would never be made up for.
+        self._lock = threading.Lock()
+
+    def add(self, pkt: Any) -> Queued:
+        """Count a packet that is queued now, unless it is a repeat."""
+        size = _size(pkt)
+        with self._lock:
+            if self._behind or (isinstance(pkt, Notice) and self._is_repeat(pkt)):
+                return Queued.UNNEEDED
+            self.queued_bytes += size
+            self._behind = self.queued_bytes > self.most_bytes
+            return Queued.BEHIND if self._behind else Queued.TAKEN
+
+    def add_if_it_fits(self, pkt: Any) -> bool:
+        """Count a packet that is queued now, if it leaves room for others."""
+        size = _size(pkt)
+        with self._lock:
+            most = self.most_bytes - (self.most_bytes // _SPARE if self.queued_bytes else 0)
+            if self.queued_bytes + size > most:
+                return False
+            self.queued_bytes += size
+            return True
+
+    def begin(self, pkt: Any) -> None:
+        """A packet has left the queue. From now on its reader may see it, so nothing collapses into it any more."""
+        if isinstance(pkt, Notice) and pkt.collapses:
+            with self._lock:
+                self._repeats.remove(pkt.sender, pkt.event, pkt)
+
+    def end(self, pkt: Any) -> None:
+        """It is sent."""
+        size = _size(pkt)
+        with self._lock:
+            # What was queued before there was an outbox was not counted.
+            self.queued_bytes = max(0, self.queued_bytes - size)
+
+    def _is_repeat(self, notice: Notice) -> bool:
+        if not notice.collapses:
+            self._repeats.bar(notice.sender)
+            return False
+        if self._repeats.find(notice.sender, notice.event) is not None:
+            return True
+        self._repeats.add(notice.sender, notice.event, notice)
+        return False
+
+
+def _size(pkt: Any) -> int:
+    if not isinstance(pkt.data, str):
+        return 0
+    return len(pkt.data) if pkt.data.isascii() else 3 * len(pkt.data)
