@@ -7,11 +7,12 @@ INTEROP_PIP := .venv-interop/bin/python -m pip --disable-pip-version-check --qui
 MCP1_PIP := .venv-mcp1/bin/python -m pip --disable-pip-version-check --quiet
 TESTS ?= tests
 
-.PHONY: help demo test check format bench chaos fuzz clean
+.PHONY: help demo test test-hard check format bench chaos fuzz clean
 
 help:
 	@echo "make demo    the whole system on this machine, as a guided tour"
 	@echo "make test    format check, lint, types and every test"
+	@echo "make test-hard  every test three times, in other orders, beside two busy processes"
 	@echo "make check   format check, lint and types only"
 	@echo "make format  rewrite the files as the format check wants them"
 	@echo "make bench   side by side with the existing implementation"
@@ -61,6 +62,10 @@ format: .venv/.dev
 
 test: check .venv-interop/.ready .venv-mcp1/.ready
 	@$(BIN)/pytest -n 2 --dist loadfile $(TESTS)
+
+# Tests that pass on an idle machine only, or after another test only. `TESTS=tests/agent` runs a part.
+test-hard: .venv/.dev .venv-interop/.ready
+	@$(BIN)/python -m tests.hard $(TESTS)
 
 bench: .venv/.dev .venv-interop/.ready
 	@$(BIN)/python -m bench --document docs/benchmarks.md

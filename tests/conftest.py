@@ -1,6 +1,8 @@
 """What every test stands on: loopback only, one event loop kind, deterministic Hypothesis."""
 
+import random
 import sys
+from itertools import groupby
 from typing import Any
 
 import pytest
@@ -24,3 +26,20 @@ sys.addaudithook(_loopback_only)
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--order", type=int, metavar="SEED", help="run files, and the tests of each, in a random order")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """A test that needs another one before it is found by running them in another order. Files stay together."""
+    if (seed := config.getoption("--order")) is None:
+        return
+    order = random.Random(seed)
+    files = [list(tests) for _, tests in groupby(items, key=lambda item: item.path)]
+    order.shuffle(files)
+    for tests in files:
+        order.shuffle(tests)
+    items[:] = [test for tests in files for test in tests]

@@ -22,6 +22,7 @@ import sys
 import threading
 import time
 import urllib.parse
+from functools import partial
 from typing import Any, NoReturn
 
 MODERN = "2026-07-28"
@@ -117,8 +118,10 @@ class Server:
         if self.mode == "ignores-term":
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
         if self.mode == "grandchildren":
-            trap = "trap '' TERM; " if self.stubborn else ""
-            child = subprocess.Popen(["/bin/sh", "-c", f"{trap}sleep 600 & wait"], stdin=subprocess.DEVNULL)
+            # What is ignored before the exec stays ignored: once there is a pid to tell, no signal ends it too early.
+            ignore = partial(signal.signal, signal.SIGTERM, signal.SIG_IGN) if self.stubborn else None
+            shell = ["/bin/sh", "-c", "sleep 600 & wait"]
+            child = subprocess.Popen(shell, stdin=subprocess.DEVNULL, preexec_fn=ignore)
             self.say(f"grandchild {child.pid}")
         if self.mode == "floods-stderr":
             for n in range(50_000):
