@@ -29,6 +29,8 @@
     │   ├── NameTakenError            4105
     │   └── AlreadyInRoomError        4106
     ├── ConnectionLostError          0  never on the wire: this side lost, or never had, its connection
+    │   ├── UntrustedCertificateError       the server's, or that of a proxy which opens TLS
+    │   └── ProxyError                      the proxy does not answer, or refuses
     └── FinderError
         ├── DocumentNotFoundError     4201
         ├── PageOutOfRangeError       4202
@@ -62,6 +64,7 @@ __all__ = [
     "NotInRoomError",
     "PageOutOfRangeError",
     "PayloadTooLargeError",
+    "ProxyError",
     "RequestTimeoutError",
     "RoomError",
     "RoomFullError",
@@ -79,6 +82,7 @@ __all__ = [
     "ToolNotFoundError",
     "UnauthorizedError",
     "UncodedRefusalError",
+    "UntrustedCertificateError",
     "VRLSyntaxError",
     "error_from_payload",
     "error_from_reason",
@@ -252,6 +256,29 @@ class InternalError(_CodedError):
 class ConnectionLostError(_CodedError):
     default_code = 0
     title = "Connection Lost"
+
+    @property
+    def advice(self) -> str:
+        """What can be done about it, where that is known; it is part of the message, too."""
+        return str(self.details.get("advice", ""))
+
+    @property
+    def problem(self) -> str:
+        """The message without the advice."""
+        return str(self.details.get("problem", self.message))
+
+
+class _AdvisedError(ConnectionLostError):
+    def __init__(self, problem: str, advice: str) -> None:
+        super().__init__(f"{problem}; {advice}", {"problem": problem, "advice": advice})
+
+
+class UntrustedCertificateError(_AdvisedError):
+    title = "Untrusted Certificate"
+
+
+class ProxyError(_AdvisedError):
+    title = "Proxy Error"
 
 
 class ToolError(_CodedError):

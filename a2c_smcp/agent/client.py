@@ -37,7 +37,7 @@ from a2c_smcp.smcp import (
     ToolMeta,
 )
 from a2c_smcp.types import Desktop
-from a2c_smcp.utils.link import Disconnected, Joined, Link, LinkEvent, LinkOptions, Membership
+from a2c_smcp.utils.link import Disconnected, Joined, Link, LinkEvent, LinkOptions, Membership, Way
 from a2c_smcp.wire import parse
 
 if TYPE_CHECKING:
@@ -138,6 +138,11 @@ class AsyncSMCPAgentClient:
     def joined(self) -> bool:
         """Whether the server has this agent in its office right now."""
         return self._link.joined
+
+    @property
+    def way(self) -> Way | None:
+        """How it is connected, or was the last time: by which transport, through which proxy."""
+        return self._link.way
 
     @property
     def office_id(self) -> str | None:

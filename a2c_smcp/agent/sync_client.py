@@ -19,7 +19,7 @@ from a2c_smcp.agent.view import ComputerView
 from a2c_smcp.errors import ConnectionLostError, SMCPError
 from a2c_smcp.smcp import DPEPageSummary, GetComputerConfigRet, GetFinderRet, SessionInfo, SMCPTool, ToolMeta
 from a2c_smcp.types import Desktop
-from a2c_smcp.utils.link import LinkOptions
+from a2c_smcp.utils.link import LinkOptions, Way
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
@@ -100,6 +100,11 @@ class SMCPAgentClient:
     def joined(self) -> bool:
         """Whether the server has this agent in its office right now."""
         return self._client.joined
+
+    @property
+    def way(self) -> Way | None:
+        """How it is connected, or was the last time: by which transport, through which proxy."""
+        return self._client.way
 
     @property
     def office_id(self) -> str | None:

@@ -8,6 +8,7 @@ CPU through them, 0.20 s so.
 import asyncio
 import itertools
 import logging
+import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Final
@@ -19,6 +20,7 @@ from socketio.packet import ACK, DISCONNECT, EVENT
 
 from a2c_smcp.packets import SMCPPacket, encode_ack, read_ack, read_event, read_head
 from a2c_smcp.smcp import SMCP_NAMESPACE
+from a2c_smcp.utils.proxies import Proxy
 
 __all__ = ["Connection"]
 
@@ -30,6 +32,11 @@ if _libraries_logger.level == logging.NOTSET:
     _libraries_logger.setLevel(logging.ERROR)
 
 _MESSAGE: Final = str(engineio.packet.MESSAGE)
+_PROBE: Final = f"{engineio.packet.PING}probe"
+_PROBED: Final = f"{engineio.packet.PONG}probe"
+_UPGRADE: Final = str(engineio.packet.UPGRADE)
+#: How long going over from polling to a websocket may take.
+_UPGRADE_SECONDS: Final = 3.0
 
 Answer = Callable[[object, tuple[Any, ...]], Awaitable[Any]]
 
@@ -39,13 +46,20 @@ class Connection(socketio.AsyncClient):  # type: ignore[misc]  # python-socketio
     for nothing.
     """
 
-    def __init__(self, answer: Answer, max_message: int) -> None:
+    def __init__(
+        self, answer: Answer, max_message: int, proxy: Proxy | None = None, tls: ssl.SSLContext | None = None
+    ) -> None:
+        def session() -> aiohttp.ClientSession:
+            connector = aiohttp.TCPConnector(ssl=tls or True)
+            return aiohttp.ClientSession(connector=connector, proxy=proxy.url if proxy else None)
+
         super().__init__(
             reconnection=False,
             serializer=SMCPPacket,
             handle_sigint=False,
             logger=_libraries_logger,
             engineio_logger=_libraries_logger,
+            http_session=session,
             websocket_extra_options={"max_msg_size": max_message},
         )
         self.eio.on_message = self._take
@@ -53,6 +67,16 @@ class Connection(socketio.AsyncClient):  # type: ignore[misc]  # python-socketio
         self._ack_ids = itertools.count(1)
         self._asked: dict[int, Callable[..., None]] = {}
         self._answering: set[asyncio.Task[None]] = set()
+
+    @property
+    def transport_in_use(self) -> str:
+        return str(self.eio.current_transport)
+
+    @property
+    def failure(self) -> Exception | None:
+        """What kept a request or a websocket from getting through; the libraries say no more than that it did not."""
+        failure: Exception | None = self.eio.failure
+        return failure
 
     def ask(self, on_ack: Callable[..., None]) -> int:
         """An ack id, and what is to be called when that ack comes. To be forgotten once nobody waits for it."""
@@ -126,6 +150,8 @@ class _Engine(engineio.AsyncClient):  # type: ignore[misc]  # engineio ships no 
 
     on_message: Callable[[str], bool]
     ws: Any
+    http: Any
+    failure: Exception | None = None
 
     async def send(self, data: str) -> None:
         if self.ws is None or self.state != "connected":
@@ -135,6 +161,64 @@ class _Engine(engineio.AsyncClient):  # type: ignore[misc]  # engineio ships no 
         # connection is gone, which the reader sees too.
         with suppress(OSError, aiohttp.ClientError):
             await self.ws.send_str(_MESSAGE + data)
+
+    async def _send_request(
+        self, method: str, url: str, headers: Any = None, body: Any = None, timeout: float | None = None
+    ) -> aiohttp.ClientResponse | str:
+        """As Engine.IO's own, which forgets what failed and does not release its responses."""
+        if self.http is None or self.http.closed:
+            self.http = self.http_factory()
+        limit = aiohttp.ClientTimeout(total=timeout)
+        try:
+            response: aiohttp.ClientResponse = await self.http.request(
+                method, url, headers=headers, data=body, timeout=limit
+            )
+            await response.read()
+        except (aiohttp.ClientError, TimeoutError) as error:
+            self.failure = error
+            return str(error) or "no answer in time"
+        if response.status >= 400:
+            self.failure = aiohttp.ClientResponseError(response.request_info, (), status=response.status)
+        return response
+
+    async def _connect_websocket(self, url: str, headers: dict[str, str], engineio_path: str) -> bool:
+        if self.sid:
+            return await self._upgrade(url, headers, engineio_path)
+        try:
+            return bool(await super()._connect_websocket(url, headers, engineio_path))
+        except engineio.exceptions.ConnectionError as error:
+            if isinstance(cause := error.__context__, Exception):
+                self.failure = cause
+            raise
+
+    async def _upgrade(self, url: str, headers: dict[str, str], engineio_path: str) -> bool:
+        """Go over from polling to a websocket, or stay; Engine.IO's own waits for ever for one that is let through and
+        then swallowed.
+        """
+        address = self._get_engineio_url(url, engineio_path, "websocket") + f"&sid={self.sid}"
+        ws: aiohttp.ClientWebSocketResponse | None = None
+        try:
+            async with asyncio.timeout(_UPGRADE_SECONDS):
+                ws = await self.http.ws_connect(
+                    address + self._get_url_timestamp(),
+                    headers=headers,
+                    timeout=aiohttp.ClientWSTimeout(ws_close=1.0),  # 10 s by default, for one that nobody answers on
+                    **self.websocket_extra_options,
+                )
+                assert ws is not None
+                await ws.send_str(_PROBE)
+                if (await ws.receive()).data != _PROBED:
+                    raise aiohttp.ServerDisconnectedError
+                await ws.send_str(_UPGRADE)
+        except (aiohttp.ClientError, OSError) as error:  # also the timeout
+            self.failure = error
+            if ws is not None:
+                await ws.close()
+            return False
+        self.ws, self.current_transport = ws, "websocket"
+        self.write_loop_task = self.start_background_task(self._write_loop)
+        self.read_loop_task = self.start_background_task(self._read_loop_websocket)
+        return True
 
     async def _read_loop_websocket(self) -> None:
         self.ws = _Inbox(self.ws, self._take)

@@ -6,7 +6,9 @@ belonged to one that was lost, an ack or a handler that still runs, cannot reach
 
 import asyncio
 import logging
+import os
 import random
+import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
@@ -32,7 +34,9 @@ from a2c_smcp.packets import encode_event
 from a2c_smcp.smcp import JOIN_OFFICE_EVENT, LEAVE_OFFICE_EVENT, SMCP_NAMESPACE
 from a2c_smcp.types import Role
 from a2c_smcp.utils.connection import Connection
+from a2c_smcp.utils.proxies import Proxy, find_proxy
 from a2c_smcp.utils.text import in_log, req_id_in_log
+from a2c_smcp.utils.ways import Failure, Transport, Way, attempts, explain, unreachable
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, Encoded, codec, exceeds, size_of
 
 __all__ = [
@@ -45,6 +49,8 @@ __all__ = [
     "LinkOptions",
     "Membership",
     "RejoinFailed",
+    "Transport",
+    "Way",
 ]
 
 logger = logging.getLogger("a2c_smcp.link")
@@ -52,6 +58,10 @@ logger = logging.getLogger("a2c_smcp.link")
 #: Refusals that pass: the server may not have noticed yet that the old session of this client has ended. One without a
 #: code may mean that, too.
 _PASSING: Final = (RoomFullError, NameTakenError, UncodedRefusalError, RequestTimeoutError)
+#: After so many websockets that were cut within so many seconds, `auto` polls: some proxies let them through that long.
+_CUTS: Final = 2
+_SHORT_LIVED: Final = 5.0
+_CUT: Final = socketio.AsyncClient.reason.TRANSPORT_ERROR
 _PACKET_OVERHEAD: Final = 64  # what Socket.IO puts around a payload: type, namespace, ack id, brackets
 
 
@@ -67,6 +77,7 @@ class Membership:
 @dataclass(frozen=True, slots=True)
 class Connected:
     url: str
+    way: Way | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +121,17 @@ class LinkOptions:
     api_key: str | None = field(default=None, repr=False)
     api_key_header: str = "x-api-key"
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    transports: Sequence[str] = ("websocket",)
+    transport: Transport = "auto"
+    """A websocket, and long polling where websockets do not get through; or one of them only."""
+    proxy: str | None = field(default=None, repr=False)
+    """An HTTP proxy, instead of what `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` say; `""` for none."""
+    ca: str | os.PathLike[str] | None = None
+    """A file with certificates to trust, besides those of the system or `SSL_CERT_FILE`."""
     socketio_path: str = "socket.io"
     max_message: int = DEFAULT_MAX_MESSAGE
     reconnect: bool = True
     connect_timeout: float = 10.0
+    """For one attempt; with `auto` a websocket gets half of it."""
     membership_timeout: float = 10.0
     backoff: tuple[float, float] = (0.2, 2.5)
     """The first and the longest pause between attempts to connect: an office is whole within three seconds of its
@@ -154,6 +171,10 @@ class Link:
         self._changing = asyncio.Lock()
         """A join, a leave and a rejoin of one client would overtake each other."""
         self._drop_reason = ""
+        self.way: Way | None = None
+        """How it is connected, or was the last time."""
+        self._cuts = 0
+        """How many websockets in a row were cut soon after they had connected."""
 
     async def __aenter__(self) -> "Link":
         await self.open()
@@ -311,7 +332,7 @@ class Link:
                 pause = self.options.backoff[0]
                 if not first.done():
                     first.set_result(None)
-                self._tell(Connected(self.options.url))
+                self._tell(Connected(self.options.url, self.way))
                 await self._stay()
                 await self._disconnect(self._drop_reason)
                 if not self.options.reconnect:
@@ -323,6 +344,8 @@ class Link:
 
     async def _stay(self) -> None:
         """Join again if there is an office to be in, and wait for the connection to drop."""
+        loop = asyncio.get_running_loop()
+        started = loop.time()
         rejoin = asyncio.create_task(self._rejoin()) if self.membership else None
         try:
             await self._dropped.wait()
@@ -330,6 +353,9 @@ class Link:
             if rejoin is not None:
                 rejoin.cancel()
                 await asyncio.wait({rejoin})
+        short = self._drop_reason == _CUT and loop.time() - started < _SHORT_LIVED
+        is_websocket = self.way is not None and self.way.transport == "websocket"
+        self._cuts = self._cuts + 1 if short and is_websocket else 0
 
     async def _rejoin(self) -> None:
         loop = asyncio.get_running_loop()
@@ -357,10 +383,34 @@ class Link:
                 return
 
     async def _connect(self) -> None:
+        """Connect by the first transport that gets through, or raise."""
+        options, failures = self.options, list[Failure]()
+        proxy, tls = find_proxy(options.url, options.proxy, os.environ), _trusting(options.ca)
+        tries = attempts(options.transport, websockets_are_cut=self._cuts >= _CUTS)
+        for transports in tries:
+            # The first one leaves time for the second: what blocks websockets may let them wait.
+            seconds = options.connect_timeout / (2 if transports is not tries[-1] else 1)
+            outcome = await self._attempt(transports, proxy, tls, seconds)
+            if isinstance(outcome, Connection):
+                no_websocket = failures[0].why if failures and outcome.transport_in_use == "polling" else ""
+                self.way = Way(outcome.transport_in_use, proxy, no_websocket)
+                self._in_office = False
+                self._connection = outcome
+                logger.info("connected to %s: %s", _shown(options.url), self.way)
+                return
+            failures.append(outcome)
+            if not outcome.transport_only:
+                break
+        raise unreachable(_shown(options.url), failures)
+
+    async def _attempt(
+        self, transports: Sequence[str], proxy: Proxy | None, tls: ssl.SSLContext | None, seconds: float
+    ) -> Connection | Failure:
+        """A connection, or why there is none; a server's refusal raises."""
         options = self.options
         refusal: list[SMCPError] = []
         self._dropped.clear()
-        connection = Connection(self._dispatch, options.max_message)
+        connection = Connection(self._dispatch, options.max_message, proxy, tls)
 
         async def on_refused(data: Any = None) -> None:
             refusal.append(_refusal(data))
@@ -375,15 +425,15 @@ class Link:
         if options.api_key is not None:
             headers[options.api_key_header] = options.api_key
         try:
-            async with asyncio.timeout(options.connect_timeout):
+            async with asyncio.timeout(seconds):
                 await connection.connect(
                     options.url,
                     headers=headers,
                     auth={"token": options.api_key} if options.api_key is not None else None,
-                    transports=list(options.transports),
+                    transports=list(transports),
                     namespaces=[SMCP_NAMESPACE],
                     socketio_path=options.socketio_path,
-                    wait_timeout=options.connect_timeout,
+                    wait_timeout=seconds,
                 )
         except Exception as error:
             # Not only its own errors: the libraries raise what they come upon in a greeting, a KeyError for instance.
@@ -391,12 +441,11 @@ class Link:
             # Engine.IO reports a server that is not there in the same way, without saying where.
             if refusal and not isinstance(refusal[0], ConnectionLostError):
                 raise refusal[0] from None
-            raise ConnectionLostError(f"cannot connect to {_shown(options.url)}: {_why(error)}") from None
+            return explain(connection.failure or error, _shown(options.url), proxy)
         except BaseException:
             await connection.dispose()
             raise
-        self._in_office = False
-        self._connection = connection
+        return connection
 
     async def _disconnect(self, reason: str, *, final: bool = False) -> None:
         connection, self._connection = self._connection, None
@@ -417,14 +466,16 @@ def _shown(url: str) -> str:
     return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}"
 
 
-def _why(error: Exception) -> str:
-    if isinstance(error, TimeoutError):
-        return "no answer in time"
-    if "://" in str(error):
-        return "the URL is not valid"  # aiohttp's own words are the URL, its secrets included
-    if isinstance(error, socketio.exceptions.ConnectionError | OSError | ValueError):
-        return str(error)
-    return f"what answers there is no Socket.IO server ({type(error).__name__})"
+def _trusting(ca: str | os.PathLike[str] | None) -> ssl.SSLContext | None:
+    """What trusts the certificates of this file besides those of the system; `None` for the system's alone."""
+    if ca is None:
+        return None
+    context = ssl.create_default_context()
+    try:
+        context.load_verify_locations(ca)
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        raise BadRequestError(f"the certificates in {os.fspath(ca)} cannot be read: {error}") from None
+    return context
 
 
 def _refusal(data: Any) -> SMCPError:

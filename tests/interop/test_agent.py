@@ -57,10 +57,8 @@ def office(request: pytest.FixtureRequest, interop_python: str) -> Iterator[tupl
         running = peer(interop_python, "server.py", which.split("-")[1])
     with running as server:
         url = server if isinstance(server, str) else server.url
-        # The standard library's WSGI server, on which their threaded server runs here, has no websockets.
-        transports = ("polling",) if which == "old-sync-server" else ("websocket",)
         with peer(interop_python, "computer.py", url, OFFICE, COMPUTER, sys.executable, str(ECHO)):
-            yield which, LinkOptions(url, api_key="secret", transports=transports)
+            yield which, LinkOptions(url, api_key="secret")
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.interop, pytest.mark.parametrize("colour", ["async", "
 
 async def test_with_the_existing_server(colour: str, start_peer: StartPeer) -> None:
     url, office, agent = start_peer("server.py", colour), new_office(), Agent()
-    options = LinkOptions(url, transports=("polling", "websocket"))
+    options = LinkOptions(url)
     computer = Computer("pc", mcp_servers=[server("a")], timings=FAST)
     async with computer, SMCPComputerClient(computer, options) as client:
         try:
@@ -41,9 +41,7 @@ async def test_with_the_existing_server(colour: str, start_peer: StartPeer) -> N
 async def test_a_rejoin_that_the_existing_server_refuses_is_tried_again(colour: str, start_peer: StartPeer) -> None:
     """Its refusals have no code, so none of them is taken to be for ever: the old session may still hold the name."""
     url, office, events = start_peer("server.py", colour), new_office(), list[LinkEvent]()
-    options = LinkOptions(
-        url, transports=("polling", "websocket"), backoff=(0.05, 0.2), rejoin_every=0.05, rejoin_report_after=0.2
-    )
+    options = LinkOptions(url, backoff=(0.05, 0.2), rejoin_every=0.05, rejoin_report_after=0.2)
     async with Link(options, {}, on_event=events.append) as computer:
         await computer.join(Membership("computer", "pc", office))
         async with Link(options, {}) as holder:

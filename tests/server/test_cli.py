@@ -86,7 +86,7 @@ async def test_a_stop_answers_what_runs_and_clients_know_that_they_may_come_back
         return {"tools": [], "req_id": "1"}
 
     with running() as process:
-        options = LinkOptions(process.url, transports=(transport,))
+        options = LinkOptions(process.url, transport=transport)  # type: ignore[arg-type]
         async with (
             Link(options, {"client:get_tools": slowly}) as computer,
             Link(options, {}, on_event=events.append) as agent,

@@ -45,9 +45,9 @@ def places() -> tuple[Membership, Membership]:
 GET_TOOLS = {"agent": "a", "req_id": "1", "computer": "c"}
 
 
-def options(url: str, transport: str, **more: Any) -> LinkOptions:
+def options(url: str, transport: Any, **more: Any) -> LinkOptions:
     defaults: dict[str, Any] = {"max_message": LIMITS.max_message, "backoff": (0.05, 0.2), "rejoin_every": 0.05}
-    return LinkOptions(url, transports=(transport,), **{**defaults, **more})
+    return LinkOptions(url, transport=transport, **{**defaults, **more})
 
 
 @pytest.fixture

@@ -62,7 +62,7 @@ from a2c_smcp.smcp import (
     ToolCallReq,
     UpdateComputerConfigReq,
 )
-from a2c_smcp.utils.link import Joined, Link, LinkEvent, LinkOptions, Membership
+from a2c_smcp.utils.link import Joined, Link, LinkEvent, LinkOptions, Membership, Way
 from a2c_smcp.utils.text import req_id_in_log
 from a2c_smcp.wire import DEFAULT_MAX_TIMEOUT, Encoded, codec, parse, size_of
 
@@ -187,6 +187,11 @@ class SMCPComputerClient:
     def joined(self) -> bool:
         """Whether the server has this computer in its office right now."""
         return self._link.joined
+
+    @property
+    def way(self) -> Way | None:
+        """How it is connected, or was the last time: by which transport, through which proxy."""
+        return self._link.way
 
     # --- answering
 
