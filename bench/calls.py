@@ -48,9 +48,9 @@ def large(contestants: list[str], size: int) -> dict[str, dict[str, Any]]:
 # --- the steps of a round
 
 
-def _one_at_a_time(size: int, label: str, count: int) -> Step:
+def _one_at_a_time(size: int, label: str, count: int, *, objects: bool = False) -> Step:
     def step(driver: Process, _: Stack | None, scale: float) -> dict[str, Any]:
-        result = driver.ask("latency", size=size, count=max(5, int(count * scale)))
+        result = driver.ask("latency", size=size, count=max(5, int(count * scale)), objects=objects)
         return {f"p50, {label}, ms": result.get("p50_ms"), f"p99, {label}, ms": result.get("p99_ms")}
 
     return step
@@ -80,6 +80,7 @@ def _with_cpu(inner: Step, count: int, inflight: int) -> Step:
 STEPS: list[Step] = [
     _one_at_a_time(100, "100 B", 150),
     _one_at_a_time(100_000, "100 KB", 50),
+    _one_at_a_time(100_000, "100 KB of objects", 20, objects=True),
     _in_flight(100, "100 B", 500, 16),
     _in_flight(100_000, "100 KB", 100, 16),
     _with_cpu(_in_flight(100, "100 B", 1000, 64), 1000, 64),

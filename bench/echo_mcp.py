@@ -1,4 +1,4 @@
-"""A light MCP stdio server on the standard library: one tool, `echo`, that returns its `text`; `sleep` waits first.
+"""A light MCP stdio server on the standard library: `echo` returns its `text` and `items`, `sleep` after a while.
 
 It starts in a few hundredths of a second and costs next to nothing per call, so that what is measured is what lies
 before it.
@@ -27,8 +27,10 @@ def call(request_id, params):
     arguments = params.get("arguments") or {}
     if params["name"] == "sleep":
         time.sleep(arguments.get("seconds", 1))
-    text = arguments.get("text", "")
-    send({"id": request_id, "result": {"content": [{"type": "text", "text": text}], "isError": False}})
+    result = {"content": [{"type": "text", "text": arguments.get("text", "")}], "isError": False}
+    if "items" in arguments:
+        result["structuredContent"] = {"items": arguments["items"]}
+    send({"id": request_id, "result": result})
 
 
 def main():

@@ -25,6 +25,7 @@ def test_a_smoke_run_prints_tables_writes_figures_and_draws_charts(tmp_path: Pat
     measured = json.loads(figures.read_text())
     assert measured["One office of 40 computers"]["ours"]["ack of the last join, ms"] > 0
     assert measured["A tool call"]["ours"]["p50, 100 B, ms"] > 0
+    assert measured["A tool call"]["ours"]["p50, 100 KB of objects, ms"] > 0
     assert measured["Desktop, 8 servers × 5 windows, 50 ms each"]["ours"]["windows"] == 40
     assert measured["An 8 MB result"]["ours"]["ms"] > 0
     assert "## A tool call" in page.read_text()

@@ -17,9 +17,9 @@ async def main():
     command, *args = sys.argv[1:]
     async with Client(stdio_client(StdioServerParameters(command=command, args=args)), mode="legacy") as client:
 
-        async def call(text):
-            result = await client.call_tool("echo", {"text": text})
-            return result.content[0].text
+        async def call(arguments):
+            result = await client.call_tool("echo", arguments)
+            return result.content[0].text, result.structured_content
 
         await work.serve({"latency": partial(work.latency, call), "throughput": partial(work.throughput, call)})
 

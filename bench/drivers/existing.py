@@ -16,11 +16,11 @@ async def main():
     await client.join_office(office, "bench-agent", namespace="/smcp")
     await client.get_computers_in_office(office)
 
-    async def call(text):
-        result = await client.emit_tool_call(computer, "echo", {"text": text}, 60)
+    async def call(arguments):
+        result = await client.emit_tool_call(computer, "echo", arguments, 60)
         if result.isError or not result.content:
             raise RuntimeError("the call failed")
-        return result.content[0].text
+        return result.content[0].text, result.structuredContent
 
     async def desktop(count):
         result = await work.timed(lambda: client.get_desktop_from_computer(computer), count)

@@ -18,9 +18,9 @@ async def main():
     async with AsyncSMCPAgentClient(url, name="bench-agent", live=False) as agent:
         await agent.join_office(office)
 
-        async def call(text):
-            result = await agent.call_tool(computer, "echo", {"text": text}, 60)
-            return result.content[0].text
+        async def call(arguments):
+            result = await agent.call_tool(computer, "echo", arguments, 60)
+            return result.content[0].text, result.structured_content
 
         async def desktop(count):
             result = await work.timed(lambda: agent.get_desktop(computer), count)

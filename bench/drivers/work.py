@@ -23,23 +23,32 @@ async def timed(action, count):
     return {"p50_ms": statistics.median(spent), "p99_ms": percentile(spent, 99)}
 
 
-async def latency(call, size, count):
-    text = "x" * size
+def arguments(size, objects):
+    """What the tool is called with: a text of that size, or as many small objects as are about as long in JSON."""
+    if not objects:
+        return {"text": "x" * size}
+    item = {"id": 123456, "name": "an item", "tags": ["one", "two"], "price": 1.25, "sold": False, "note": None}
+    return {"text": "", "items": [item] * (size // len(json.dumps(item)))}
+
+
+async def latency(call, size, count, objects=False):
+    sent = arguments(size, objects)
 
     async def one():
-        assert len(await call(text)) == size
+        text, structured = await call(sent)
+        assert (structured["items"] if objects else text) == sent["items" if objects else "text"]
 
     await one()
     return await timed(one, count)
 
 
-async def throughput(call, size, count, inflight):
-    text = "x" * size
+async def throughput(call, size, count, inflight, objects=False):
+    sent = arguments(size, objects)
     left = iter(range(count))
 
     async def worker():
         for _ in left:
-            await call(text)
+            await call(sent)
 
     started = time.perf_counter()
     await asyncio.gather(*(worker() for _ in range(inflight)))
