@@ -46,7 +46,9 @@ def root(
 @app.command()
 def server(
     host: Annotated[str, typer.Option(help="Address to bind.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to bind; 0 picks one and prints it.")] = 7000,
+    port: Annotated[
+        int, typer.Option(envvar="A2C_PORT", min=0, max=65535, help="Port to bind; 0 picks one and prints it.")
+    ] = 7000,
     api_key: Annotated[
         list[str] | None, typer.Option(envvar="A2C_API_KEY", help="A key that may do everything; repeatable.")
     ] = None,

@@ -109,6 +109,15 @@ def call(
     ] = None,
     timeout: Annotated[int, typer.Option(min=1, help="Seconds that the tool may take.")] = 60,
     save: Save = None,
+    wait: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS",
+            min=0,
+            help="Wait so long for the server, and for the computer and its tool, to be there.",
+            show_default="10 for tools whose servers are starting",
+        ),
+    ] = 0,
     url: Url = DEFAULT_URL,
     name: Name = DEFAULT_NAME,
     api_key: ApiKey = None,
@@ -118,7 +127,8 @@ def call(
     params = _params(arguments or ())
     from a2c_smcp.agent import commands
 
-    _run(commands.Session(url, office, name, api_key, as_json), commands.call(computer, tool, params, timeout, save))
+    work = commands.call(computer, tool, params, timeout, save, wait)
+    _run(commands.Session(url, office, name, api_key, as_json, wait), work)
 
 
 @app.command()

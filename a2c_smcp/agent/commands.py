@@ -13,7 +13,7 @@ from a2c_smcp.agent.requests import DEFAULT_WAIT, computers_in, still_starting
 from a2c_smcp.agent.types import Change, Disconnected, Joined, LinkEvent, Part, RejoinFailed
 from a2c_smcp.agent.view import ComputerView
 from a2c_smcp.computer.results import to_wire
-from a2c_smcp.errors import BadRequestError, ConnectionLostError, SMCPError, ToolNotFoundError
+from a2c_smcp.errors import BadRequestError, ConnectionLostError, NotFoundError, SMCPError, ToolNotFoundError
 from a2c_smcp.smcp import SMCPTool
 from a2c_smcp.utils.loops import command_loop
 from a2c_smcp.utils.saving import save
@@ -36,6 +36,8 @@ __all__ = [
 TOOL_FAILED: Final = 1
 NOT_ROUTED: Final = 2
 INTERRUPTED: Final = 130
+#: Between attempts to reach a server that is not there yet.
+_RETRY_SECONDS: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ class Session:
     name: str
     api_key: str | None = field(repr=False)
     json: bool
+    wait: float = 0
+    """How long to try for a server that is not there yet."""
 
 
 Work: TypeAlias = Callable[[AsyncSMCPAgentClient, Output], Awaitable[int]]
@@ -57,10 +61,12 @@ def run(session: Session, work: Work, *, live: bool = False) -> int:
     output = Output(session.json)
 
     async def main() -> int:
-        agent = AsyncSMCPAgentClient(session.url, name=session.name, api_key=session.api_key, live=live)
-        async with agent:
+        agent = await _opened(session, output, live)
+        try:
             await agent.join_office(session.office)
             return await work(agent, output)
+        finally:
+            await agent.close()
 
     try:
         with asyncio.Runner(loop_factory=command_loop) as runner:
@@ -70,6 +76,24 @@ def run(session: Session, work: Work, *, live: bool = False) -> int:
         return NOT_ROUTED
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+async def _opened(session: Session, output: Output, live: bool) -> AsyncSMCPAgentClient:
+    now = asyncio.get_running_loop().time
+    deadline, said = now() + session.wait, False
+    while True:
+        agent = AsyncSMCPAgentClient(session.url, name=session.name, api_key=session.api_key, live=live)
+        try:
+            await agent.open()
+        except ConnectionLostError:
+            if now() >= deadline:
+                raise
+            if not said:
+                said = True
+                output.note(f"waiting up to {session.wait:g} s for the server")
+            await asyncio.sleep(_RETRY_SECONDS)
+        else:
+            return agent
 
 
 def room() -> Work:
@@ -110,8 +134,11 @@ async def _tools_of(agent: AsyncSMCPAgentClient, computer: str) -> list[SMCPTool
         return error
 
 
-def call(computer: str, tool: str, typed: Typed, timeout: int, file: Path | None = None) -> Work:
+def call(computer: str, tool: str, typed: Typed, timeout: int, file: Path | None = None, wait: float = 0) -> Work:
     async def work(agent: AsyncSMCPAgentClient, output: Output) -> int:
+        if wait:
+            with output.spinner(f"waiting for {tool} on {computer}"), suppress(ToolNotFoundError, NotFoundError):
+                await agent.wait_for_tool(computer, tool, wait)  # the call says itself what is not there
         params = typed.read(await _schema(agent, computer, tool) if typed.pairs else None)
         with output.spinner(f"{tool} on {computer}"):
             result = await agent.call_tool(computer, tool, params, timeout)

@@ -17,7 +17,7 @@ from typing import Any, Final, Self, TypeAlias
 
 import anyio
 import anyio.to_thread
-from mcp_types import CallToolResult, ReadResourceResult, TextContent
+from mcp_types import CallToolResult, ReadResourceResult
 
 from a2c_smcp.computer.approvals import Ask, Refuse, Run, approve, approve_answer, approve_silence
 from a2c_smcp.computer.context import Context, ContextTimings
@@ -37,7 +37,7 @@ from a2c_smcp.computer.mcp_clients.connection import Timings
 from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
 from a2c_smcp.computer.mcp_clients.model import BaseServerConfig, MCPServerConfig, MCPServerInput, wire_server
 from a2c_smcp.computer.mcp_clients.view import config_view
-from a2c_smcp.computer.results import TOOL_META_MARKER, error_result, with_markers
+from a2c_smcp.computer.results import TOOL_META_MARKER, error_result, text_of, with_markers
 from a2c_smcp.computer.types import ToolCallRecord
 from a2c_smcp.errors import (
     PayloadTooLargeError,
@@ -322,7 +322,7 @@ class Computer:
         except anyio.get_cancelled_exc_class():
             record("cancelled, or out of time")
             raise
-        record(self._veil.quote(_text(result)) if result.is_error else None)
+        record(self._veil.quote(text_of(result)) if result.is_error else None)
         return result
 
     def _remember(
@@ -349,8 +349,3 @@ class Computer:
 
 def _as_written(config: MCPServerConfig | dict[str, Any]) -> dict[str, Any]:
     return wire_server(config) if isinstance(config, BaseServerConfig) else deepcopy(config)
-
-
-def _text(result: CallToolResult) -> str:
-    """What an error result says."""
-    return "\n".join(item.text for item in result.content if isinstance(item, TextContent))

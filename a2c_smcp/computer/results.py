@@ -26,6 +26,7 @@ __all__ = [
     "cancelled_result",
     "error_result",
     "from_wire",
+    "text_of",
     "to_wire",
     "with_markers",
 ]
@@ -70,6 +71,11 @@ def from_wire(data: Mapping[str, Any]) -> "CallToolResult":
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         field = ".".join(str(part) for part in first["loc"])[:200]
         raise BadRequestError(f"tool result: field {field!r}: {first['msg']}", {"field": field}) from None
+
+
+def text_of(result: "CallToolResult") -> str:
+    """What a result says in words: its text contents, one after the other. Images and the like are left out."""
+    return "\n".join(item.text for item in result.content if item.type == "text")
 
 
 def with_markers(result: "CallToolResult", markers: Mapping[str, Any]) -> "CallToolResult":

@@ -20,10 +20,16 @@ import pytest
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from a2c_smcp.smcp import GET_TOOLS_EVENT, TOOL_CALL_EVENT, UPDATE_DESKTOP_EVENT, UPDATE_TOOL_LIST_EVENT
+from a2c_smcp.smcp import (
+    ENTER_OFFICE_NOTIFICATION,
+    GET_TOOLS_EVENT,
+    TOOL_CALL_EVENT,
+    UPDATE_DESKTOP_EVENT,
+    UPDATE_TOOL_LIST_EVENT,
+)
 from tests.agent.conftest import MakeComputer
 from tests.agent.harness import DOCUMENT, FakeComputer, a_tool
-from tests.server.harness import Running, eventually
+from tests.server.harness import Running, eventually, heard
 
 A2C = str(Path(sys.executable).parent / "a2c")
 DEADLINE = 30
@@ -206,6 +212,25 @@ async def test_a_call_waits_for_a_tool_whose_server_is_still_starting(
         assert await process.stdout.receive() == b"'1'\n", "by the schema, which was not known before"
         said = (await process.stderr.receive()).decode()
     assert said == "laptop has no echo yet; waiting up to 10 s, still starting: demo, other\n"
+
+
+async def test_wait_waits_for_a_computer_that_comes_later(env: dict[str, str], make_computer: MakeComputer) -> None:
+    watcher = await make_computer("watcher")
+    async with running(env, "call", "--wait", "60", "laptop", "echo", "text=hi") as process:
+        await eventually(lambda: heard(watcher.peer, ENTER_OFFICE_NOTIFICATION), DEADLINE)
+        await make_computer()
+        with anyio.fail_after(DEADLINE):
+            assert await process.wait() == 0
+        assert process.stdout is not None
+        assert await process.stdout.receive() == b"hi\n"
+
+
+async def test_wait_tries_for_a_server_that_is_not_there(env: dict[str, str]) -> None:
+    env["A2C_URL"] = "http://127.0.0.1:1"
+    at_once = await a2c(env, "call", "laptop", "echo")
+    assert (at_once.returncode, b"waiting" in at_once.stderr) == (2, False)
+    done = await a2c(env, "call", "--wait", "1", "laptop", "echo")
+    assert (done.returncode, b"waiting up to 1 s for the server" in done.stderr) == (2, True)
 
 
 async def test_ctrl_c_cancels_the_call_at_the_computer(env: dict[str, str], computer: FakeComputer) -> None:
