@@ -9,6 +9,7 @@ from a2c_smcp import PROTOCOL_VERSION, __version__
 from a2c_smcp.agent.cli import app as agent_app
 from a2c_smcp.computer.cli.main import app as computer_app
 from a2c_smcp.utils.logs import LogFormat, configure_logging
+from a2c_smcp.utils.options import CaOption, ProxyOption, TransportOption
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, DEFAULT_MAX_TIMEOUT
 
 __all__ = ["app", "main"]
@@ -137,13 +138,16 @@ def doctor(
     url: Annotated[str, typer.Option(envvar="A2C_URL", help="The server's URL.")] = "http://127.0.0.1:7000",
     api_key: Annotated[str | None, typer.Option(envvar="A2C_API_KEY", help="The server's key.")] = None,
     api_key_header: Annotated[str, typer.Option(help="Header that carries the key.")] = "x-api-key",
+    transport: TransportOption = "auto",
+    proxy: ProxyOption = None,
+    ca: CaOption = None,
 ) -> None:
     """Say what is wrong with this installation, the config files or the server, and what to do about it."""
     from a2c_smcp.computer.cli.doctor import examine
     from a2c_smcp.utils.link import LinkOptions
 
     configure_logging("error")
-    link = LinkOptions(url, api_key=api_key, api_key_header=api_key_header)
+    link = LinkOptions(url, api_key=api_key, api_key_header=api_key_header, transport=transport, proxy=proxy, ca=ca)
     raise typer.Exit(examine([*(config or ()), *(inputs or ())], link))
 
 

@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
+from a2c_smcp.utils.options import CaOption, ProxyOption, TransportOption
+
 if TYPE_CHECKING:
     from a2c_smcp.agent.commands import Session, Work
+    from a2c_smcp.utils.link import LinkOptions, Transport
     from a2c_smcp.utils.values import Typed
 
 __all__ = ["app"]
@@ -70,12 +73,19 @@ DEFAULT_NAME: Final = "a2c-agent"
 
 @app.command()
 def room(
-    office: Office, url: Url = DEFAULT_URL, name: Name = DEFAULT_NAME, api_key: ApiKey = None, as_json: Json = False
+    office: Office,
+    url: Url = DEFAULT_URL,
+    name: Name = DEFAULT_NAME,
+    api_key: ApiKey = None,
+    transport: TransportOption = "auto",
+    proxy: ProxyOption = None,
+    ca: CaOption = None,
+    as_json: Json = False,
 ) -> None:
     """Who is in the office."""
     from a2c_smcp.agent import commands
 
-    _run(commands.Session(url, office, name, api_key, as_json), commands.room())
+    _run(commands.Session(_link(url, api_key, transport, proxy, ca), office, name, as_json), commands.room())
 
 
 @app.command()
@@ -85,12 +95,15 @@ def tools(
     url: Url = DEFAULT_URL,
     name: Name = DEFAULT_NAME,
     api_key: ApiKey = None,
+    transport: TransportOption = "auto",
+    proxy: ProxyOption = None,
+    ca: CaOption = None,
     as_json: Json = False,
 ) -> None:
     """The tools of a computer, or of all of them."""
     from a2c_smcp.agent import commands
 
-    _run(commands.Session(url, office, name, api_key, as_json), commands.tools(computer))
+    _run(commands.Session(_link(url, api_key, transport, proxy, ca), office, name, as_json), commands.tools(computer))
 
 
 @app.command()
@@ -121,6 +134,9 @@ def call(
     url: Url = DEFAULT_URL,
     name: Name = DEFAULT_NAME,
     api_key: ApiKey = None,
+    transport: TransportOption = "auto",
+    proxy: ProxyOption = None,
+    ca: CaOption = None,
     as_json: Json = False,
 ) -> None:
     """Call a tool. Ctrl-C cancels it at the computer."""
@@ -128,7 +144,7 @@ def call(
     from a2c_smcp.agent import commands
 
     work = commands.call(computer, tool, params, timeout, save, wait)
-    _run(commands.Session(url, office, name, api_key, as_json, wait), work)
+    _run(commands.Session(_link(url, api_key, transport, proxy, ca), office, name, as_json, wait), work)
 
 
 @app.command()
@@ -140,12 +156,18 @@ def desktop(
     url: Url = DEFAULT_URL,
     name: Name = DEFAULT_NAME,
     api_key: ApiKey = None,
+    transport: TransportOption = "auto",
+    proxy: ProxyOption = None,
+    ca: CaOption = None,
     as_json: Json = False,
 ) -> None:
     """What is on a computer's screen."""
     from a2c_smcp.agent import commands
 
-    _run(commands.Session(url, office, name, api_key, as_json), commands.desktop(computer, size, window))
+    _run(
+        commands.Session(_link(url, api_key, transport, proxy, ca), office, name, as_json),
+        commands.desktop(computer, size, window),
+    )
 
 
 @app.command()
@@ -159,13 +181,16 @@ def finder(
     url: Url = DEFAULT_URL,
     name: Name = DEFAULT_NAME,
     api_key: ApiKey = None,
+    transport: TransportOption = "auto",
+    proxy: ProxyOption = None,
+    ca: CaOption = None,
     as_json: Json = False,
 ) -> None:
     """The documents of a computer."""
     from a2c_smcp.agent import commands
 
     work = commands.finder(computer, keyword or None, file_type, offset, limit)
-    _run(commands.Session(url, office, name, api_key, as_json), work)
+    _run(commands.Session(_link(url, api_key, transport, proxy, ca), office, name, as_json), work)
 
 
 @app.command()
@@ -177,12 +202,18 @@ def read(
     url: Url = DEFAULT_URL,
     name: Name = DEFAULT_NAME,
     api_key: ApiKey = None,
+    transport: TransportOption = "auto",
+    proxy: ProxyOption = None,
+    ca: CaOption = None,
     as_json: Json = False,
 ) -> None:
     """Read a document, a page, an element or a window."""
     from a2c_smcp.agent import commands
 
-    _run(commands.Session(url, office, name, api_key, as_json), commands.read(computer, uri, save))
+    _run(
+        commands.Session(_link(url, api_key, transport, proxy, ca), office, name, as_json),
+        commands.read(computer, uri, save),
+    )
 
 
 @app.command()
@@ -192,22 +223,34 @@ def config(
     url: Url = DEFAULT_URL,
     name: Name = DEFAULT_NAME,
     api_key: ApiKey = None,
+    transport: TransportOption = "auto",
+    proxy: ProxyOption = None,
+    ca: CaOption = None,
     as_json: Json = False,
 ) -> None:
     """A computer's MCP servers and inputs, without secrets."""
     from a2c_smcp.agent import commands
 
-    _run(commands.Session(url, office, name, api_key, as_json), commands.config(computer))
+    _run(commands.Session(_link(url, api_key, transport, proxy, ca), office, name, as_json), commands.config(computer))
 
 
 @app.command()
 def watch(
-    office: Office, url: Url = DEFAULT_URL, name: Name = DEFAULT_NAME, api_key: ApiKey = None, as_json: Json = False
+    office: Office,
+    url: Url = DEFAULT_URL,
+    name: Name = DEFAULT_NAME,
+    api_key: ApiKey = None,
+    transport: TransportOption = "auto",
+    proxy: ProxyOption = None,
+    ca: CaOption = None,
+    as_json: Json = False,
 ) -> None:
     """Print what changes in the office, until Ctrl-C."""
     from a2c_smcp.agent import commands
 
-    _run(commands.Session(url, office, name, api_key, as_json), commands.watch(), live=True)
+    _run(
+        commands.Session(_link(url, api_key, transport, proxy, ca), office, name, as_json), commands.watch(), live=True
+    )
 
 
 def _params(words: Sequence[str]) -> "Typed":
@@ -218,6 +261,12 @@ def _params(words: Sequence[str]) -> "Typed":
         return read_values(words, stdin=True)
     except BadRequestError as problem:
         raise typer.BadParameter(problem.message) from None
+
+
+def _link(url: str, api_key: str | None, transport: "Transport", proxy: str | None, ca: Path | None) -> "LinkOptions":
+    from a2c_smcp.utils.link import LinkOptions
+
+    return LinkOptions(url, api_key=api_key, transport=transport, proxy=proxy, ca=ca)
 
 
 def _run(session: "Session", work: "Work", *, live: bool = False) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -15,6 +15,7 @@ from a2c_smcp.agent.view import ComputerView
 from a2c_smcp.computer.results import to_wire
 from a2c_smcp.errors import BadRequestError, ConnectionLostError, NotFoundError, SMCPError, ToolNotFoundError
 from a2c_smcp.smcp import SMCPTool
+from a2c_smcp.utils.link import LinkOptions
 from a2c_smcp.utils.loops import command_loop
 from a2c_smcp.utils.saving import save
 from a2c_smcp.utils.values import Typed
@@ -42,12 +43,11 @@ _RETRY_SECONDS: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Which office to join, and how to print."""
+    """Which office to join, where, and how to print."""
 
-    url: str
+    link: LinkOptions
     office: str
     name: str
-    api_key: str | None = field(repr=False)
     json: bool
     wait: float = 0
     """How long to try for a server that is not there yet."""
@@ -82,11 +82,11 @@ async def _opened(session: Session, output: Output, live: bool) -> AsyncSMCPAgen
     now = asyncio.get_running_loop().time
     deadline, said = now() + session.wait, False
     while True:
-        agent = AsyncSMCPAgentClient(session.url, name=session.name, api_key=session.api_key, live=live)
+        agent = AsyncSMCPAgentClient(session.link, name=session.name, live=live)
         try:
             await agent.open()
-        except ConnectionLostError:
-            if now() >= deadline:
+        except ConnectionLostError as error:
+            if now() >= deadline or error.advice:  # a certificate, a password: waiting is not what helps
                 raise
             if not said:
                 said = True

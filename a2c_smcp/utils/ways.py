@@ -68,8 +68,8 @@ def unreachable(url: str, failures: list[Failure]) -> ConnectionLostError:
     """The error of a connection that no attempt has made."""
     if (error := failures[-1].error) is not None:
         return error
-    reasons = dict.fromkeys(failure.why for failure in failures)
-    return ConnectionLostError(f"cannot connect to {url}: {'; '.join(reasons)}")
+    why = "; ".join(dict.fromkeys(failure.why for failure in failures))
+    return ConnectionLostError(f"cannot connect to {url}: {why}", {"why": why})
 
 
 def explain(error: Exception, url: str, proxy: Proxy | None) -> Failure:

@@ -63,12 +63,12 @@ def plain_server() -> Iterator[int]:
 
 @pytest.fixture(scope="module")
 def tls_server(certificate: Certificate) -> Iterator[int]:
-    with _tls(certificate) as port:
+    with tls_serving(certificate) as port:
         yield port
 
 
 @contextmanager
-def _tls(certificate: Certificate) -> Iterator[int]:
+def tls_serving(certificate: Certificate) -> Iterator[int]:
     config = uvicorn.Config(
         create_app(APIKeyAuthentication([KEY])),
         log_config=None,
@@ -315,7 +315,10 @@ async def test_a_certificate_for_another_name_or_of_another_time_is_said_to_be_t
     with pytest.raises(UntrustedCertificateError, match="was made for another name"):
         await Link(options(f"https://localhost:{tls_server}", ca=certificate.cert), {}).open()
     old = self_signed(tmp_path, "127.0.0.1", expired=True)
-    with _tls(old) as port, pytest.raises(UntrustedCertificateError, match=r"is not valid at this time.*has expired"):
+    with (
+        tls_serving(old) as port,
+        pytest.raises(UntrustedCertificateError, match=r"is not valid at this time.*has expired"),
+    ):
         await Link(options(f"https://127.0.0.1:{port}", ca=old.cert), {}).open()
 
 

@@ -18,7 +18,7 @@ from a2c_smcp.computer.cli.checks import Finding, examine_config
 from a2c_smcp.computer.cli.output import printable
 from a2c_smcp.computer.config_files import read_config_files
 from a2c_smcp.computer.mcp_clients.view import masked_url
-from a2c_smcp.errors import ConnectionLostError, SMCPError, UnauthorizedError
+from a2c_smcp.errors import BadRequestError, ConnectionLostError, SMCPError, UnauthorizedError
 from a2c_smcp.utils.link import Link, LinkOptions
 
 __all__ = ["Finding", "examine"]
@@ -92,15 +92,20 @@ def _release(version: str) -> tuple[int, ...]:
 async def _server(link: LinkOptions) -> Finding:
     url = masked_url(link.url)
     try:
-        async with Link(link, {}):
-            pass
+        async with Link(link, {}) as connected:
+            way = connected.way
     except UnauthorizedError:
         return Finding(
             f"{url} answers, and refuses the key" if link.api_key else f"{url} answers, and wants a key",
             "give the right one with --api-key or A2C_API_KEY",
         )
-    except ConnectionLostError:
-        return Finding(f"{url} does not answer", "start it with `a2c server`, or name another with --url")
+    except ConnectionLostError as error:
+        if error.advice:
+            return Finding(printable(error.problem), printable(error.advice))
+        why = printable(str(error.details.get("why", error.message)))
+        return Finding(f"{url} does not answer: {why}", "start it with `a2c server`, or name another with --url")
+    except BadRequestError as error:
+        return Finding(printable(error.message), "correct --proxy, its variable, or --ca")
     except SMCPError as error:
         return Finding(f"{url} answers, and refuses: {printable(error.message)}", "ask whoever runs it")
-    return Finding(f"{url} answers, and accepts " + ("the key" if link.api_key else "without a key"))
+    return Finding(f"{url} answers, and accepts {'the key' if link.api_key else 'without a key'}; the way: {way}")

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from a2c_smcp.utils.logs import LogFormat, configure_logging
+from a2c_smcp.utils.options import CaOption, ProxyOption, TransportOption
 
 __all__ = ["app", "main"]
 
@@ -69,6 +70,9 @@ def run(
     url: Annotated[str, typer.Option(envvar="A2C_URL", help="The server's URL.")] = "http://127.0.0.1:7000",
     api_key: Annotated[str | None, typer.Option(envvar="A2C_API_KEY", help="The server's key.")] = None,
     api_key_header: Annotated[str, typer.Option(help="Header that carries the key.")] = "x-api-key",
+    transport: TransportOption = "auto",
+    proxy: ProxyOption = None,
+    ca: CaOption = None,
     headless: Annotated[bool, typer.Option("--headless", help="Serve until SIGTERM, and ask nobody anything.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Run every call, also of tools that are not auto_apply.")] = False,
     auto_connect: Annotated[
@@ -120,7 +124,13 @@ def run(
         "name": name or platform.node()[:64] or "computer",
         "office": office,
         "link": LinkOptions(
-            url, api_key=api_key, api_key_header=api_key_header, max_message=max_message or DEFAULT_MAX_MESSAGE
+            url,
+            api_key=api_key,
+            api_key_header=api_key_header,
+            transport=transport,
+            proxy=proxy,
+            ca=ca,
+            max_message=max_message or DEFAULT_MAX_MESSAGE,
         ),
         "files": (*(config or ()), *(inputs or ())),
         "yes": yes,

@@ -1,0 +1,37 @@
+"""Options that every command has which connects to a server. Imports nothing that connects."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+__all__ = ["CaOption", "ProxyOption", "TransportOption"]
+
+TransportOption = Annotated[
+    Literal["auto", "websocket", "polling"],
+    typer.Option(
+        "--transport",
+        envvar="A2C_TRANSPORT",
+        help="auto: a websocket, and long polling where websockets do not get through.",
+    ),
+]
+ProxyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--proxy",
+        envvar="A2C_PROXY",
+        metavar="URL",
+        help="HTTP proxy, http://[NAME:PASSWORD@]HOST:PORT; an empty one for none.",
+        show_default="HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY",
+    ),
+]
+CaOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--ca",
+        envvar="A2C_CA",
+        metavar="FILE",
+        help="Certificates to trust, PEM, besides the system's or SSL_CERT_FILE.",
+        show_default=False,
+    ),
+]
