@@ -302,7 +302,7 @@ async def test_a_lost_connection_fails_what_is_pending_at_once_and_the_view_is_b
         except SMCPError as error:
             failures.append(error)
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(call)
             await eventually(lambda: laptop.requests(TOOL_CALL_EVENT))

@@ -197,7 +197,7 @@ async def test_ctrl_c_cancels_the_call_at_the_computer(
             process.send_signal(signal.SIGINT)
             # The connection is still there: it is the cancel that reaches the computer, not the agent's end.
             await eventually(lambda: computer.cancelled("interrupted"))
-            with anyio.fail_after(10):
+            with anyio.fail_after(20):
                 assert await process.stdout.receive() == b"interrupted\n"
                 await process.stdin.aclose()
                 assert await process.wait() == 0

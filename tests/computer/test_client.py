@@ -208,7 +208,7 @@ async def test_a_killed_server_fails_fifty_calls_at_once_and_the_next_call_works
             await it.counted("started", 50)
             killed = time.monotonic()
             os.kill(process, signal.SIGKILL)
-        assert time.monotonic() - killed < 10
+        assert time.monotonic() - killed < 20
         assert [result["meta"]["error_code"] for result in results] == [4003] * 50
         await it.record.reached("a", ServerState.RUNNING, 2)
         assert (await it.stats())["pid"] != process

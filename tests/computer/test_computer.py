@@ -70,7 +70,7 @@ async def test_the_tool_sees_its_timeout_and_its_cancellation() -> None:
         await call(computer, "a.sleep", 0.2, seconds=30)
         with anyio.move_on_after(0.2):
             await call(computer, "a.sleep", None, seconds=30)
-        with anyio.fail_after(10):
+        with anyio.fail_after(20):
             while json.loads(text(await call(computer, "a.stats")))["cancelled"] < 2:
                 pass
 
@@ -153,7 +153,7 @@ async def test_a_confirmation_that_nobody_gives_in_time_says_so(kind: str) -> No
             result = await call(computer, "a.echo", 0.3)
             assert code(result) == 4005
             assert "nobody answered in time" in text(result)
-            assert time.monotonic() - started < 10
+            assert time.monotonic() - started < 20
             assert computer.history == ()
     finally:
         release.set()

@@ -41,12 +41,12 @@ from tests.computer.fakes.misbehaving import TOOLS
 from tests.computer.fakes.processes import command, eventually, group_of, nothing_left_over
 
 FAST = Timings(
-    start=10,
+    start=30,
     patience=Patience(probe=0.5),
     backoff_first=0.01,
     backoff_most=0.05,
     idle_probe=0.2,
-    stdio=StdioTimings(flush=0.2, eof=0.2, terminate=0.2, kill=2, drain=0.1),
+    stdio=StdioTimings(flush=0.2, eof=0.2, terminate=0.2, kill=20, drain=0.1),
 )
 
 
@@ -208,7 +208,7 @@ async def test_a_server_that_never_answers_fails_at_its_deadline() -> None:
     connection = connection_to(
         stdio("silent"), timings=Timings(start=0.6, patience=Patience(probe=0.2), stdio=FAST.stdio)
     )
-    with nothing_left_over(), anyio.fail_after(5), pytest.raises(ToolExecutionError, match=r"no answer within 0\.6 s"):
+    with nothing_left_over(), anyio.fail_after(20), pytest.raises(ToolExecutionError, match=r"no answer within 0\.6 s"):
         await connection.connect()
 
 
@@ -426,7 +426,7 @@ async def test_fifty_calls_on_a_killed_server_fail_at_once_and_the_next_call_wor
         await watcher.said("started sleep", 50)
         assert connection.pid is not None
         os.kill(connection.pid, signal.SIGKILL)
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             errors = await asyncio.gather(*calls)
         assert {(type(error), error.code) for error in errors if error} == {(ToolExecutionError, 4003)}
         calls.clear()
@@ -441,7 +441,7 @@ async def test_fifty_calls_on_a_killed_server_fail_at_once_and_the_next_call_wor
 async def test_a_call_that_kills_its_server_is_4003_and_the_server_comes_back(mode: str) -> None:
     watcher = Watcher()
     async with connected(stdio(mode), watcher) as connection:
-        with anyio.fail_after(5), pytest.raises(ToolExecutionError) as died:
+        with anyio.fail_after(20), pytest.raises(ToolExecutionError) as died:
             await connection.call_tool("echo")
         assert died.value.message == "Server fake ended the connection"
         await watcher.reached("running", 2)
@@ -526,7 +526,7 @@ async def test_disconnecting_while_backing_off_ends_it_and_connecting_hurries_it
             await watcher.reached("backing_off", times)
             if times == 1:
                 await connection.connect()
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             await connection.disconnect()
     assert watcher.states[-3:] == ["backing_off", "stopping", "stopped"]
 
@@ -612,7 +612,7 @@ async def test_the_tool_notices_over_http_that_nobody_waits(
 
 
 async def _counted(witness: MCPConnection, what: str, before: int) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(20):
         while True:
             if (await stats(witness))[what] > before:
                 return
@@ -634,7 +634,7 @@ async def test_an_http_server_that_dies_is_noticed_while_idle_and_reconnected(ki
             await _counted(connection, "started", 0)
             first.kill()
             first.communicate(timeout=10)
-            with anyio.fail_after(10):
+            with anyio.fail_after(20):
                 error = await call
             assert isinstance(error, ToolExecutionError)
             del call

@@ -102,7 +102,7 @@ async def test_a_burst_of_changes_becomes_few_notifications(hub: Running) -> Non
 
 async def test_a_hanging_and_a_dying_server_do_not_delay_the_windows_of_others(hub: Running) -> None:
     servers = server("hangs", resources=3), server("dies"), server("good")
-    async with watched(hub.url, *servers, context_timings=ContextTimings(read=1)) as (agent, _):
+    async with watched(hub.url, *servers, context_timings=ContextTimings(read=3)) as (agent, _):
         await agent.tool("hangs.set_resource", uri="window://fake/2", text="hang")
         await agent.tool("dies.set_resource", uri="window://fake/0", text="hang")
         answers: list[Any] = []
@@ -114,7 +114,7 @@ async def test_a_hanging_and_a_dying_server_do_not_delay_the_windows_of_others(h
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(ask)
             tasks.start_soon(agent.tool, "dies.crash")
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 20
         assert answers[0].count(window(0)) >= 2  # of good, and of the one that hangs
         assert not [text for text in answers[0] if "hang" in text]
 

@@ -106,7 +106,7 @@ async def test_whoever_waits_for_a_watch_that_is_overtaken_waits_for_the_next(er
 @both_eras
 async def test_a_server_that_takes_no_subscription_has_no_windows_and_keeps_nobody_waiting(era: str) -> None:
     async with listening(stdio(era=era, bare=1)) as (connection, _):
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             await watch(connection, FIRST)
         assert await connection.list_windows() == []
         assert len(await connection.list_resources()) == 3
@@ -115,7 +115,7 @@ async def test_a_server_that_takes_no_subscription_has_no_windows_and_keeps_nobo
 
 async def eventually_watched(connection: MCPConnection, uris: list[str]) -> None:
     """The old stream is closed after the new one is open."""
-    with anyio.fail_after(10):
+    with anyio.fail_after(20):
         while True:
             found = await stats(connection)
             if found["watched"] == uris and found["listens"] <= 1:

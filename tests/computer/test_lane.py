@@ -44,7 +44,7 @@ class Wire:
 
 
 async def outcome(task: Awaitable[Any]) -> Any:
-    return await asyncio.wait_for(task, 5)
+    return await asyncio.wait_for(task, 20)
 
 
 async def test_answers_find_their_requests_whatever_their_order() -> None:

@@ -6,7 +6,6 @@ import gc
 import json
 import os
 import signal
-import time
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -76,12 +75,10 @@ async def pid(computer: Computer, name: str) -> int:
 # --- boot
 
 
-async def test_boot_takes_as_long_as_the_slowest() -> None:
-    slow = [server(f"s{n}", "slow", delay=0.5) for n in range(4)]  # initialize, and one list
-    started = time.monotonic()
-    async with running(*slow) as (computer, _):
-        assert time.monotonic() - started < 3.5, "four servers of a second and a half, one after the other, take six"
+async def test_servers_start_at_the_same_time() -> None:
+    async with running(*(server(f"s{n}", "slow", delay=0.1) for n in range(4))) as (computer, record):
         assert [status.state for status in computer.statuses] == [RUNNING] * 4
+        assert [event.state for event in record.now(ServerStatus)] == [ServerState.STARTING] * 4 + [RUNNING] * 4
 
 
 async def test_one_that_hangs_or_fails_breaks_no_other_and_says_why() -> None:
@@ -415,7 +412,7 @@ async def test_removing_interrupts_a_start_that_hangs(ours: Ours) -> None:
 
         tasks.start_soon(add)
         await eventually(lambda: len(ours()) == 2)
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             await computer.remove_server("a")
         assert isinstance(failures[0], ServerNotActiveError)
         assert computer.statuses == []
@@ -433,7 +430,7 @@ async def test_shutting_down_interrupts_the_start_of_a_new_one(ours: Ours) -> No
 
             tasks.start_soon(add)
             await eventually(lambda: len(ours()) == 1)
-            with anyio.fail_after(5):
+            with anyio.fail_after(20):
                 await computer.shutdown()
         assert computer.statuses == []
 

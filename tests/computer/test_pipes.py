@@ -76,7 +76,7 @@ async def test_every_line_is_read_in_order_and_then_the_end() -> None:
         await writer.flushed()
         writer.close()
         pipe.close(pipe.write)
-        await asyncio.wait_for(ended.wait(), 10)
+        await asyncio.wait_for(ended.wait(), 20)
         assert heard == expected
         assert reader.ended
 
@@ -136,7 +136,7 @@ async def test_what_a_full_pipe_does_not_take_waits_and_arrives_in_order() -> No
         while len(received) < sum(map(len, messages)):
             received += drain(pipe.read)
             await asyncio.sleep(0)
-        await asyncio.wait_for(writer.flushed(), 10)
+        await asyncio.wait_for(writer.flushed(), 20)
         assert received == b"".join(messages)
         writer.close()
 
@@ -162,7 +162,7 @@ async def test_a_reader_that_has_gone_is_told_once_and_nothing_waits(full: bool)
             await asyncio.sleep(0.01)
         pipe.close(pipe.read)
         writer.write(b"y")
-        await asyncio.wait_for(writer.flushed(), 10)
+        await asyncio.wait_for(writer.flushed(), 20)
         writer.write(b"z")
         await eventually(lambda: broken == [None])
         writer.close()
@@ -175,7 +175,7 @@ async def test_closing_forgets_what_waits() -> None:
         writer.write(b"x" * 1_000_000)
         await asyncio.sleep(0.01)
         writer.close()
-        await asyncio.wait_for(writer.flushed(), 1)
+        await asyncio.wait_for(writer.flushed(), 20)
         taken = len(drain(pipe.read))
         await asyncio.sleep(0.01)
         assert 0 < taken < 1_000_000

@@ -24,7 +24,7 @@ from a2c_smcp.server.uvicorn_parts import GuardedConfig
 from a2c_smcp.smcp import EVENTS, SMCP_NAMESPACE, Kind
 
 NOTIFICATIONS = [event.name for event in EVENTS.values() if event.kind is Kind.NOTIFICATION]
-DEADLINE = 10.0
+DEADLINE = 30.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,7 +122,7 @@ async def test_a_call_that_does_not_end_does_not_hold_up_the_stop() -> None:
             code, _ = await asyncio.to_thread(process.stop)
             assert code == 0
             # Well before the relay's own 15 s.
-            assert asyncio.get_running_loop().time() - started < 8
+            assert asyncio.get_running_loop().time() - started < 12
             assert isinstance((await asyncio.gather(asking, return_exceptions=True))[0], Exception)
 
 

@@ -57,7 +57,9 @@ class FeedTimings:
     debounce: float = 0.05
     """How long to collect changes of what is watched before telling the server."""
     answer: float = 5.0
-    """How long a server may take to acknowledge a stream or a subscription."""
+    """How long a server may take to acknowledge a stream."""
+    subscribe: float = 30.0
+    """And a subscription: there may be thousands of them, on a busy machine, and none is asked for twice."""
     retry_first: float = 0.5
     retry_most: float = 30.0
 
@@ -159,7 +161,7 @@ class Feed:
         # Not `client.subscribe_resource`, which warns of its deprecation.
         async with limit:
             try:
-                await client.session.send_request(request, types.EmptyResult, self.timings.answer)
+                await client.session.send_request(request, types.EmptyResult, self.timings.subscribe)
             except MCPError as error:
                 logger.warning("MCP server %s: %s failed: %s", self.server, request.method, self.quote(error))
 

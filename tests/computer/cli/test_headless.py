@@ -306,7 +306,7 @@ async def test_calls_in_flight_are_answered_when_it_is_told_to_stop(hub: Running
             started = time.monotonic()
             status = await anyio.to_thread.run_sync(it.stop)
         assert status == 0
-        assert time.monotonic() - started < 10
+        assert time.monotonic() - started < 20
         assert not any(map(is_alive, pids))
         assert not it.said("Traceback"), it.lines
     assert all(reply["error"]["code"] == 404 or reply["meta"] == {"a2c_cancelled": True} for reply in replies)

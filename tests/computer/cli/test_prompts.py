@@ -29,7 +29,7 @@ def keys() -> Iterator[PipeInput]:
 async def ask(keys: PipeInput, typed: str, **definition: Any) -> str:
     keys.send_text(typed)
     resolver = CliInputResolver(terminal_input=keys, terminal_output=DummyOutput())
-    with anyio.fail_after(10):
+    with anyio.fail_after(20):
         return await resolver.resolve(parse_input({"id": "key", "description": "The key", **definition}))
 
 
@@ -73,7 +73,7 @@ async def test_two_questions_are_asked_one_after_the_other(keys: PipeInput) -> N
         answers[input_id] = await resolver.resolve(input_id)
         answered.set()
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(start, "a")
             tasks.start_soon(start, "b")
@@ -87,7 +87,7 @@ async def test_two_questions_are_asked_one_after_the_other(keys: PipeInput) -> N
 async def test_a_prompt_that_nobody_waits_for_goes_away_and_gives_the_next_its_turn(keys: PipeInput) -> None:
     resolver = CliInputResolver(terminal_input=keys, terminal_output=DummyOutput())
     definition = parse_input({"id": "key", "type": "promptString"})
-    with anyio.fail_after(10):
+    with anyio.fail_after(20):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(resolver.resolve, definition)
             await anyio.wait_all_tasks_blocked()

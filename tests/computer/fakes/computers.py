@@ -17,13 +17,13 @@ from tests.computer.fakes.misbehaving import TOOLS
 from tests.computer.fakes.processes import command, nothing_left_over
 
 FAST = Timings(
-    start=10,
+    start=30,
     patience=Patience(probe=0.5),
     backoff_first=0.01,
     backoff_most=0.05,
-    stdio=StdioTimings(flush=0.2, eof=0.2, terminate=0.2, kill=2, drain=0.1),
+    stdio=StdioTimings(flush=0.2, eof=0.2, terminate=0.2, kill=20, drain=0.1),
 )
-DEADLINE = 20.0
+DEADLINE = 30.0
 
 E = TypeVar("E")
 

@@ -81,7 +81,7 @@ def nothing_left_over(*, processes: bool = True) -> Iterator[None]:
     assert asyncio.all_tasks() <= before[2]
 
 
-async def eventually(condition: Callable[[], bool], timeout: float = 10) -> None:
+async def eventually(condition: Callable[[], bool], timeout: float = 30) -> None:
     """Wait for something that no event tells of."""
     deadline = time.monotonic() + timeout
     while not condition():

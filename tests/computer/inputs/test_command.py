@@ -126,7 +126,7 @@ async def test_one_that_prints_without_end_is_stopped_at_the_deadline() -> None:
 async def test_one_that_hangs_is_stopped_at_the_deadline() -> None:
     started = time.monotonic()
     assert "longer than 0.3 s" in await failure("sleep 60", timeout=0.3)
-    assert time.monotonic() - started < 15
+    assert time.monotonic() - started < 25
 
 
 async def cancelled(script: str, pipe: Path) -> list[int]:
@@ -138,7 +138,7 @@ async def cancelled(script: str, pipe: Path) -> list[int]:
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(wait)
-        with anyio.fail_after(10):
+        with anyio.fail_after(20):
             pids = await anyio.to_thread.run_sync(pipe.read_text, abandon_on_cancel=True)
         tasks.cancel_scope.cancel()
     return [int(pid) for pid in pids.split()]
@@ -156,7 +156,7 @@ async def test_a_descendant_that_got_away_with_the_pipe_does_not_hold_us_up(tmp_
     started = time.monotonic()
     (runaway,) = await cancelled(f"setsid sh -c 'echo $$ > {pipe}; exec sleep 60' & exit 0", pipe)
     try:
-        assert time.monotonic() - started < 15
+        assert time.monotonic() - started < 25
         assert not ended(runaway, 0)
     finally:
         os.kill(runaway, signal.SIGKILL)
