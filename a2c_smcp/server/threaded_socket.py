@@ -114,7 +114,10 @@ class BoundedSocket(Bounded, threaded_socket.Socket):  # type: ignore[misc]
             return None
 
         ws.wait = watched
-        return super()._websocket_handler(ws)
+        try:
+            return super()._websocket_handler(ws)
+        finally:
+            self._cut()  # simple-websocket goes on reading until the peer has closed its end, too
 
     def _cut(self) -> None:
         """Break the connection under a writer that is stuck in it; a polite close would get stuck too."""

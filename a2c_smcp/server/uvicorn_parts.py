@@ -12,9 +12,10 @@ uvicorn documents that `Config(http=…, ws=…)` take protocol classes. Ours ex
   websocket by calling `ws_protocol_class`. Why: uvicorn has no deadline for headers, and takes apart in one go whatever
   has arrived.
 - *Websockets* get the request in the first call of `data_received` and frames in those that follow; messages go to
-  `queue`, reading is paused (`read_paused`) until the queue is empty, which `receive` sees to; `handle_ping` writes
-  what `conn.data_to_send()` has; `writable` is set while the peer reads. Why: the frames of one read are decoded in
-  one go, and pongs for a peer that does not read pile up.
+  `queue`, reading is paused (`read_paused`) until the queue is empty, which `receive` sees to; `close_timeout` is how
+  long a peer may take to answer a close frame; `handle_ping` writes what `conn.data_to_send()` has; `writable` is set
+  while the peer reads. Why: the frames of one read are decoded in one go, and pongs for a peer that does not read pile
+  up.
 - `conn.max_message_size` of the *websockets* library is looked at anew for every frame, as soon as its header is there.
   Why: that refuses a message before it has arrived, and can be raised once a key was shown.
 - `ProxyHeadersMiddleware.trusted_hosts` answers `address in …`. Why: only such a proxy may speak for others.
@@ -48,6 +49,9 @@ _PIECE: Final = 16 * 1024
 _BODY_PIECE: Final = 16 * 1024
 #: Frames that are decoded at once.
 _FRAMES: Final = 16
+
+#: How long a peer may take to answer that the connection is closed.
+_CLOSE_SECONDS: Final = 1.0
 
 _logger = logging.getLogger("a2c_smcp.server.web")
 _logger.setLevel(logging.WARNING)
@@ -236,6 +240,7 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
     def __init__(self, config: GuardedConfig, *args: Any, carrier: GuardedHTTP, **kwargs: Any) -> None:
         super().__init__(config, *args, **kwargs)
         self.logger = _logger
+        self.close_timeout = _CLOSE_SECONDS
         self.door: Door = config.door
         self.peer = carrier.peer
         self.peer.on_known = self._raise_limit

@@ -1,14 +1,10 @@
 """What the libraries' sockets do with hostile, large, slow and late messages, and that others keep working."""
 
 import asyncio
-import base64
 import logging
-import os
-import socket
 import sys
 import threading
 from typing import Any
-from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
@@ -29,6 +25,7 @@ from a2c_smcp.server.sockets import BoundedSocket, _adopt
 from a2c_smcp.server.transport import encode_request
 from tests.server.conftest import LIMITS, MakePeer
 from tests.server.harness import AsyncPeer, Peer, Running, async_server, eventually, heard, sync_server
+from tests.server.raw import raw_websocket, receive_until, send_text
 
 
 async def join(peer: Peer, role: str, name: str, office: str) -> Any:
@@ -80,41 +77,6 @@ async def test_a_request_too_large_for_the_computer_is_413(server: Running, offi
     assert server.namespace.pending_relays == 0
     assert computer.connected
     await assert_works(agent, office)
-
-
-def raw_websocket(url: str) -> socket.socket:
-    """A websocket without a Socket.IO client, to send what none would."""
-    parts = urlsplit(url)
-    sock = socket.create_connection((parts.hostname, parts.port or 80), timeout=10)
-    upgrade(sock, parts.netloc)
-    return sock
-
-
-def upgrade(sock: socket.socket, host: str = "localhost") -> None:
-    key = base64.b64encode(os.urandom(16)).decode()
-    sock.sendall(
-        f"GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\n"
-        f"Connection: Upgrade\r\nSec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
-    )
-    reply = b""
-    while b"\r\n\r\n" not in reply:
-        reply += sock.recv(1)  # and not a byte of what follows
-    assert b" 101 " in reply
-
-
-def send_text(sock: socket.socket, text: str) -> None:
-    data = text.encode()
-    length = bytes([0x80 | len(data)]) if len(data) < 126 else bytes([0x80 | 126]) + len(data).to_bytes(2, "big")
-    sock.sendall(b"\x81" + length + b"\x00\x00\x00\x00" + data)
-
-
-def receive_until(sock: socket.socket, wanted: bytes) -> bytes:
-    data = b""
-    while wanted not in data:
-        chunk = sock.recv(65536)
-        assert chunk, f"closed before {wanted!r}: {data!r}"
-        data += chunk
-    return data
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from urllib.parse import urlsplit
 
 import anyio.to_thread
 import pytest
@@ -18,30 +17,19 @@ from a2c_smcp.server.app import create_app
 from a2c_smcp.server.uvicorn_parts import GuardedConfig, GuardedWebSocket, _Frames
 from tests.server.conftest import MakePeer
 from tests.server.harness import Running, async_server, eventually, serving
-from tests.server.test_transport import raw_websocket, receive_until, send_text, upgrade
+from tests.server.raw import (
+    PING,
+    connect,
+    frame,
+    frame_header,
+    is_closed,
+    joined,
+    raw_websocket,
+    receive_until,
+    upgrade,
+)
 
 KEYED = APIKeyAuthentication(["right"])
-
-
-def connect(url: str) -> socket.socket:
-    parts = urlsplit(url)
-    return socket.create_connection((parts.hostname, parts.port or 80), timeout=20)
-
-
-def is_closed(sock: socket.socket) -> bool:
-    """Wait for the peer to close; `False` after 20 s."""
-    try:
-        while sock.recv(65536):
-            pass
-    except TimeoutError:
-        return False
-    except OSError:
-        pass
-    return True
-
-
-def header(size: int, opcode: int = 1) -> bytes:
-    return bytes([0x80 | opcode, 0x80 | 127]) + size.to_bytes(8, "big") + bytes(4)
 
 
 @contextmanager
@@ -62,7 +50,7 @@ async def test_before_a_key_was_shown_a_large_message_is_refused_on_its_header(
     def blocking(url: str) -> None:
         with raw_websocket(url) as sock:
             receive_until(sock, b'"sid"')
-            sock.sendall(header(16 * 1024 + 1, opcode))  # and not a byte of the message
+            sock.sendall(frame_header(16 * 1024 + 1, opcode))  # and not a byte of the message
             assert is_closed(sock)
 
     with async_server(KEYED) as server:
@@ -138,17 +126,6 @@ async def test_a_post_before_a_key_was_shown_is_refused_by_its_length_and_while_
 # --- pieces
 
 
-def frame(data: bytes, opcode: int = 1, fin: bool = True) -> bytes:
-    size = len(data)
-    if size < 126:
-        length = bytes([0x80 | size])
-    elif size < 65536:
-        length = bytes([0x80 | 126]) + size.to_bytes(2, "big")
-    else:
-        length = bytes([0x80 | 127]) + size.to_bytes(8, "big")
-    return bytes([(0x80 if fin else 0) | opcode]) + length + bytes(4) + data
-
-
 def test_frames_are_found_however_they_arrive() -> None:
     chance = random.Random(7)
     sizes = [chance.choice([0, 1, 125, 126, 200, 65535, 65536, 70000]) for _ in range(60)]
@@ -174,11 +151,10 @@ def test_frames_are_found_however_they_arrive() -> None:
 
 async def test_a_burst_of_messages_arrives_whole_and_in_order(open_async_server: Running) -> None:
     def blocking() -> None:
-        with raw_websocket(open_async_server.url) as sock:
-            receive_until(sock, b'"sid"')
-            send_text(sock, "40/smcp,")
-            receive_until(sock, b"40/smcp")
-            burst = b"".join(frame(f'42/smcp,{n}["client:dance",{{}}]'.encode()) + frame(b"", 9) for n in range(1, 501))
+        with joined(open_async_server.url) as sock:
+            burst = b"".join(
+                frame(f'42/smcp,{n}["client:dance",{{}}]'.encode()) + frame(b"", PING) for n in range(1, 501)
+            )
             threading.Thread(target=sock.sendall, args=(burst,)).start()
             data = receive_until(sock, b"43/smcp,500[")
             found = [data.find(b"43/smcp,%d[" % n) for n in range(1, 501)]
@@ -191,10 +167,10 @@ async def test_pings_are_answered_and_a_peer_that_does_not_read_costs_no_memory(
     def blocking() -> None:
         with raw_websocket(open_async_server.url) as sock:
             receive_until(sock, b'"sid"')
-            sock.sendall(frame(b"hello", 9))
+            sock.sendall(frame(b"hello", PING))
             assert b"\x8a\x05hello" in receive_until(sock, b"hello")
         with raw_websocket(open_async_server.url) as sock:
-            flood = frame(b"x" * 125, 9) * 8000
+            flood = frame(b"x" * 125, PING) * 8000
             sock.settimeout(0.5)
             with suppress(TimeoutError):
                 for _ in range(20):
@@ -347,7 +323,7 @@ async def test_one_request_of_a_proxy_gives_no_trust_to_the_next() -> None:
             assert b"400" in ask(sock, "GET", f"&sid={sid}")
             upgrade(sock)
             receive_until(sock, b'"sid"')
-            sock.sendall(header(100_000))
+            sock.sendall(frame_header(100_000))
             sock.settimeout(20 if closed else 1)
             assert is_closed(sock) is closed
 
