@@ -3,7 +3,7 @@
 from typing import Any
 
 import anyio
-from mcp_types import JSONRPCNotification, JSONRPCRequest
+from mcp_types import RequestId
 
 from a2c_smcp.computer.mcp_clients.probe import Patience, Probe
 
@@ -16,14 +16,17 @@ class Pipe:
         self.said: list[dict[str, Any]] = []
         self.is_stuck = False
         self.probe = Probe(patience, self.give_up)
-        self.probe.sent(JSONRPCNotification(jsonrpc="2.0", method="notifications/whatever"))
-        self.probe.sent(JSONRPCRequest(jsonrpc="2.0", id=7, method="server/discover"))
+        self.unanswered: list[RequestId] = [7]
 
     def give_up(self) -> None:
         self.is_stuck = True
 
     async def watch(self) -> None:
-        await self.probe.watch(lambda: self.is_read, self.said.append)
+        await self.probe.watch(lambda: self.unanswered, lambda: self.is_read, self.answer)
+
+    def answer(self, message: dict[str, Any]) -> None:
+        self.said.append(message)
+        self.unanswered.remove(message["id"])
 
 
 async def test_what_was_not_read_is_not_ignored() -> None:
@@ -42,8 +45,9 @@ async def test_what_was_read_and_not_answered_is_refused_once_and_then_given_up(
             tasks.start_soon(pipe.watch)
             while not pipe.said:  # noqa: ASYNC110
                 await anyio.sleep(0.01)
+            await anyio.sleep(0.2)
             assert not pipe.is_stuck, "the handshake was not sent yet"
-            pipe.probe.sent(JSONRPCRequest(jsonrpc="2.0", id=8, method="initialize"))
+            pipe.unanswered.append(8)
     assert [(message["id"], message["error"]["code"]) for message in pipe.said] == [(7, -32001)]
     assert pipe.is_stuck
 

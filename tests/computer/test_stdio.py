@@ -15,8 +15,9 @@ import anyio
 import pytest
 from mcp import MCPError
 from mcp.client.client import Client
-from mcp_types import TextContent
+from mcp_types import ElicitRequestParams, ElicitResult, TextContent
 
+from a2c_smcp.computer.mcp_clients.mcp_internals import client_over
 from a2c_smcp.computer.mcp_clients.model import StdioParameters
 from a2c_smcp.computer.mcp_clients.process import StdioTimings, describe_exit
 from a2c_smcp.computer.mcp_clients.stdio import StdioTransport
@@ -46,7 +47,7 @@ def transport(mode: str, *, timings: StdioTimings = FAST, on_stderr: Any = None,
 async def running(server: StdioTransport) -> AsyncIterator[Client]:
     """A session with the server; afterwards nothing is left of either."""
     with nothing_left_over():
-        async with Client(server, mode="legacy", cache=None) as client:
+        async with client_over(server, mode="legacy", cache=None) as client:
             await client.list_tools()  # or the SDK lists them after the first call, to validate its result
             yield client
         await is_gone(server)
@@ -121,7 +122,7 @@ async def test_a_call_that_kills_the_server_fails_at_once(mode: str) -> None:
 async def test_a_server_that_dies_on_start_says_why() -> None:
     server = transport("dies-on-start", code=7)
     with nothing_left_over(), pytest.raises(ExceptionGroup) as caught:
-        async with Client(server, mode="legacy", cache=None):
+        async with client_over(server, mode="legacy", cache=None):
             pass
     assert caught.group_contains(MCPError)
     assert (server.exit_code, server.stderr_tail) == (7, ("cannot open the database",))
@@ -130,7 +131,7 @@ async def test_a_server_that_dies_on_start_says_why() -> None:
 async def test_a_server_that_never_answers_can_be_given_up() -> None:
     server = transport("silent", timings=PATIENT)
     with nothing_left_over(), anyio.move_on_after(0.3) as scope:
-        async with Client(server, mode="legacy", cache=None):
+        async with client_over(server, mode="legacy", cache=None):
             pass
     assert scope.cancelled_caught
     assert server.exit_code == 0  # it left when its stdin closed
@@ -146,6 +147,52 @@ async def test_a_huge_request_and_odd_characters_arrive_whole() -> None:
     async with running(transport("normal")) as client:
         for sent in ("é" * 2_000_000, "a\u2028b\r\n\x00", "lone \ud800 surrogate"):
             assert text(await client.call_tool("echo", {"text": sent})) == sent
+
+
+ASKING = """
+import json, sys
+
+def send(**message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+
+for line in sys.stdin:
+    message = json.loads(line)
+    match message.get("method"):
+        case "initialize":
+            info = {"name": "a", "version": "1"}
+            send(id=message["id"], result={"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": info})
+        case "tools/list":
+            send(id=message["id"], result={"tools": [{"name": "x", "inputSchema": {"type": "object"}}]})
+        case "tools/call":
+            call = message["id"]
+            for step in range(200):
+                token = message["params"]["_meta"]["progressToken"]
+                send(method="notifications/progress", params={"progressToken": token, "progress": step})
+            schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+            send(id=call, method="elicitation/create", params={"message": "How many?", "requestedSchema": schema})
+        case None:
+            text = json.dumps(message["result"])
+            send(id=call, result={"content": [{"type": "text", "text": text}]})
+"""
+
+
+async def test_a_tool_may_report_and_ask_while_it_runs_even_under_the_id_of_its_call() -> None:
+    heard: list[Any] = []
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        heard.append(progress)
+
+    async def answer(_: object, params: ElicitRequestParams) -> ElicitResult:
+        heard.append(params.message)
+        await anyio.sleep(0.01)
+        return ElicitResult(action="accept", content={"n": 3})
+
+    server = StdioTransport(StdioParameters(command=sys.executable, args=["-S", "-c", ASKING]), timings=FAST)
+    with nothing_left_over():
+        async with client_over(server, mode="legacy", cache=None, elicitation_callback=answer) as client:
+            result = await client.call_tool("x", {}, progress_callback=on_progress)
+            assert text(result) == '{"action": "accept", "content": {"n": 3}}'
+    assert heard == [*range(200), "How many?"]
 
 
 async def test_stderr_is_kept_line_by_line_bounded_and_handed_on() -> None:
@@ -183,7 +230,7 @@ async def test_a_server_that_reads_nothing_does_not_hold_up_the_end() -> None:
     server = StdioTransport(StdioParameters(command=sys.executable, args=["-S", "-c", program]), timings=UNREAD)
     with nothing_left_over():
         with anyio.move_on_after(0.3) as scope:
-            async with Client(server, mode="legacy", cache=None, client_info=None) as client:
+            async with client_over(server, mode="legacy", cache=None, client_info=None) as client:
                 await client.call_tool("echo", {"text": "x" * 1_000_000})
         assert scope.cancelled_caught
     assert server.exit_code == -signal.SIGTERM
@@ -197,7 +244,7 @@ async def test_environment_and_directory_are_what_the_config_says(
     parameters = StdioParameters(command=sys.executable, args=["-c", program], env={"A": "b"}, cwd=str(tmp_path))
     server = StdioTransport(parameters, timings=FAST)
     with pytest.raises(ExceptionGroup):
-        async with Client(server, mode="legacy", cache=None):
+        async with client_over(server, mode="legacy", cache=None):
             pass
     said = server.stderr_tail[0]
     assert said.startswith(str(tmp_path))
@@ -249,7 +296,7 @@ async def test_cancelling_the_task_even_again_during_the_shutdown_leaves_nothing
     open_ = asyncio.Event()
 
     async def session() -> None:
-        async with Client(server, mode="legacy", cache=None):
+        async with client_over(server, mode="legacy", cache=None):
             open_.set()
             await asyncio.Event().wait()
 
@@ -268,10 +315,10 @@ async def test_cancelling_the_task_even_again_during_the_shutdown_leaves_nothing
 async def test_a_hundred_starts_and_stops_leave_nothing() -> None:
     async def cycles(count: int) -> None:
         for _ in range(count):
-            async with Client(transport("normal"), mode="legacy", cache=None) as client:
+            async with client_over(transport("normal"), mode="legacy", cache=None) as client:
                 await client.call_tool("echo", {})
 
-    async with Client(transport("normal"), mode="legacy", cache=None):
+    async with client_over(transport("normal"), mode="legacy", cache=None):
         pass  # what is imported and opened once is not counted
     with nothing_left_over():
         async with anyio.create_task_group() as tasks:
@@ -281,13 +328,13 @@ async def test_a_hundred_starts_and_stops_leave_nothing() -> None:
 
 OWNER = """
 import asyncio, sys
-from mcp.client.client import Client
+from a2c_smcp.computer.mcp_clients.mcp_internals import client_over
 from a2c_smcp.computer.mcp_clients.model import StdioParameters
 from a2c_smcp.computer.mcp_clients.stdio import StdioTransport
 
 async def session():
     server = StdioTransport(StdioParameters(command=sys.argv[2], args=sys.argv[3:]))
-    async with Client(server, mode="legacy", cache=None):
+    async with client_over(server, mode="legacy", cache=None):
         print(server.pid, flush=True)
         await asyncio.Event().wait()
 

@@ -43,9 +43,10 @@ from pydantic import ValidationError
 
 from a2c_smcp import __version__
 from a2c_smcp.computer.mcp_clients.feed import Change, Feed, FeedTimings
-from a2c_smcp.computer.mcp_clients.lane import Lane
 from a2c_smcp.computer.mcp_clients.live import Live
+from a2c_smcp.computer.mcp_clients.mcp_internals import client_over
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, SSEServerConfig
+from a2c_smcp.computer.mcp_clients.pipe_dispatcher import InvalidAnswerError
 from a2c_smcp.computer.mcp_clients.probe import Patience
 from a2c_smcp.computer.mcp_clients.process import StdioTimings, describe_exit
 from a2c_smcp.computer.mcp_clients.transports import Link, describe_failure
@@ -300,16 +301,13 @@ class MCPConnection:
 
         arguments = dict(params or {})
         try:
-            lane = self._serving().lane
-            if lane is None:
-                return await self._request(lambda live: live.call_tool(name, arguments), timeout)
-            return await self._request_over(lane, name, arguments, timeout)
+            return await self._request(lambda live: live.call_tool(name, arguments), timeout)
         except TimeoutError:
             raise ToolExecutionTimeoutError(timeout or 0) from None
+        except (InvalidAnswerError, ValidationError) as error:
+            raise self._failed(f"tool {name} answered with something that is no MCP result") from error
         except MCPError as error:
             raise self._too_large(error) or self._failed(error.message, mcp_code=error.code) from None
-        except ValidationError as error:
-            raise self._failed(f"tool {name} answered with something that is no MCP result") from error
         except RuntimeError as error:  # a result that breaks the output schema; the first line says how
             raise self._failed(str(error).partition("\n")[0]) from error
 
@@ -396,31 +394,20 @@ class MCPConnection:
 
     async def _request(self, send: Callable[[Live], Awaitable[_T]], timeout: float | None) -> _T:
         live = self._serving()
-        with anyio.move_on_after(timeout) as scope:
-            live.enter(scope)
-            try:
-                return await send(live)
-            except Exception as error:
-                if not live.is_ended_by(error):
-                    raise
-            finally:
-                live.leave(scope)
-        if live.ending is not None:
-            raise self._failed(f"Server {self.name} {live.ending}")
-        raise TimeoutError
-
-    async def _request_over(
-        self, lane: Lane, name: str, params: dict[str, Any], timeout: float | None
-    ) -> CallToolResult:
-        """As `_request`; the lane ends with the server, and what waits on it."""
-        live = self._serving()
         try:
-            async with asyncio.timeout(timeout):
-                return await live.call_tool_over(lane, name, params)
+            async with asyncio.timeout(timeout) as limit:
+                live.enter(limit)
+                try:
+                    return await send(live)
+                finally:
+                    live.leave(limit)
+        except TimeoutError:
+            if live.ending is None:
+                raise
         except Exception as error:
             if not live.is_ended_by(error):
                 raise
-            raise self._failed(f"Server {self.name} {live.ending}") from None
+        raise self._failed(f"Server {self.name} {live.ending}")
 
     def _serving(self) -> Live:
         if self._live is None or self._live.ending is not None:
@@ -508,7 +495,7 @@ class MCPConnection:
             max_message=self._max_message,
         )
         feed = Feed(self.name, self._on_change or _ignore, self._timings.feed, self._watched, self._veil.quote)
-        client = Client(link, mode=mode, cache=None, message_handler=feed.on_message, client_info=_CLIENT_INFO)
+        client = client_over(link, mode=mode, cache=None, message_handler=feed.on_message, client_info=_CLIENT_INFO)
         probing = mode == "auto" and link.process is not None
         live: Live | None = None
         failure: Exception | None = None

@@ -7,17 +7,18 @@ the probe is refused in its place. A server of the new era that was slow all the
 versions that it speaks, and mcp probes it again.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import anyio
-from mcp_types import REQUEST_TIMEOUT, JSONRPCMessage, JSONRPCRequest, RequestId
+from mcp_types import REQUEST_TIMEOUT, RequestId
 
 __all__ = ["Patience", "Probe"]
 
 #: Between two looks at the pipe, while a server starts; in seconds.
 _LOOK: Final = 0.05
+_IGNORED: Final = "the server ignores the probe"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,34 +37,41 @@ class Probe:
     def __init__(self, patience: Patience, on_stuck: Callable[[], None]) -> None:
         self._patience = patience
         self._on_stuck = on_stuck
-        self._requests: list[RequestId] = []
         self._heard = False
-
-    def sent(self, message: JSONRPCMessage) -> None:
-        if not self._heard and isinstance(message, JSONRPCRequest):
-            self._requests.append(message.id)
 
     def heard(self) -> None:
         """The server has spoken: whatever it said, it is not silent, and mcp deals with it."""
         self._heard = True
 
-    async def watch(self, is_read: Callable[[], bool], answer: Callable[[dict[str, Any]], object]) -> None:
-        """Until the server speaks or is taken to be stuck. `answer` is handed what is said in its place."""
-        if await self._is_silent(1, is_read, self._patience.probe):
-            error = {"code": REQUEST_TIMEOUT, "message": "the server ignores the probe"}
-            answer({"jsonrpc": "2.0", "id": self._requests[0], "error": error})
-            if await self._is_silent(2, is_read, self._patience.handshake):
-                self._on_stuck()
+    async def watch(
+        self,
+        unanswered: Callable[[], Sequence[RequestId]],
+        is_read: Callable[[], bool],
+        answer: Callable[[dict[str, Any]], None],
+    ) -> None:
+        """Until the server speaks or is taken to be stuck. `answer` is handed what is said in its place.
 
-    async def _is_silent(self, requests: int, is_read: Callable[[], bool], patience: float) -> bool:
-        """Whether so many requests were read and nothing was said for so long; or it spoke."""
+        `unanswered` tells the requests that were sent and wait; `is_read` tells whether the server has read them.
+        """
+        probe = await self._ignored(unanswered, is_read, self._patience.probe)
+        if probe is None:
+            return
+        answer({"jsonrpc": "2.0", "id": probe, "error": {"code": REQUEST_TIMEOUT, "message": _IGNORED}})
+        if await self._ignored(unanswered, is_read, self._patience.handshake) is not None:
+            self._on_stuck()
+
+    async def _ignored(
+        self, unanswered: Callable[[], Sequence[RequestId]], is_read: Callable[[], bool], patience: float
+    ) -> RequestId | None:
+        """The first request that was read and not answered for so long; `None` once the server speaks."""
         since: float | None = None
         while not self._heard:
             await anyio.sleep(_LOOK)
-            if len(self._requests) < requests or not is_read():
+            requests = unanswered()
+            if not requests or not is_read():
                 since = None
             elif since is None:
                 since = anyio.current_time()
-            elif anyio.current_time() - since >= patience:
-                return not self._heard
-        return False
+            elif anyio.current_time() - since >= patience and not self._heard:
+                return requests[0]
+        return None

@@ -1,4 +1,4 @@
-"""From a server's config to a transport for mcp's `Client`, and a link that sees what passes through it.
+"""From a server's config to a dispatcher for mcp's session, and a link that sees what passes through it.
 
 Knows how to reach a server and that it spoke or went silent; nothing of sessions, restarts or states.
 """
@@ -13,14 +13,17 @@ from typing import Any
 
 import anyio
 import httpx2
-from mcp.client._transport import ReadStream, TransportStreams
+from mcp import MCPError
 from mcp.client.sse import sse_client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.dispatcher import Dispatcher
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, JSONRPCResponse
 
 from a2c_smcp.computer.mcp_clients.answers import too_many_items
+from a2c_smcp.computer.mcp_clients.mcp_internals import ReadStream, TransportStreams
 from a2c_smcp.computer.mcp_clients.model import (
     MCPServerConfig,
     SSEParameters,
@@ -65,34 +68,51 @@ class Link:
         """What was agreed on, once it was: by it a server's tools are checked one by one."""
         self.invalid_tools: dict[str, str] = {}
         """The tools that were left out of the server's lists, and what is wrong with each; for the reader to clear."""
-        self._transport: AbstractAsyncContextManager[TransportStreams]
+        self._way: AbstractAsyncContextManager[Dispatcher[Any]]
         if isinstance(config, StdioServerConfig):
             if sys.platform == "win32":
-                self._transport = _stdio_of_the_sdk(config.server_parameters)
+                self._way = self._over_streams(_stdio_of_the_sdk(config.server_parameters))
             else:
                 probe = Probe(patience, lambda: self.on_stuck()) if patience is not None else None
-                self.process = StdioTransport(
+                self._way = self.process = StdioTransport(
                     config.server_parameters,
                     timings=stdio_timings,
                     on_stderr=on_stderr,
+                    on_end=self._note_end,
+                    screen=self._screen,
                     veil=veil,
                     probe=probe,
                     max_message=max_message,
                 )
-                self._transport = self.process
         elif isinstance(config, SSEServerConfig):
-            self._transport = _sse(config.server_parameters)
+            self._way = self._over_streams(_sse(config.server_parameters))
         else:
-            self._transport = _streamable(config.server_parameters)
+            self._way = self._over_streams(_streamable(config.server_parameters))
 
-    async def __aenter__(self) -> TransportStreams:
-        incoming, outgoing = await self._transport.__aenter__()
-        return _Watched(incoming, self), outgoing
+    async def __aenter__(self) -> Dispatcher[Any]:
+        return await self._way.__aenter__()
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> bool | None:
-        return await self._transport.__aexit__(exc_type, exc, traceback)
+        return await self._way.__aexit__(exc_type, exc, traceback)
+
+    @asynccontextmanager
+    async def _over_streams(
+        self, transport: AbstractAsyncContextManager[TransportStreams]
+    ) -> AsyncGenerator[Dispatcher[Any], None]:
+        async with transport as (incoming, outgoing):
+            yield JSONRPCDispatcher(_Watched(incoming, self), outgoing)
+
+    def _screen(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
+        """What the session is given of a result that came over a pipe."""
+        if problem := too_many_items(result):
+            raise MCPError(PayloadTooLargeError.default_code, problem)
+        if method != "tools/list":
+            return result
+        usable, left_out = without_invalid_tools(result, self.protocol_version)
+        self.invalid_tools.update(left_out)
+        return dict(usable)
 
     def _usable(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
         """What the session is given: an answer without tools that are none, and without lists that would stop us."""

@@ -1,0 +1,192 @@
+"""What an MCP server asks and tells by itself over its pipes, beside its answers. Knows JSON-RPC and no MCP.
+
+Every message has a task of its own, started in the order of the wire. A server that says more than its handlers take,
+or asks and does not read the answers, is not read for a while.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+import anyio
+from anyio.abc import TaskGroup
+from mcp.shared.dispatcher import (
+    CallOptions,
+    OnNotify,
+    OnNotifyIntercept,
+    OnRequest,
+    Outbound,
+    coerce_request_id,
+    run_notify_intercept,
+)
+from mcp.shared.exceptions import NoBackChannelError
+from mcp.shared.jsonrpc_dispatcher import (
+    cancelled_request_id_from_params,
+    handler_exception_to_error_data,
+    progress_token_from_params,
+)
+from mcp.shared.transport_context import TransportContext
+from mcp_types import INTERNAL_ERROR, ErrorData, RequestId
+from pydantic_core import to_jsonable_python
+
+from a2c_smcp.wire import codec
+
+__all__ = ["Pipe", "ServerInitiated", "encode"]
+
+logger = logging.getLogger(__name__)
+
+#: Announcements that are handled, and answers that wait for room, before nothing more is read.
+_MOST_UNDER_WAY: Final = 64
+_TRANSPORT: Final = TransportContext(kind="stdio", can_send_request=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Pipe:
+    """What a dispatcher needs of the pipes below it."""
+
+    write: Callable[[str], None]
+    """Takes one message and does not wait."""
+    is_full: Callable[[], bool]
+    flushed: Callable[[], Awaitable[None]]
+    """Waits until the pipe has taken everything, or is broken."""
+    pause: Callable[[], None]
+    """Nothing more is to be read for now."""
+    resume: Callable[[], None]
+
+
+@dataclass(slots=True)
+class ServerInitiated:
+    """Hands on what a server says by itself, in tasks of `tasks`. `outbound` is the way back for handlers that ask."""
+
+    outbound: Outbound
+    pipe: Pipe
+    tasks: TaskGroup
+    on_request: OnRequest
+    on_notify: OnNotify
+    intercept: OnNotifyIntercept | None
+
+    _asked: "dict[RequestId, _Context]" = field(default_factory=dict, init=False)
+    _under_way: int = field(default=0, init=False)
+
+    def take_request(self, request_id: RequestId, method: str, params: dict[str, Any] | None) -> None:
+        context = self._asked[coerce_request_id(request_id)] = _Context(self.outbound, request_id, params)
+        self.tasks.start_soon(self._answer, context, request_id, method, params)
+
+    def take_notification(self, method: str, params: dict[str, Any] | None) -> None:
+        if method == "notifications/cancelled":
+            request_id = cancelled_request_id_from_params(params)
+            context = None if request_id is None else self._asked.get(coerce_request_id(request_id))
+            if context is not None:
+                context.cancel()
+        if not run_notify_intercept(self.intercept, method, params):
+            self.start(partial(self.on_notify, _Context(self.outbound, None, None), method, params))
+
+    def start(self, react: Callable[[], Awaitable[None]]) -> None:
+        """Call this in a task. What it raises is logged."""
+        self._under_way += 1
+        if self._under_way >= _MOST_UNDER_WAY:
+            self.pipe.pause()
+        self.tasks.start_soon(self._react, react)
+
+    async def _react(self, react: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await react()
+        except Exception:
+            # A boundary: the handler is not ours, and the session goes on.
+            logger.exception("a handler of what an MCP server said failed")
+        finally:
+            self._under_way -= 1
+            self.pipe.resume()
+
+    async def _answer(
+        self, context: "_Context", request_id: RequestId, method: str, params: dict[str, Any] | None
+    ) -> None:
+        key, answer = coerce_request_id(request_id), {}
+        with context.scope:
+            try:
+                answer = {"result": await self.on_request(context, method, params)}
+            except Exception as error:
+                answer = {"error": _refusal(error, method)}
+            finally:
+                context.close()
+                if self._asked.get(key) is context:
+                    del self._asked[key]
+        if not context.cancel_requested.is_set():
+            await self._write(encode({"jsonrpc": "2.0", "id": request_id, **answer}, None))
+
+    async def _write(self, text: str) -> None:
+        self._under_way += 1
+        try:
+            while self.pipe.is_full():
+                if self._under_way >= _MOST_UNDER_WAY:
+                    self.pipe.pause()
+                await self.pipe.flushed()
+            self.pipe.write(text)
+        finally:
+            self._under_way -= 1
+            self.pipe.resume()
+
+
+class _Context:
+    """What the handler of a message is told of it, and its way back to the server: mcp's `DispatchContext`."""
+
+    transport = _TRANSPORT
+    message_metadata = None
+
+    def __init__(self, outbound: Outbound, request_id: RequestId | None, params: dict[str, Any] | None) -> None:
+        self._outbound = outbound
+        self.request_id = request_id
+        self._progress_token = progress_token_from_params(params)
+        self.cancel_requested = anyio.Event()
+        self.scope = anyio.CancelScope()
+        self._is_open = True
+
+    @property
+    def can_send_request(self) -> bool:
+        return self._is_open
+
+    def cancel(self) -> None:
+        """The server does not want the answer any more, and must not get one."""
+        self.cancel_requested.set()
+        self.scope.cancel()
+
+    def close(self) -> None:
+        self._is_open = False
+
+    async def send_raw_request(
+        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
+    ) -> dict[str, Any]:
+        if not self._is_open:
+            raise NoBackChannelError(method)
+        return await self._outbound.send_raw_request(method, params, opts)
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
+        if self._is_open:
+            await self._outbound.notify(method, params, opts)
+
+    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        if self._progress_token is not None:
+            params = {"progressToken": self._progress_token, "progress": progress, "total": total, "message": message}
+            told = {key: value for key, value in params.items() if value is not None}
+            await self.notify("notifications/progress", told)
+
+
+def encode(message: dict[str, Any], params: Mapping[str, Any] | None) -> str:
+    """A message of ours as its line. It is given its parameters, if it has any."""
+    if params:
+        message["params"] = params
+    try:
+        return codec.dumps(message)
+    except TypeError:  # a call from this process may have what only pydantic can write, a path for instance
+        return codec.dumps(to_jsonable_python(message))
+
+
+def _refusal(error: Exception, method: str) -> dict[str, Any]:
+    data = handler_exception_to_error_data(error)
+    if data is None:
+        # A boundary: the handler is not ours, and the server must not wait for ever.
+        logger.error("the handler of %s failed", method, exc_info=error)
+        data = ErrorData(code=INTERNAL_ERROR, message="Internal error")
+    return data.model_dump(mode="json", exclude_none=True)
