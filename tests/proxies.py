@@ -30,12 +30,15 @@ class Seen:
 
 @dataclass
 class ForwardProxy:
-    """Connects to `hosts` whatever port is asked for; `opens` has the certificate by which it reads what is in TLS."""
+    """Connects to `hosts` whatever port is asked for; `opens` has the certificate by which it reads what is in TLS, and
+    `own` the one for speaking TLS itself.
+    """
 
     hosts: Mapping[str, tuple[str, int]]
     credentials: str | None = None
     upgrades: Upgrades = "pass"
     opens: ssl.SSLContext | None = None
+    own: ssl.SSLContext | None = None
     url: str = ""
     seen: list[Seen] = field(default_factory=list)
     serving: set[asyncio.Task[None]] = field(default_factory=set)
@@ -143,8 +146,8 @@ def proxying(proxy: ForwardProxy) -> Iterator[ForwardProxy]:
     stopping: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
 
     async def main() -> None:
-        server = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
-        proxy.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        server = await asyncio.start_server(proxy.serve, "127.0.0.1", 0, ssl=proxy.own)
+        proxy.url = f"{'https' if proxy.own else 'http'}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         stop = asyncio.Event()
         stopping.append((asyncio.get_running_loop(), stop))
         started.set()

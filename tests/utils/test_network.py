@@ -88,6 +88,12 @@ def proxied() -> Iterator[Callable[..., ForwardProxy]]:
         yield lambda port, **more: stack.enter_context(proxying(ForwardProxy({NAME: ("127.0.0.1", port)}, **more)))
 
 
+def as_server(certificate: Certificate) -> ssl.SSLContext:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate.cert, certificate.key)
+    return context
+
+
 def options(url: str, **more: Any) -> LinkOptions:
     defaults: dict[str, Any] = {"api_key": KEY, "backoff": (0.05, 0.2), "rejoin_every": 0.05, "connect_timeout": 20}
     return LinkOptions(url, **{**defaults, **more})
@@ -135,6 +141,26 @@ async def test_a_tunnel_through_a_proxy_that_wants_a_password(
         assert str(agent.way) == str(computer.way) == f"{used}, through the proxy {proxy.url}"
     assert {(request.method, request.target) for request in proxy.seen} == {("CONNECT", f"{NAME}:443")}
     assert "nter2" not in caplog.text + repr(link)
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize("transport", ["websocket", "polling"])
+async def test_a_proxy_may_speak_tls_itself(
+    scheme: str,
+    transport: str,
+    plain_server: int,
+    tls_server: int,
+    certificate: Certificate,
+    proxied: Callable[..., ForwardProxy],
+) -> None:
+    port = tls_server if scheme == "https" else plain_server
+    proxy = proxied(port, credentials=CREDENTIALS, own=as_server(certificate))
+    way_out = proxy.with_credentials(IN_A_URL)
+    link = options(f"{scheme}://{NAME}", proxy=way_out, ca=certificate.cert, transport=transport)
+    async with Link(link, {}) as connected:
+        await connected.join(Membership("computer", "c", new_office()))
+        assert str(connected.way) == f"{transport}, through the proxy {proxy.url}"
+    assert proxy.url.startswith("https://")
 
 
 async def test_the_variables_count_and_the_option_overrides_them(
@@ -337,9 +363,7 @@ async def test_a_server_without_tls_and_a_file_without_certificates_are_said_to_
 async def test_a_proxy_that_opens_tls_wants_a_password_and_blocks_websockets(
     kind: str, plain_server: int, certificate: Certificate, proxied: Callable[..., ForwardProxy]
 ) -> None:
-    opens = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    opens.load_cert_chain(certificate.cert, certificate.key)
-    proxy = proxied(plain_server, credentials=CREDENTIALS, upgrades="cut", opens=opens)
+    proxy = proxied(plain_server, credentials=CREDENTIALS, upgrades="cut", opens=as_server(certificate))
     way_out = proxy.with_credentials(IN_A_URL)
     with pytest.raises(UntrustedCertificateError, match="--ca FILE"):
         await Link(options(f"https://{NAME}", proxy=way_out), {}).open()
