@@ -9,6 +9,7 @@ import signal
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -187,6 +188,17 @@ async def test_a_later_server_waits_for_an_earlier_one_before_it_runs() -> None:
     async with running(slow, quick, timings=replace(FAST, order=60)) as (_, record):
         running_now = [event.server for event in record.now(ServerStatus) if event.state is RUNNING]
         assert running_now == ["slow", "quick"]
+
+
+async def test_a_server_that_dies_while_it_waits_comes_back(tmp_path: Path) -> None:
+    slow, frail = server("slow", "slow", delay=0.5), server("frail", once=tmp_path / "died")
+    async with running(slow, frail, timings=replace(FAST, order=60, backoff_first=30, backoff_most=30)) as (
+        computer,
+        _,
+    ):
+        assert state(computer, "frail") is RUNNING
+        assert (tmp_path / "died").exists()
+        assert text(await call(computer, "frail.echo", text="back")) == "back"
 
 
 async def test_nobody_waits_for_an_earlier_one_that_has_failed_or_was_stopped() -> None:

@@ -479,6 +479,8 @@ class MCPServerManager:
         life = await self._open(raw)
         try:
             await self._its_turn(name)
+            if life.connection.state in (ServerState.BACKING_OFF, ServerState.STARTING):
+                await life.connection.connect()  # it died while it waited
             old = self._admit(name, life, raw)
         except BaseException:
             await self._close(life)
@@ -512,6 +514,7 @@ class MCPServerManager:
         self._connections[life.connection] = asyncio.get_running_loop()
         try:
             await life.connection.connect()
+            life.stale = False
             life.tools = await _list_tools(life.connection)
         except BaseException:
             await self._close(life)
@@ -548,6 +551,7 @@ class MCPServerManager:
 
     def _state_changed(self, life: _Life, change: StateChange) -> None:
         if not life.admitted:
+            life.stale |= change.new is ServerState.RUNNING  # it died and came back before its turn
             return
         server = self._servers[life.config.name]
         if change.new is ServerState.RUNNING:

@@ -7,7 +7,8 @@ Modes: see `MODES`. Options: `era` both|legacy|modern, `page` the page size of l
 it starts with, `documents` how many documents, `catalogue=1` answers at level 0, `catalogue=titles` there with nothing
 but titles, `read` seconds that a reading takes (side by side), `stubborn=1` grandchildren that ignore SIGTERM,
 `bare=1` neither announces changes nor takes subscriptions, `quiet=1` takes them but does not announce changes of its
-list, `invalid=1` lists a tool without a schema and one whose name is a number. A resource with the text `hang` never
+list, `invalid=1` lists a tool without a schema and one whose name is a number,
+`once=FILE` dies after its first list of tools if there is no such file yet. A resource with the text `hang` never
 answers. Its tools change it while it runs; see `TOOLS`. It reports on stderr what a test may wait for: `ready`, `eof`,
 `grandchild PID`, `started sleep`, `cancelling` (the message is there), `cancelled sleep` (the tool has noticed),
 `subscribed URI`, `listening N URIs`.
@@ -99,6 +100,7 @@ class Server:
         self.tools = list(TOOLS)
         self.quiet = bool(options.get("quiet"))
         self.invalid = bool(options.get("invalid"))
+        self.once = options.get("once")
         self.catalogue = options.get("catalogue", "")
         self.read_delay = float(options.get("read", "0"))
         self.resources = {f"window://fake/{n}": f"window {n}" for n in range(int(options.get("resources", "2")))}
@@ -240,6 +242,9 @@ class Server:
                 if self.invalid:
                     tools[1:1] = [{"name": "schemaless"}, {"name": 5, "inputSchema": OBJECT}]
                 self.listing(id_, "tools", tools, params.get("cursor"))
+                if self.once and not os.path.exists(self.once):
+                    with open(self.once, "w"):
+                        self.die("died once")
             case "resources/list":
                 items = [{"uri": uri, "name": uri.rpartition("/")[2]} for uri in self.resources]
                 self.listing(id_, "resources", items, params.get("cursor"))
