@@ -59,7 +59,7 @@ logger = logging.getLogger("a2c_smcp.link")
 #: code may mean that, too.
 _PASSING: Final = (RoomFullError, NameTakenError, UncodedRefusalError, RequestTimeoutError)
 #: After so many websockets that were cut within so many seconds, `auto` polls: some proxies let them through that long.
-_CUTS: Final = 2
+_CUTS: Final = 3
 _SHORT_LIVED: Final = 5.0
 _CUT: Final = socketio.AsyncClient.reason.TRANSPORT_ERROR
 _PACKET_OVERHEAD: Final = 64  # what Socket.IO puts around a payload: type, namespace, ack id, brackets
@@ -325,6 +325,7 @@ class Link:
                     if isinstance(error, UnauthorizedError):
                         self._tell(Disconnected(str(error), final=True))
                         return
+                    self._cuts = 0  # it is the server that comes and goes
                     logger.info("%s", error)
                     await asyncio.sleep(pause * random.uniform(0.5, 1.0))
                     pause = min(pause * 2, longest)

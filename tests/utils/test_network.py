@@ -242,7 +242,7 @@ async def test_where_websockets_are_swallowed_it_polls_in_bounded_time(
     plain_server: int, proxied: Callable[..., ForwardProxy]
 ) -> None:
     proxy = proxied(plain_server, upgrades="swallow")
-    async with Link(options(f"http://{NAME}", proxy=proxy.url, connect_timeout=10), {}) as link:
+    async with Link(options(f"http://{NAME}", proxy=proxy.url, connect_timeout=12), {}) as link:
         await link.join(Membership("computer", "c", new_office()))
         assert link.way is not None
         assert (link.way.transport, link.way.no_websocket) == ("polling", "no answer in time")
@@ -267,8 +267,9 @@ async def test_a_connection_that_polls_goes_over_to_a_websocket_when_it_can(
 
 
 async def test_where_websockets_connect_and_do_not_last_it_polls(
-    plain_server: int, proxied: Callable[..., ForwardProxy]
+    plain_server: int, proxied: Callable[..., ForwardProxy], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("a2c_smcp.utils.link._SHORT_LIVED", 600.0)  # on a busy machine a cut takes its time
     events: list[LinkEvent] = []
 
     def ways() -> list[str]:
@@ -281,11 +282,28 @@ async def test_where_websockets_connect_and_do_not_last_it_polls(
 
     async with Link(options(f"http://{NAME}", proxy=proxied(plain_server).url), {}, on_event=events.append) as link:
         for times in (1, 2, 3, 4):
-            await eventually(lambda times=times: len(ways()) == times and link.connected)  # type: ignore[misc]
+            await eventually(lambda times=times: len(ways()) == times and link.connected, 30)  # type: ignore[misc]
             await cut(link)
-        await eventually(lambda: len(ways()) == 5)
+        await eventually(lambda: len(ways()) == 5, 30)
     # After the one that polls the next may last.
-    assert ways() == ["websocket", "websocket", "polling", "websocket", "websocket"]
+    assert ways() == ["websocket", "websocket", "websocket", "polling", "websocket"]
+
+
+async def test_a_server_that_comes_and_goes_is_no_reason_to_poll(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("a2c_smcp.utils.link._SHORT_LIVED", 600.0)
+    with async_server(APIKeyAuthentication([KEY])) as running:
+        url = running.url
+        link = Link(options(url), {})
+        await link.open()
+    try:
+        for _ in range(3):
+            # Down, and found to be: an attempt to come back has failed.
+            await eventually(lambda: not link.connected and link._cuts == 0, 30)
+            with async_server(APIKeyAuthentication([KEY]), port=int(url.rpartition(":")[2])):
+                await eventually(lambda: link.connected, 30)
+                assert link.way is not None and link.way.transport == "websocket"
+    finally:
+        await link.close()
 
 
 async def test_one_transport_is_one_transport(plain_server: int, proxied: Callable[..., ForwardProxy]) -> None:
