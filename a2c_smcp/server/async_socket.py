@@ -97,6 +97,7 @@ class BoundedAsyncSocket(Bounded, async_socket.AsyncSocket):  # type: ignore[mis
             return
         self._leave_place()
         await super().close(wait=False, abort=abort, reason=reason)
+        self._forget()
         self.queue.put_nowait(None)
         if self._next_ping is not None:
             self._next_ping.cancel()

@@ -89,6 +89,10 @@ class Bounded:
         if self.place is not None:
             self.place.leave()
 
+    def _forget(self) -> None:
+        """Engine.IO keeps a closed connection for a while, and fails with a traceback when a POST comes for it."""
+        self.server.sockets.pop(self.sid, None)
+
     def _declared_length(self, environ: Any) -> int:
         """The `Content-Length` of a POST that is to be read, 0 without one."""
         declared = environ.get("CONTENT_LENGTH") or "0"

@@ -78,8 +78,10 @@ class BoundedSocket(Bounded, threaded_socket.Socket):  # type: ignore[misc]
         self.admitted = True
 
     def close(self, wait: bool = True, abort: bool = False, reason: Any = None) -> None:
+        """End the connection. `wait` is not honoured: a peer that polls no more would hold this thread for ever."""
         self._leave_place()
-        super().close(wait=wait, abort=abort, reason=reason)
+        super().close(wait=False, abort=abort, reason=reason)
+        self._forget()
 
     def handle_post_request(self, environ: Any) -> None:
         length = self._declared_length(environ)
