@@ -44,7 +44,7 @@ async def test_the_window_server_tells_of_its_changes(era: str, printed: dict[st
     async with running(_config(printed["shop.py"][0], era)) as (computer, record):
         for text in ("empty", "full"):
             record.events.clear()
-            await call(computer, "show", uri=uri, text=text)
+            await call(computer, "show", path="till", text=text)
             await record.of(DesktopChanged)
             assert await computer.get_desktop(window=uri) == [f"{uri}\n\n{text}"]
 

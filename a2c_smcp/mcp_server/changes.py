@@ -81,11 +81,6 @@ class Changes:
         for listener in self._everyone():
             listener.hear_of(topic)
 
-    def close(self) -> None:
-        """End every listener; what waits is still delivered."""
-        for listener in self._everyone():
-            listener.close()
-
     def __len__(self) -> int:
         return len(self._listeners)
 

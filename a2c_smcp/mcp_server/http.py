@@ -113,7 +113,7 @@ class HttpApp:
 
     def end_streams(self) -> None:
         """End the streams that would otherwise stay open for ever, so that a stop need not wait for them."""
-        self._server.changes.close()
+        self._server.sessions.end_listens()
         for scope in self._streams:
             scope.cancel()
 

@@ -42,6 +42,7 @@ class Sessions:
         self._topic = topic
         self._streams: dict[str, asyncio.Event] = {}
         self._open: set[str] = set()
+        self._listens: set[Listener] = set()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[anyio.abc.TaskGroup]:
@@ -130,6 +131,7 @@ class Sessions:
             listener = self._changes.listen(
                 tools=bool(wanted.tools_list_changed), resources=bool(wanted.resources_list_changed)
             )
+        self._listens.add(listener)
         try:
             with _refusals():
                 for topic, same in self._by_topic(uris):
@@ -144,8 +146,14 @@ class Sessions:
             while (notice := await listener.next()) is not None:
                 await self._send(ctx, _notification(notice, meta))
         finally:
+            self._listens.discard(listener)
             listener.close()
         return types.SubscriptionsListenResult(_meta=meta)
+
+    def end_listens(self) -> None:
+        """End every listen stream the way that tells its client; what waits is still delivered."""
+        for listener in list(self._listens):
+            listener.close()
 
     def _by_topic(self, uris: Iterable[str]) -> Iterable[tuple[str, list[str]]]:
         topics: dict[str, list[str]] = {}

@@ -583,7 +583,7 @@ async def test_http_servers_answer_likewise(http_server: str, kind: str, protoco
             assert len(await text(connection, "huge", size=3_000_000)) == 3_000_000
         with pytest.raises(MCPError) as missing:
             await connection.read_resource("window://http/nope")
-        assert missing.value.code == -32002
+        assert missing.value.code == (-32602 if connection.protocol_version == "2026-07-28" else -32002)
 
 
 @pytest.mark.parametrize(("kind", "protocol"), HTTP_KINDS)

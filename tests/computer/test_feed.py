@@ -206,7 +206,6 @@ async def test_changes_are_told_over_http(http_server: str, kind: str, protocol:
     url = http_server + {"streamable": "/mcp", "sse": "/sse"}[kind]
     config = {"name": "s", "type": kind, "protocol": protocol, "server_parameters": {"url": url}}
     async with listening(config) as (connection, changes):
-        await connection.list_tools()  # by which the server gets to know a session of the old era
         await watch(connection, "window://http/0")
         await connection.call_tool("add_tool", {"name": f"added-{kind}-{protocol}"}, 10)
         await eventually(lambda: TOOLS in changes)

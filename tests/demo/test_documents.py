@@ -1,58 +1,31 @@
-"""The demo's documents answer at every level as the contract says."""
+"""What the tour says of its documents is there."""
 
 import json
 from typing import Any
 
-import pytest
+import mcp_types as types
+from mcp.client import Client
 
-from a2c_smcp.computer.utils.dpe_uri import element_uri, page_uri, with_params
-from a2c_smcp.demo.documents import HOST, answer, catalogue
-from a2c_smcp.errors import SMCPError
+from a2c_smcp.computer.utils.dpe_uri import build_dpe_uri, element_uri, page_uri, with_params
+from a2c_smcp.demo.mcp_server import server
 
-REPORT = catalogue()[0][0]
-
-
-def read(uri: str) -> Any:
-    mime_type, text = answer(uri)
-    assert mime_type == "application/json"
-    return json.loads(text)
+REPORT = build_dpe_uri("demo.board", "年度报告")
 
 
-def test_level_0_lists_what_is_there() -> None:
-    listing = read(f"dpe://{HOST}")
-    assert listing["total_count"] == len(listing["documents"]) == len(catalogue())
+async def read(client: Client, uri: str) -> Any:
+    [content] = (await client.read_resource(uri)).contents
+    assert isinstance(content, types.TextResourceContents)
+    return json.loads(content.text) if content.mime_type == "application/json" else content.text
 
 
-def test_level_1_is_the_document_and_with_depth_its_pages() -> None:
-    assert read(REPORT)["doc_ref"] == "年度报告"
-    assert "pages" not in read(REPORT)
-    index = read(with_params(REPORT, {"depth": "pages", "offset": "1", "limit": "1"}))
-    assert [page["title"] for page in index["pages"]] == ["Quarters"]
-    assert (index["page_offset"], index["page_limit"], index["page_total"]) == (1, 1, 2)
-
-
-def test_level_2_is_a_page_as_data_or_markdown() -> None:
-    assert read(page_uri(REPORT, 1))["element_count"] == 3
-    mime_type, text = answer(with_params(page_uri(REPORT, 1), {"format": "markdown"}))
-    assert mime_type == "text/markdown"
-    assert "| Q4 | 160 | 83 |" in text
-    assert "[图表: Revenue]" in text
-
-
-def test_level_3_is_an_element() -> None:
-    assert read(element_uri(REPORT, "table-1"))["content"]["headers"] == ["quarter", "revenue", "cost"]
-
-
-@pytest.mark.parametrize(
-    ("uri", "code"),
-    [
-        (f"dpe://{HOST}/nothing", 4201),
-        (page_uri(REPORT, 2), 4202),
-        (element_uri(REPORT, "nothing"), 4203),
-        ("dpe://", 4204),
-    ],
-)
-def test_what_is_not_there_has_its_code(uri: str, code: int) -> None:
-    with pytest.raises(SMCPError) as caught:
-        answer(uri)
-    assert caught.value.code == code
+async def test_the_report_has_a_summary_a_table_and_a_chart() -> None:
+    async with Client(server.mcp) as client:
+        listed = [resource.uri for resource in (await client.list_resources()).resources]
+        assert listed[:2] == ["window://demo.board/notes?priority=50", "window://demo.board/status"]
+        assert REPORT in listed
+        assert "财务" in (await read(client, REPORT))["keywords"]
+        assert (await read(client, page_uri(REPORT, 1)))["element_count"] == 3
+        text = await read(client, with_params(page_uri(REPORT, 1), {"format": "markdown"}))
+        assert "| Q4 | 160 | 83 |" in text and "[图表: Revenue] 120 → 160, steadily" in text
+        table = await read(client, element_uri(REPORT, "table-1"))
+        assert table["content"]["headers"] == ["quarter", "revenue", "cost"]

@@ -128,4 +128,3 @@ def test_a_listener_of_a_loop_that_has_ended_harms_nobody() -> None:
 
     asyncio.run(listen())
     changes.tools_changed()
-    changes.close()
