@@ -4,17 +4,20 @@ import asyncio
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from a2c_smcp import mcp_server
 from a2c_smcp.computer.events import DesktopChanged
 from a2c_smcp.errors import SMCPError
 from tests.computer.fakes.computers import call, running
 
 PAGE = Path(__file__).parent.parent / "docs" / "window-and-document-servers.md"
 _SAMPLE = re.compile(r"^<!-- (\S+) -->\n```python\n(.*?)^```$(.*?)(?=^##|^<!--|\Z)", re.MULTILINE | re.DOTALL)
-_PRINTED = re.compile(r"^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_ALL = re.MULTILINE | re.DOTALL
+_PRINTED = re.compile(r"^```text\n(.*?)^```$", _ALL)
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +62,16 @@ async def test_the_document_server_says_what_is_wrong(era: str, printed: dict[st
                 await computer.read_resource(library + path)
             assert caught.value.code == code
         assert await asyncio.gather(*(computer.read_resource(library + path) for path in ("", "/walden")))
+
+
+def test_what_is_shown_in_part_is_true() -> None:
+    names: dict[str, object] = {name: getattr(mcp_server, name) for name in mcp_server.__all__}
+    names |= {"Sequence": Sequence, "waiting": []}
+    marked = {code for _, code, _ in _SAMPLE.findall(PAGE.read_text())}
+    parts = [code for code in re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), _ALL) if code not in marked]
+    assert len(parts) == 3
+    for part in parts:
+        exec(part, names | {"server": mcp_server.ContextServer("part", host="com.example.part")})
 
 
 def _config(path: Path, era: str) -> dict[str, object]:
