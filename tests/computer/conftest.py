@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -31,8 +32,10 @@ def start_http_server(port: int = 0) -> "subprocess.Popen[str]":
 
 @pytest.fixture(scope="session")
 def hub() -> Iterator[Running]:
-    """Offices; quick pings, because some tests pull cables."""
-    with async_server(OpenAuthentication(), LIMITS, ping_interval=0.4, ping_timeout=0.6) as running:
+    """Offices; quick pings, because some tests pull cables. Relays may take as long as a busy computer does."""
+    with async_server(
+        OpenAuthentication(), replace(LIMITS, relay_timeout=20.0), ping_interval=0.4, ping_timeout=0.6
+    ) as running:
         yield running
 
 
