@@ -97,7 +97,7 @@ class SyncSMCPNamespace(socketio.Namespace):  # type: ignore[misc]  # python-soc
     """The server role on a threaded `socketio.Server`: `sio.register_namespace(SyncSMCPNamespace(auth))`.
 
     Create the server with `socketio.Server(async_mode="threading", **sync_server_options(...))` for the protocol's
-    message size. Every request has a thread; membership, rooms and the table of relays are changed under one lock.
+    message size. Every relay has a thread; membership, rooms and the table of relays are changed under one lock.
     """
 
     def __init__(
@@ -141,7 +141,11 @@ class SyncSMCPNamespace(socketio.Namespace):  # type: ignore[misc]  # python-soc
             return True
         if head.packet_type == EVENT:
             message = read_message(head.body, self.limits.max_timeout)
-            self.server.start_background_task(self._serve, socket, sid, head.ack_id, message)
+            if message.body is None:
+                # Nobody else is waited for: the sender's next message is read when this one is done.
+                self._serve(socket, sid, head.ack_id, message)
+            else:
+                self.server.start_background_task(self._serve, socket, sid, head.ack_id, message)
             return True
         waiting = expected_ack(self.server.manager, sid, head.ack_id)
         if isinstance(waiting, _Waiting):
