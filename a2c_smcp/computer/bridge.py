@@ -4,7 +4,7 @@ An agent is handed windows and documents, and no other resource of any server.
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -42,7 +42,7 @@ class Target:
     server: SERVER_NAME
     document: ParsedDPEUri | None = None
     """`None` for a window."""
-    listed: frozenset[str] = frozenset()
+    listed: Set[str] = frozenset()
     """The URIs under which the server lists that document; none if it does not."""
 
 
@@ -59,7 +59,7 @@ def find_target(uri: str, watch: Watch, order: Iterable[SERVER_NAME]) -> Target:
 def _find_window(uri: str, watch: Watch, order: Iterable[SERVER_NAME]) -> Target:
     WindowURI.parse(uri)
     for server in order:
-        if uri in watch.listed.get(server, ()):
+        if watch.lists(server, uri):
             return Target(server)
     raise NotFoundError("no MCP server lists this window", {"uri": cut(uri, _MAX_NAMED)})
 

@@ -10,9 +10,11 @@ import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import anyio
+import anyio.to_thread
 from mcp import MCPError
 from mcp_types import ReadResourceResult, Resource
 
@@ -25,16 +27,24 @@ from a2c_smcp.computer.finder.organize import organize_finder
 from a2c_smcp.computer.history import used_servers
 from a2c_smcp.computer.mcp_clients.connection import MCPConnection
 from a2c_smcp.computer.mcp_clients.feed import Change, ChangeKind
+from a2c_smcp.computer.mcp_clients.resource_lists import ListedResource
 from a2c_smcp.computer.types import ToolCallRecord
-from a2c_smcp.computer.watch import Announcements, Channel, ListChange, Watch, channel_of
+from a2c_smcp.computer.utils.pool import slices
+from a2c_smcp.computer.watch import Announcements, Channel, ListChange, Listed, Watch, channel_of
 from a2c_smcp.errors import BadRequestError, InternalError, ServerNotActiveError, SMCPError, ToolError
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.types import SERVER_NAME, Desktop
+from a2c_smcp.utils.window_uri import try_parse_window_uri
 
 __all__ = ["MAX_LIMIT", "Context", "ContextTimings"]
 
 logger = logging.getLogger(__name__)
 
+#: From here on documents are put in order in a thread: 5,000 take 10 ms.
+_MANY_DOCUMENTS: Final = 5000
+#: How long a server that always has a new long list waits at most before that is read.
+_LONG_LIST: Final = 1000
+_LONGEST_PAUSE: Final = 5.0
 #: How many documents an agent may ask for at once.
 MAX_LIMIT: Final = 1000
 
@@ -64,6 +74,8 @@ class _Shelf:
         self.is_stale = False
         self.was_told = False
         """Whether the server said that its list changed, since it was last read."""
+        self.ignored: str | None = None
+        """What of its list is not looked at, as it was last logged."""
         self.has_failed = False
         """Whether its list could not be read the last time."""
         self.refreshing: asyncio.Task[None] | None = None
@@ -151,7 +163,9 @@ class Context:
         deadline = _now() + self._timings.warm
         await self._current()
         documents = await self._finder.collect_documents(max(0.0, deadline - _now()))
-        return organize_finder(documents, keywords, file_type, used_servers(history), offset, limit)
+        organize = partial(organize_finder, documents, keywords, file_type, used_servers(history), offset, limit)
+        # The interpreter takes turns with a thread; it would not with this.
+        return await anyio.to_thread.run_sync(organize) if len(documents) > _MANY_DOCUMENTS else organize()
 
     async def read(self, uri: str, order: Iterable[SERVER_NAME]) -> ReadResourceResult:
         """A window, a document or a part of one, from the first server in this order that has it.
@@ -240,6 +254,7 @@ class Context:
         try:
             while shelf.is_stale:
                 shelf.is_stale = False
+                began = _now()
                 try:
                     resources = await shelf.connection.list_resources() if shelf.connection.can_subscribe else []
                 except (SMCPError, MCPError) as error:
@@ -248,24 +263,38 @@ class Context:
                     logger.warning("the resources of MCP server %s could not be listed: %s", shelf.server, error)
                 else:
                     shelf.has_failed = False
+                    self._note_ignored(shelf)
                     await self._relisted(shelf, resources)
+                    if shelf.is_stale and len(resources) > _LONG_LIST:
+                        # If it changes all the time, it must not have all of this computer's.
+                        await asyncio.sleep(min(_now() - began, _LONGEST_PAUSE))
         finally:
             shelf.refreshing = None
 
-    async def _relisted(self, shelf: _Shelf, resources: Sequence[Resource]) -> None:
-        shelf.windows = [resource for resource in resources if channel_of(resource.uri) is Channel.DESKTOP]
-        self._watch, change = self._watch.relist(shelf.server, (resource.uri for resource in resources))
+    def _note_ignored(self, shelf: _Shelf) -> None:
+        before, shelf.ignored = shelf.ignored, shelf.connection.ignored_resources
+        if shelf.ignored is not None and shelf.ignored != before:
+            logger.warning("of the resources of MCP server %s these are ignored: %s", shelf.server, shelf.ignored)
+
+    async def _relisted(self, shelf: _Shelf, resources: Sequence[ListedResource]) -> None:
+        listed, windows = Listed(), list[Resource]()
+        async for some in slices(resources):
+            listed.add(resource.uri for resource in some)
+            # Parsed here, where others have their turns, and not by the first desktop.
+            windows += [it for it in some if isinstance(it, Resource) and try_parse_window_uri(it.uri)]
+        shelf.windows = windows
+        self._watch, change = self._watch.relist(shelf.server, listed)
         was_told, shelf.was_told = shelf.was_told, False
         if was_told and (same := [channel.value for channel in Channel if channel not in change.announce]):
             text = "MCP server %s said that its list of resources changed; the URIs are the same, not sent: %s"
             logger.info(text, shelf.server, ", ".join(same))
         self._announce_list(change)
         shelf.listed.set()
-        shelf.connection.subscribe(self._watch.listed[shelf.server])
+        shelf.connection.subscribe(listed.uris)
         # What is read before we are subscribed may change unheard; a server that takes long is read all the same.
         with anyio.move_on_after(self._timings.subscribe) as late:
             await self._subscribed(shelf)
-        self._finder.relist(shelf.server, shelf.connection, resources)
+        await self._finder.relist(shelf.server, shelf.connection, resources)
         if late.cancelled_caught:
             self._spawn(shelf, self._refresh_when_subscribed(shelf))
 

@@ -65,6 +65,8 @@ class ServerStatus:
     reason: str | None = None
     restarts: int = 0
     """How many times in a row it had to be started again."""
+    ignored: str | None = None
+    """What of its windows and documents is not looked at, because there are too many or they are none."""
 
 
 @dataclass(frozen=True, slots=True)

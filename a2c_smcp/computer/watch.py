@@ -4,17 +4,17 @@ Pure: no sockets, no clock. The shell lists and reads resources; this compares w
 all servers, and says which channel to announce and which documents to read again.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final, TypeAlias
 
-from a2c_smcp.computer.utils.dpe_uri import is_dpe_uri, try_parse_dpe_uri
+from a2c_smcp.computer.utils.dpe_uri import document_ref, is_dpe_uri, try_parse_dpe_uri
 from a2c_smcp.smcp import UPDATE_DESKTOP_EVENT, UPDATE_FINDER_EVENT
 from a2c_smcp.types import SERVER_NAME
 from a2c_smcp.utils.window_uri import is_window_uri
 
-__all__ = ["ANNOUNCE_SECONDS", "Announcements", "Channel", "DocumentRef", "ListChange", "Watch", "channel_of"]
+__all__ = ["ANNOUNCE_SECONDS", "Announcements", "Channel", "DocumentRef", "ListChange", "Listed", "Watch", "channel_of"]
 
 #: A host and a `doc_ref`; `None` for all documents of that host.
 DocumentRef: TypeAlias = tuple[str, str | None]
@@ -50,30 +50,80 @@ class ListChange:
     removed: frozenset[str] = frozenset()
 
 
+class Listed:
+    """What one server lists for either channel, `add`ed a few at a time: a hundred thousand at once take a second.
+
+    Not to be changed once it is with a `Watch`.
+    """
+
+    def __init__(self, uris: Iterable[str] = ()) -> None:
+        self.channels: Mapping[Channel, set[str]] = {channel: set() for channel in Channel}
+        self._hosts: dict[str, set[str]] = {}
+        self._documents: dict[DocumentRef, str | set[str]] = {}
+        """The URIs of each document; mostly it has one."""
+        self.add(uris)
+
+    def add(self, uris: Iterable[str]) -> None:
+        for uri in uris:
+            channel = channel_of(uri)
+            if channel is not None:
+                self.channels[channel].add(uri)
+            if channel is Channel.FINDER and (ref := document_ref(uri)) is not None:
+                self._hosts.setdefault(ref[0], set()).add(uri)
+                self._add_document(ref, uri)
+
+    def _add_document(self, ref: DocumentRef, uri: str) -> None:
+        known = self._documents.setdefault(ref, uri)
+        if isinstance(known, set):
+            known.add(uri)
+        elif known != uri:
+            self._documents[ref] = {known, uri}
+
+    def documents(self, ref: DocumentRef) -> Set[str]:
+        """The URIs of a document, or of all documents of a host."""
+        host, doc_ref = ref
+        if doc_ref is None:
+            return self._hosts.get(host, frozenset())
+        found = self._documents.get(ref)
+        return frozenset({found} if isinstance(found, str) else found or ())
+
+    @property
+    def uris(self) -> frozenset[str]:
+        return frozenset().union(*self.channels.values())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Listed) and self.channels == other.channels
+
+    def __contains__(self, uri: str) -> bool:
+        return any(uri in uris for uris in self.channels.values())
+
+
+_NOTHING: Final = Listed()
+
+
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """The URIs of either channel that each server lists. A value: every change returns a new one."""
+    """What each server lists for either channel. A value: every change returns a new one."""
 
-    listed: Mapping[SERVER_NAME, frozenset[str]] = field(default_factory=dict)
-    # Derived, because ten thousand documents may say one after another that they were updated.
-    _documents: Mapping[SERVER_NAME, Mapping[DocumentRef, frozenset[str]]] = field(
-        default_factory=dict, compare=False, repr=False
-    )
+    listed: Mapping[SERVER_NAME, Listed] = field(default_factory=dict)
 
     def uris(self, channel: Channel) -> frozenset[str]:
         """What all servers list together."""
-        return frozenset(uri for uris in self.listed.values() for uri in uris if channel_of(uri) is channel)
+        return frozenset().union(*(listed.channels[channel] for listed in self.listed.values()))
 
-    def relist(self, server: SERVER_NAME, uris: Iterable[str]) -> tuple["Watch", ListChange]:
+    def relist(self, server: SERVER_NAME, listed: Listed) -> tuple["Watch", ListChange]:
         """After a server started, or its list changed. A server without `resources.subscribe` lists nothing."""
-        ours = frozenset(uri for uri in uris if channel_of(uri) is not None)
-        return self._changed(server, {**self.listed, server: ours})
+        return self._changed(server, {**self.listed, server: listed})
 
     def drop(self, server: SERVER_NAME) -> tuple["Watch", ListChange]:
         """After a server stopped, died or was removed."""
-        return self._changed(server, {name: uris for name, uris in self.listed.items() if name != server})
+        return self._changed(server, {name: listed for name, listed in self.listed.items() if name != server})
 
-    def stale_documents(self, server: SERVER_NAME, uri: str) -> frozenset[str]:
+    def lists(self, server: SERVER_NAME, uri: str) -> bool:
+        """Whether this server lists this window or document."""
+        return uri in self.listed.get(server, _NOTHING)
+
+    def stale_documents(self, server: SERVER_NAME, uri: str) -> Set[str]:
         """The listed documents to read again after this server said that a `dpe://` URI was updated.
 
         A document for itself, its pages and its elements; for a server's catalogue, all documents of that host.
@@ -81,25 +131,16 @@ class Watch:
         updated = try_parse_dpe_uri(uri)
         return frozenset() if updated is None else self.documents(server, (updated.host, updated.doc_ref))
 
-    def documents(self, server: SERVER_NAME, ref: DocumentRef) -> frozenset[str]:
+    def documents(self, server: SERVER_NAME, ref: DocumentRef) -> Set[str]:
         """The URIs under which this server lists a document, or all documents of a host."""
-        return self._documents.get(server, {}).get(ref, frozenset())
+        return self.listed.get(server, _NOTHING).documents(ref)
 
-    def _changed(self, server: SERVER_NAME, listed: Mapping[SERVER_NAME, frozenset[str]]) -> tuple["Watch", ListChange]:
-        before = self.listed.get(server, frozenset())
-        after = listed.get(server, frozenset())
-        new = Watch(listed, {**self._documents, server: _by_ref(after)})
+    def _changed(self, server: SERVER_NAME, listed: Mapping[SERVER_NAME, Listed]) -> tuple["Watch", ListChange]:
+        before = self.listed.get(server, _NOTHING).uris
+        after = listed.get(server, _NOTHING).uris
+        new = Watch(listed)
         announce = frozenset(channel for channel in Channel if self.uris(channel) != new.uris(channel))
         return new, ListChange(announce, added=after - before, removed=before - after)
-
-
-def _by_ref(uris: Iterable[str]) -> dict[DocumentRef, frozenset[str]]:
-    found: dict[DocumentRef, set[str]] = {}
-    for uri in uris:
-        if (document := try_parse_dpe_uri(uri)) is not None and document.level == 1:
-            found.setdefault((document.host, document.doc_ref), set()).add(uri)
-            found.setdefault((document.host, None), set()).add(uri)
-    return {ref: frozenset(listed) for ref, listed in found.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from a2c_smcp.errors import InvalidWindowURIError
 from a2c_smcp.utils.uri import URIProblem, ascii_integer, check_host, encode_segment, join, split
 
-__all__ = ["WindowURI", "is_window_uri"]
+__all__ = ["WindowURI", "is_window_uri", "try_parse_window_uri"]
 
 _SCHEME = "window"
 _BOOLEANS = {
@@ -78,6 +79,16 @@ class WindowURI:
         if self.fullscreen is not None:
             query["fullscreen"] = "true" if self.fullscreen else "false"
         return join(_SCHEME, self.host, map(encode_segment, self.path), query)
+
+
+# A server may list ten thousand windows, and every desktop is about all of them.
+@lru_cache(maxsize=2**15)
+def try_parse_window_uri(text: str) -> WindowURI | None:
+    """Read a window URI that may be invalid: `None` for one that is. What was read is remembered."""
+    try:
+        return WindowURI.parse(text)
+    except InvalidWindowURIError:
+        return None
 
 
 def _check_priority(value: Any) -> None:

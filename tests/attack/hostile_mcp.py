@@ -1,8 +1,8 @@
 """An MCP stdio server on the standard library that attacks its computer.
 
-hostile_mcp.py blare FILE BYTES      when FILE is there: a line of so many bytes, full of `[]`, and no newline before
-hostile_mcp.py resources COUNT DOCS  lists so many windows and documents on one page, and answers quickly
-hostile_mcp.py large COUNT BYTES     lists windows that have so many bytes each
+hostile_mcp.py blare FILE BYTES  when FILE is there: a line of so many bytes, full of `[]`, and no newline before
+hostile_mcp.py resources FILE WINDOWS DOCUMENTS  when FILE is there: lists so many of them, all on one page
+hostile_mcp.py large COUNT BYTES  lists windows that have so many bytes each
 """
 
 import json
@@ -26,13 +26,23 @@ def send(message: dict[str, Any]) -> None:
 
 
 def blare(file: str, size: int) -> None:
-    while not os.path.exists(file):
-        time.sleep(0.01)
+    wait_for(file)
     with lock:
         write(b'{"jsonrpc":"2.0","result":{"content":[')
         for _ in range(size // 65536):
             write(b"[]," * 21845 + b" ")
         write(b"[]]}}\n")
+
+
+def wait_for(file: str) -> None:
+    while not os.path.exists(file):
+        time.sleep(0.01)
+
+
+def list_many(file: str, windows: int, documents: int, listed: list[dict[str, Any]]) -> None:
+    wait_for(file)
+    listed += resources(windows, documents)
+    send({"method": "notifications/resources/list_changed"})
 
 
 def resources(windows: int, documents: int) -> list[dict[str, Any]]:
@@ -49,7 +59,8 @@ def main() -> None:
     elif mode == "blare":
         threading.Thread(target=blare, args=(options[0], int(options[1])), daemon=True).start()
     else:
-        listed = resources(*map(int, options))
+        file, *counts = options
+        threading.Thread(target=list_many, args=(file, *map(int, counts), listed), daemon=True).start()
     capabilities = {"tools": {}, "resources": {"subscribe": True, "listChanged": True}}
     answers: dict[str, Any] = {
         "tools/list": {"tools": []},

@@ -51,6 +51,25 @@ def test_a_line_of_300_megabytes_is_not_kept(tmp_path: Path) -> None:
         assert "hostile is backing_off" not in pair.computer.log.read_text()
 
 
+def test_a_hundred_thousand_resources_hold_nobody_up(tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    attacker = hostile("resources", str(go), "10500", "100500")
+    with target(tmp_path) as server, honest_pair(server, config=[attacker]) as pair:
+        quiet = pair.quiet()
+
+        def attack() -> None:
+            go.touch()
+            pair.computer.says("500 windows over the first 10000 and 500 documents over the first 100000")
+
+        # What follows, subscribing and reading, is still going on when this ends.
+        during = pair.watch(attack, at_least=10)
+        assert not during.departures
+        assert not during.failures
+        # Its page alone has ten megabytes of JSON. Without slices nobody would be answered for half a minute.
+        assert during.slowest < 200 * quiet.slowest
+        assert during.mean < 40 * quiet.mean
+
+
 @contextmanager
 def computer(server: Target, *configs: dict[str, Any]) -> Iterator[Started]:
     """A computer called `pc` in the office `attacked`."""

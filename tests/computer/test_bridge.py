@@ -6,14 +6,14 @@ import pytest
 from mcp import MCPError
 
 from a2c_smcp.computer.bridge import Target, find_target, refusal
-from a2c_smcp.computer.watch import Watch
+from a2c_smcp.computer.watch import Listed, Watch
 from a2c_smcp.errors import SMCPError
 
 
 def watching(**listed: list[str]) -> Watch:
     watch = Watch()
     for server, uris in listed.items():
-        watch, _ = watch.relist(server, uris)
+        watch, _ = watch.relist(server, Listed(uris))
     return watch
 
 

@@ -15,6 +15,7 @@ from a2c_smcp.computer.events import DesktopChanged, FinderChanged
 from a2c_smcp.computer.finder.aggregator import FRESH_SECONDS, FinderAggregator
 from a2c_smcp.computer.mcp_clients.connection import MCPConnection, ServerState
 from a2c_smcp.computer.mcp_clients.model import parse_server
+from a2c_smcp.computer.mcp_clients.resource_lists import ListedDocument
 from a2c_smcp.errors import BadRequestError
 from tests.computer.fakes.computers import DEADLINE, FAST, call, running, server, text
 from tests.computer.fakes.misbehaving import document
@@ -200,7 +201,7 @@ class Shelf:
         self.connection = connection
 
     async def relist(self) -> None:
-        self.finder.relist("a", self.connection, await self.connection.list_resources())
+        await self.finder.relist("a", self.connection, await self.connection.list_resources())
 
     async def reads(self) -> list[str]:
         result = await self.connection.call_tool("stats", {}, DEADLINE)
@@ -293,7 +294,7 @@ async def test_what_a_server_lists_otherwise_is_read_again() -> None:
     async with shelf(documents=1) as it:
         await it.titles()
         [listed] = await it.connection.list_resources()
-        it.finder.relist("a", it.connection, [listed.model_copy(update={"description": "now described"})])
+        await it.finder.relist("a", it.connection, [ListedDocument(listed.uri, listed.name, "now described")])
         await it.titles()
         assert len(await it.reads()) == 2
 

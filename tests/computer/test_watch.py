@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2c_smcp.computer.watch import ANNOUNCE_SECONDS, Announcements, Channel, ListChange, Watch, channel_of
+from a2c_smcp.computer.watch import ANNOUNCE_SECONDS, Announcements, Channel, ListChange, Listed, Watch, channel_of
 
 DESKTOP, FINDER = Channel.DESKTOP, Channel.FINDER
 
@@ -14,7 +14,7 @@ DESKTOP, FINDER = Channel.DESKTOP, Channel.FINDER
 def watching(**listed: list[str]) -> Watch:
     watch = Watch()
     for server, uris in listed.items():
-        watch, _ = watch.relist(server, uris)
+        watch, _ = watch.relist(server, Listed(uris))
     return watch
 
 
@@ -26,19 +26,19 @@ def announced(change: tuple[Watch, ListChange]) -> set[Channel]:
 
 
 def test_the_same_set_of_uris_announces_nothing() -> None:
-    assert announced(watching(a=["dpe://h/1", "dpe://h/2"]).relist("a", ["dpe://h/2", "dpe://h/1"])) == set()
+    assert announced(watching(a=["dpe://h/1", "dpe://h/2"]).relist("a", Listed(["dpe://h/2", "dpe://h/1"]))) == set()
 
 
 @pytest.mark.parametrize("after", [["dpe://h/1", "dpe://h/2"], [], ["dpe://h/3"]])
 def test_a_different_set_announces(after: list[str]) -> None:
-    assert announced(watching(a=["dpe://h/1"]).relist("a", after)) == {FINDER}
+    assert announced(watching(a=["dpe://h/1"]).relist("a", Listed(after))) == {FINDER}
 
 
 def test_only_dpe_uris_matter_to_the_finder_and_only_windows_to_the_desktop() -> None:
     watch = watching(a=["dpe://h/1", "window://h", "file:///x"])
-    assert announced(watch.relist("a", ["dpe://h/1", "window://h", "file:///y", "http://h"])) == set()
-    assert announced(watch.relist("a", ["dpe://h/1", "file:///x"])) == {DESKTOP}
-    assert announced(watch.relist("a", ["window://h", "window://i"])) == {DESKTOP, FINDER}
+    assert announced(watch.relist("a", Listed(["dpe://h/1", "window://h", "file:///y", "http://h"]))) == set()
+    assert announced(watch.relist("a", Listed(["dpe://h/1", "file:///x"]))) == {DESKTOP}
+    assert announced(watch.relist("a", Listed(["window://h", "window://i"]))) == {DESKTOP, FINDER}
 
 
 # --- the contract's rulings
@@ -64,19 +64,19 @@ def test_an_update_belongs_to_the_channel_of_its_scheme(uri: str, channel: Chann
 
 def test_the_sets_of_all_servers_are_compared() -> None:
     watch = watching(a=["window://x", "dpe://h/1"], b=["window://y"])
-    assert announced(watch.relist("b", ["window://y"])) == set()
+    assert announced(watch.relist("b", Listed(["window://y"]))) == set()
     # Another server lists the same: what there is on the whole stays the same.
-    assert announced(watch.relist("b", ["window://y", "window://x"])) == set()
+    assert announced(watch.relist("b", Listed(["window://y", "window://x"]))) == set()
 
 
 def test_the_first_list_changed_after_connecting_is_silent_without_a_change() -> None:
-    connected, change = Watch().relist("a", ["window://x"])
+    connected, change = Watch().relist("a", Listed(["window://x"]))
     assert change.announce == {DESKTOP}
-    assert announced(connected.relist("a", ["window://x"])) == set()
+    assert announced(connected.relist("a", Listed(["window://x"]))) == set()
 
 
 def test_a_server_without_either_kind_of_resource_comes_and_goes_silently() -> None:
-    watch, change = Watch().relist("a", ["file:///x"])
+    watch, change = Watch().relist("a", Listed(["file:///x"]))
     assert change == ListChange(frozenset())
     assert announced(watch.drop("a")) == set()
 
@@ -94,7 +94,7 @@ def test_dropping_a_server_that_is_not_there_changes_nothing() -> None:
 
 def test_what_is_new_and_what_is_gone_is_named_per_server() -> None:
     watch = watching(a=["window://x", "dpe://h/1"], b=["dpe://h/2"])
-    _, change = watch.relist("a", ["window://x", "dpe://h/2", "file:///z"])
+    _, change = watch.relist("a", Listed(["window://x", "dpe://h/2", "file:///z"]))
     assert change.added == {"dpe://h/2"}
     assert change.removed == {"dpe://h/1"}
 

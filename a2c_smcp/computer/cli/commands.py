@@ -20,6 +20,7 @@ from a2c_smcp.computer.cli.output import printable, quoted, table
 from a2c_smcp.computer.cli.parse import options, split
 from a2c_smcp.computer.cli.session import Session, status_fields
 from a2c_smcp.computer.config_files import load_config_files, read_config_files, read_snippet
+from a2c_smcp.computer.events import ServerStatus
 from a2c_smcp.computer.mcp_clients.model import CommandInput, MCPServerInput, PromptStringInput, parse_input
 from a2c_smcp.computer.mcp_clients.view import MASK, input_view
 from a2c_smcp.computer.problems import InvalidConfigError
@@ -228,13 +229,18 @@ async def servers_list(session: Session, words: list[str]) -> None:
 
 def _show_servers(session: Session) -> None:
     statuses = session.computer.statuses
-    rows = [(status.server, status.state.value, str(status.restarts), status.reason or "") for status in statuses]
+    rows = [(status.server, status.state.value, str(status.restarts), _why(status)) for status in statuses]
     session.output.event(
         "server_status",
         _page(("server", "state", "restarts", "why"), rows),
         servers=[status_fields(status) for status in statuses],
         all=True,
     )
+
+
+def _why(status: ServerStatus) -> str:
+    """What there is to say of a server besides its state."""
+    return "; ".join(filter(None, (status.reason, f"ignored: {status.ignored}" if status.ignored else None)))
 
 
 @_command("servers start", "NAME", _first(_servers))

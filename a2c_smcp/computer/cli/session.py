@@ -193,6 +193,7 @@ def status_fields(status: ServerStatus) -> dict[str, object]:
         "state": status.state.value,
         "reason": status.reason,
         "restarts": status.restarts,
+        **({"ignored": status.ignored} if status.ignored else {}),
     }
 
 

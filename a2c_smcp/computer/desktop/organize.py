@@ -7,17 +7,15 @@ Whether a window shows depends on what it holds, and which others show depends o
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TypeAlias
 
 from mcp_types import BlobResourceContents, ReadResourceResult, Resource, TextResourceContents
 
 from a2c_smcp.computer.history import order_servers, used_servers
 from a2c_smcp.computer.types import ToolCallRecord
-from a2c_smcp.errors import InvalidWindowURIError
 from a2c_smcp.types import SERVER_NAME, Desktop
 from a2c_smcp.utils.text import cut
-from a2c_smcp.utils.window_uri import WindowURI, is_window_uri
+from a2c_smcp.utils.window_uri import WindowURI, is_window_uri, try_parse_window_uri
 
 __all__ = ["ListedWindow", "WindowKey", "listed_windows", "organize_desktop", "ranks", "windows_to_read"]
 
@@ -38,7 +36,7 @@ def organize_desktop(
         return []
     candidates = []
     for index, (server, resource, result) in enumerate(windows):
-        if (uri := _parse(resource.uri)) is not None:
+        if (uri := try_parse_window_uri(resource.uri)) is not None:
             _warn_of_blobs(resource.uri, result)
             if _texts(result):
                 candidates.append(_Candidate(index, server, uri))
@@ -73,7 +71,7 @@ def windows_to_read(
     candidates = [
         _Candidate(index, server, uri)
         for index, (server, resource) in enumerate(listed)
-        if (uri := _parse(resource.uri)) is not None and _may_show(read, (server, resource.uri))
+        if (uri := try_parse_window_uri(resource.uri)) is not None and _may_show(read, (server, resource.uri))
     ]
     hopeful = [listed[candidate.index] for candidate in _arrange(candidates, history)[:size]]
     return [(server, resource) for server, resource in hopeful if (server, resource.uri) not in read]
@@ -84,7 +82,7 @@ def ranks(listed: Sequence[ListedWindow], history: Sequence[ToolCallRecord]) -> 
     candidates = [
         _Candidate(index, server, uri)
         for index, (server, resource) in enumerate(listed)
-        if (uri := _parse(resource.uri)) is not None
+        if (uri := try_parse_window_uri(resource.uri)) is not None
     ]
     order = {server: rank for rank, server in enumerate(_server_order(candidates, history))}
     candidates.sort(key=lambda candidate: (order[candidate.server], -(candidate.uri.priority or 0)))
@@ -130,15 +128,6 @@ def _may_show(read: Mapping[WindowKey, ReadResourceResult | None], key: WindowKe
         return True
     result = read[key]
     return result is not None and bool(_texts(result))
-
-
-# A server may list ten thousand windows, and every desktop is about all of them.
-@lru_cache(maxsize=2**15)
-def _parse(uri: str) -> WindowURI | None:
-    try:
-        return WindowURI.parse(uri)
-    except InvalidWindowURIError:
-        return None
 
 
 def _texts(result: ReadResourceResult) -> list[str]:

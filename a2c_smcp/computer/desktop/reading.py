@@ -7,9 +7,11 @@ when all of them are more than one message takes, and nothing of those is kept w
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Final, TypeAlias
+from functools import partial
+from typing import Final, TypeAlias, TypeVar
 
 import anyio
+import anyio.to_thread
 from mcp import MCPError
 from mcp_types import ReadResourceResult, Resource
 
@@ -36,11 +38,15 @@ logger = logging.getLogger(__name__)
 DESKTOP_SECONDS: Final = 12.0
 #: How many windows of one server are read at once.
 READERS: Final = 16
+#: From here on they are put in order in a thread: 1,000 take 10 ms.
+_MANY_WINDOWS: Final = 1000
 #: How many windows that could not be read are named in the log for one desktop.
 _FAILURES_LOGGED: Final = 10
 
 #: Reads one window of a server, under a deadline of its own.
 ReadWindow: TypeAlias = Callable[[SERVER_NAME, str], Awaitable[ReadResourceResult]]
+
+_T = TypeVar("_T")
 
 
 async def read_desktop(
@@ -62,10 +68,10 @@ async def read_desktop(
         await reading.run(size, None)
         if reading.too_large is not None:
             raise reading.too_large
-        return reading.desktop(size)
+        return await reading.desktop(size)
     limits = limits or DesktopLimits()
     await reading.run(size, limits)
-    desktops = reading.desktop(size)
+    desktops = await reading.desktop(size)
     shown = fitting(desktops, limits.message)
     left_out = [*(desktop.partition("\n")[0] for desktop in desktops[len(shown) :]), *reading.left_out]
     if left_out:
@@ -97,10 +103,10 @@ class _Reading:
         self.too_large: PayloadTooLargeError | None = None
         """Why a window could not be read, if it was that."""
 
-    def desktop(self, size: int | None) -> list[Desktop]:
+    async def desktop(self, size: int | None) -> list[Desktop]:
         windows = [(server, resource, self._read.get((server, resource.uri))) for server, resource in self._listed]
         there = [(server, resource, result) for server, resource, result in windows if result]
-        return organize_desktop(there, size, self._history)
+        return await self._worked_out(partial(organize_desktop, there, size, self._history))
 
     async def run(self, size: int | None, limits: DesktopLimits | None) -> None:
         """Read what is needed, all servers at once. Without limits, whole."""
@@ -110,7 +116,7 @@ class _Reading:
             await self._read_one(item[0], item[1].uri, limits, room)
 
         with anyio.move_on_after(DESKTOP_SECONDS) as scope:
-            while missing := self._missing(size):
+            while missing := await self._missing(size):
                 by_server: dict[SERVER_NAME, list[ListedWindow]] = {}
                 for item in missing:
                     by_server.setdefault(item[0], []).append(item)
@@ -119,12 +125,16 @@ class _Reading:
                         tasks.start_soon(for_each, items, read, READERS)
         if self._failures > _FAILURES_LOGGED:
             logger.warning("%d windows could not be read, the others are not named", self._failures)
-        if scope.cancelled_caught and (missing := self._missing(size)):
+        if scope.cancelled_caught and (missing := await self._missing(size)):
             first = self._quote(missing[0][1].uri)
             logger.warning("%d windows were not read in time, the first: %s", len(missing), first)
 
-    def _missing(self, size: int | None) -> list[ListedWindow]:
-        return windows_to_read(self._listed, self._read, size, self._history)
+    async def _missing(self, size: int | None) -> list[ListedWindow]:
+        return await self._worked_out(partial(windows_to_read, self._listed, self._read, size, self._history))
+
+    async def _worked_out(self, decide: Callable[[], list[_T]]) -> list[_T]:
+        """In a thread where there are many windows: the interpreter takes turns with it."""
+        return await anyio.to_thread.run_sync(decide) if len(self._listed) > _MANY_WINDOWS else decide()
 
     async def _read_one(self, server: SERVER_NAME, uri: str, limits: DesktopLimits | None, room: Room | None) -> None:
         key = (server, uri)

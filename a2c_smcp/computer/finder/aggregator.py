@@ -8,15 +8,16 @@ nothing of how changes are heard or announced, nor of what agents ask for.
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Iterable, Set
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Coroutine, Iterable, Sequence, Set
 from typing import Any, Final
 
+import msgspec
 from mcp import MCPError
-from mcp_types import ReadResourceResult, Resource
+from mcp_types import ReadResourceResult
 
 from a2c_smcp.computer.finder.summaries import (
     CataloguePage,
+    Described,
     Fields,
     build_summary,
     is_complete,
@@ -26,8 +27,8 @@ from a2c_smcp.computer.finder.summaries import (
     read_document,
 )
 from a2c_smcp.computer.mcp_clients.connection import MCPConnection
-from a2c_smcp.computer.utils.dpe_uri import ParsedDPEUri, build_dpe_uri, parse_dpe_uri, with_params
-from a2c_smcp.computer.utils.pool import for_each
+from a2c_smcp.computer.utils.dpe_uri import build_dpe_uri, document_ref, with_params
+from a2c_smcp.computer.utils.pool import for_each, slices
 from a2c_smcp.errors import PayloadTooLargeError, RequestTimeoutError, SMCPError, ToolError
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.types import SERVER_NAME
@@ -47,22 +48,24 @@ _READERS: Final = 16
 _CATALOGUE_LIMIT: Final = 100
 
 
-class _Document:
-    """A listed document, and what is known of it."""
+class _Document(msgspec.Struct, eq=False, gc=False):
+    """A listed document, and what is known of it.
 
-    def __init__(self, resource: Resource) -> None:
-        self.resource = resource
-        self.uri: ParsedDPEUri = parse_dpe_uri(resource.uri)
-        self.summary: DPEDocumentSummary | None = None
-        self.marks = 0
-        """How often it was said to have changed: what was read before the last time is not kept."""
-        self.read_at = 0.0
-        """When the last reading began; 0 before the first."""
+    The garbage collector does not look at these: there may be a hundred thousand, and nothing refers back to them.
+    """
+
+    resource: Described
+    host: str
+    doc_ref: str
+    summary: DPEDocumentSummary | None = None
+    marks: int = 0
+    """How often it was said to have changed: what was read before the last time is not kept."""
+    read_at: float = 0.0
+    """When the last reading began; 0 before the first."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """A document that is being read, and how often it was marked by then."""
+class _Reading(msgspec.Struct, frozen=True, eq=False, gc=False):
+    """A document that is being read, and how often it was marked by then. As many as there are documents."""
 
     document: _Document
     marks: int
@@ -135,20 +138,25 @@ class FinderAggregator:
         before, self._uris = self._uris, frozenset(current_uris)
         return self._uris != before
 
-    def relist(self, server: SERVER_NAME, connection: MCPConnection, resources: Iterable[Resource]) -> None:
+    async def relist(self, server: SERVER_NAME, connection: MCPConnection, resources: Sequence[Described]) -> None:
         """After a server started, or its list changed: reads what is new, or all where the connection is new."""
         shelf = self._shelves.get(server)
         if shelf is None or shelf.connection is not connection:
             self.drop(server)
             shelf = self._shelves[server] = _Shelf(server, connection)
-        known, shelf.documents = shelf.documents, {}
+        known, documents = shelf.documents, dict[str, _Document]()
         changed = []
-        for resource in listed_documents(resources):
-            document = shelf.documents[resource.uri] = known.get(resource.uri) or _Document(resource)
-            if resource.uri not in known or document.resource != resource:
-                document.resource = resource
-                changed.append(resource.uri)
-        self.mark(server, changed)
+        async for some in slices(resources):
+            for resource in listed_documents(some):
+                if resource.uri in documents:
+                    continue
+                document = documents[resource.uri] = known.get(resource.uri) or _document(resource)
+                if resource.uri not in known or document.resource != resource:
+                    document.resource = resource
+                    changed.append(resource.uri)
+        if self._shelves.get(server) is shelf:  # it may have gone while others had their turns
+            shelf.documents = documents
+            self.mark(server, changed)
 
     def mark(self, server: SERVER_NAME, uris: Iterable[str]) -> None:
         """Read these listed documents again, and have requests wait for that. Marks of one moment are read together."""
@@ -194,6 +202,8 @@ class FinderAggregator:
 
     def _refresh_old(self, shelf: _Shelf) -> None:
         oldest = self._clock() - FRESH_SECONDS
+        if shelf.refreshing:
+            return  # a hundred thousand may take longer than they are fresh
         # Those that could not be read too: perhaps they can be by now.
         self._refresh(shelf, [document for document in shelf.documents.values() if 0 < document.read_at < oldest])
 
@@ -204,12 +214,13 @@ class FinderAggregator:
                 document.read_at = now  # so that the next request does not ask for it as well
             self._spawn(self._read(shelf, documents), shelf.refreshing)
 
-    async def _read(self, shelf: _Shelf, documents: Iterable[_Document]) -> None:
+    async def _read(self, shelf: _Shelf, documents: Sequence[_Document]) -> None:
         by_host: dict[str, list[_Reading]] = {}
         now = self._clock()
-        for document in documents:
-            document.read_at = now
-            by_host.setdefault(document.uri.host, []).append(_Reading(document, document.marks))
+        async for some in slices(documents):
+            for document in some:
+                document.read_at = now
+                by_host.setdefault(document.host, []).append(_Reading(document, document.marks))
         failures: list[str] = []
         try:
             for host, readings in by_host.items():
@@ -238,20 +249,24 @@ class FinderAggregator:
 
     async def _read_catalogue(self, shelf: _Shelf, host: str, readings: list[_Reading]) -> list[_Reading]:
         """Take what the server's catalogue says; the documents of which it does not say all come back."""
-        missing: dict[str | None, list[_Reading]] = {}
-        for reading in readings:
-            missing.setdefault(reading.document.uri.doc_ref, []).append(reading)
+        missing: dict[str, _Reading] = {}
+        others: list[_Reading] = []
+        """Documents that are listed more than once, under URIs that differ: they come back."""
+        async for some in slices(readings):
+            for reading in some:
+                if missing.setdefault(reading.document.doc_ref, reading) is not reading:
+                    others.append(reading)
         incomplete: list[_Reading] = []
         catalogue = build_dpe_uri(host)
 
         async def read_page(uri: str) -> CataloguePage:
             page = read_catalogue(await shelf.read(uri))
             for doc_ref, fields in page.documents.items():
-                for reading in missing.pop(doc_ref, ()):
-                    if is_complete(fields):
-                        _keep(shelf, reading, fields)
-                    else:
-                        incomplete.append(replace(reading, entry=fields))
+                reading = missing.pop(doc_ref, None)
+                if reading is not None and is_complete(fields):
+                    _keep(shelf, reading, fields)
+                elif reading is not None:
+                    incomplete.append(_Reading(reading.document, reading.marks, fields))
             return page
 
         async def read_from(offset: int) -> None:
@@ -268,7 +283,12 @@ class FinderAggregator:
         except (MCPError, SMCPError, ValueError) as error:
             logger.info("MCP server %s has no catalogue at %s: %s", shelf.server, self._quote(catalogue), error)
             shelf.without_catalogue.add(host)
-        return [*incomplete, *(reading for rest in missing.values() for reading in rest)]
+        return [*incomplete, *missing.values(), *others]
+
+
+def _document(resource: Described) -> _Document:
+    host, doc_ref = document_ref(resource.uri) or ("", "")
+    return _Document(resource, host, doc_ref)
 
 
 def _catalogue_is_cheaper(shelf: _Shelf, host: str, wanted: int) -> bool:

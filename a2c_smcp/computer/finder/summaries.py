@@ -3,16 +3,17 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
-from mcp_types import ReadResourceResult, Resource, TextResourceContents
+from mcp_types import ReadResourceResult, TextResourceContents
 
-from a2c_smcp.computer.utils.dpe_uri import parse_dpe_uri, try_parse_dpe_uri
+from a2c_smcp.computer.utils.dpe_uri import document_ref
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.types import SERVER_NAME
 
 __all__ = [
     "CataloguePage",
+    "Described",
     "Fields",
     "build_summary",
     "is_complete",
@@ -29,6 +30,20 @@ Fields: TypeAlias = Mapping[str, Any]
 _WANTED: Final = frozenset({"file_uri", "file_type", "title", "page_count", "keywords", "summary", "last_modified"})
 
 
+class Described(Protocol):
+    """What a server's list says of a resource."""
+
+    @property
+    def uri(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str | None: ...
+
+
+_DescribedT = TypeVar("_DescribedT", bound=Described)
+
+
 @dataclass(frozen=True, slots=True)
 class CataloguePage:
     """What a server answers at level 0."""
@@ -40,11 +55,11 @@ class CataloguePage:
     total_count: int
 
 
-def listed_documents(resources: Iterable[Resource]) -> list[Resource]:
+def listed_documents(resources: Iterable[_DescribedT]) -> list[_DescribedT]:
     """The documents among a server's listed resources: those whose URI parses as level 1, each once."""
-    unique: dict[str, Resource] = {}
+    unique: dict[str, _DescribedT] = {}
     for resource in resources:
-        if (uri := try_parse_dpe_uri(resource.uri)) is not None and uri.level == 1:
+        if document_ref(resource.uri) is not None:
             unique.setdefault(resource.uri, resource)
     return list(unique.values())
 
@@ -84,10 +99,10 @@ def merged(entry: Fields, document: Fields) -> Fields:
     return {**document, **entry}
 
 
-def build_summary(server: SERVER_NAME, resource: Resource, fields: Fields) -> DPEDocumentSummary:
+def build_summary(server: SERVER_NAME, resource: Described, fields: Fields) -> DPEDocumentSummary:
     """The summary of a listed document; where a field is missing, or not what it should be, the default stands."""
     summary: DPEDocumentSummary = {
-        "doc_ref": parse_dpe_uri(resource.uri).doc_ref or "",
+        "doc_ref": (document_ref(resource.uri) or ("", ""))[1],
         "uri": resource.uri,
         "file_uri": _text(fields.get("file_uri")),
         "file_type": _text(fields.get("file_type")),

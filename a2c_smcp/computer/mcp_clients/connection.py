@@ -25,14 +25,11 @@ import anyio
 import anyio.lowlevel
 import mcp_types as types
 from mcp import MCPError
-from mcp.client.client import Client
 from mcp_types import (
     INTERNAL_ERROR,
     METHOD_NOT_FOUND,
     CallToolResult,
     Implementation,
-    ListResourcesResult,
-    ListToolsResult,
     ReadResourceResult,
     Resource,
     ServerCapabilities,
@@ -49,6 +46,7 @@ from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, SSEServerConfig
 from a2c_smcp.computer.mcp_clients.pipe_dispatcher import InvalidAnswerError
 from a2c_smcp.computer.mcp_clients.probe import Patience
 from a2c_smcp.computer.mcp_clients.process import StdioTimings, describe_exit
+from a2c_smcp.computer.mcp_clients.resource_lists import ListedResource, ResourceList
 from a2c_smcp.computer.mcp_clients.transports import Link, describe_failure
 from a2c_smcp.computer.veil import Veil
 from a2c_smcp.errors import (
@@ -60,7 +58,6 @@ from a2c_smcp.errors import (
     ToolExecutionTimeoutError,
 )
 from a2c_smcp.utils.text import cut
-from a2c_smcp.utils.window_uri import is_window_uri
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
 
 __all__ = ["TRANSITIONS", "MCPConnection", "ServerState", "StateChange", "Timings", "client_factory"]
@@ -68,7 +65,6 @@ __all__ = ["TRANSITIONS", "MCPConnection", "ServerState", "StateChange", "Timing
 logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
-_Page = TypeVar("_Page", ListToolsResult, ListResourcesResult)
 
 _STDERR_LINES_IN_A_REASON: Final = 5
 _CLIENT_INFO: Final = Implementation(name="a2c-smcp", version=__version__)
@@ -191,6 +187,8 @@ class MCPConnection:
         self._interrupt: anyio.CancelScope | None = None
         self._link: Link | None = None
         self._live: Live | None = None
+        self.ignored_resources: str | None = None
+        """What of the server's list is not looked at, in words."""
 
     @property
     def name(self) -> str:
@@ -318,18 +316,36 @@ class MCPConnection:
         """
         if self._link is not None:
             self._link.invalid_tools.clear()
-        pages = await self._pages(lambda client, cursor: client.list_tools(cursor=cursor))
-        return [tool for page in pages for tool in page.tools]
+        tools: list[Tool] = []
+
+        async def read(live: Live, cursor: str | None) -> str | None:
+            page = await live.client.list_tools(cursor=cursor)
+            tools.extend(page.tools)
+            return page.next_cursor
+
+        await self._read_pages(read)
+        return tools
 
     @property
     def invalid_tools(self) -> Mapping[str, str]:
         """The tools that the server listed last with a definition that is invalid, and what is wrong with each."""
         return dict(self._link.invalid_tools) if self._link is not None else {}
 
-    async def list_resources(self) -> list[Resource]:
-        """All resources, paged to the end. Raises as `list_tools`."""
-        pages = await self._pages(lambda client, cursor: client.list_resources(cursor=cursor))
-        return [resource for page in pages for resource in page.resources]
+    async def list_resources(self) -> list[ListedResource]:
+        """The windows and documents among the server's resources, paged to the end. Raises as `list_tools`.
+
+        Those that are too many are left out; `ignored_resources` says so.
+        """
+        listed = ResourceList()
+
+        async def read(live: Live, cursor: str | None) -> str | None:
+            page = await live.client.list_resources(cursor=cursor)
+            await listed.add(live.link.pages.of(page.meta))
+            return None if listed.is_full else page.next_cursor
+
+        await self._read_pages(read)
+        self.ignored_resources = listed.ignored
+        return listed.resources
 
     async def read_resource(self, uri: str, timeout: float | None = None) -> ReadResourceResult:
         """Read a resource. Raises `MCPError` with what the server answered, `ToolExecutionError` when it is gone or
@@ -342,7 +358,7 @@ class MCPConnection:
         """The resources that claim to be windows; none from a server that lets nobody subscribe."""
         if not self.can_subscribe:
             return []
-        return [resource for resource in await self.list_resources() if is_window_uri(resource.uri)]
+        return [resource for resource in await self.list_resources() if isinstance(resource, Resource)]
 
     async def read_window(self, uri: str, timeout: float | None = None) -> ReadResourceResult:
         """Read a window. Raises as `read_resource`."""
@@ -359,26 +375,23 @@ class MCPConnection:
         if self._live is not None:
             await self._ask(lambda live: live.feed.settled(), None)
 
-    async def _pages(self, fetch: Callable[[Client, str | None], Awaitable[_Page]]) -> list[_Page]:
-        async def collect(live: Live) -> list[_Page]:
-            pages: list[_Page] = []
+    async def _read_pages(self, read: Callable[[Live, str | None], Awaitable[str | None]]) -> None:
+        """Have a list read page by page: `read` is given the place to go on from, and returns the next one."""
+
+        async def read_all(live: Live) -> None:
             cursors: set[str] = set()
-            cursor: str | None = None
-            while True:
-                pages.append(await fetch(live.client, cursor))
-                cursor = pages[-1].next_cursor
-                if not cursor:
-                    return pages
+            cursor = await read(live, None)
+            while cursor:
                 if cursor in cursors:
                     raise MCPError(INTERNAL_ERROR, "the server's list goes round in circles")
                 cursors.add(cursor)
+                cursor = await read(live, cursor)
 
         try:
-            return await self._ask(collect, None)
+            await self._ask(read_all, None)
         except MCPError as error:
-            if error.code == METHOD_NOT_FOUND:
-                return []
-            raise
+            if error.code != METHOD_NOT_FOUND:
+                raise
 
     async def _ask(self, send: Callable[[Live], Awaitable[_T]], timeout: float | None) -> _T:
         timeout = self._timings.request if timeout is None else timeout
@@ -531,7 +544,7 @@ class MCPConnection:
         """Let others use the session until it is over. Started under `scope`'s deadline, ended under a new one."""
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(live.feed.run, live.client)
+                tasks.start_soon(live.feed.run, live.client, live.dispatcher)
                 # Nobody must see the server before its changes are heard: they would be lost.
                 await live.feed.settled()
                 await anyio.lowlevel.checkpoint_if_cancelled()  # a disconnect in the last moment

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from typing import Final
 
 import anyio
@@ -27,12 +28,17 @@ from mcp.client.subscriptions import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from a2c_smcp.computer.mcp_clients.pipe_dispatcher import PipeDispatcher
+from a2c_smcp.computer.utils.pool import for_each, slices
+
 __all__ = ["Change", "ChangeKind", "Feed", "FeedTimings"]
 
 logger = logging.getLogger(__name__)
 
-#: How many subscriptions of the old era are under way at once.
-_SUBSCRIBERS: Final = 16
+#: How many subscriptions of the old era are under way at once: there may be a hundred thousand to make.
+_SUBSCRIBERS: Final = 8
+#: How many refused subscriptions are logged one by one.
+_REFUSALS_LOGGED: Final = 3
 
 
 class ChangeKind(Enum):
@@ -78,6 +84,7 @@ class Feed:
 
     _modern: bool = field(default=False, init=False)
     _lost: bool = field(default=False, init=False)
+    _refused: int = field(default=0, init=False)
     _over: bool = field(default=False, init=False)
     _wake: anyio.Event = field(default_factory=anyio.Event, init=False)
     _settled: anyio.Event = field(default_factory=anyio.Event, init=False)
@@ -106,11 +113,14 @@ class Feed:
             case types.ResourceUpdatedNotification(params=params):
                 self._tell(ChangeKind.RESOURCE, params.uri)
 
-    async def run(self, client: Client) -> None:
-        """Keep the server told of what is watched, until cancelled. Returns early where there is nothing to hear."""
+    async def run(self, client: Client, dispatcher: PipeDispatcher | None = None) -> None:
+        """Keep the server told of what is watched, until cancelled. Returns early where there is nothing to hear.
+
+        Over a pipe subscriptions go to its dispatcher directly: there may be a hundred thousand.
+        """
         self._modern = client.protocol_version in MODERN_PROTOCOL_VERSIONS
         try:
-            await (self._listen(client) if self._modern else self._subscribe(client))
+            await (self._listen(client) if self._modern else self._subscribe(client, dispatcher))
         finally:
             self._over = True
             self._settled.set()
@@ -133,37 +143,38 @@ class Feed:
 
     # --- before 2026-07-28
 
-    async def _subscribe(self, client: Client) -> None:
+    async def _subscribe(self, client: Client, dispatcher: PipeDispatcher | None) -> None:
         resources = client.server_capabilities.resources
         if resources is None or not resources.subscribe:
             return
         known: frozenset[str] = frozenset()
         while True:
             wanted = self.watched
-            limit = anyio.CapacityLimiter(_SUBSCRIBERS)
-            async with anyio.create_task_group() as tasks:
-                for uri in wanted - known:
-                    subscribe = types.SubscribeRequest(params=types.SubscribeRequestParams(uri=uri))
-                    tasks.start_soon(self._ask, client, subscribe, limit)
-                for uri in known - wanted:
-                    unsubscribe = types.UnsubscribeRequest(params=types.UnsubscribeRequestParams(uri=uri))
-                    tasks.start_soon(self._ask, client, unsubscribe, limit)
+            self._refused = 0
+            await for_each(list(wanted - known), partial(self._ask, client, dispatcher, True), _SUBSCRIBERS)
+            await for_each(list(known - wanted), partial(self._ask, client, dispatcher, False), _SUBSCRIBERS)
+            if self._refused > _REFUSALS_LOGGED:
+                logger.warning("MCP server %s: %d subscriptions failed, the others alike", self.server, self._refused)
             known = wanted
             self._settle(wanted)
             await self._something_to_do()
 
-    async def _ask(
-        self,
-        client: Client,
-        request: types.SubscribeRequest | types.UnsubscribeRequest,
-        limit: anyio.CapacityLimiter,
-    ) -> None:
-        # Not `client.subscribe_resource`, which warns of its deprecation.
-        async with limit:
-            try:
-                await client.session.send_request(request, types.EmptyResult, self.timings.subscribe)
-            except MCPError as error:
-                logger.warning("MCP server %s: %s failed: %s", self.server, request.method, self.quote(error))
+    async def _ask(self, client: Client, dispatcher: PipeDispatcher | None, wanted: bool, uri: str) -> None:
+        method, timeout = "resources/subscribe" if wanted else "resources/unsubscribe", self.timings.subscribe
+        try:
+            if dispatcher is not None:
+                await dispatcher.send_raw_request(method, {"uri": uri}, {"timeout": timeout})
+            elif wanted:
+                # Not `client.subscribe_resource`, which warns of its deprecation.
+                subscribe = types.SubscribeRequest(params=types.SubscribeRequestParams(uri=uri))
+                await client.session.send_request(subscribe, types.EmptyResult, timeout)
+            else:
+                unsubscribe = types.UnsubscribeRequest(params=types.UnsubscribeRequestParams(uri=uri))
+                await client.session.send_request(unsubscribe, types.EmptyResult, timeout)
+        except MCPError as error:
+            self._refused += 1
+            if self._refused <= _REFUSALS_LOGGED:
+                logger.warning("MCP server %s: %s failed: %s", self.server, method, self.quote(error))
 
     # --- since 2026-07-28
 
@@ -197,7 +208,7 @@ class Feed:
                         current.cancel()
                     current = scope
                     if failures:
-                        self._tell_everything(wanted)
+                        await self._tell_everything(wanted)
                 self._settle(wanted)
                 await self._something_to_do()
                 failures = self._failures_after(failures, since)
@@ -240,9 +251,10 @@ class Feed:
             return 0.0
         return min(self.timings.retry_most, self.timings.retry_first * 2.0 ** min(failures - 2, 64))
 
-    def _tell_everything(self, uris: Iterable[str]) -> None:
+    async def _tell_everything(self, uris: Iterable[str]) -> None:
         """There is no replay: what happened while nobody listened is unknown."""
         self._tell(ChangeKind.TOOLS)
         self._tell(ChangeKind.RESOURCES)
-        for uri in uris:
-            self._tell(ChangeKind.RESOURCE, uri)
+        async for some in slices(list(uris)):
+            for uri in some:
+                self._tell(ChangeKind.RESOURCE, uri)

@@ -43,16 +43,17 @@ class Live:
         self._limit = anyio.Semaphore(max_calls, fast_acquire=True)
         self._requests: set[asyncio.Timeout] = set()
         self._drained = anyio.Event()
-        self._dispatcher = link.process.dispatcher if link.process else None
+        self.dispatcher = link.process.dispatcher if link.process else None
+        """For requests without mcp's models, over a pipe."""
         self._stamp = _stamp(client)
 
     # --- asking
 
     async def call_tool(self, name: str, params: dict[str, Any]) -> CallToolResult:
         async with self._limit:
-            if self._dispatcher is None:
+            if self.dispatcher is None:
                 return await self.client.call_tool(name, params)
-            answer = await self._dispatcher.send_raw_request(
+            answer = await self.dispatcher.send_raw_request(
                 "tools/call", {"name": name, "arguments": params, **self._stamp}
             )
             if answer.get("resultType") == "input_required":
@@ -69,9 +70,9 @@ class Live:
         return await self.client.call_tool(name, params, request_state=rest.request_state)
 
     async def read_resource(self, uri: str) -> ReadResourceResult:
-        if self._dispatcher is None:
+        if self.dispatcher is None:
             return await self.client.read_resource(uri)
-        answer = await self._dispatcher.send_raw_request("resources/read", {"uri": uri, **self._stamp})
+        answer = await self.dispatcher.send_raw_request("resources/read", {"uri": uri, **self._stamp})
         if answer.get("resultType") == "input_required":
             return await self.client.read_resource(uri)  # reading changes nothing: from the start, as mcp does it
         # Only what was asked for: how long it may be kept is of no use here, and servers get it wrong.

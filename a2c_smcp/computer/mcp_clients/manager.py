@@ -19,7 +19,7 @@ import weakref
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -160,7 +160,10 @@ class MCPServerManager:
     @property
     def statuses(self) -> list[ServerStatus]:
         """The state of every server, in config order."""
-        return [server.status for server in self._servers.values()]
+        return [
+            replace(server.status, ignored=server.life.connection.ignored_resources) if server.life else server.status
+            for server in self._servers.values()
+        ]
 
     @property
     def connections(self) -> Mapping[SERVER_NAME, MCPConnection]:

@@ -34,6 +34,7 @@ from a2c_smcp.computer.mcp_clients.model import (
 )
 from a2c_smcp.computer.mcp_clients.probe import Patience, Probe
 from a2c_smcp.computer.mcp_clients.process import StdioTimings
+from a2c_smcp.computer.mcp_clients.resource_lists import Pages
 from a2c_smcp.computer.mcp_clients.stdio import StdioTransport
 from a2c_smcp.computer.mcp_clients.tool_lists import without_invalid_tools
 from a2c_smcp.errors import PayloadTooLargeError
@@ -66,6 +67,8 @@ class Link:
         self.on_end: Callable[[], None] = _nothing
         self.protocol_version: str | None = None
         """What was agreed on, once it was: by it a server's tools are checked one by one."""
+        self.pages = Pages()
+        """The resources that the server lists, which the session does not get to see."""
         self.invalid_tools: dict[str, str] = {}
         """The tools that were left out of the server's lists, and what is wrong with each; for the reader to clear."""
         self._way: AbstractAsyncContextManager[Dispatcher[Any]]
@@ -108,6 +111,8 @@ class Link:
         """What the session is given of a result that came over a pipe."""
         if problem := too_many_items(result):
             raise MCPError(PayloadTooLargeError.default_code, problem)
+        if method == "resources/list":
+            return dict(self.pages.take_out(result))
         if method != "tools/list":
             return result
         usable, left_out = without_invalid_tools(result, self.protocol_version)
@@ -121,8 +126,8 @@ class Link:
         if problem := too_many_items(item.message.result):
             error = ErrorData(code=PayloadTooLargeError.default_code, message=problem)
             return replace(item, message=JSONRPCError(jsonrpc="2.0", id=item.message.id, error=error))
-        result, left_out = without_invalid_tools(item.message.result, self.protocol_version)
-        if not left_out:
+        result, left_out = without_invalid_tools(self.pages.take_out(item.message.result), self.protocol_version)
+        if result is item.message.result:
             return item
         self.invalid_tools.update(left_out)
         return replace(item, message=item.message.model_copy(update={"result": result}))

@@ -11,6 +11,7 @@ __all__ = [
     "CATEGORIES",
     "ParsedDPEUri",
     "build_dpe_uri",
+    "document_ref",
     "element_uri",
     "is_dpe_uri",
     "is_valid_dpe_uri",
@@ -89,19 +90,35 @@ def parse_dpe_uri(raw: str) -> ParsedDPEUri:
         raise InvalidDPEURIError(str(raw), str(problem)) from None
 
 
-# A catalogue of ten thousand documents is asked about again and again, and parsing would cost more than all the rest.
-@lru_cache(maxsize=2**16)
+@lru_cache(maxsize=2**14)
 def try_parse_dpe_uri(raw: str) -> ParsedDPEUri | None:
     """Read a `dpe://` URI that may be invalid: `None` for one that is. What was read is remembered."""
+    return _parsed(raw)
+
+
+# A hundred thousand documents are asked about again and again, and parsing would cost more than all the rest. What is
+# remembered is as small as it can be, and nothing that the garbage collector looks at.
+_REMEMBERED = 2**17
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def is_valid_dpe_uri(raw: str) -> bool:
+    """Whether `parse_dpe_uri` can read it."""
+    return _parsed(raw) is not None
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def document_ref(raw: str) -> tuple[str, str] | None:
+    """The host and the `doc_ref` of a document's own URI; `None` for every other."""
+    uri = _parsed(raw)
+    return (uri.host, uri.doc_ref) if uri is not None and uri.level == 1 and uri.doc_ref is not None else None
+
+
+def _parsed(raw: str) -> ParsedDPEUri | None:
     try:
         return parse_dpe_uri(raw)
     except InvalidDPEURIError:
         return None
-
-
-def is_valid_dpe_uri(raw: str) -> bool:
-    """Whether `parse_dpe_uri` can read it."""
-    return try_parse_dpe_uri(raw) is not None
 
 
 def build_dpe_uri(

@@ -1,11 +1,15 @@
-"""Work on many items, a few at a time."""
+"""Work on many items, a few at a time, so that others have their turns in between."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Final, TypeVar
 
 import anyio
 
-__all__ = ["for_each"]
+__all__ = ["for_each", "slices"]
+
+#: How many items are worked on before others have their turn: a millisecond or two of what is done with them here.
+_SLICE: Final = 100
 
 _Item = TypeVar("_Item")
 
@@ -24,3 +28,11 @@ async def for_each(items: Sequence[_Item], work: Callable[[_Item], Awaitable[Non
                 tasks.start_soon(keep_working)
     except ExceptionGroup as failed:
         raise failed.exceptions[0] from None
+
+
+async def slices(items: Sequence[_Item]) -> AsyncIterator[Sequence[_Item]]:
+    """The items in pieces, with a turn of the loop for everybody else between two of them."""
+    for start in range(0, len(items), _SLICE):
+        if start:
+            await asyncio.sleep(0)
+        yield items[start : start + _SLICE]
