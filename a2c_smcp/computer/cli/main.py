@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from a2c_smcp.utils.command import quick_end
 from a2c_smcp.utils.logs import LogFormat, configure_logging
 from a2c_smcp.utils.options import CaOption, ProxyOption, TransportOption
 
@@ -188,9 +189,11 @@ def _load(path: str) -> Any:
 
 
 def main() -> None:
-    app()
+    with quick_end():
+        app()
 
 
 def smcp_main() -> None:
     """The command that the specification names, for programs that read its lines."""
-    app(default_map={"run": {"json_lines": True}})
+    with quick_end():
+        app(default_map={"run": {"json_lines": True}})

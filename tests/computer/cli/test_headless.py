@@ -177,6 +177,25 @@ async def test_what_cannot_work_is_said_and_ends_with_1(file: Path) -> None:
         assert it.said("nonsense: unknown key")
 
 
+async def test_stopping_takes_next_to_no_time_of_the_machine(hub: Running, file: Path) -> None:
+    """By its own clock, for a busy machine has others: the last search for garbage alone took 0.3 s."""
+    write(file, server("a"))
+    with service("--config", str(file), "--url", hub.url, "--office", new_office(), "--name", "pc") as it:
+        await it.says("pc is in office")
+        before = spent(it.process.pid)
+        it.process.send_signal(signal.SIGTERM)
+        _, status, usage = await anyio.to_thread.run_sync(os.wait4, it.process.pid, 0)
+        it.process.returncode = os.waitstatus_to_exitcode(status)
+        assert it.process.returncode == 0
+        assert usage.ru_utime + usage.ru_stime - before < 0.3
+
+
+def spent(pid: int) -> float:
+    """The seconds of CPU that a process and its ended children took."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
 async def test_it_can_be_stopped_while_a_server_still_starts(hub: Running, file: Path) -> None:
     write(file, server("good"), server("hangs", "silent"))
     with service("--config", str(file), "--url", hub.url, "--office", new_office(), "--name", "pc") as it:
