@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AsyncSMCPAgentClient"]
 
-logger = logging.getLogger("a2c_smcp.agent")
+logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 _CallbackT = TypeVar("_CallbackT", bound=Callback)

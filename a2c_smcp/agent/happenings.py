@@ -11,7 +11,7 @@ from a2c_smcp.utils.repeats import Repeats
 
 __all__ = ["Happenings"]
 
-logger = logging.getLogger("a2c_smcp.agent")
+logger = logging.getLogger(__name__)
 
 _MOST: Final = 10_000
 _MEMBERSHIP: Final = frozenset({"enter_office", "leave_office"})

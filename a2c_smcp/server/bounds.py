@@ -20,7 +20,7 @@ from a2c_smcp.utils.text import in_log
 
 __all__ = ["POLL_PACKETS", "TOO_MANY", "Bounded", "Take"]
 
-logger = logging.getLogger("a2c_smcp.server")
+logger = logging.getLogger(__name__)
 
 #: Packets that one long poll returns: older clients drop the connection over more.
 POLL_PACKETS: Final = 16

@@ -15,7 +15,7 @@ from a2c_smcp.server.turns import SharedTurns
 
 __all__ = ["Door", "Peer", "peer_of", "put_peer"]
 
-logger = logging.getLogger("a2c_smcp.server")
+logger = logging.getLogger(__name__)
 
 #: Where an ASGI scope has its `Peer`.
 _EXTENSION: Final = "a2c_smcp.peer"

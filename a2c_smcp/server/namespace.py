@@ -60,7 +60,7 @@ from a2c_smcp.wire import Encoded
 
 __all__ = ["SMCPNamespace"]
 
-logger = logging.getLogger("a2c_smcp.server")
+logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, eq=False)

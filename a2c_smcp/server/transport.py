@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 # At INFO the libraries log every packet, the one with a client's token among them.
-_libraries = logging.getLogger("a2c_smcp.server.libraries")
+_libraries = logging.getLogger(f"{__name__}.libraries")
 _libraries.setLevel(logging.WARNING)
 # They warn of whatever a peer does, as often as it does it.
 _libraries.addFilter(Sparse())

@@ -9,7 +9,7 @@ from typing import Final
 
 __all__ = ["OWN_SECONDS", "SHARED_SECONDS", "TASK_SECONDS", "OwnTurn", "SharedTurns"]
 
-logger = logging.getLogger("a2c_smcp.server")
+logger = logging.getLogger(__name__)
 
 #: Of one turn of the loop, for all connections together that have not shown a key.
 SHARED_SECONDS: Final = 0.005

@@ -53,9 +53,10 @@ _FRAMES: Final = 16
 #: How long a peer may take to answer that the connection is closed.
 _CLOSE_SECONDS: Final = 1.0
 
-_logger = logging.getLogger("a2c_smcp.server.web")
-_logger.setLevel(logging.WARNING)
-_logger.addFilter(Sparse())
+# What uvicorn and websockets themselves say of a connection: at INFO that it opened and closed.
+_libraries = logging.getLogger(f"{__name__}.libraries")
+_libraries.setLevel(logging.WARNING)
+_libraries.addFilter(Sparse())
 
 
 class GuardedConfig(uvicorn.Config):
@@ -91,7 +92,7 @@ class GuardedHTTP(HttpToolsProtocol):
 
     def __init__(self, config: GuardedConfig, *args: Any, **kwargs: Any) -> None:
         super().__init__(config, *args, **kwargs)
-        self.logger = _logger
+        self.logger = _libraries
         self.door: Door = config.door
         self.peer = self._new_peer()
         self.ws_protocol_class = partial(GuardedWebSocket, carrier=self)  # type: ignore[assignment]
@@ -239,7 +240,7 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
 
     def __init__(self, config: GuardedConfig, *args: Any, carrier: GuardedHTTP, **kwargs: Any) -> None:
         super().__init__(config, *args, **kwargs)
-        self.logger = _logger
+        self.logger = _libraries
         self.close_timeout = _CLOSE_SECONDS
         self.door: Door = config.door
         self.peer = carrier.peer

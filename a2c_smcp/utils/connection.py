@@ -24,12 +24,12 @@ from a2c_smcp.utils.proxies import Proxy
 
 __all__ = ["Connection"]
 
-logger = logging.getLogger("a2c_smcp.link")
+logger = logging.getLogger(__name__)
 # python-socketio and engineio speak of every packet at INFO, the first of which carries the key, and of every orderly
 # close at WARNING. What matters of it is said here.
-_libraries_logger = logging.getLogger("a2c_smcp.link.libraries")
-if _libraries_logger.level == logging.NOTSET:
-    _libraries_logger.setLevel(logging.ERROR)
+_libraries = logging.getLogger(f"{__name__}.libraries")
+if _libraries.level == logging.NOTSET:
+    _libraries.setLevel(logging.ERROR)
 
 _MESSAGE: Final = str(engineio.packet.MESSAGE)
 _PROBE: Final = f"{engineio.packet.PING}probe"
@@ -57,8 +57,8 @@ class Connection(socketio.AsyncClient):  # type: ignore[misc]  # python-socketio
             reconnection=False,
             serializer=SMCPPacket,
             handle_sigint=False,
-            logger=_libraries_logger,
-            engineio_logger=_libraries_logger,
+            logger=_libraries,
+            engineio_logger=_libraries,
             http_session=session,
             websocket_extra_options={"max_msg_size": max_message},
         )

@@ -53,7 +53,7 @@ __all__ = [
     "Way",
 ]
 
-logger = logging.getLogger("a2c_smcp.link")
+logger = logging.getLogger(__name__)
 
 #: Refusals that pass: the server may not have noticed yet that the old session of this client has ended. One without a
 #: code may mean that, too.

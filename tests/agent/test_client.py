@@ -195,7 +195,7 @@ async def test_a_wrong_key_is_refused_and_never_shown(caplog: pytest.LogCaptureF
     with pytest.raises(ConnectionLostError, match=server.url):
         await AsyncSMCPAgentClient(server.url, name="ada").open()
     # The server, which runs in this process too, is not meant here.
-    names = ("a2c_smcp.agent", "a2c_smcp.link")
+    names = ("a2c_smcp.agent", "a2c_smcp.utils")
     ours = [record.getMessage() for record in caplog.records if record.name.startswith(names)]
     assert "hunter2" not in "".join(ours)
 

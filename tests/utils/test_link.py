@@ -132,7 +132,7 @@ async def test_an_unknown_event_and_a_failing_handler_are_answered_and_logged_wi
     assert "secret" not in str(reply)
     (reply,) = await agent.request("client:get_config", {**GET_TOOLS, "req_id": "the second"}, 5)
     assert reply["error"]["code"] == 400
-    lines = [record.getMessage() for record in caplog.records if record.name == "a2c_smcp.link"]
+    lines = [record.getMessage() for record in caplog.records if record.name == "a2c_smcp.utils.link"]
     said = [line for line in lines if "notify:" not in line]
     assert said[0] == "failed to handle client:get_tools, req_id 1"
     assert said[1].startswith("refused client:get_config, req_id the second: 400 Bad Request")

@@ -1,0 +1,64 @@
+"""Loggers are named like their modules, under `a2c_smcp`; the commands show them on stderr."""
+
+import json
+import logging
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import a2c_smcp
+from a2c_smcp.utils.logs import LogFormat, configure_logging
+
+PACKAGE = Path(a2c_smcp.__file__).parent
+SOME_MODULE = logging.getLogger("a2c_smcp.some.module")
+
+
+@pytest.fixture
+def _own_handlers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    root, ours = logging.getLogger(), logging.getLogger("a2c_smcp")
+    levels = root.level, ours.level
+    with monkeypatch.context() as patch:
+        patch.setattr(root, "handlers", [])  # or pytest's would be closed
+        yield
+    root.setLevel(levels[0])
+    ours.setLevel(levels[1])
+
+
+def test_every_logger_is_named_like_its_module_or_below_it() -> None:
+    named = {
+        (str(path.relative_to(PACKAGE)), name)
+        for path in PACKAGE.rglob("*.py")
+        for name in re.findall(r"getLogger\((.*?)\)", path.read_text())
+    }
+    assert len(named) > 20
+    others = {(path, name) for path, name in named if name not in ("__name__", 'f"{__name__}.libraries"')}
+    assert others == {("utils/logs.py", '"a2c_smcp"')}
+
+
+@pytest.mark.usefixtures("_own_handlers")
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_a_line_of_a_command_says_which_module_wrote_it(
+    log_format: LogFormat, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure_logging("info", log_format)
+    SOME_MODULE.info("joined %s", "lab")
+    logging.getLogger("another.library").info("not shown")
+    [line] = capsys.readouterr().err.splitlines()
+    if log_format == "json":
+        said = json.loads(line)
+        assert (said["logger"], said["level"], said["message"]) == ("a2c_smcp.some.module", "info", "joined lab")
+    else:
+        assert re.fullmatch(r"\d\d:\d\d:\d\d INFO    a2c_smcp\.some\.module: joined lab", line)
+
+
+@pytest.mark.usefixtures("_own_handlers")
+def test_the_level_of_the_package_holds_for_its_modules(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logging("error")
+    SOME_MODULE.warning("too low")
+    SOME_MODULE.error("high enough")
+    logging.getLogger("a2c_smcp").setLevel(logging.DEBUG)
+    SOME_MODULE.debug("now this too")
+    said = [line.rpartition(": ")[2] for line in capsys.readouterr().err.splitlines()]
+    assert said == ["high enough", "now this too"]
