@@ -34,7 +34,7 @@ def start_http_server(port: int = 0) -> "subprocess.Popen[str]":
 def hub() -> Iterator[Running]:
     """Offices; quick pings, because some tests pull cables. Relays may take as long as a busy computer does."""
     with async_server(
-        OpenAuthentication(), replace(LIMITS, relay_timeout=20.0), ping_interval=0.4, ping_timeout=0.6
+        OpenAuthentication(), replace(LIMITS, relay_timeout=20.0), ping_interval=0.5, ping_timeout=3
     ) as running:
         yield running
 

@@ -45,7 +45,7 @@ FAST = Timings(
     patience=Patience(probe=0.5),
     backoff_first=0.01,
     backoff_most=0.05,
-    idle_probe=0.2,
+    idle_probe=2,
     stdio=StdioTimings(flush=0.2, eof=0.2, terminate=0.2, kill=20, drain=0.1),
 )
 
@@ -679,7 +679,7 @@ async def test_an_idle_http_server_is_asked_and_answers(http_server: str) -> Non
     async with connected(http(http_server, "streamable"), timings=Timings()) as witness:
         before = (await stats(witness))["pings"]
         config = http(http_server, "streamable", "legacy")
-        async with opened(config, timings=Timings(idle_probe=0.05)) as connection:
+        async with opened(config, timings=Timings(idle_probe=1)) as connection:
             await _counted(witness, "pings", before + 2)
             assert connection.state is ServerState.RUNNING
 

@@ -120,7 +120,7 @@ async def test_a_hanging_and_a_dying_server_do_not_delay_the_windows_of_others(h
 
 
 async def test_a_window_is_read_by_its_uri(hub: Running) -> None:
-    async with watched(hub.url, server("a"), context_timings=ContextTimings(read=0.3)) as (agent, _):
+    async with watched(hub.url, server("a"), context_timings=ContextTimings(read=2)) as (agent, _):
         reply = await agent.ask(READ_RESOURCE_EVENT, uri="window://fake/1", req_id="r")
         content = {"uri": "window://fake/1", "mimeType": "text/plain", "text": "window 1"}
         assert parse_response(READ_RESOURCE_EVENT, reply) == {"contents": [content], "req_id": "r"}
@@ -135,7 +135,7 @@ async def test_forty_windows_that_take_50_ms_each_are_read_together(hub: Running
     async with watched(hub.url, *servers) as (agent, _):
         assert len(await desktop(agent)) == 40
         quickest = min([await _timed(agent) for _ in range(5)])
-        assert quickest < 0.5  # 2 s one after another; the benchmark measures it on a quiet machine
+        assert quickest < 1.2  # 2 s one after another; the benchmark measures it on a quiet machine
 
 
 async def _timed(agent: Agent) -> float:
