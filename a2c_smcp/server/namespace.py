@@ -64,7 +64,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, eq=False)
-class _Link:
+class _Client:
     """What the shell keeps of a connection."""
 
     sid: str
@@ -116,7 +116,7 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
         self.registry: Registry = registry or LocalRegistry()
         self._auth = auth
         self._observer = observer or Silent()
-        self._links: dict[str, _Link] = {}
+        self._clients: dict[str, _Client] = {}
         self._relays = RelayTable(self.limits.pending_relays)
         self._serving: set[asyncio.Task[None]] = set()
         self._draining = False
@@ -183,7 +183,7 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
     async def trigger_event(self, event: Any, sid: str, *args: Any) -> Any:
         """What comes through python-socketio: connections and their ends, and events with binary attachments."""
         # A client can send events of these two names, too: only the library's own are meant.
-        if event == "connect" and sid not in self._links:
+        if event == "connect" and sid not in self._clients:
             return await self._connect(sid, *args)
         if event == "disconnect" and not self.server.manager.is_connected(sid, self.namespace):
             return await self._disconnect(sid)
@@ -221,16 +221,16 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
         use_unique_ack_ids(manager, sid)
         rate = self.limits.requests_per_second
         bucket = TokenBucket(rate, asyncio.get_running_loop().time()) if rate else None
-        self._links[sid] = _Link(sid, bucket)
+        self._clients[sid] = _Client(sid, bucket)
         socket.admit()
 
     async def _disconnect(self, sid: str) -> None:
-        link = self._links.pop(sid, None)
-        if link is None:
+        client = self._clients.pop(sid, None)
+        if client is None:
             return
-        link.gone = True
+        client.gone = True
         await self._end_relays(sid)
-        async with link.lock:
+        async with client.lock:
             transition = await self.registry.disconnect(sid)
         if transition is not None and not self._draining:
             await self._perform((), transition.notices)
@@ -240,9 +240,9 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
     async def _answer(self, sid: str, message: Message) -> Any:
         """The boundary: whatever happens below, an event is answered."""
         try:
-            if (link := self._links.get(sid)) is None:
+            if (client := self._clients.get(sid)) is None:
                 raise NotInRoomError("this session has ended")
-            return await self._handle(link, message)
+            return await self._handle(client, message)
         except SMCPError as error:
             log_refusal(self.door.refusals, message, sid, error)
             failure = error
@@ -253,45 +253,45 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
         self._observer.refused(failure.code)
         return refusal(message.event, failure)
 
-    async def _handle(self, link: _Link, message: Message) -> Any:
+    async def _handle(self, client: _Client, message: Message) -> Any:
         if self._draining:
             raise InternalError("the server is shutting down")
-        if link.bucket:
-            link.bucket.take(asyncio.get_running_loop().time())
+        if client.bucket:
+            client.bucket.take(asyncio.get_running_loop().time())
         row, request = offices.admit(message.event), message.request
         if message.error:
             raise message.error
         match row.kind:
             case Kind.RELAY:
-                return await self._relay(link, row, message)
+                return await self._relay(client, row, message)
             case Kind.MEMBERSHIP:
-                await self._change_membership(link, row, request)
+                await self._change_membership(client, row, request)
                 return True, None
             case Kind.ANNOUNCE:
-                self._check_backlog(link.sid)
-                notice = offices.announce(await self.registry.session(link.sid), row, request)
+                self._check_backlog(client.sid)
+                notice = offices.announce(await self.registry.session(client.sid), row, request)
                 await self._perform((), (notice,))
                 return {}
             case _:
-                office_id = offices.list_room(await self.registry.session(link.sid), row, request)
+                office_id = offices.list_room(await self.registry.session(client.sid), row, request)
                 return offices.listing(await self.registry.members(office_id), request)
 
-    async def _change_membership(self, link: _Link, row: Event, request: Any) -> None:
-        async with link.lock:
+    async def _change_membership(self, client: _Client, row: Event, request: Any) -> None:
+        async with client.lock:
             if row.name == JOIN_OFFICE_EVENT:
-                self._check_backlog(link.sid)
+                self._check_backlog(client.sid)
                 offices.check_names(request, self.limits.name_length, self.limits.office_id_length)
-                transition = await self.registry.join(link.sid, request)
+                transition = await self.registry.join(client.sid, request)
             else:
-                transition = await self.registry.leave(link.sid, request)
-            if link.gone:
+                transition = await self.registry.leave(client.sid, request)
+            if client.gone:
                 # The session ended while the registry was asked: nobody hears of it.
-                await self.registry.disconnect(link.sid)
+                await self.registry.disconnect(client.sid)
                 raise NotInRoomError("this session has ended")
             await self._perform(transition.rooms, ())
         # Outside the lock, because a broadcast may come upon a dead member and wait for its disconnect. Nothing is
         # awaited in between, so the notices of one session stay in order.
-        await self._finish(link.sid, transition)
+        await self._finish(client.sid, transition)
 
     async def _finish(self, sid: str, transition: Transition) -> None:
         await self._perform((), transition.notices)
@@ -317,17 +317,17 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
 
     # --- relays
 
-    async def _relay(self, link: _Link, row: Event, message: Message) -> Encoded:
+    async def _relay(self, client: _Client, row: Event, message: Message) -> Encoded:
         loop = asyncio.get_running_loop()
         started = loop.time()
         outcome = "failed"
         try:
-            target = await self.registry.route(link.sid, row, message.request["computer"])
-            answer = answered(row.name, await self._ask(link.sid, target.sid, message))
+            target = await self.registry.route(client.sid, row, message.request["computer"])
+            answer = answered(row.name, await self._ask(client.sid, target.sid, message))
             outcome = "answered"
             if answer.error:
                 outcome = "error"
-                log_passed_on(self.door.refusals, row.name, link.sid, message.request, answer.error)
+                log_passed_on(self.door.refusals, row.name, client.sid, message.request, answer.error)
             return answer.encoded
         except SMCPError as error:
             outcome = str(error.code)

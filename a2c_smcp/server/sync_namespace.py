@@ -64,7 +64,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, eq=False)
-class _Link:
+class _Client:
     """What the shell keeps of a connection."""
 
     sid: str
@@ -114,7 +114,7 @@ class SyncSMCPNamespace(socketio.Namespace):  # type: ignore[misc]  # python-soc
         self.registry = MemoryRegistry()
         self._auth = auth
         self._observer = observer or Silent()
-        self._links: dict[str, _Link] = {}
+        self._clients: dict[str, _Client] = {}
         self._relays = RelayTable(self.limits.pending_relays)
         # Re-entrant: a broadcast may come upon a dead member, whose disconnect is then handled on the spot.
         self._lock = threading.RLock()
@@ -173,7 +173,7 @@ class SyncSMCPNamespace(socketio.Namespace):  # type: ignore[misc]  # python-soc
     def trigger_event(self, event: Any, sid: str, *args: Any) -> Any:
         """What comes through python-socketio: connections and their ends, and events with binary attachments."""
         # A client can send events of these two names, too: only the library's own are meant.
-        if event == "connect" and sid not in self._links:
+        if event == "connect" and sid not in self._clients:
             return self._connect(sid, *args)
         if event == "disconnect" and not self.server.manager.is_connected(sid, self.namespace):
             return self._disconnect(sid)
@@ -211,13 +211,13 @@ class SyncSMCPNamespace(socketio.Namespace):  # type: ignore[misc]  # python-soc
                 raise NotInRoomError("the connection has gone")
             self.registry.connect(sid, grant)
             use_unique_ack_ids(manager, sid)
-            self._links[sid] = _Link(sid, TokenBucket(rate, time.monotonic()) if rate else None)
+            self._clients[sid] = _Client(sid, TokenBucket(rate, time.monotonic()) if rate else None)
             socket.admit()
 
     def _disconnect(self, sid: str) -> None:
         with self._lock:
-            link = self._links.pop(sid, None)
-            if link is None:
+            client = self._clients.pop(sid, None)
+            if client is None:
                 return
             self._end_relays(sid)
             transition = self.registry.disconnect(sid)
@@ -229,9 +229,9 @@ class SyncSMCPNamespace(socketio.Namespace):  # type: ignore[misc]  # python-soc
     def _answer(self, sid: str, message: Message) -> Any:
         """The boundary: whatever happens below, an event is answered."""
         try:
-            if (link := self._links.get(sid)) is None:
+            if (client := self._clients.get(sid)) is None:
                 raise NotInRoomError("this session has ended")
-            return self._handle(link, message)
+            return self._handle(client, message)
         except SMCPError as error:
             log_refusal(self.door.refusals, message, sid, error)
             failure = error
@@ -242,36 +242,36 @@ class SyncSMCPNamespace(socketio.Namespace):  # type: ignore[misc]  # python-soc
         self._observer.refused(failure.code)
         return refusal(message.event, failure)
 
-    def _handle(self, link: _Link, message: Message) -> Any:
-        if link.bucket:
+    def _handle(self, client: _Client, message: Message) -> Any:
+        if client.bucket:
             with self._lock:
-                link.bucket.take(time.monotonic())
+                client.bucket.take(time.monotonic())
         row, request = offices.admit(message.event), message.request
         if message.error:
             raise message.error
         if row.kind is Kind.RELAY:
-            return self._relay(link, row, message)
+            return self._relay(client, row, message)
         with self._lock:
             match row.kind:
                 case Kind.MEMBERSHIP:
-                    self._change_membership(link, row, request)
+                    self._change_membership(client, row, request)
                     return True, None
                 case Kind.ANNOUNCE:
-                    self._perform((), (offices.announce(self.registry.session(link.sid), row, request),))
+                    self._perform((), (offices.announce(self.registry.session(client.sid), row, request),))
                     return {}
                 case _:
-                    office_id = offices.list_room(self.registry.session(link.sid), row, request)
+                    office_id = offices.list_room(self.registry.session(client.sid), row, request)
                     return offices.listing(self.registry.members(office_id), request)
 
-    def _change_membership(self, link: _Link, row: Event, request: Any) -> None:
+    def _change_membership(self, client: _Client, row: Event, request: Any) -> None:
         if row.name == JOIN_OFFICE_EVENT:
             offices.check_names(request, self.limits.name_length, self.limits.office_id_length)
-            transition = self.registry.join(link.sid, request)
+            transition = self.registry.join(client.sid, request)
         else:
-            transition = self.registry.leave(link.sid, request)
+            transition = self.registry.leave(client.sid, request)
         self._perform(transition.rooms, transition.notices)
         if transition.left_office:
-            self._end_relays(link.sid)
+            self._end_relays(client.sid)
 
     def _perform(self, rooms: Iterable[RoomChange], notices: Iterable[Broadcast]) -> None:
         for change in rooms:
@@ -286,15 +286,15 @@ class SyncSMCPNamespace(socketio.Namespace):  # type: ignore[misc]  # python-soc
 
     # --- relays
 
-    def _relay(self, link: _Link, row: Event, message: Message) -> Encoded:
+    def _relay(self, client: _Client, row: Event, message: Message) -> Encoded:
         started = time.monotonic()
         outcome = "failed"
         try:
-            answer = answered(row.name, self._ask(link.sid, row, message))
+            answer = answered(row.name, self._ask(client.sid, row, message))
             outcome = "answered"
             if answer.error:
                 outcome = "error"
-                log_passed_on(self.door.refusals, row.name, link.sid, message.request, answer.error)
+                log_passed_on(self.door.refusals, row.name, client.sid, message.request, answer.error)
             return answer.encoded
         except SMCPError as error:
             outcome = str(error.code)

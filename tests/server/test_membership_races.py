@@ -38,7 +38,7 @@ async def test_a_join_that_finishes_after_its_session_has_gone_is_undone_before_
         await computer.emit("server:join_office", {"role": "computer", "name": "slow", "office_id": "o"})
         await eventually(registry.decided.is_set)
         await computer.disconnect()
-        await eventually(lambda: len(server.namespace._links) == 2)
+        await eventually(lambda: len(server.namespace._clients) == 2)
         registry.answer.set()
         await eventually(lambda: registry.counts().computers == 0)
         done, _ = await next_one.call("server:join_office", {"role": "computer", "name": "slow", "office_id": "o"})
