@@ -13,8 +13,8 @@ from a2c_smcp.server.auth import (
 from a2c_smcp.server.limits import Limits
 from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.offices import Grant
+from a2c_smcp.server.socketio_setup import server_options, sync_server_options
 from a2c_smcp.server.sync_namespace import SyncSMCPNamespace
-from a2c_smcp.server.transport import server_options, sync_server_options
 
 __all__ = [
     "APIKeyAuthentication",

@@ -14,8 +14,8 @@ from a2c_smcp.server.limits import Limits
 from a2c_smcp.server.metrics import Metrics
 from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.registry import LocalRegistry, Registry
+from a2c_smcp.server.socketio_setup import server_options
 from a2c_smcp.server.sockets import BoundedAsyncSocket, release_polls
-from a2c_smcp.server.transport import server_options
 
 __all__ = ["ServerApp", "create_app"]
 

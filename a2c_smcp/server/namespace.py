@@ -45,8 +45,8 @@ from a2c_smcp.server.limits import Limits, TokenBucket
 from a2c_smcp.server.offices import Transition
 from a2c_smcp.server.registry import LocalRegistry, Registry
 from a2c_smcp.server.relays import Relay, RelayTable
+from a2c_smcp.server.socketio_setup import encode_request, expected_ack, forget_ack, sort_packet, use_unique_ack_ids
 from a2c_smcp.server.sockets import BoundedAsyncSocket, adopt_sockets, socket_of
-from a2c_smcp.server.transport import encode_request, expected_ack, forget_ack, sort_packet, use_unique_ack_ids
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
     JOIN_OFFICE_EVENT,

@@ -45,8 +45,8 @@ from a2c_smcp.server.envelopes import Answer, Message, answer_from, read_answer,
 from a2c_smcp.server.limits import Limits, TokenBucket
 from a2c_smcp.server.registry import MemoryRegistry
 from a2c_smcp.server.relays import Relay, RelayTable
+from a2c_smcp.server.socketio_setup import encode_request, expected_ack, forget_ack, sort_packet, use_unique_ack_ids
 from a2c_smcp.server.sockets import BoundedSocket, adopt_sockets, socket_of
-from a2c_smcp.server.transport import encode_request, expected_ack, forget_ack, sort_packet, use_unique_ack_ids
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
     JOIN_OFFICE_EVENT,

@@ -21,8 +21,8 @@ from a2c_smcp.server import (
     SyncAPIKeyAuthentication,
     SyncOpenAuthentication,
 )
+from a2c_smcp.server.socketio_setup import encode_request
 from a2c_smcp.server.sockets import BoundedSocket, _adopt
-from a2c_smcp.server.transport import encode_request
 from tests.server.conftest import LIMITS, MakePeer
 from tests.server.harness import AsyncPeer, Peer, Running, async_server, eventually, heard, sync_server
 from tests.server.raw import raw_websocket, receive_until, send_text
