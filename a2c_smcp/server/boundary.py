@@ -9,9 +9,9 @@ from engineio.packet import MESSAGE, Packet
 
 from a2c_smcp.errors import BadRequestError, InternalError, SMCPError
 from a2c_smcp.packets import encode_ack, encode_event
-from a2c_smcp.server.complaints import Complaints
 from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.server.envelopes import Answer, Message
+from a2c_smcp.server.limited_log import LimitedLog
 from a2c_smcp.server.outbox import Notice
 from a2c_smcp.server.relays import Relay
 from a2c_smcp.smcp import EVENTS, TOOL_CALL_EVENT, Kind
@@ -66,13 +66,13 @@ def refusal(event: str | None, error: SMCPError) -> Any:
     return error.payload()
 
 
-def log_refusal(log: Complaints, message: Message, sid: str, error: SMCPError) -> None:
+def log_refusal(log: LimitedLog, message: Message, sid: str, error: SMCPError) -> None:
     """One line a refusal, with the request's id; a fault of ours was logged with its traceback already."""
     req_id = req_id_in_log(message.request)
     log.warn(sid, "refused %s from %s, req_id %s: %s", in_log(message.event), sid, req_id, error)
 
 
-def log_passed_on(log: Complaints, event: str, sid: str, request: Mapping[str, Any], error: SMCPError) -> None:
+def log_passed_on(log: LimitedLog, event: str, sid: str, request: Mapping[str, Any], error: SMCPError) -> None:
     """One line for an error that a computer answered with, and that the agent gets as it is."""
     said = in_log(f"{error.code} {error.message}")
     log.warn(sid, "passed on to %s, %s, req_id %s: %s", sid, event, req_id_in_log(request), said)

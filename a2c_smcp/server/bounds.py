@@ -72,7 +72,7 @@ class Bounded:
         """One more frame that does not decode. It is ignored; whoever reads looks at `is_hopeless`."""
         self.bad_frames += 1
         what = "closing a connection from %s: frame %d that does not decode: %s"
-        self.door.complaints.warn(
+        self.door.address_log.warn(
             self.address,
             what if self.is_hopeless else "ignored a frame from %s, number %d that does not decode: %s",
             self.address,
@@ -81,7 +81,7 @@ class Bounded:
         )
 
     def _warn_of_size(self) -> None:
-        self.door.complaints.warn(
+        self.door.address_log.warn(
             self.address, "closing a connection from %s: a message has more than %d bytes", self.address, self.limit
         )
 
@@ -122,7 +122,7 @@ class Bounded:
             # Looked at again, because a session that is about to be refused, or leaves, is in for now.
             self.join_by = now + self.connect_timeout
             return False
-        self.door.complaints.warn(
+        self.door.address_log.warn(
             self.address, "closing a connection from %s that has joined no namespace", self.address
         )
         return True

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from a2c_smcp.server.complaints import Complaints
+from a2c_smcp.server.limited_log import LimitedLog
 from a2c_smcp.server.limits import AddressLimit, Limits, Place
 from a2c_smcp.server.turns import SharedTurns
 
@@ -27,16 +27,16 @@ class Door:
 
     limits: Limits
     addresses: AddressLimit = field(init=False)
-    complaints: Complaints = field(init=False)
+    address_log: LimitedLog = field(init=False)
     """By address, about whoever has no session."""
-    refusals: Complaints = field(init=False)
+    session_log: LimitedLog = field(init=False)
     """By session. More of them: each has a `req_id` that somebody may look for."""
     turns: SharedTurns = field(default_factory=SharedTurns)
 
     def __post_init__(self) -> None:
         self.addresses = AddressLimit(self.limits.connections_per_address)
-        self.complaints = Complaints(logger)
-        self.refusals = Complaints(logger, per_second=20)
+        self.address_log = LimitedLog(logger)
+        self.session_log = LimitedLog(logger, per_second=20)
 
 
 @dataclass(slots=True, eq=False)

@@ -176,7 +176,7 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
     def _unread(self, sid: str, message: Message) -> SMCPError:
         """The error that an agent gets instead of an answer for which it reads too slowly."""
         error = TooManyRequestsError("too much waits to be read by this agent; the answer was left out")
-        log_refusal(self.door.refusals, message, sid, error)
+        log_refusal(self.door.session_log, message, sid, error)
         self._observer.refused(error.code)
         return error
 
@@ -196,7 +196,7 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
         try:
             await self._admit(sid, environ, auth, address)
         except SMCPError as error:
-            self.door.complaints.warn(address, "refused a connection from %s: %s", address, error)
+            self.door.address_log.warn(address, "refused a connection from %s: %s", address, error)
             failure = error
         except Exception:
             # An authentication provider is somebody else's code, and a client that is not answered waits.
@@ -244,7 +244,7 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
                 raise NotInRoomError("this session has ended")
             return await self._handle(client, message)
         except SMCPError as error:
-            log_refusal(self.door.refusals, message, sid, error)
+            log_refusal(self.door.session_log, message, sid, error)
             failure = error
         except Exception:
             req_id = req_id_in_log(message.request)
@@ -327,7 +327,7 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
             outcome = "answered"
             if answer.error:
                 outcome = "error"
-                log_passed_on(self.door.refusals, row.name, client.sid, message.request, answer.error)
+                log_passed_on(self.door.session_log, row.name, client.sid, message.request, answer.error)
             return answer.encoded
         except SMCPError as error:
             outcome = str(error.code)

@@ -13,7 +13,7 @@ from socketio.packet import ACK, BINARY_ACK, BINARY_EVENT, EVENT
 from a2c_smcp.errors import NotFoundError, PayloadTooLargeError
 from a2c_smcp.packets import Head, SMCPPacket, read_head
 from a2c_smcp.server.broadcast import SMCPManager
-from a2c_smcp.server.complaints import Sparse
+from a2c_smcp.server.limited_log import SparseFilter
 from a2c_smcp.wire import exceeds
 
 __all__ = [
@@ -31,7 +31,7 @@ __all__ = [
 _libraries = logging.getLogger(f"{__name__}.libraries")
 _libraries.setLevel(logging.WARNING)
 # They warn of whatever a peer does, as often as it does it.
-_libraries.addFilter(Sparse())
+_libraries.addFilter(SparseFilter())
 
 # A client acks on whatever connection it has now, so after a reconnect a late ack could answer another call: ids are
 # unique in the process, and start anywhere so that a restarted process does not repeat them. JavaScript counts to

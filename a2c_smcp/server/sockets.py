@@ -52,7 +52,7 @@ def adopt_sockets(server: Any, namespace: str, door: Door, take: Take) -> None:
         else:
             socket.place = door.addresses.knock(socket.address)
         if socket.place is None:
-            door.complaints.warn(socket.address, "refused a connection from %s: too many of them", socket.address)
+            door.address_log.warn(socket.address, "refused a connection from %s: too many of them", socket.address)
         return socket.place is not None
 
     async def on_connect(eio_sid: str, environ: Any) -> Any:

@@ -36,8 +36,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from a2c_smcp.server.app import ServerApp
-from a2c_smcp.server.complaints import Sparse
 from a2c_smcp.server.door import Door, Peer, put_peer
+from a2c_smcp.server.limited_log import SparseFilter
 from a2c_smcp.server.turns import OWN_SECONDS, TASK_SECONDS
 
 __all__ = ["GuardedConfig", "GuardedHTTP", "GuardedWebSocket"]
@@ -56,7 +56,7 @@ _CLOSE_SECONDS: Final = 1.0
 # What uvicorn and websockets themselves say of a connection: at INFO that it opened and closed.
 _libraries = logging.getLogger(f"{__name__}.libraries")
 _libraries.setLevel(logging.WARNING)
-_libraries.addFilter(Sparse())
+_libraries.addFilter(SparseFilter())
 
 
 class GuardedConfig(uvicorn.Config):
@@ -118,7 +118,7 @@ class GuardedHTTP(HttpToolsProtocol):
             address = self.peer.address
             self.peer.place = self.door.addresses.knock(address)
             if self.peer.place is None:
-                self.door.complaints.warn(address, "refused a connection from %s: too many of them", address)
+                self.door.address_log.warn(address, "refused a connection from %s: too many of them", address)
                 self._refuse(b"429 Too Many Requests")
                 return
         self._be_patient()

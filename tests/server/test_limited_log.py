@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
-from a2c_smcp.server.complaints import Complaints, Sparse
+from a2c_smcp.server.limited_log import LimitedLog, SparseFilter
 
-logger = logging.getLogger("test.complaints")
+logger = logging.getLogger("test.limited_log")
 
 
 class Clock:
@@ -31,13 +31,13 @@ class Clock:
                 self.due.append((at, call))
 
 
-def complaints(clock: Clock) -> Complaints:
-    return Complaints(logger, clock=clock, later=clock.later)
+def limited_log(clock: Clock) -> LimitedLog:
+    return LimitedLog(logger, clock=clock, later=clock.later)
 
 
 def test_a_flood_is_a_few_lines_and_a_count(caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock()
-    log = complaints(clock)
+    log = limited_log(clock)
     for n in range(1000):
         log.warn("1.2.3.4", "bad frame %d", n)
     assert caplog.messages == [f"bad frame {n}" for n in range(5)]
@@ -49,7 +49,7 @@ def test_a_flood_is_a_few_lines_and_a_count(caplog: pytest.LogCaptureFixture) ->
 
 
 def test_one_peer_does_not_silence_another(caplog: pytest.LogCaptureFixture) -> None:
-    log = complaints(Clock())
+    log = limited_log(Clock())
     for _ in range(100):
         log.warn("a", "from a")
     log.warn("b", "from b")
@@ -58,7 +58,7 @@ def test_one_peer_does_not_silence_another(caplog: pytest.LogCaptureFixture) -> 
 
 def test_now_and_then_is_never_left_out(caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock()
-    log = complaints(clock)
+    log = limited_log(clock)
     for _ in range(50):
         log.warn("a", "line")
         clock.pass_(0.3)
@@ -67,7 +67,7 @@ def test_now_and_then_is_never_left_out(caplog: pytest.LogCaptureFixture) -> Non
 
 def test_peers_that_are_long_gone_are_forgotten() -> None:
     clock = Clock()
-    log = complaints(clock)
+    log = limited_log(clock)
     for n in range(5000):
         log.warn(f"peer {n}", "line")
         clock.pass_(0.01)
@@ -77,7 +77,7 @@ def test_peers_that_are_long_gone_are_forgotten() -> None:
 def test_with_a_real_timer_the_count_comes_by_itself(caplog: pytest.LogCaptureFixture) -> None:
     import time
 
-    log = Complaints(logger)
+    log = LimitedLog(logger)
     for _ in range(10):
         log.warn("a", "line")
     deadline = time.monotonic() + 20
@@ -89,7 +89,7 @@ def test_with_a_real_timer_the_count_comes_by_itself(caplog: pytest.LogCaptureFi
 def test_a_library_that_logs_whatever_a_peer_does_is_sparse(caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock()
     library = logging.getLogger("test.library")
-    sparse = Sparse(clock)
+    sparse = SparseFilter(clock)
     library.addFilter(sparse)
     try:
         for second in range(2):

@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-__all__ = ["Complaints", "Sparse"]
+__all__ = ["LimitedLog", "SparseFilter"]
 
 #: Lines a second about one peer, unless told otherwise.
 PER_SECOND: Final = 5
-#: What is remembered when more peers than this were complained about goes away with the second.
+#: What is remembered when more peers than this were warned of goes away with the second.
 _REMEMBERED: Final = 1000
 
 
@@ -31,7 +31,7 @@ def _start_timer(seconds: float, call: Callable[[], None]) -> None:
     timer.start()
 
 
-class Complaints:
+class LimitedLog:
     """Warnings that no peer can flood the log with. Safe to use from many threads."""
 
     def __init__(
@@ -89,7 +89,7 @@ class Complaints:
         }
 
 
-class Sparse(logging.Filter):
+class SparseFilter(logging.Filter):
     """Lets a few lines a second of one wording pass: for libraries that log whatever a peer does."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
