@@ -7,8 +7,8 @@ from urllib.parse import parse_qs
 import socketio
 
 from a2c_smcp.errors import ForbiddenError
+from a2c_smcp.server.admission import peer_of
 from a2c_smcp.server.auth import AuthenticationProvider, OpenAuthentication
-from a2c_smcp.server.door import peer_of
 from a2c_smcp.server.hosts import AllowedHosts
 from a2c_smcp.server.limits import Limits
 from a2c_smcp.server.metrics import Metrics
@@ -128,7 +128,7 @@ class ServerApp:
 
     async def _refuse(self, scope: Message, send: Send, error: ForbiddenError) -> None:
         address = _address(scope)
-        self.namespace.door.address_log.warn(address, "refused a request from %s: %s", address, error)
+        self.namespace.admission.address_log.warn(address, "refused a request from %s: %s", address, error)
         if scope["type"] == "http":
             await _respond(send, 403, f"{error}\n".encode())
         else:
@@ -161,7 +161,7 @@ class ServerApp:
 
     def _warn_of_size(self, scope: Message, limit: int) -> None:
         address = _address(scope)
-        self.namespace.door.address_log.warn(
+        self.namespace.admission.address_log.warn(
             address, "closing a connection from %s: a message has more than %d bytes", address, limit
         )
 

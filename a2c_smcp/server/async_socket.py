@@ -9,8 +9,8 @@ from typing import Any, Final
 from engineio import async_socket, exceptions
 from engineio import packet as eio_packet
 
+from a2c_smcp.server.admission import Peer, peer_of
 from a2c_smcp.server.bounds import POLL_PACKETS, Bounded
-from a2c_smcp.server.door import Peer, peer_of
 from a2c_smcp.server.outbox import Queued
 from a2c_smcp.server.turns import TASK_SECONDS, OwnTurn
 
@@ -251,7 +251,7 @@ class BoundedAsyncSocket(Bounded, async_socket.AsyncSocket):  # type: ignore[mis
 
     async def _turn_begins(self) -> float:
         if not self.admitted:
-            await self.door.turns.wait()
+            await self.admission.turns.wait()
         return time.perf_counter()
 
     async def _turn_ends(self, began: float) -> None:
@@ -259,7 +259,7 @@ class BoundedAsyncSocket(Bounded, async_socket.AsyncSocket):  # type: ignore[mis
         if self.admitted:
             await self._turn.used(spent + TASK_SECONDS)
         else:
-            self.door.turns.used(spent)
+            self.admission.turns.used(spent)
 
     async def _write(self, ws: Any) -> None:
         # Whatever goes wrong while writing, the peer has gone, and the reader sees it too.

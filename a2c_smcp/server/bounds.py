@@ -13,7 +13,7 @@ from engineio import packet as eio_packet
 from engineio.payload import Payload
 
 from a2c_smcp.errors import TooManyRequestsError
-from a2c_smcp.server.door import Door
+from a2c_smcp.server.admission import Admission
 from a2c_smcp.server.limits import Place
 from a2c_smcp.server.outbox import Outbox
 from a2c_smcp.utils.text import in_log
@@ -38,7 +38,7 @@ class Bounded:
     sid: str
     server: Any
     closed: bool
-    door: Door
+    admission: Admission
     address: str = "unknown"
     place: Place | None = None
     admitted: bool = False
@@ -55,7 +55,7 @@ class Bounded:
     def limit(self) -> int:
         """Bytes that a message may have now."""
         most: int = self.server.max_http_buffer_size
-        return most if self.admitted or self.is_elsewhere() else min(most, self.door.limits.first_messages)
+        return most if self.admitted or self.is_elsewhere() else min(most, self.admission.limits.first_messages)
 
     @property
     def is_hopeless(self) -> bool:
@@ -72,7 +72,7 @@ class Bounded:
         """One more frame that does not decode. It is ignored; whoever reads looks at `is_hopeless`."""
         self.bad_frames += 1
         what = "closing a connection from %s: frame %d that does not decode: %s"
-        self.door.address_log.warn(
+        self.admission.address_log.warn(
             self.address,
             what if self.is_hopeless else "ignored a frame from %s, number %d that does not decode: %s",
             self.address,
@@ -81,7 +81,7 @@ class Bounded:
         )
 
     def _warn_of_size(self) -> None:
-        self.door.address_log.warn(
+        self.admission.address_log.warn(
             self.address, "closing a connection from %s: a message has more than %d bytes", self.address, self.limit
         )
 
@@ -122,7 +122,7 @@ class Bounded:
             # Looked at again, because a session that is about to be refused, or leaves, is in for now.
             self.join_by = now + self.connect_timeout
             return False
-        self.door.address_log.warn(
+        self.admission.address_log.warn(
             self.address, "closing a connection from %s that has joined no namespace", self.address
         )
         return True

@@ -22,6 +22,7 @@ from a2c_smcp.errors import (
     TooManyRequestsError,
 )
 from a2c_smcp.server import offices
+from a2c_smcp.server.admission import Admission
 from a2c_smcp.server.auth import AuthenticationProvider, credentials_of
 from a2c_smcp.server.boundary import (
     Observer,
@@ -38,7 +39,6 @@ from a2c_smcp.server.boundary import (
     remote_address,
 )
 from a2c_smcp.server.broadcast import SMCPManager
-from a2c_smcp.server.door import Door
 from a2c_smcp.server.effects import Broadcast, EnterRoom, RoomChange, room_of
 from a2c_smcp.server.envelopes import Answer, Message, answer_from, read_answer, read_message
 from a2c_smcp.server.limits import Limits, TokenBucket
@@ -112,7 +112,7 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
     ) -> None:
         super().__init__(namespace)
         self.limits = limits or Limits()
-        self.door = Door(self.limits)
+        self.admission = Admission(self.limits)
         self.registry: Registry = registry or LocalRegistry()
         self._auth = auth
         self._observer = observer or Silent()
@@ -123,7 +123,7 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
 
     def _set_server(self, server: Any) -> None:
         super()._set_server(server)
-        adopt_sockets(server, self.namespace, self.door, self._take)
+        adopt_sockets(server, self.namespace, self.admission, self._take)
 
     @property
     def pending_relays(self) -> int:
@@ -176,7 +176,7 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
     def _unread(self, sid: str, message: Message) -> SMCPError:
         """The error that an agent gets instead of an answer for which it reads too slowly."""
         error = TooManyRequestsError("too much waits to be read by this agent; the answer was left out")
-        log_refusal(self.door.session_log, message, sid, error)
+        log_refusal(self.admission.session_log, message, sid, error)
         self._observer.refused(error.code)
         return error
 
@@ -196,7 +196,7 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
         try:
             await self._admit(sid, environ, auth, address)
         except SMCPError as error:
-            self.door.address_log.warn(address, "refused a connection from %s: %s", address, error)
+            self.admission.address_log.warn(address, "refused a connection from %s: %s", address, error)
             failure = error
         except Exception:
             # An authentication provider is somebody else's code, and a client that is not answered waits.
@@ -244,7 +244,7 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
                 raise NotInRoomError("this session has ended")
             return await self._handle(client, message)
         except SMCPError as error:
-            log_refusal(self.door.session_log, message, sid, error)
+            log_refusal(self.admission.session_log, message, sid, error)
             failure = error
         except Exception:
             req_id = req_id_in_log(message.request)
@@ -327,7 +327,7 @@ class SMCPNamespace(socketio.AsyncNamespace):  # type: ignore[misc]  # python-so
             outcome = "answered"
             if answer.error:
                 outcome = "error"
-                log_passed_on(self.door.session_log, row.name, client.sid, message.request, answer.error)
+                log_passed_on(self.admission.session_log, row.name, client.sid, message.request, answer.error)
             return answer.encoded
         except SMCPError as error:
             outcome = str(error.code)

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from engineio.payload import Payload
 
+from a2c_smcp.server.admission import Admission, peer_of
 from a2c_smcp.server.async_socket import BoundedAsyncSocket
 from a2c_smcp.server.boundary import remote_address
 from a2c_smcp.server.bounds import TOO_MANY, Take
-from a2c_smcp.server.door import Door, peer_of
 from a2c_smcp.server.outbox import Outbox
 from a2c_smcp.server.threaded_socket import BoundedSocket
 from a2c_smcp.server.turns import OwnTurn
@@ -26,21 +26,21 @@ _POST_PACKETS: Final = 4096
 _CONNECT: Final = "0"
 
 
-def adopt_sockets(server: Any, namespace: str, door: Door, take: Take) -> None:
-    """Put every connection that opens from now on behind the door. It has some time to join a namespace.
+def adopt_sockets(server: Any, namespace: str, admission: Admission, take: Take) -> None:
+    """Make every connection that opens from now on obey the rules of admission. It has some time to join a namespace.
 
     Lifts Engine.IO's POST limit process-wide. `take` is offered every message first, in the order of arrival.
     """
     Payload.max_decode_packets = max(Payload.max_decode_packets, _POST_PACKETS)
     connected, handle = server.eio.handlers["connect"], server.eio.handlers["message"]
-    limits = door.limits
+    limits = admission.limits
 
     def adopt(eio_sid: str, kind: type, environ: Any) -> bool:
         """Make the connection one of ours, unless its address has too many."""
         socket = server.eio.sockets[eio_sid]
         _adopt(socket, kind, limits.queued_bytes)
         socket.take = take
-        socket.door = door
+        socket.admission = admission
         socket.address = remote_address(environ)
         socket.has_joined = partial(_has_joined, server.manager, eio_sid)
         socket.is_elsewhere = partial(_is_elsewhere, server.manager, eio_sid, namespace)
@@ -50,9 +50,9 @@ def adopt_sockets(server: Any, namespace: str, door: Door, take: Take) -> None:
         if peer is not None and peer.place is not None and peer.place.is_open:
             socket.place = peer.place.pass_on()
         else:
-            socket.place = door.addresses.knock(socket.address)
+            socket.place = admission.addresses.knock(socket.address)
         if socket.place is None:
-            door.address_log.warn(socket.address, "refused a connection from %s: too many of them", socket.address)
+            admission.address_log.warn(socket.address, "refused a connection from %s: too many of them", socket.address)
         return socket.place is not None
 
     async def on_connect(eio_sid: str, environ: Any) -> Any:

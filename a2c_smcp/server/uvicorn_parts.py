@@ -35,8 +35,8 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
+from a2c_smcp.server.admission import Admission, Peer, put_peer
 from a2c_smcp.server.app import ServerApp
-from a2c_smcp.server.door import Door, Peer, put_peer
 from a2c_smcp.server.limited_log import SparseFilter
 from a2c_smcp.server.turns import OWN_SECONDS, TASK_SECONDS
 
@@ -60,10 +60,10 @@ _libraries.addFilter(SparseFilter())
 
 
 class GuardedConfig(uvicorn.Config):
-    """A uvicorn configuration for a `ServerApp`, whose door it guards; takes the options of `uvicorn.Config`."""
+    """A uvicorn configuration for a `ServerApp`, with its rules of admission; takes the options of `uvicorn.Config`."""
 
     def __init__(self, app: ServerApp, **options: Any) -> None:
-        self.door = app.namespace.door
+        self.admission = app.namespace.admission
         defaults: dict[str, Any] = {
             "log_config": None,
             "access_log": False,
@@ -75,7 +75,7 @@ class GuardedConfig(uvicorn.Config):
         fixed: dict[str, Any] = {
             "http": GuardedHTTP,
             "ws": GuardedWebSocket,
-            "ws_max_size": self.door.limits.max_message,
+            "ws_max_size": self.admission.limits.max_message,
         }
         super().__init__(app, **{**defaults, **options, **fixed})
 
@@ -93,7 +93,7 @@ class GuardedHTTP(HttpToolsProtocol):
     def __init__(self, config: GuardedConfig, *args: Any, **kwargs: Any) -> None:
         super().__init__(config, *args, **kwargs)
         self.logger = _libraries
-        self.door: Door = config.door
+        self.admission: Admission = config.admission
         self.peer = self._new_peer()
         self.ws_protocol_class = partial(GuardedWebSocket, carrier=self)  # type: ignore[assignment]
         self._arrived: deque[bytes | memoryview] = deque()
@@ -104,7 +104,7 @@ class GuardedHTTP(HttpToolsProtocol):
 
     def _new_peer(self) -> Peer:
         address = self.client[0] if self.client else "unknown"
-        limits = self.door.limits
+        limits = self.admission.limits
         trusted = self.config.trusts(address)
         return Peer(address, trusted, None, min(limits.first_messages, limits.max_message))
 
@@ -116,9 +116,9 @@ class GuardedHTTP(HttpToolsProtocol):
         # A proxy's clients are counted when they open a session, by the addresses that it gives.
         if not self.peer.trusted:
             address = self.peer.address
-            self.peer.place = self.door.addresses.knock(address)
+            self.peer.place = self.admission.addresses.knock(address)
             if self.peer.place is None:
-                self.door.address_log.warn(address, "refused a connection from %s: too many of them", address)
+                self.admission.address_log.warn(address, "refused a connection from %s: too many of them", address)
                 self._refuse(b"429 Too Many Requests")
                 return
         self._be_patient()
@@ -140,7 +140,7 @@ class GuardedHTTP(HttpToolsProtocol):
         if self.peer.known:
             self.loop.call_soon(self._read_piece)
         else:
-            self.door.turns.call(self._read_piece)
+            self.admission.turns.call(self._read_piece)
 
     def _read_piece(self) -> None:
         self._reading = False
@@ -187,7 +187,7 @@ class GuardedHTTP(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         if not self.peer.known:
-            self.door.turns.used(2 * TASK_SECONDS)  # to answer it, as measured for /healthz and for a new session
+            self.admission.turns.used(2 * TASK_SECONDS)  # to answer it, as measured for /healthz and for a new session
         self._be_patient()  # with its body; without one the message is complete at once
         super().on_headers_complete()
 
@@ -215,7 +215,7 @@ class GuardedHTTP(HttpToolsProtocol):
         """Wait this long, from now, for the rest of what has begun."""
         self._end_patience()
         self._body_bytes = 0
-        self._patience = self.loop.call_later(self.door.limits.header_timeout, self._lose_patience)
+        self._patience = self.loop.call_later(self.admission.limits.header_timeout, self._lose_patience)
 
     def _end_patience(self) -> None:
         if self._patience is not None:
@@ -242,7 +242,7 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         super().__init__(config, *args, **kwargs)
         self.logger = _libraries
         self.close_timeout = _CLOSE_SECONDS
-        self.door: Door = config.door
+        self.admission: Admission = config.admission
         self.peer = carrier.peer
         self.peer.on_known = self._raise_limit
         self._raise_limit(self.peer.limit)
@@ -300,7 +300,7 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         if self.peer.known:
             self.loop.call_soon(self._feed)
         else:
-            self.door.turns.call(self._feed)
+            self.admission.turns.call(self._feed)
 
     def _pause(self) -> None:
         if not self.read_paused:

@@ -78,7 +78,7 @@ async def test_nothing_is_left_of_members_that_came_and_went(make_peer: MakePeer
             await eventually(lambda: server.namespace.registry.counts().sessions == 0)
         namespace, manager = server.namespace, server.sio.manager
         assert namespace._clients == {}
-        assert namespace.door.addresses.is_empty
+        assert namespace.admission.addresses.is_empty
         assert len(namespace._relays) == 0
         await eventually(lambda: not manager.rooms)
         assert manager.callbacks == {}

@@ -55,5 +55,5 @@ async def test_a_threaded_server_counts_connections_per_address(make_peer: MakeP
             await make_peer(server)
         await peers[0].disconnect()
         await eventually(lambda: server.namespace.registry.counts().sessions == 1)
-        await eventually(lambda: sum(server.namespace.door.addresses._joined.values()) == 1, 30)
+        await eventually(lambda: sum(server.namespace.admission.addresses._joined.values()) == 1, 30)
         await make_peer(server)

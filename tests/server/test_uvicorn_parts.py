@@ -269,7 +269,7 @@ async def test_connections_count_from_their_first_byte() -> None:
 
     with trusting_nobody(Limits(connections_per_address=3)) as server:
         await anyio.to_thread.run_sync(blocking, server.url)
-        await eventually(lambda: server.namespace.door.addresses.is_empty)
+        await eventually(lambda: server.namespace.admission.addresses.is_empty)
         await anyio.to_thread.run_sync(is_let_in, server.url)
 
 

@@ -1,4 +1,4 @@
-"""What stands between a server and those who have not shown a key: one `Door` a server, one `Peer` a connection.
+"""What a server lets those do who have not shown a key: one `Admission` a server, one `Peer` a connection.
 
 The web server counts a connection before its first byte is read, the Engine.IO socket on top of it knows whether a key
 was shown: this is what they share. Knows neither.
@@ -13,7 +13,7 @@ from a2c_smcp.server.limited_log import LimitedLog
 from a2c_smcp.server.limits import AddressLimit, Limits, Place
 from a2c_smcp.server.turns import SharedTurns
 
-__all__ = ["Door", "Peer", "peer_of", "put_peer"]
+__all__ = ["Admission", "Peer", "peer_of", "put_peer"]
 
 logger = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ _EXTENSION: Final = "a2c_smcp.peer"
 
 
 @dataclass(slots=True)
-class Door:
+class Admission:
     """The limits of a server for those outside, and what is counted for them."""
 
     limits: Limits
