@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from a2c_smcp.server.limited_log import LimitedLog
 from a2c_smcp.server.limits import AddressLimit, Limits, Place
-from a2c_smcp.server.turns import SharedTurns
+from a2c_smcp.server.loop_turns import SharedTurns
 
 __all__ = ["Admission", "Peer", "peer_of", "put_peer"]
 

@@ -10,9 +10,9 @@ from engineio import async_socket, exceptions
 from engineio import packet as eio_packet
 
 from a2c_smcp.server.admission import Peer, peer_of
-from a2c_smcp.server.bounds import POLL_PACKETS, Bounded
+from a2c_smcp.server.loop_turns import TASK_SECONDS, OwnTurn
 from a2c_smcp.server.outbox import Queued
-from a2c_smcp.server.turns import TASK_SECONDS, OwnTurn
+from a2c_smcp.server.socket_bounds import POLL_PACKETS, Bounded
 
 __all__ = ["BoundedAsyncSocket"]
 

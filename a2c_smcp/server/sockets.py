@@ -14,10 +14,10 @@ from engineio.payload import Payload
 from a2c_smcp.server.admission import Admission, peer_of
 from a2c_smcp.server.async_socket import BoundedAsyncSocket
 from a2c_smcp.server.boundary import remote_address
-from a2c_smcp.server.bounds import TOO_MANY, Take
+from a2c_smcp.server.loop_turns import OwnTurn
 from a2c_smcp.server.outbox import Outbox
+from a2c_smcp.server.socket_bounds import TOO_MANY, Take
 from a2c_smcp.server.threaded_socket import BoundedSocket
-from a2c_smcp.server.turns import OwnTurn
 
 __all__ = ["BoundedAsyncSocket", "BoundedSocket", "adopt_sockets", "release_polls", "socket_of"]
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 from engineio import exceptions
 from engineio import socket as threaded_socket
 
-from a2c_smcp.server.bounds import POLL_PACKETS, Bounded
 from a2c_smcp.server.outbox import Queued
+from a2c_smcp.server.socket_bounds import POLL_PACKETS, Bounded
 
 __all__ = ["BoundedSocket"]
 
