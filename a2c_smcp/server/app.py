@@ -19,9 +19,9 @@ from a2c_smcp.server.sockets import BoundedAsyncSocket, release_polls
 
 __all__ = ["ServerApp", "create_app"]
 
-Message: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Message]]
-Send: TypeAlias = Callable[[Message], Awaitable[None]]
+ASGIMessage: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[ASGIMessage]]
+Send: TypeAlias = Callable[[ASGIMessage], Awaitable[None]]
 
 _TOO_BIG = 1009  # the websocket close code for a message over the limit
 
@@ -67,7 +67,7 @@ class ServerApp:
         self._drained = False
         self._socketio = socketio.ASGIApp(sio, other_asgi_app=self._http, socketio_path=socketio_path)
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: ASGIMessage, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._lifespan(receive, send)
         elif self._drained and scope["type"] == "http":
@@ -95,7 +95,7 @@ class ServerApp:
         await self.sio.shutdown()
         await send({"type": "lifespan.shutdown.complete"})
 
-    async def _http(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def _http(self, scope: ASGIMessage, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await send({"type": "websocket.close"})
             return
@@ -112,7 +112,7 @@ class ServerApp:
 
     # A server without keys answers to some names only.
 
-    def _foreign_name(self, scope: Message) -> ForbiddenError | None:
+    def _foreign_name(self, scope: ASGIMessage) -> ForbiddenError | None:
         if self._hosts is None:
             return None
         peer = peer_of(scope)
@@ -126,7 +126,7 @@ class ServerApp:
             return error
         return None
 
-    async def _refuse(self, scope: Message, send: Send, error: ForbiddenError) -> None:
+    async def _refuse(self, scope: ASGIMessage, send: Send, error: ForbiddenError) -> None:
         address = _address(scope)
         self.namespace.admission.address_log.warn(address, "refused a request from %s: %s", address, error)
         if scope["type"] == "http":
@@ -136,7 +136,7 @@ class ServerApp:
 
     # Engine.IO would look at the length of a POST only when the first of it has arrived.
 
-    async def _refuse_large_post(self, scope: Message, send: Send) -> bool:
+    async def _refuse_large_post(self, scope: ASGIMessage, send: Send) -> bool:
         sid = parse_qs(scope["query_string"]).get(b"sid", [b""])[0].decode("latin-1")
         socket = self.sio.eio.sockets.get(sid) if scope["method"] == "POST" else None
         length = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
@@ -149,8 +149,8 @@ class ServerApp:
 
     # uvicorn closes a connection over a message that is too large without a word.
 
-    def _watching(self, scope: Message, receive: Receive) -> Receive:
-        async def watching() -> Message:
+    def _watching(self, scope: ASGIMessage, receive: Receive) -> Receive:
+        async def watching() -> ASGIMessage:
             message = await receive()
             if message["type"] == "websocket.disconnect" and message.get("code") == _TOO_BIG:
                 peer = peer_of(scope)
@@ -159,18 +159,18 @@ class ServerApp:
 
         return watching if scope["type"] == "websocket" else receive
 
-    def _warn_of_size(self, scope: Message, limit: int) -> None:
+    def _warn_of_size(self, scope: ASGIMessage, limit: int) -> None:
         address = _address(scope)
         self.namespace.admission.address_log.warn(
             address, "closing a connection from %s: a message has more than %d bytes", address, limit
         )
 
 
-def _address(scope: Message) -> str:
+def _address(scope: ASGIMessage) -> str:
     return str(scope["client"][0]) if scope.get("client") else "unknown"
 
 
-def _trust_proxies_only(scope: Message) -> None:
+def _trust_proxies_only(scope: ASGIMessage) -> None:
     """Drop what a stranger says of the host that it asked for: Engine.IO would compare the `Origin` with that."""
     peer = peer_of(scope)
     if peer is None or not peer.trusted:

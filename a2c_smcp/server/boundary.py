@@ -12,7 +12,7 @@ from a2c_smcp.packets import encode_ack, encode_event
 from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.server.envelopes import Answer, Message
 from a2c_smcp.server.limited_log import LimitedLog
-from a2c_smcp.server.outbox import Notice
+from a2c_smcp.server.outbox import NoticePacket
 from a2c_smcp.server.relays import Relay
 from a2c_smcp.smcp import EVENTS, TOOL_CALL_EVENT, Kind
 from a2c_smcp.utils.text import in_log, req_id_in_log
@@ -96,10 +96,10 @@ def ack_packet(namespace: str, ack_id: int, reply: Any) -> Packet:
     return Packet(MESSAGE, encode_ack(namespace, ack_id, reply if isinstance(reply, tuple) else (reply,)))
 
 
-def notice_of(namespace: str, broadcast: Broadcast) -> Notice:
+def notice_of(namespace: str, broadcast: Broadcast) -> NoticePacket:
     """A broadcast as it is sent."""
     text = encode_event(namespace, broadcast.event, broadcast.data)
-    return Notice(text, broadcast.skip_sid, broadcast.event, collapses=broadcast.collapses)
+    return NoticePacket(text, broadcast.skip_sid, broadcast.event, collapses=broadcast.collapses)
 
 
 def cancellation(relay: Relay) -> dict[str, str]:

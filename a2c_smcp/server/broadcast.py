@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 import socketio
 
 from a2c_smcp.packets import encode_event
-from a2c_smcp.server.outbox import Notice
+from a2c_smcp.server.outbox import NoticePacket
 from a2c_smcp.utils.repeats import Repeats
 
 __all__ = ["SMCPManager"]
@@ -20,13 +20,13 @@ _BROADCAST_CHUNK: Final = 32
 #: Broadcasts of one sender that may wait for their turn.
 _MOST_WAITING: Final = 1024
 
-Key: TypeAlias = tuple[str, str]
+RoomKey: TypeAlias = tuple[str, str]
 """A namespace and a room."""
 
 
 @dataclass(slots=True, eq=False)
 class _Delivery:
-    notice: Notice
+    notice: NoticePacket
     moment: int
     """Whoever entered the room after this hears nothing of it."""
     skipped: frozenset[str]
@@ -50,8 +50,8 @@ class SMCPManager(socketio.AsyncManager):  # type: ignore[misc]  # python-socket
     def __init__(self) -> None:
         super().__init__()
         self._moments = itertools.count()
-        self._entered: dict[Key, dict[str, int]] = {}
-        self._outgoing: dict[Key, _Outgoing] = {}
+        self._entered: dict[RoomKey, dict[str, int]] = {}
+        self._outgoing: dict[RoomKey, _Outgoing] = {}
         self._waiting_of: Counter[str] = Counter()
         self._pumps: set[asyncio.Task[None]] = set()
 
@@ -83,10 +83,10 @@ class SMCPManager(socketio.AsyncManager):  # type: ignore[misc]  # python-socket
             await super().emit(event, data, namespace, room=room, skip_sid=skip_sid, callback=callback, **kwargs)
             return
         skipped = [sid for sid in (skip_sid if isinstance(skip_sid, list) else [skip_sid]) if sid]
-        notice = Notice(encode_event(namespace, event, data), "", event, collapses=False)
+        notice = NoticePacket(encode_event(namespace, event, data), "", event, collapses=False)
         self._send((namespace, room), notice, frozenset(skipped))
 
-    def broadcast(self, namespace: str, room: str, notice: Notice) -> None:
+    def broadcast(self, namespace: str, room: str, notice: NoticePacket) -> None:
         """Tell everyone in the room but the sender."""
         self._send((namespace, room), notice, frozenset((notice.sender,)))
 
@@ -94,7 +94,7 @@ class SMCPManager(socketio.AsyncManager):  # type: ignore[misc]  # python-socket
         """Whether so much of what a session says is still to be heard that it must wait."""
         return self._waiting_of[sid] >= _MOST_WAITING
 
-    def _send(self, key: Key, notice: Notice, skipped: frozenset[str]) -> None:
+    def _send(self, key: RoomKey, notice: NoticePacket, skipped: frozenset[str]) -> None:
         if (present := self._entered.get(key)) is None:
             return
         delivery = _Delivery(notice, next(self._moments), skipped)
@@ -122,7 +122,7 @@ class SMCPManager(socketio.AsyncManager):  # type: ignore[misc]  # python-socket
         outgoing.waiting.append(delivery)
         self._waiting_of[notice.sender] += 1
 
-    async def _pump(self, key: Key, outgoing: _Outgoing) -> None:
+    async def _pump(self, key: RoomKey, outgoing: _Outgoing) -> None:
         try:
             while outgoing.waiting:
                 delivery = self._next(outgoing)
@@ -144,7 +144,7 @@ class SMCPManager(socketio.AsyncManager):  # type: ignore[misc]  # python-socket
             del self._waiting_of[notice.sender]
         return delivery
 
-    def _deliver(self, key: Key, delivery: _Delivery, sids: Iterable[str]) -> None:
+    def _deliver(self, key: RoomKey, delivery: _Delivery, sids: Iterable[str]) -> None:
         """Queue a packet for those of these who were in the room when it was sent, and have not left since."""
         namespace, room = key
         entered = self._entered.get(key, {})

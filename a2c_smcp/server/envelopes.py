@@ -273,12 +273,12 @@ class Answer:
     """The error that it is, if it is one."""
 
 
-class _Problem(msgspec.Struct):
+class _ErrorReply(msgspec.Struct):
     code: Raw | UnsetType = UNSET
     message: Raw | UnsetType = UNSET
 
 
-class _Reply(_Problem):
+class _Reply(_ErrorReply):
     error: Raw | UnsetType = UNSET
 
 
@@ -289,7 +289,7 @@ class _Acked(msgspec.Struct, array_like=True):
 _ONE: Final = msgspec.json.Decoder(tuple[_Reply])
 _ACKED: Final = msgspec.json.Decoder(_Acked)
 _REPLY: Final = msgspec.json.Decoder(_Reply)
-_PROBLEM: Final = msgspec.json.Decoder(_Problem)
+_ERROR_REPLY: Final = msgspec.json.Decoder(_ErrorReply)
 _TEXT: Final = msgspec.json.Decoder(str)
 _WHOLE_NUMBER: Final = msgspec.json.Decoder(int)
 
@@ -333,12 +333,12 @@ def _said(error: Raw | UnsetType) -> Any:
     if error is UNSET or bytes(memoryview(error)[:4]) == b"null":
         return None
     try:
-        return _coded(_PROBLEM.decode(error))
+        return _coded(_ERROR_REPLY.decode(error))
     except msgspec.ValidationError:
         return _decoded(_TEXT, error) or "unknown error"
 
 
-def _coded(error: _Problem) -> dict[str, Any]:
+def _coded(error: _ErrorReply) -> dict[str, Any]:
     said = {"code": _decoded(_WHOLE_NUMBER, error.code), "message": _decoded(_TEXT, error.message)}
     return {key: value for key, value in said.items() if value is not None}
 

@@ -8,13 +8,13 @@ from engineio.packet import MESSAGE, Packet
 
 from a2c_smcp.utils.repeats import Repeats
 
-__all__ = ["Notice", "Outbox", "Queued"]
+__all__ = ["NoticePacket", "Outbox", "Queued"]
 
 #: The part of the room that is kept for notifications and acks, as a divisor: a request that would take it is refused.
 _SPARE: Final = 8
 
 
-class Notice(Packet):  # type: ignore[misc]  # engineio ships no types
+class NoticePacket(Packet):  # type: ignore[misc]  # engineio ships no types
     """A notification, encoded once for all its readers."""
 
     def __init__(self, text: str, sender: str, event: str, *, collapses: bool) -> None:
@@ -42,7 +42,7 @@ class Outbox:
         self.most_bytes = most_bytes
         self.queued_bytes = 0
         self._behind = False
-        self._repeats: Repeats[Notice] = Repeats()
+        self._repeats: Repeats[NoticePacket] = Repeats()
         # An update that got lost would never be made up for.
         self._lock = threading.Lock()
 
@@ -50,7 +50,7 @@ class Outbox:
         """Count a packet that is queued now, unless it is a repeat."""
         size = _size(pkt)
         with self._lock:
-            if self._behind or (isinstance(pkt, Notice) and self._is_repeat(pkt)):
+            if self._behind or (isinstance(pkt, NoticePacket) and self._is_repeat(pkt)):
                 return Queued.UNNEEDED
             self.queued_bytes += size
             self._behind = self.queued_bytes > self.most_bytes
@@ -68,7 +68,7 @@ class Outbox:
 
     def begin(self, pkt: Any) -> None:
         """A packet has left the queue. From now on its reader may see it, so nothing collapses into it any more."""
-        if isinstance(pkt, Notice) and pkt.collapses:
+        if isinstance(pkt, NoticePacket) and pkt.collapses:
             with self._lock:
                 self._repeats.remove(pkt.sender, pkt.event, pkt)
 
@@ -79,7 +79,7 @@ class Outbox:
             # What was queued before there was an outbox was not counted.
             self.queued_bytes = max(0, self.queued_bytes - size)
 
-    def _is_repeat(self, notice: Notice) -> bool:
+    def _is_repeat(self, notice: NoticePacket) -> bool:
         if not notice.collapses:
             self._repeats.bar(notice.sender)
             return False

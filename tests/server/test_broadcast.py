@@ -9,7 +9,7 @@ import socketio
 
 from a2c_smcp.server import server_options
 from a2c_smcp.server.broadcast import _MOST_WAITING, SMCPManager
-from a2c_smcp.server.outbox import Notice
+from a2c_smcp.server.outbox import NoticePacket
 
 ROOM = "office:o"
 UPDATE, ENTER, LEAVE = "notify:update_desktop", "notify:enter_office", "notify:leave_office"
@@ -21,7 +21,7 @@ class Reader:
     def __init__(self) -> None:
         self.heard: list[str] = []
 
-    def enqueue(self, notice: Notice) -> None:
+    def enqueue(self, notice: NoticePacket) -> None:
         self.heard.append(notice.event)
 
 
@@ -43,7 +43,7 @@ class Office:
         return reader
 
     def say(self, event: str, sender: str = "m0") -> None:
-        notice = Notice(f"2/smcp,{event}", sender, event, collapses=event.startswith("notify:update"))
+        notice = NoticePacket(f"2/smcp,{event}", sender, event, collapses=event.startswith("notify:update"))
         self.manager.broadcast("/smcp", ROOM, notice)
 
     async def heard_all(self) -> None:

@@ -6,16 +6,16 @@ import engineio
 import pytest
 from engineio.packet import MESSAGE, Packet
 
-from a2c_smcp.server.outbox import Notice, Outbox, Queued
+from a2c_smcp.server.outbox import NoticePacket, Outbox, Queued
 from a2c_smcp.server.sockets import BoundedAsyncSocket, BoundedSocket, _adopt
 
 
-def update(sender: str = "c", event: str = "notify:update_desktop") -> Notice:
-    return Notice(f'2/smcp,["{event}",{{"computer":"{sender}"}}]', sender, event, collapses=True)
+def update(sender: str = "c", event: str = "notify:update_desktop") -> NoticePacket:
+    return NoticePacket(f'2/smcp,["{event}",{{"computer":"{sender}"}}]', sender, event, collapses=True)
 
 
-def said(sender: str, event: str) -> Notice:
-    return Notice(f'2/smcp,["{event}",{{}}]', sender, event, collapses=False)
+def said(sender: str, event: str) -> NoticePacket:
+    return NoticePacket(f'2/smcp,["{event}",{{}}]', sender, event, collapses=False)
 
 
 def taken(outbox: Outbox, *packets: Packet) -> list[Packet]:
