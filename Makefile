@@ -7,7 +7,7 @@ INTEROP_PIP := .venv-interop/bin/python -m pip --disable-pip-version-check --qui
 MCP1_PIP := .venv-mcp1/bin/python -m pip --disable-pip-version-check --quiet
 TESTS ?= tests
 
-.PHONY: help demo test test-hard check format bench chaos fuzz clean
+.PHONY: help demo test test-hard check format docs hooks bench chaos fuzz clean
 
 help:
 	@echo "make demo    the whole system on this machine, as a guided tour"
@@ -15,10 +15,12 @@ help:
 	@echo "make test-hard  every test three times, in other orders, beside two busy processes"
 	@echo "make check   format check, lint and types only"
 	@echo "make format  rewrite the files as the format check wants them"
+	@echo "make docs    the guides and the API reference, as pages in site/"
+	@echo "make hooks   have git run make check before every commit"
 	@echo "make bench   side by side with the existing implementation"
 	@echo "make chaos   five minutes of kills, cuts and pauses; SEED= picks others"
 	@echo "make fuzz    twenty thousand hostile frames; SEED= picks others"
-	@echo "make clean   forget the virtual environments"
+	@echo "make clean   forget the virtual environments and the built pages"
 
 # A stamp in each environment: a second run does not install again.
 .venv/.runtime: pyproject.toml constraints.txt
@@ -60,6 +62,14 @@ format: .venv/.dev
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
+docs: .venv/.dev
+	@$(BIN)/mkdocs build --quiet --strict
+	@echo "site/index.html is the first page."
+
+hooks:
+	@git config core.hooksPath hooks
+	@echo "git runs make check before every commit; git commit --no-verify leaves it out."
+
 test: check .venv-interop/.ready .venv-mcp1/.ready
 	@$(BIN)/pytest -n 2 --dist loadfile $(TESTS)
 
@@ -77,4 +87,4 @@ fuzz: .venv/.dev
 	@$(BIN)/python -m tests.fuzz --packets 10000 --seed $(or $(SEED),1)
 
 clean:
-	rm -rf .venv .venv-interop .venv-mcp1
+	rm -rf .venv .venv-interop .venv-mcp1 site
