@@ -95,8 +95,8 @@ class Computer:
         self._limits = DesktopLimits(max_window, max_message)
         self._events = Broadcast()
         resolver = InputResolver(self.inputs, input_resolver)
-        self._veil = resolver.veil
-        self._context = Context(self._events.publish, context_timings, self._veil.quote)
+        self._redaction = resolver.redaction
+        self._context = Context(self._events.publish, context_timings, self._redaction.quote)
         self._manager = MCPServerManager(
             resolver,
             on_event=self._events.publish,
@@ -200,7 +200,7 @@ class Computer:
         try:
             return await self._context.read(uri, self._manager.connections)
         except SMCPError as error:
-            raise self._manager.veiled(error) from error.__cause__
+            raise self._manager.redacted(error) from error.__cause__
 
     @property
     def tool_conflicts(self) -> list[ToolNameDuplicatedError]:
@@ -322,7 +322,7 @@ class Computer:
         except anyio.get_cancelled_exc_class():
             record("cancelled, or out of time")
             raise
-        record(self._veil.quote(text_of(result)) if result.is_error else None)
+        record(self._redaction.quote(text_of(result)) if result.is_error else None)
         return result
 
     def _remember(

@@ -24,7 +24,7 @@ from a2c_smcp.computer.mcp_clients.model import (
     parse_unrendered,
 )
 from a2c_smcp.computer.problems import InvalidConfigError
-from a2c_smcp.computer.veil import Veil
+from a2c_smcp.computer.redaction import Redaction
 from a2c_smcp.errors import InputNotFoundError
 
 __all__ = ["CacheInputResolver", "CompositeResolver", "InputResolver"]
@@ -80,7 +80,7 @@ class _Question:
 class InputResolver:
     """Renders configs with the values of inputs, and asks for each of them once, however many servers start together.
 
-    What it rendered with, `veil` takes out of what is said afterwards. `last` is the layer that can ask a person;
+    What it rendered with, `redaction` takes out of what is said afterwards. `last` is the layer that can ask a person;
     without it, defaults are used.
     """
 
@@ -102,7 +102,7 @@ class InputResolver:
             ]
         )
         self._questions: dict[str, _Question] = {}
-        self.veil = Veil()
+        self.redaction = Redaction()
 
     async def resolve(self, input_id: str) -> Any:
         """The value of an input; `InputNotFoundError` if nobody has one, `InputFailedError` if it cannot be had."""
@@ -128,7 +128,7 @@ class InputResolver:
         """
         written = parse_unrendered(raw)
         rendered = await self._render(raw, written.name)
-        self.veil.learn_config(raw, rendered)
+        self.redaction.learn_config(raw, rendered)
         return parse_server(rendered)
 
     # --- rendering
@@ -145,9 +145,9 @@ class InputResolver:
                 raise InputNotFoundError(input_id, f"server {server!r} refers to it, and no input has this id")
         values = {input_id: await self._value(input_id, server) for input_id in template.inputs}
         for input_id, value in values.items():
-            self.veil.learn_value(f"${{input:{input_id}}}", value)
+            self.redaction.learn_value(f"${{input:{input_id}}}", value)
         for name in template.variables:
-            self.veil.learn_value(f"${{env:{name}}}", self._environ[name])
+            self.redaction.learn_value(f"${{env:{name}}}", self._environ[name])
         return template.render(values, self._environ)
 
     async def _value(self, input_id: str, server: str) -> Any:

@@ -48,7 +48,7 @@ from a2c_smcp.computer.mcp_clients.probe import Patience
 from a2c_smcp.computer.mcp_clients.process import StdioTimings, describe_exit
 from a2c_smcp.computer.mcp_clients.resource_lists import ListedResource, ResourceList
 from a2c_smcp.computer.mcp_clients.transports import Link, describe_failure
-from a2c_smcp.computer.veil import Veil
+from a2c_smcp.computer.redaction import Redaction
 from a2c_smcp.errors import (
     PayloadTooLargeError,
     RequestTimeoutError,
@@ -147,8 +147,8 @@ class _Ending:
 class MCPConnection:
     """A server's connection: `connect`, use from any task, `disconnect`. May be connected again afterwards.
 
-    What it says of the server, in errors, reasons and stderr lines, went through `veil`, and is not longer than such
-    things should be.
+    What it says of the server, in errors, reasons and stderr lines, went through `redaction`, and is not longer than
+    such things should be.
 
     The callbacks are called from the event loop and must return at once; what they raise is logged.
     """
@@ -165,10 +165,10 @@ class MCPConnection:
         on_state: Callable[[StateChange], None] | None = None,
         on_change: Callable[[Change], None] | None = None,
         on_stderr: Callable[[str], None] | None = None,
-        veil: Veil | None = None,
+        redaction: Redaction | None = None,
     ) -> None:
         self.config = config
-        self._veil = veil or Veil()
+        self._redaction = redaction or Redaction()
         self.auto_reconnect = auto_reconnect
         self._max_restarts = max_restarts
         self._max_calls = max_calls
@@ -400,7 +400,7 @@ class MCPConnection:
         except TimeoutError:
             raise RequestTimeoutError(f"Server {self.name} did not answer within {timeout:g}s") from None
         except MCPError as error:
-            said = self._veil.quote(error.message)
+            said = self._redaction.quote(error.message)
             raise self._too_large(error) or MCPError(error.code, said, error.data) from None
         except ValidationError as error:
             raise MCPError(INTERNAL_ERROR, "the server answered with something that is no MCP result") from error
@@ -431,10 +431,10 @@ class MCPConnection:
         """What stands for an answer that was not kept; a server that uses this code itself means the same."""
         if error.code != PayloadTooLargeError.default_code:
             return None
-        return PayloadTooLargeError(f"Server {self.name}: {self._veil.quote(error.message)}")
+        return PayloadTooLargeError(f"Server {self.name}: {self._redaction.quote(error.message)}")
 
     def _failed(self, message: str, **details: Any) -> ToolExecutionError:
-        return ToolExecutionError(self._veil.quote(message), {"server_name": self.name, **details})
+        return ToolExecutionError(self._redaction.quote(message), {"server_name": self.name, **details})
 
     # --- the owner task
 
@@ -503,11 +503,11 @@ class MCPConnection:
             self.config,
             stdio_timings=self._timings.stdio,
             on_stderr=self._on_stderr,
-            veil=self._veil,
+            redaction=self._redaction,
             patience=self._timings.patience if mode == "auto" else None,
             max_message=self._max_message,
         )
-        feed = Feed(self.name, self._on_change or _ignore, self._timings.feed, self._watched, self._veil.quote)
+        feed = Feed(self.name, self._on_change or _ignore, self._timings.feed, self._watched, self._redaction.quote)
         client = client_over(link, mode=mode, cache=None, message_handler=feed.on_message, client_info=_CLIENT_INFO)
         probing = mode == "auto" and link.process is not None
         live: Live | None = None
@@ -596,7 +596,7 @@ class MCPConnection:
         else:
             why = f"no answer within {self._timings.start:g} s"
         tail = self.stderr_tail[-_STDERR_LINES_IN_A_REASON:]
-        return self._veil.quote(why) + (f"; stderr: {cut(' | '.join(tail))}" if tail else "")
+        return self._redaction.quote(why) + (f"; stderr: {cut(' | '.join(tail))}" if tail else "")
 
     def _resolve(self, error: SMCPError | None) -> None:
         """Tell those who wait in `connect`."""

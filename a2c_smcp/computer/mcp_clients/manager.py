@@ -124,7 +124,7 @@ class MCPServerManager:
         self.auto_connect = auto_connect
         self.auto_reconnect = auto_reconnect
         self._resolver = resolver
-        self._veil = resolver.veil
+        self._redaction = resolver.redaction
         self._on_event = on_event
         self._on_resources = on_resources
         self._timings = timings or Timings()
@@ -337,19 +337,20 @@ class MCPServerManager:
         try:
             result = await life.connection.call_tool(tool.original, params, timeout)
         except SMCPError as error:
-            raise self.veiled(error) from error.__cause__
+            raise self.redacted(error) from error.__cause__
         if life.config.vrl is None:
             return result
         if self._vrl is None:
-            self._vrl = VRLWorker(quote=self._veil.quote)
+            self._vrl = VRLWorker(quote=self._redaction.quote)
         return await self._vrl.transform(life.config.vrl, result, tool.original, params)
 
-    def veiled(self, error: SMCPError) -> SMCPError:
+    def redacted(self, error: SMCPError) -> SMCPError:
         """The error as an agent may read it: a server may quote in its own words what was rendered into its config."""
-        error.message = self._veil.quote(error.message)
+        error.message = self._redaction.quote(error.message)
         error.args = (error.message,)
         error.details = {
-            key: value if key == "server_name" else self._veil.inside(value) for key, value in error.details.items()
+            key: value if key == "server_name" else self._redaction.inside(value)
+            for key, value in error.details.items()
         }
         return error
 
@@ -500,7 +501,7 @@ class MCPServerManager:
             try:
                 check_vrl(config.vrl)
             except SMCPError as error:
-                raise self.veiled(error) from None
+                raise self.redacted(error) from None
         life = _Life(config)
         stderr = self._stderr.setdefault(config.name, deque(maxlen=_STDERR_LINES))
         # Weak: what a connection's owner task holds must not keep a Computer alive that nobody has any more.
@@ -511,7 +512,7 @@ class MCPServerManager:
             on_state=partial(_tell_state, this, life),
             on_change=partial(_tell_change, this, life),
             on_stderr=stderr.append,
-            veil=self._veil,
+            redaction=self._redaction,
             **self._connection_options,
         )
         self._connections[life.connection] = asyncio.get_running_loop()
@@ -641,7 +642,7 @@ class MCPServerManager:
         failure: SMCPError | None = None,
     ) -> None:
         server.failure = failure
-        status = ServerStatus(server.name, state, reason and self._veil(reason), restarts)
+        status = ServerStatus(server.name, state, reason and self._redaction(reason), restarts)
         if status != server.status:
             before, server.status = server.status, status
             bad = state in (ServerState.FAILED, ServerState.BACKING_OFF)

@@ -44,8 +44,8 @@ def _nothing() -> None:
 class StdioTransport:
     """An async context manager that runs a server and yields the dispatcher of its session. Entered once.
 
-    `on_end` is called when the server hangs up on the session. `screen` is the dispatcher's. `veil` takes secrets out
-    of what the server writes to stderr. `probe` follows the first requests, where they are a probe. A line of its
+    `on_end` is called when the server hangs up on the session. `screen` is the dispatcher's. `redaction` takes secrets
+    out of what the server writes to stderr. `probe` follows the first requests, where they are a probe. A line of its
     stdout may have a quarter more than `max_message`, because the same JSON can be written longer than we write it. Of
     a longer one nothing is kept, and the request that it answers fails with an error of code 413.
 
@@ -60,12 +60,12 @@ class StdioTransport:
         on_stderr: Callable[[str], None] | None = None,
         on_end: Callable[[], None] = _nothing,
         screen: Callable[[str, dict[str, Any]], dict[str, Any]] | None = None,
-        veil: Callable[[str], str] = str,
+        redaction: Callable[[str], str] = str,
         probe: Probe | None = None,
         max_message: int = DEFAULT_MAX_MESSAGE,
     ) -> None:
         self._parameters = parameters
-        self._veil = veil
+        self._redaction = redaction
         self._probe = probe
         self._max_line = max_message + max_message // 4
         self._timings = timings or StdioTimings()
@@ -244,7 +244,7 @@ class StdioTransport:
 
     def _note_stderr(self, line: Line) -> None:
         said = line.head if isinstance(line, LongLine) else line
-        text = self._veil(said.decode("utf-8", "replace").rstrip())[:_MAX_STDERR_LINE]
+        text = self._redaction(said.decode("utf-8", "replace").rstrip())[:_MAX_STDERR_LINE]
         self._stderr.append(text)
         if self._on_stderr is not None:
             try:

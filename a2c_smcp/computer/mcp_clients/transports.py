@@ -52,7 +52,7 @@ class Link:
         *,
         stdio_timings: StdioTimings | None = None,
         on_stderr: Callable[[str], None] | None = None,
-        veil: Callable[[str], str] = str,
+        redaction: Callable[[str], str] = str,
         patience: Patience | None = None,
         max_message: int = DEFAULT_MAX_MESSAGE,
     ) -> None:
@@ -83,7 +83,7 @@ class Link:
                     on_stderr=on_stderr,
                     on_end=self._note_end,
                     screen=self._screen,
-                    veil=veil,
+                    redaction=redaction,
                     probe=probe,
                     max_message=max_message,
                 )

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from a2c_smcp.computer.veil import Veil
+from a2c_smcp.computer.redaction import Redaction
 
 RAW = {
     "name": "remote",
@@ -38,12 +38,12 @@ RENDERED = {
 
 
 @pytest.fixture
-def veil() -> Veil:
-    veil = Veil()
+def redaction() -> Redaction:
+    redaction = Redaction()
     for placeholder, value in VALUES.items():
-        veil.learn_value(placeholder, value)
-    veil.learn_config(RAW, RENDERED)
-    return veil
+        redaction.learn_value(placeholder, value)
+    redaction.learn_config(RAW, RENDERED)
+    return redaction
 
 
 @pytest.mark.parametrize(
@@ -62,9 +62,9 @@ def veil() -> Veil:
         ("a short one under a key named like a secret", "a *** one under a key named like a secret"),
     ],
 )
-def test_what_was_written_stands_for_what_is_secret(veil: Veil, said: str, shown: str) -> None:
-    assert veil(said) == shown
-    assert veil(shown) == shown
+def test_what_was_written_stands_for_what_is_secret(redaction: Redaction, said: str, shown: str) -> None:
+    assert redaction(said) == shown
+    assert redaction(shown) == shown
 
 
 @pytest.mark.parametrize(
@@ -76,47 +76,47 @@ def test_what_was_written_stands_for_what_is_secret(veil: Veil, said: str, shown
         "true, false, Bearer",
     ],
 )
-def test_what_is_no_secret_or_too_short_stays(veil: Veil, said: str) -> None:
-    assert veil(said) == said
+def test_what_is_no_secret_or_too_short_stays(redaction: Redaction, said: str) -> None:
+    assert redaction(said) == said
 
 
 def test_a_stand_in_is_never_taken_for_a_secret() -> None:
-    veil = Veil()
-    veil.learn_value("${input:token}", "secret-token")
-    veil.learn_value("${input:word}", "input")
-    veil.learn_value("${input:other}", "token")
-    assert veil("secret-token input token") == "${input:token} ${input:word} ${input:other}"
+    redaction = Redaction()
+    redaction.learn_value("${input:token}", "secret-token")
+    redaction.learn_value("${input:word}", "input")
+    redaction.learn_value("${input:other}", "token")
+    assert redaction("secret-token input token") == "${input:token} ${input:word} ${input:other}"
 
 
-def test_an_old_value_stays_veiled_when_there_is_a_new_one() -> None:
-    veil = Veil()
-    veil.learn_value("${input:key}", "the-old-one")
-    veil.learn_value("${input:key}", "the-new-one")
-    assert veil("the-old-one the-new-one") == "${input:key} ${input:key}"
+def test_an_old_value_stays_redacted_when_there_is_a_new_one() -> None:
+    redaction = Redaction()
+    redaction.learn_value("${input:key}", "the-old-one")
+    redaction.learn_value("${input:key}", "the-new-one")
+    assert redaction("the-old-one the-new-one") == "${input:key} ${input:key}"
 
 
 @pytest.mark.parametrize("before", [1990, 16 * 1024 - 5, 16 * 1024 + 5])
-def test_what_is_cut_does_not_end_in_half_a_secret(veil: Veil, before: int) -> None:
+def test_what_is_cut_does_not_end_in_half_a_secret(redaction: Redaction, before: int) -> None:
     said = "x" * before + "hunter22-and-more" + "x" * 20_000
-    for shown in (veil(said), veil.quote(said)):
+    for shown in (redaction(said), redaction.quote(said)):
         assert "hunter" not in shown
         assert shown.endswith("…")
-    assert len(veil.quote(said)) == 2001
+    assert len(redaction.quote(said)) == 2001
 
 
-def test_secrets_that_fill_a_text_leave_no_rest_of_one_at_its_end(veil: Veil) -> None:
-    assert "hunt" not in veil.quote("hunter22 " * 100_000)
+def test_secrets_that_fill_a_text_leave_no_rest_of_one_at_its_end(redaction: Redaction) -> None:
+    assert "hunt" not in redaction.quote("hunter22 " * 100_000)
 
 
-def test_the_texts_inside_a_value_are_veiled_in_any_depth(veil: Veil) -> None:
-    assert veil.inside({"a": ["hunter22", {"hunter22": 1}], "b": None}) == {
+def test_the_texts_inside_a_value_are_redacted_in_any_depth(redaction: Redaction) -> None:
+    assert redaction.inside({"a": ["hunter22", {"hunter22": 1}], "b": None}) == {
         "a": ["${input:key}", {"${input:key}": 1}],
         "b": None,
     }
-    assert veil.inside([1] * 2000) is None
+    assert redaction.inside([1] * 2000) is None
 
 
-def test_megabytes_cost_next_to_nothing(veil: Veil) -> None:
+def test_megabytes_cost_next_to_nothing(redaction: Redaction) -> None:
     began = time.process_time()
-    veil.quote("x" * 20_000_000)
+    redaction.quote("x" * 20_000_000)
     assert time.process_time() - began < 1

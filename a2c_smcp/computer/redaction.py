@@ -14,11 +14,11 @@ from a2c_smcp.computer.mcp_clients.view import MASK
 from a2c_smcp.computer.utils.placeholder import PLACEHOLDER, holds_placeholder
 from a2c_smcp.utils.text import cut
 
-__all__ = ["SHORTEST_LITERAL", "SHORTEST_VALUE", "Veil"]
+__all__ = ["SHORTEST_LITERAL", "SHORTEST_VALUE", "Redaction"]
 
 #: Shorter values of inputs stand in any text by chance.
 SHORTEST_VALUE: Final = 4
-#: Shorter values of `env` and `headers` that are written out are veiled only under a key that is named like a secret.
+#: Shorter values of `env` and `headers` that are written out are redacted only under a key that is named like a secret.
 SHORTEST_LITERAL: Final = 8
 
 _NAMED_LIKE_A_SECRET: Final = re.compile(
@@ -34,8 +34,10 @@ _LOOKED_AT: Final = 16 * 1024
 _MOST_VALUES: Final = 1000
 
 
-class Veil:
-    """`veil(text)` is the text as it may be shown, `veil.quote(text)` as a log line or an error message may have it."""
+class Redaction:
+    """`redaction(text)` is the text as it may be shown, `redaction.quote(text)` as a log line or an error may
+    have it.
+    """
 
     def __init__(self) -> None:
         self._stand_ins: dict[str, str] = {}
@@ -95,7 +97,7 @@ class Veil:
         """The same for every text inside a JSON value; `None` for one that has more of them than any error needs."""
         seen = 0
 
-        def veiled(value: Any) -> Any:
+        def redacted(value: Any) -> Any:
             nonlocal seen
             seen += 1
             if seen > _MOST_VALUES:
@@ -103,11 +105,11 @@ class Veil:
             if isinstance(value, str):
                 return self.quote(value)
             if isinstance(value, Mapping):
-                return {self.quote(key): veiled(child) for key, child in value.items()}
-            return [veiled(child) for child in value] if isinstance(value, list | tuple) else value
+                return {self.quote(key): redacted(child) for key, child in value.items()}
+            return [redacted(child) for child in value] if isinstance(value, list | tuple) else value
 
         try:
-            return veiled(value)
+            return redacted(value)
         except RecursionError:
             return None
 
