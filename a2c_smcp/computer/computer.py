@@ -35,8 +35,8 @@ from a2c_smcp.computer.inputs import BaseInputResolver, InputResolver, InputStor
 from a2c_smcp.computer.mcp_clients.catalogue import ShownTool, tool_meta_object
 from a2c_smcp.computer.mcp_clients.connection import Timings
 from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
+from a2c_smcp.computer.mcp_clients.masking import config_view
 from a2c_smcp.computer.mcp_clients.model import BaseServerConfig, MCPServerConfig, MCPServerInput, wire_server
-from a2c_smcp.computer.mcp_clients.view import config_view
 from a2c_smcp.computer.results import TOOL_META_MARKER, error_result, text_of, with_markers
 from a2c_smcp.computer.types import ToolCallRecord
 from a2c_smcp.errors import (

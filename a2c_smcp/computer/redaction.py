@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from a2c_smcp.computer.mcp_clients.view import MASK
+from a2c_smcp.computer.mcp_clients.masking import MASK
 from a2c_smcp.computer.utils.placeholder import PLACEHOLDER, holds_placeholder
 from a2c_smcp.utils.text import cut
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from a2c_smcp.computer.config_files import ConfigFiles, load_config_files, read_config_files, read_snippet
+from a2c_smcp.computer.mcp_clients.masking import config_view
 from a2c_smcp.computer.mcp_clients.model import parse_unrendered
-from a2c_smcp.computer.mcp_clients.view import config_view
 from a2c_smcp.computer.problems import InvalidConfigError
 
 

@@ -18,6 +18,7 @@ from a2c_smcp.computer.cli.output import printable
 from a2c_smcp.computer.config_files import ConfigFiles
 from a2c_smcp.computer.inputs import ConfigRender
 from a2c_smcp.computer.inputs.env import variable_of
+from a2c_smcp.computer.mcp_clients.masking import masked_url
 from a2c_smcp.computer.mcp_clients.model import (
     CommandInput,
     MCPServerConfig,
@@ -28,7 +29,6 @@ from a2c_smcp.computer.mcp_clients.model import (
     parse_server,
     parse_unrendered,
 )
-from a2c_smcp.computer.mcp_clients.view import masked_url
 from a2c_smcp.computer.problems import InvalidConfigError
 from a2c_smcp.computer.utils.placeholder import holds_placeholder
 

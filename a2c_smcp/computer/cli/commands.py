@@ -21,8 +21,8 @@ from a2c_smcp.computer.cli.parse import options, split
 from a2c_smcp.computer.cli.session import Session, status_fields
 from a2c_smcp.computer.config_files import load_config_files, read_config_files, read_snippet
 from a2c_smcp.computer.events import ServerStatus
+from a2c_smcp.computer.mcp_clients.masking import MASK, input_view
 from a2c_smcp.computer.mcp_clients.model import CommandInput, MCPServerInput, PromptStringInput, parse_input
-from a2c_smcp.computer.mcp_clients.view import MASK, input_view
 from a2c_smcp.computer.problems import InvalidConfigError
 from a2c_smcp.computer.results import ERROR_CODE_MARKER, to_wire
 from a2c_smcp.errors import (

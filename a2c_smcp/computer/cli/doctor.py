@@ -17,7 +17,7 @@ from a2c_smcp import __version__
 from a2c_smcp.computer.cli.checks import Finding, examine_config
 from a2c_smcp.computer.cli.output import printable
 from a2c_smcp.computer.config_files import read_config_files
-from a2c_smcp.computer.mcp_clients.view import masked_url
+from a2c_smcp.computer.mcp_clients.masking import masked_url
 from a2c_smcp.errors import BadRequestError, ConnectionLostError, SMCPError, UnauthorizedError
 from a2c_smcp.utils.link import Link, LinkOptions
 

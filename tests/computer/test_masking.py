@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from a2c_smcp.computer.mcp_clients.masking import config_view, input_view, server_view
 from a2c_smcp.computer.mcp_clients.model import parse_input
-from a2c_smcp.computer.mcp_clients.view import config_view, input_view, server_view
 from a2c_smcp.smcp import GET_CONFIG_EVENT
 from a2c_smcp.wire import parse_response
 
