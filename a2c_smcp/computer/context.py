@@ -18,7 +18,6 @@ import anyio.to_thread
 from mcp import MCPError
 from mcp_types import ReadResourceResult, Resource
 
-from a2c_smcp.computer.bridge import find_target, refusal
 from a2c_smcp.computer.desktop.cutting import DesktopLimits
 from a2c_smcp.computer.desktop.reading import READERS, read_desktop
 from a2c_smcp.computer.events import ComputerEvent, DesktopChanged, FinderChanged
@@ -28,6 +27,7 @@ from a2c_smcp.computer.history import used_servers
 from a2c_smcp.computer.mcp_clients.connection import MCPConnection
 from a2c_smcp.computer.mcp_clients.feed import Change, ChangeKind
 from a2c_smcp.computer.mcp_clients.resource_lists import ListedResource
+from a2c_smcp.computer.resource_routing import find_target, refusal
 from a2c_smcp.computer.types import ToolCallRecord
 from a2c_smcp.computer.utils.pool import slices
 from a2c_smcp.computer.watch import Announcements, Channel, ListChange, Listed, Watch, channel_of
