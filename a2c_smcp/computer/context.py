@@ -24,8 +24,8 @@ from a2c_smcp.computer.events import ComputerEvent, DesktopChanged, FinderChange
 from a2c_smcp.computer.finder.aggregator import WARMING_SECONDS, FinderAggregator
 from a2c_smcp.computer.finder.organize import organize_finder
 from a2c_smcp.computer.history import used_servers
+from a2c_smcp.computer.mcp_clients.change_feed import ChangeKind, ServerChange
 from a2c_smcp.computer.mcp_clients.connection import MCPConnection
-from a2c_smcp.computer.mcp_clients.feed import Change, ChangeKind
 from a2c_smcp.computer.mcp_clients.resource_lists import ListedResource
 from a2c_smcp.computer.resource_routing import find_target, refusal
 from a2c_smcp.computer.types import ToolCallRecord
@@ -195,7 +195,7 @@ class Context:
 
     # --- what changes
 
-    def changed(self, change: Change, connection: MCPConnection | None) -> None:
+    def changed(self, change: ServerChange, connection: MCPConnection | None) -> None:
         """Something changed on a server, or it began or ceased to serve; `connection` is the one that serves now."""
         if connection is None:
             self._drop(change.server)

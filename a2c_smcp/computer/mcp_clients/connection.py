@@ -39,7 +39,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from a2c_smcp import __version__
-from a2c_smcp.computer.mcp_clients.feed import Change, Feed, FeedTimings
+from a2c_smcp.computer.mcp_clients.change_feed import ChangeFeed, ChangeFeedTimings, ServerChange
 from a2c_smcp.computer.mcp_clients.live import Live
 from a2c_smcp.computer.mcp_clients.mcp_internals import client_over
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, SSEServerConfig
@@ -127,7 +127,7 @@ class Timings:
     close: float = 10.0
     """For closing a session, the subprocess's own shutdown not included."""
     stdio: StdioTimings = field(default_factory=StdioTimings)
-    feed: FeedTimings = field(default_factory=FeedTimings)
+    feed: ChangeFeedTimings = field(default_factory=ChangeFeedTimings)
 
     def backoff(self, restarts: int) -> float:
         """How long to wait before that restart; with jitter, so that servers do not come back in step."""
@@ -163,7 +163,7 @@ class MCPConnection:
         max_message: int = DEFAULT_MAX_MESSAGE,
         timings: Timings | None = None,
         on_state: Callable[[StateChange], None] | None = None,
-        on_change: Callable[[Change], None] | None = None,
+        on_change: Callable[[ServerChange], None] | None = None,
         on_stderr: Callable[[str], None] | None = None,
         redaction: Redaction | None = None,
     ) -> None:
@@ -507,7 +507,9 @@ class MCPConnection:
             patience=self._timings.patience if mode == "auto" else None,
             max_message=self._max_message,
         )
-        feed = Feed(self.name, self._on_change or _ignore, self._timings.feed, self._watched, self._redaction.quote)
+        feed = ChangeFeed(
+            self.name, self._on_change or _ignore, self._timings.feed, self._watched, self._redaction.quote
+        )
         client = client_over(link, mode=mode, cache=None, message_handler=feed.on_message, client_info=_CLIENT_INFO)
         probing = mode == "auto" and link.process is not None
         live: Live | None = None
@@ -621,5 +623,5 @@ def client_factory(config: MCPServerConfig, **options: Any) -> MCPConnection:
     return MCPConnection(config, **options)
 
 
-def _ignore(_: Change) -> None:
+def _ignore(_: ServerChange) -> None:
     pass

@@ -23,7 +23,7 @@ from mcp_types import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from a2c_smcp.computer.mcp_clients.feed import Feed
+from a2c_smcp.computer.mcp_clients.change_feed import ChangeFeed
 from a2c_smcp.computer.mcp_clients.transports import Link
 
 __all__ = ["Live"]
@@ -32,7 +32,7 @@ __all__ = ["Live"]
 class Live:
     """A running session: who asks is let in until it ends."""
 
-    def __init__(self, client: Client, feed: Feed, link: Link, max_calls: int) -> None:
+    def __init__(self, client: Client, feed: ChangeFeed, link: Link, max_calls: int) -> None:
         self.client = client
         self.feed = feed
         self.link = link

@@ -37,8 +37,8 @@ from a2c_smcp.computer.events import (
 )
 from a2c_smcp.computer.inputs import InputResolver
 from a2c_smcp.computer.mcp_clients.catalogue import Catalogue, Listing, ShownTool, clashes
+from a2c_smcp.computer.mcp_clients.change_feed import ChangeKind, ServerChange
 from a2c_smcp.computer.mcp_clients.connection import MCPConnection, ServerState, StateChange, Timings, client_factory
-from a2c_smcp.computer.mcp_clients.feed import Change, ChangeKind
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, parse_unrendered
 from a2c_smcp.computer.mcp_clients.vrl import VRLWorker
 from a2c_smcp.computer.mcp_clients.vrl_syntax import check_vrl, check_written_vrl
@@ -113,7 +113,7 @@ class MCPServerManager:
         resolver: InputResolver,
         *,
         on_event: Callable[[ComputerEvent], None] = _ignore,
-        on_resources: Callable[[Change, MCPConnection | None], None] = _ignore,
+        on_resources: Callable[[ServerChange, MCPConnection | None], None] = _ignore,
         auto_connect: bool = True,
         auto_reconnect: bool = True,
         max_restarts: int = 10,
@@ -567,7 +567,7 @@ class MCPServerManager:
         self._show(self._catalogue.stop(server.name))
         self._set(server, change.new, change.reason, change.restarts)
 
-    def _resources_changed(self, life: _Life, change: Change) -> None:
+    def _resources_changed(self, life: _Life, change: ServerChange) -> None:
         server = self._servers.get(life.config.name)
         # While it does not serve nobody has listed them, so there is nothing to list again.
         if server is not None and life.admitted and server.status.state is ServerState.RUNNING:
@@ -651,9 +651,9 @@ class MCPServerManager:
             if (before.state is ServerState.RUNNING) != (state is ServerState.RUNNING):
                 self._tell_resources(server)
 
-    def _tell_resources(self, server: _Server, change: Change | None = None) -> None:
+    def _tell_resources(self, server: _Server, change: ServerChange | None = None) -> None:
         """A server that begins or ceases to serve counts as one whose list changed."""
-        change = change or Change(server.name, ChangeKind.RESOURCES)
+        change = change or ServerChange(server.name, ChangeKind.RESOURCES)
         self._on_resources(change, self.connections.get(server.name))
 
 
@@ -687,7 +687,7 @@ def _tell_state(manager: weakref.ref[MCPServerManager], life: _Life, change: Sta
         this._state_changed(life, change)
 
 
-def _tell_change(manager: weakref.ref[MCPServerManager], life: _Life, change: Change) -> None:
+def _tell_change(manager: weakref.ref[MCPServerManager], life: _Life, change: ServerChange) -> None:
     if (this := manager()) is None:
         return
     if change.kind is not ChangeKind.TOOLS:

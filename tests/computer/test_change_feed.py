@@ -10,22 +10,22 @@ import anyio
 import pytest
 from mcp_types import TextContent
 
+from a2c_smcp.computer.mcp_clients.change_feed import ChangeFeed, ChangeFeedTimings, ChangeKind, ServerChange
 from a2c_smcp.computer.mcp_clients.connection import MCPConnection, Timings
-from a2c_smcp.computer.mcp_clients.feed import Change, ChangeKind, Feed, FeedTimings
 from a2c_smcp.computer.mcp_clients.model import parse_server
 from a2c_smcp.errors import ToolExecutionError
 from tests.computer.fakes import misbehaving
 from tests.computer.fakes.processes import command, eventually, nothing_left_over
 
-TIMINGS = Timings(backoff_first=0.01, feed=FeedTimings(debounce=0.01, retry_first=0.01, retry_most=0.05))
+TIMINGS = Timings(backoff_first=0.01, feed=ChangeFeedTimings(debounce=0.01, retry_first=0.01, retry_most=0.05))
 
-TOOLS = Change("s", ChangeKind.TOOLS)
-RESOURCES = Change("s", ChangeKind.RESOURCES)
+TOOLS = ServerChange("s", ChangeKind.TOOLS)
+RESOURCES = ServerChange("s", ChangeKind.RESOURCES)
 FIRST, SECOND, THIRD = "window://fake/0", "window://fake/1", "window://fake/2"
 
 
-def updated(uri: str) -> Change:
-    return Change("s", ChangeKind.RESOURCE, uri)
+def updated(uri: str) -> ServerChange:
+    return ServerChange("s", ChangeKind.RESOURCE, uri)
 
 
 def stdio(**options: object) -> dict[str, Any]:
@@ -36,8 +36,8 @@ def stdio(**options: object) -> dict[str, Any]:
 @asynccontextmanager
 async def listening(
     config: dict[str, Any], timings: Timings = TIMINGS
-) -> AsyncIterator[tuple[MCPConnection, list[Change]]]:
-    changes: list[Change] = []
+) -> AsyncIterator[tuple[MCPConnection, list[ServerChange]]]:
+    changes: list[ServerChange] = []
     with nothing_left_over():
         connection = MCPConnection(parse_server(config), timings=timings, on_change=changes.append)
         await connection.connect()
@@ -180,7 +180,7 @@ async def test_a_slow_callback_of_a_change_can_use_the_session() -> None:
     async def reread() -> None:
         seen.append(len(await connection.list_tools()))
 
-    def on_change(change: Change) -> None:
+    def on_change(change: ServerChange) -> None:
         tasks.add(asyncio.create_task(reread()))
 
     connection = MCPConnection(parse_server(stdio(era="legacy")), timings=TIMINGS, on_change=on_change)
@@ -192,7 +192,7 @@ async def test_a_slow_callback_of_a_change_can_use_the_session() -> None:
 
 
 async def test_watching_the_same_again_is_settled_at_once() -> None:
-    feed = Feed("s", lambda change: None)
+    feed = ChangeFeed("s", lambda change: None)
     feed.watch({FIRST})
     feed.watch([FIRST])
     assert feed.watched == {FIRST}

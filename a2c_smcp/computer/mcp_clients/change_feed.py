@@ -31,7 +31,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from a2c_smcp.computer.mcp_clients.pipe_dispatcher import PipeDispatcher
 from a2c_smcp.computer.utils.pool import for_each, slices
 
-__all__ = ["Change", "ChangeKind", "Feed", "FeedTimings"]
+__all__ = ["ChangeFeed", "ChangeFeedTimings", "ChangeKind", "ServerChange"]
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class ChangeKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ServerChange:
     """Something changed: read it again if you care. Says neither how nor how often."""
 
     server: str
@@ -59,7 +59,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class FeedTimings:
+class ChangeFeedTimings:
     debounce: float = 0.05
     """How long to collect changes of what is watched before telling the server."""
     answer: float = 5.0
@@ -71,13 +71,13 @@ class FeedTimings:
 
 
 @dataclass
-class Feed:
+class ChangeFeed:
     """The changes of one session. Hand `on_message` to the client, then keep `run` running beside the session."""
 
     server: str
-    notify: Callable[[Change], None]
+    notify: Callable[[ServerChange], None]
     """Called from the event loop; must return at once."""
-    timings: FeedTimings = field(default_factory=FeedTimings)
+    timings: ChangeFeedTimings = field(default_factory=ChangeFeedTimings)
     watched: frozenset[str] = frozenset()
     quote: Callable[[object], str] = str
     """What the server said, as a log line may have it."""
@@ -131,7 +131,7 @@ class Feed:
 
     def _tell(self, kind: ChangeKind, uri: str | None = None) -> None:
         try:
-            self.notify(Change(self.server, kind, uri))
+            self.notify(ServerChange(self.server, kind, uri))
         except Exception:
             # A boundary: the callback is not ours, and the next change must still be heard.
             logger.exception("the change callback of MCP server %s failed", self.server)
