@@ -47,7 +47,7 @@ from a2c_smcp.computer.mcp_clients.pipe_dispatcher import InvalidAnswerError
 from a2c_smcp.computer.mcp_clients.probe import Patience
 from a2c_smcp.computer.mcp_clients.process import StdioTimings, describe_exit
 from a2c_smcp.computer.mcp_clients.resource_lists import ListedResource, ResourceList
-from a2c_smcp.computer.mcp_clients.transports import Link, describe_failure
+from a2c_smcp.computer.mcp_clients.transports import Wire, describe_failure
 from a2c_smcp.computer.redaction import Redaction
 from a2c_smcp.errors import (
     PayloadTooLargeError,
@@ -185,7 +185,7 @@ class MCPConnection:
         self._owner: asyncio.Task[None] | None = None
         self._outcome: asyncio.Future[SMCPError | None] | None = None
         self._interrupt: anyio.CancelScope | None = None
-        self._link: Link | None = None
+        self._wire: Wire | None = None
         self._live: Live | None = None
         self.ignored_resources: str | None = None
         """What of the server's list is not looked at, in words."""
@@ -221,13 +221,13 @@ class MCPConnection:
     @property
     def pid(self) -> int | None:
         """The process that runs, or that ran last."""
-        process = self._link and self._link.process
+        process = self._wire and self._wire.process
         return process.pid if process else None
 
     @property
     def stderr_tail(self) -> tuple[str, ...]:
         """The last stderr lines of the process that runs, or that ran last."""
-        process = self._link and self._link.process
+        process = self._wire and self._wire.process
         return process.stderr_tail if process else ()
 
     # --- lifecycle, from any task
@@ -314,8 +314,8 @@ class MCPConnection:
 
         Those whose definition is invalid are left out; `invalid_tools` has them, and why.
         """
-        if self._link is not None:
-            self._link.invalid_tools.clear()
+        if self._wire is not None:
+            self._wire.invalid_tools.clear()
         tools: list[Tool] = []
 
         async def read(live: Live, cursor: str | None) -> str | None:
@@ -329,7 +329,7 @@ class MCPConnection:
     @property
     def invalid_tools(self) -> Mapping[str, str]:
         """The tools that the server listed last with a definition that is invalid, and what is wrong with each."""
-        return dict(self._link.invalid_tools) if self._link is not None else {}
+        return dict(self._wire.invalid_tools) if self._wire is not None else {}
 
     async def list_resources(self) -> list[ListedResource]:
         """The windows and documents among the server's resources, paged to the end. Raises as `list_tools`.
@@ -340,7 +340,7 @@ class MCPConnection:
 
         async def read(live: Live, cursor: str | None) -> str | None:
             page = await live.client.list_resources(cursor=cursor)
-            await listed.add(live.link.pages.of(page.meta))
+            await listed.add(live.wire.pages.of(page.meta))
             return None if listed.is_full else page.next_cursor
 
         await self._read_pages(read)
@@ -499,7 +499,7 @@ class MCPConnection:
 
     async def _session(self, mode: str) -> _Ending:
         """Open a session, let it be used, close it. The start has its deadline, or ends where the probe cannot."""
-        link = self._link = Link(
+        wire = self._wire = Wire(
             self.config,
             stdio_timings=self._timings.stdio,
             on_stderr=self._on_stderr,
@@ -510,8 +510,8 @@ class MCPConnection:
         feed = ChangeFeed(
             self.name, self._on_change or _ignore, self._timings.feed, self._watched, self._redaction.quote
         )
-        client = client_over(link, mode=mode, cache=None, message_handler=feed.on_message, client_info=_CLIENT_INFO)
-        probing = mode == "auto" and link.process is not None
+        client = client_over(wire, mode=mode, cache=None, message_handler=feed.on_message, client_info=_CLIENT_INFO)
+        probing = mode == "auto" and wire.process is not None
         live: Live | None = None
         failure: Exception | None = None
         stuck = False
@@ -523,7 +523,7 @@ class MCPConnection:
                 stuck = True
                 scope.cancel()
 
-            link.on_stuck = give_up
+            wire.on_stuck = give_up
             try:
                 async with client:
                     if mode in MODERN_PROTOCOL_VERSIONS:
@@ -531,16 +531,16 @@ class MCPConnection:
                         found = await client.session.send_discover(mode)
                         client.session.adopt(types.DiscoverResult.model_validate(found))
                     self._old_handshake = mode == "legacy"
-                    link.protocol_version = client.protocol_version
-                    live = Live(client, feed, link, self._max_calls)
-                    link.on_end = partial(live.end, "ended the connection")
+                    wire.protocol_version = client.protocol_version
+                    live = Live(client, feed, wire, self._max_calls)
+                    wire.on_end = partial(live.end, "ended the connection")
                     await self._serve(live, scope)
             except Exception as error:
                 failure = error
-        reason = self._reason(link, live, failure)
+        reason = self._reason(wire, live, failure)
         if live is not None and live.since is not None:
             return _Ending(reason, anyio.current_time() - live.since)
-        return _Ending(reason, None, probing and (link.has_ended or stuck) and self.pid is not None)
+        return _Ending(reason, None, probing and (wire.has_ended or stuck) and self.pid is not None)
 
     async def _serve(self, live: Live, scope: anyio.CancelScope) -> None:
         """Let others use the session until it is over. Started under `scope`'s deadline, ended under a new one."""
@@ -555,9 +555,9 @@ class MCPConnection:
                 self._live = live
                 self._move(ServerState.RUNNING)
                 self._resolve(None)
-                if live.link.process is None:
+                if live.wire.process is None:
                     tasks.start_soon(self._probe, live)
-                if live.link.has_ended:
+                if live.wire.has_ended:
                     live.end("ended the connection")
                 await live.over.wait()
                 scope.deadline = anyio.current_time() + self._timings.close
@@ -572,8 +572,8 @@ class MCPConnection:
         """HTTP connections notice nothing by themselves while they are idle."""
         interval = self._timings.idle_probe
         while True:
-            await anyio.sleep(max(0.0, live.link.heard_at + interval - anyio.current_time()))
-            if anyio.current_time() < live.link.heard_at + interval:
+            await anyio.sleep(max(0.0, live.wire.heard_at + interval - anyio.current_time()))
+            if anyio.current_time() < live.wire.heard_at + interval:
                 continue
             try:
                 with anyio.fail_after(interval):
@@ -586,12 +586,12 @@ class MCPConnection:
                     live.end("does not answer any more")
                     return
 
-    def _reason(self, link: Link, live: Live | None, failure: Exception | None) -> str:
+    def _reason(self, wire: Wire, live: Live | None, failure: Exception | None) -> str:
         """Why a session did not start, or ended, for the people at this computer."""
-        process = link.process
-        if process is not None and process.exit_code is not None and link.has_ended:
+        process = wire.process
+        if process is not None and process.exit_code is not None and wire.has_ended:
             why = describe_exit(process.exit_code)
-        elif cause := link.failure or failure:
+        elif cause := wire.failure or failure:
             why = describe_failure(cause)
         elif live is not None and live.ending is not None:
             why = live.ending

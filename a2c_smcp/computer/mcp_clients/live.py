@@ -1,7 +1,7 @@
 """A session with a running server, and the requests inside it. Knows how to ask; who starts and stops servers is the
 connection's.
 
-Requests are made by mcp's client, over the dispatcher that the link gave it. Tool calls and reads over a pipe go to
+Requests are made by mcp's client, over the dispatcher that the wire gave it. Tool calls and reads over a pipe go to
 that dispatcher directly: the models that mcp makes of a call would cost half as much as all the rest of it.
 """
 
@@ -24,7 +24,7 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from a2c_smcp.computer.mcp_clients.change_feed import ChangeFeed
-from a2c_smcp.computer.mcp_clients.transports import Link
+from a2c_smcp.computer.mcp_clients.transports import Wire
 
 __all__ = ["Live"]
 
@@ -32,10 +32,10 @@ __all__ = ["Live"]
 class Live:
     """A running session: who asks is let in until it ends."""
 
-    def __init__(self, client: Client, feed: ChangeFeed, link: Link, max_calls: int) -> None:
+    def __init__(self, client: Client, feed: ChangeFeed, wire: Wire, max_calls: int) -> None:
         self.client = client
         self.feed = feed
-        self.link = link
+        self.wire = wire
         self.over = anyio.Event()
         self.ending: str | None = None
         self.since: float | None = None
@@ -43,7 +43,7 @@ class Live:
         self._limit = anyio.Semaphore(max_calls, fast_acquire=True)
         self._requests: set[asyncio.Timeout] = set()
         self._drained = anyio.Event()
-        self.dispatcher = link.process.dispatcher if link.process else None
+        self.dispatcher = wire.process.dispatcher if wire.process else None
         """For requests without mcp's models, over a pipe."""
         self._stamp = _stamp(client)
 

@@ -1,4 +1,4 @@
-"""From a server's config to a dispatcher for mcp's session, and a link that sees what passes through it.
+"""From a server's config to a dispatcher for mcp's session, and a wire that sees what passes through it.
 
 Knows how to reach a server and that it spoke or went silent; nothing of sessions, restarts or states.
 """
@@ -40,10 +40,10 @@ from a2c_smcp.computer.mcp_clients.tool_lists import without_invalid_tools
 from a2c_smcp.errors import PayloadTooLargeError
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
 
-__all__ = ["Link", "describe_failure"]
+__all__ = ["Wire", "describe_failure"]
 
 
-class Link:
+class Wire:
     """One way to a server, entered once, that tells when the server last spoke and when it hung up."""
 
     def __init__(
@@ -160,9 +160,9 @@ def _nothing() -> None:
 class _Watched:
     """The read stream of a session; mcp's dispatcher does not tell when it ends."""
 
-    def __init__(self, inner: ReadStream[SessionMessage | Exception], link: Link) -> None:
+    def __init__(self, inner: ReadStream[SessionMessage | Exception], wire: Wire) -> None:
         self._inner = inner
-        self._link = link
+        self._wire = wire
 
     @property
     def last_context(self) -> Any:
@@ -173,10 +173,10 @@ class _Watched:
         try:
             item = await self._inner.receive()
         except anyio.EndOfStream:
-            self._link._note_end()
+            self._wire._note_end()
             raise
-        self._link._note(item)
-        return self._link._usable(item)
+        self._wire._note(item)
+        return self._wire._usable(item)
 
     async def aclose(self) -> None:
         await self._inner.aclose()
