@@ -40,8 +40,8 @@ from pydantic import ValidationError
 
 from a2c_smcp import __version__
 from a2c_smcp.computer.mcp_clients.change_feed import ChangeFeed, ChangeFeedTimings, ServerChange
-from a2c_smcp.computer.mcp_clients.live import Live
 from a2c_smcp.computer.mcp_clients.mcp_internals import client_over
+from a2c_smcp.computer.mcp_clients.mcp_session import MCPSession
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, SSEServerConfig
 from a2c_smcp.computer.mcp_clients.pipe_dispatcher import InvalidAnswerError
 from a2c_smcp.computer.mcp_clients.probe import Patience
@@ -186,7 +186,7 @@ class MCPConnection:
         self._outcome: asyncio.Future[SMCPError | None] | None = None
         self._interrupt: anyio.CancelScope | None = None
         self._wire: Wire | None = None
-        self._live: Live | None = None
+        self._session: MCPSession | None = None
         self.ignored_resources: str | None = None
         """What of the server's list is not looked at, in words."""
 
@@ -206,11 +206,11 @@ class MCPConnection:
     @property
     def capabilities(self) -> ServerCapabilities | None:
         """What the running server can do; `None` while it does not run."""
-        return self._live.client.server_capabilities if self._live else None
+        return self._session.client.server_capabilities if self._session else None
 
     @property
     def protocol_version(self) -> str | None:
-        return self._live.client.protocol_version if self._live else None
+        return self._session.client.protocol_version if self._session else None
 
     @property
     def can_subscribe(self) -> bool:
@@ -241,7 +241,7 @@ class MCPConnection:
             await self._closed()
         if self._state is ServerState.DISABLED:
             raise ServerNotActiveError(self.name)
-        if self._live is not None and self._live.ending is None:
+        if self._session is not None and self._session.ending is None:
             return
         if self._outcome is None:
             self._outcome = asyncio.get_running_loop().create_future()
@@ -261,8 +261,8 @@ class MCPConnection:
             return
         if self._state is not ServerState.STOPPING:
             self._move(ServerState.STOPPING)
-            if self._live is not None:
-                self._live.end("was stopped")
+            if self._session is not None:
+                self._session.end("was stopped")
             else:
                 self._interrupt_owner()
         await self._closed()
@@ -299,7 +299,7 @@ class MCPConnection:
 
         arguments = dict(params or {})
         try:
-            return await self._request(lambda live: live.call_tool(name, arguments), timeout)
+            return await self._request(lambda session: session.call_tool(name, arguments), timeout)
         except TimeoutError:
             raise ToolExecutionTimeoutError(timeout or 0) from None
         except (InvalidAnswerError, ValidationError) as error:
@@ -318,8 +318,8 @@ class MCPConnection:
             self._wire.invalid_tools.clear()
         tools: list[Tool] = []
 
-        async def read(live: Live, cursor: str | None) -> str | None:
-            page = await live.client.list_tools(cursor=cursor)
+        async def read(session: MCPSession, cursor: str | None) -> str | None:
+            page = await session.client.list_tools(cursor=cursor)
             tools.extend(page.tools)
             return page.next_cursor
 
@@ -338,9 +338,9 @@ class MCPConnection:
         """
         listed = ResourceList()
 
-        async def read(live: Live, cursor: str | None) -> str | None:
-            page = await live.client.list_resources(cursor=cursor)
-            await listed.add(live.wire.pages.of(page.meta))
+        async def read(session: MCPSession, cursor: str | None) -> str | None:
+            page = await session.client.list_resources(cursor=cursor)
+            await listed.add(session.wire.pages.of(page.meta))
             return None if listed.is_full else page.next_cursor
 
         await self._read_pages(read)
@@ -352,7 +352,7 @@ class MCPConnection:
         `ServerNotActiveError` when it does not run, `RequestTimeoutError` when it takes too long,
         `PayloadTooLargeError` when the answer was too large to be kept.
         """
-        return await self._ask(lambda live: live.read_resource(uri), timeout)
+        return await self._ask(lambda session: session.read_resource(uri), timeout)
 
     async def list_windows(self) -> list[Resource]:
         """The resources that claim to be windows; none from a server that lets nobody subscribe."""
@@ -367,25 +367,25 @@ class MCPConnection:
     def subscribe(self, uris: Iterable[str]) -> None:
         """Set whose content is watched, now and after every restart."""
         self._watched = frozenset(uris)
-        if self._live is not None:
-            self._live.feed.watch(self._watched)
+        if self._session is not None:
+            self._session.feed.watch(self._watched)
 
     async def subscribed(self) -> None:
         """Wait until the server has been told what is watched: what is read afterwards misses no change."""
-        if self._live is not None:
-            await self._ask(lambda live: live.feed.settled(), None)
+        if self._session is not None:
+            await self._ask(lambda session: session.feed.settled(), None)
 
-    async def _read_pages(self, read: Callable[[Live, str | None], Awaitable[str | None]]) -> None:
+    async def _read_pages(self, read: Callable[[MCPSession, str | None], Awaitable[str | None]]) -> None:
         """Have a list read page by page: `read` is given the place to go on from, and returns the next one."""
 
-        async def read_all(live: Live) -> None:
+        async def read_all(session: MCPSession) -> None:
             cursors: set[str] = set()
-            cursor = await read(live, None)
+            cursor = await read(session, None)
             while cursor:
                 if cursor in cursors:
                     raise MCPError(INTERNAL_ERROR, "the server's list goes round in circles")
                 cursors.add(cursor)
-                cursor = await read(live, cursor)
+                cursor = await read(session, cursor)
 
         try:
             await self._ask(read_all, None)
@@ -393,7 +393,7 @@ class MCPConnection:
             if error.code != METHOD_NOT_FOUND:
                 raise
 
-    async def _ask(self, send: Callable[[Live], Awaitable[_T]], timeout: float | None) -> _T:
+    async def _ask(self, send: Callable[[MCPSession], Awaitable[_T]], timeout: float | None) -> _T:
         timeout = self._timings.request if timeout is None else timeout
         try:
             return await self._request(send, timeout)
@@ -405,27 +405,27 @@ class MCPConnection:
         except ValidationError as error:
             raise MCPError(INTERNAL_ERROR, "the server answered with something that is no MCP result") from error
 
-    async def _request(self, send: Callable[[Live], Awaitable[_T]], timeout: float | None) -> _T:
-        live = self._serving()
+    async def _request(self, send: Callable[[MCPSession], Awaitable[_T]], timeout: float | None) -> _T:
+        session = self._serving()
         try:
             async with asyncio.timeout(timeout) as limit:
-                live.enter(limit)
+                session.enter(limit)
                 try:
-                    return await send(live)
+                    return await send(session)
                 finally:
-                    live.leave(limit)
+                    session.leave(limit)
         except TimeoutError:
-            if live.ending is None:
+            if session.ending is None:
                 raise
         except Exception as error:
-            if not live.is_ended_by(error):
+            if not session.is_ended_by(error):
                 raise
-        raise self._failed(f"Server {self.name} {live.ending}")
+        raise self._failed(f"Server {self.name} {session.ending}")
 
-    def _serving(self) -> Live:
-        if self._live is None or self._live.ending is not None:
+    def _serving(self) -> MCPSession:
+        if self._session is None or self._session.ending is not None:
             raise ServerNotActiveError(self.name)
-        return self._live
+        return self._session
 
     def _too_large(self, error: MCPError) -> PayloadTooLargeError | None:
         """What stands for an answer that was not kept; a server that uses this code itself means the same."""
@@ -485,10 +485,10 @@ class MCPConnection:
         return self.auto_reconnect and not never_ran and self._restarts < self._max_restarts
 
     async def _life(self) -> _Ending:
-        ending = await self._session(self._mode())
+        ending = await self._hold_session(self._mode())
         if ending.asks_for_the_old_handshake and not self._is_stopping():
             logger.info("MCP server %s cannot take the probe; it is started with the old handshake", self.name)
-            ending = await self._session("legacy")
+            ending = await self._hold_session("legacy")
         return ending
 
     def _mode(self) -> str:
@@ -497,7 +497,7 @@ class MCPConnection:
         # SSE is a transport of the old era only.
         return "legacy" if self._old_handshake or isinstance(self.config, SSEServerConfig) else "auto"
 
-    async def _session(self, mode: str) -> _Ending:
+    async def _hold_session(self, mode: str) -> _Ending:
         """Open a session, let it be used, close it. The start has its deadline, or ends where the probe cannot."""
         wire = self._wire = Wire(
             self.config,
@@ -512,7 +512,7 @@ class MCPConnection:
         )
         client = client_over(wire, mode=mode, cache=None, message_handler=feed.on_message, client_info=_CLIENT_INFO)
         probing = mode == "auto" and wire.process is not None
-        live: Live | None = None
+        session: MCPSession | None = None
         failure: Exception | None = None
         stuck = False
         with anyio.CancelScope(deadline=anyio.current_time() + self._timings.start) as scope:
@@ -532,69 +532,69 @@ class MCPConnection:
                         client.session.adopt(types.DiscoverResult.model_validate(found))
                     self._old_handshake = mode == "legacy"
                     wire.protocol_version = client.protocol_version
-                    live = Live(client, feed, wire, self._max_calls)
-                    wire.on_end = partial(live.end, "ended the connection")
-                    await self._serve(live, scope)
+                    session = MCPSession(client, feed, wire, self._max_calls)
+                    wire.on_end = partial(session.end, "ended the connection")
+                    await self._serve(session, scope)
             except Exception as error:
                 failure = error
-        reason = self._reason(wire, live, failure)
-        if live is not None and live.since is not None:
-            return _Ending(reason, anyio.current_time() - live.since)
+        reason = self._reason(wire, session, failure)
+        if session is not None and session.since is not None:
+            return _Ending(reason, anyio.current_time() - session.since)
         return _Ending(reason, None, probing and (wire.has_ended or stuck) and self.pid is not None)
 
-    async def _serve(self, live: Live, scope: anyio.CancelScope) -> None:
+    async def _serve(self, session: MCPSession, scope: anyio.CancelScope) -> None:
         """Let others use the session until it is over. Started under `scope`'s deadline, ended under a new one."""
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(live.feed.run, live.client, live.dispatcher)
+                tasks.start_soon(session.feed.run, session.client, session.dispatcher)
                 # Nobody must see the server before its changes are heard: they would be lost.
-                await live.feed.settled()
+                await session.feed.settled()
                 await anyio.lowlevel.checkpoint_if_cancelled()  # a disconnect in the last moment
                 scope.deadline = math.inf
-                live.since = anyio.current_time()
-                self._live = live
+                session.since = anyio.current_time()
+                self._session = session
                 self._move(ServerState.RUNNING)
                 self._resolve(None)
-                if live.wire.process is None:
-                    tasks.start_soon(self._probe, live)
-                if live.wire.has_ended:
-                    live.end("ended the connection")
-                await live.over.wait()
+                if session.wire.process is None:
+                    tasks.start_soon(self._probe, session)
+                if session.wire.has_ended:
+                    session.end("ended the connection")
+                await session.over.wait()
                 scope.deadline = anyio.current_time() + self._timings.close
                 with anyio.move_on_after(self._timings.cancel):
-                    await live.drained()
+                    await session.drained()
                 tasks.cancel_scope.cancel()
         finally:
-            self._live = None
-            live.end("was lost")
+            self._session = None
+            session.end("was lost")
 
-    async def _probe(self, live: Live) -> None:
+    async def _probe(self, session: MCPSession) -> None:
         """HTTP connections notice nothing by themselves while they are idle."""
         interval = self._timings.idle_probe
         while True:
-            await anyio.sleep(max(0.0, live.wire.heard_at + interval - anyio.current_time()))
-            if anyio.current_time() < live.wire.heard_at + interval:
+            await anyio.sleep(max(0.0, session.wire.heard_at + interval - anyio.current_time()))
+            if anyio.current_time() < session.wire.heard_at + interval:
                 continue
             try:
                 with anyio.fail_after(interval):
-                    if live.client.protocol_version in MODERN_PROTOCOL_VERSIONS:
-                        await live.client.session.send_discover(live.client.protocol_version)
+                    if session.client.protocol_version in MODERN_PROTOCOL_VERSIONS:
+                        await session.client.session.send_discover(session.client.protocol_version)
                     else:
-                        await live.client.session.send_ping()
+                        await session.client.session.send_ping()
             except (MCPError, TimeoutError) as error:
                 if not isinstance(error, MCPError) or error.code != METHOD_NOT_FOUND:
-                    live.end("does not answer any more")
+                    session.end("does not answer any more")
                     return
 
-    def _reason(self, wire: Wire, live: Live | None, failure: Exception | None) -> str:
+    def _reason(self, wire: Wire, session: MCPSession | None, failure: Exception | None) -> str:
         """Why a session did not start, or ended, for the people at this computer."""
         process = wire.process
         if process is not None and process.exit_code is not None and wire.has_ended:
             why = describe_exit(process.exit_code)
         elif cause := wire.failure or failure:
             why = describe_failure(cause)
-        elif live is not None and live.ending is not None:
-            why = live.ending
+        elif session is not None and session.ending is not None:
+            why = session.ending
         else:
             why = f"no answer within {self._timings.start:g} s"
         tail = self.stderr_tail[-_STDERR_LINES_IN_A_REASON:]

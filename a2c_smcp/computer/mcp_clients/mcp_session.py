@@ -26,10 +26,10 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from a2c_smcp.computer.mcp_clients.change_feed import ChangeFeed
 from a2c_smcp.computer.mcp_clients.transports import Wire
 
-__all__ = ["Live"]
+__all__ = ["MCPSession"]
 
 
-class Live:
+class MCPSession:
     """A running session: who asks is let in until it ends."""
 
     def __init__(self, client: Client, feed: ChangeFeed, wire: Wire, max_calls: int) -> None:
