@@ -33,9 +33,9 @@ from a2c_smcp.computer.events import (
 from a2c_smcp.computer.history import remember
 from a2c_smcp.computer.inputs import BaseInputResolver, InputResolver, InputStore, servers_referencing
 from a2c_smcp.computer.mcp_clients.catalogue import ShownTool, tool_meta_object
-from a2c_smcp.computer.mcp_clients.connection import Timings
 from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
 from a2c_smcp.computer.mcp_clients.masking import config_view
+from a2c_smcp.computer.mcp_clients.mcp_connection import Timings
 from a2c_smcp.computer.mcp_clients.model import BaseServerConfig, MCPServerConfig, MCPServerInput, wire_server
 from a2c_smcp.computer.results import TOOL_META_MARKER, error_result, text_of, with_markers
 from a2c_smcp.computer.types import ToolCallRecord

@@ -25,7 +25,7 @@ from a2c_smcp.computer.finder.aggregator import WARMING_SECONDS, FinderAggregato
 from a2c_smcp.computer.finder.organize import organize_finder
 from a2c_smcp.computer.history import used_servers
 from a2c_smcp.computer.mcp_clients.change_feed import ChangeKind, ServerChange
-from a2c_smcp.computer.mcp_clients.connection import MCPConnection
+from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
 from a2c_smcp.computer.mcp_clients.resource_lists import ListedResource
 from a2c_smcp.computer.resource_routing import find_target, refusal
 from a2c_smcp.computer.types import ToolCallRecord

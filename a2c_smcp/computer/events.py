@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self, TypeAlias
 
-from a2c_smcp.computer.mcp_clients.connection import ServerState
+from a2c_smcp.computer.mcp_clients.mcp_connection import ServerState
 from a2c_smcp.errors import ToolNameDuplicatedError
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME
 

@@ -11,7 +11,7 @@ import pytest
 from mcp_types import TextContent
 
 from a2c_smcp.computer.mcp_clients.change_feed import ChangeFeed, ChangeFeedTimings, ChangeKind, ServerChange
-from a2c_smcp.computer.mcp_clients.connection import MCPConnection, Timings
+from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection, Timings
 from a2c_smcp.computer.mcp_clients.model import parse_server
 from a2c_smcp.errors import ToolExecutionError
 from tests.computer.fakes import misbehaving

@@ -11,7 +11,7 @@ import pytest
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.events import ConfigChanged
-from a2c_smcp.computer.mcp_clients.connection import ServerState
+from a2c_smcp.computer.mcp_clients.mcp_connection import ServerState
 from a2c_smcp.computer.mcp_clients.model import parse_input
 from a2c_smcp.computer.results import to_wire
 from a2c_smcp.errors import NotFoundError, ToolExecutionError

@@ -12,7 +12,7 @@ from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.context import ContextTimings
 from a2c_smcp.computer.desktop import reading
 from a2c_smcp.computer.events import DesktopChanged, FinderChanged
-from a2c_smcp.computer.mcp_clients.connection import ServerState
+from a2c_smcp.computer.mcp_clients.mcp_connection import ServerState
 from a2c_smcp.computer.watch import ANNOUNCE_SECONDS
 from a2c_smcp.errors import InternalError, RequestTimeoutError
 from tests.computer.fakes.computers import DEADLINE, Record, call, running, server, text

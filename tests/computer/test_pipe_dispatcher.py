@@ -17,7 +17,7 @@ from mcp import MCPError
 from mcp.shared.dispatcher import CallOptions
 from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND, REQUEST_TIMEOUT, CallToolResult, TextContent
 
-from a2c_smcp.computer.mcp_clients.connection import MCPConnection, Timings
+from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection, Timings
 from a2c_smcp.computer.mcp_clients.model import StdioServerConfig
 from a2c_smcp.computer.mcp_clients.pipe_dispatcher import InvalidAnswerError, PipeDispatcher
 from a2c_smcp.computer.mcp_clients.probe import Patience

@@ -19,7 +19,7 @@ from watchfiles import awatch
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config_files import ConfigFiles, load_config_files, read_config_files
 from a2c_smcp.computer.inputs import servers_referencing
-from a2c_smcp.computer.mcp_clients.connection import ServerState
+from a2c_smcp.computer.mcp_clients.mcp_connection import ServerState
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
 from a2c_smcp.computer.socketio import SMCPComputerClient
 from a2c_smcp.errors import ConnectionLostError, NameTakenError, NotFoundError, RequestTimeoutError, SMCPError

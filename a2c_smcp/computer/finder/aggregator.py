@@ -26,7 +26,7 @@ from a2c_smcp.computer.finder.summaries import (
     read_catalogue,
     read_document,
 )
-from a2c_smcp.computer.mcp_clients.connection import MCPConnection
+from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
 from a2c_smcp.computer.utils.dpe_uri import build_dpe_uri, document_ref, with_params
 from a2c_smcp.computer.utils.pool import for_each, slices
 from a2c_smcp.errors import PayloadTooLargeError, RequestTimeoutError, SMCPError, ToolError

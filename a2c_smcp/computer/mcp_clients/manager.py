@@ -38,7 +38,13 @@ from a2c_smcp.computer.events import (
 from a2c_smcp.computer.inputs import InputResolver
 from a2c_smcp.computer.mcp_clients.catalogue import Catalogue, Listing, ShownTool, clashes
 from a2c_smcp.computer.mcp_clients.change_feed import ChangeKind, ServerChange
-from a2c_smcp.computer.mcp_clients.connection import MCPConnection, ServerState, StateChange, Timings, client_factory
+from a2c_smcp.computer.mcp_clients.mcp_connection import (
+    MCPConnection,
+    ServerState,
+    StateChange,
+    Timings,
+    client_factory,
+)
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, parse_unrendered
 from a2c_smcp.computer.mcp_clients.vrl import VRLWorker
 from a2c_smcp.computer.mcp_clients.vrl_syntax import check_vrl, check_written_vrl

@@ -20,7 +20,7 @@ import pytest
 from a2c_smcp.computer.cli.headless import FollowedFiles
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config_files import load_config_files
-from a2c_smcp.computer.mcp_clients.connection import ServerState
+from a2c_smcp.computer.mcp_clients.mcp_connection import ServerState
 from a2c_smcp.server import APIKeyAuthentication
 from a2c_smcp.smcp import GET_TOOLS_EVENT
 from tests.computer.fakes.computers import FAST, call, names, server, state, text

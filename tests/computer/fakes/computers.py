@@ -10,7 +10,7 @@ from mcp_types import CallToolResult, TextContent
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.events import ComputerEvent, ServerStatus
-from a2c_smcp.computer.mcp_clients.connection import ServerState, Timings
+from a2c_smcp.computer.mcp_clients.mcp_connection import ServerState, Timings
 from a2c_smcp.computer.mcp_clients.probe import Patience
 from a2c_smcp.computer.mcp_clients.process import StdioTimings
 from tests.computer.fakes.misbehaving import TOOLS

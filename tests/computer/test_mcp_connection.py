@@ -18,7 +18,7 @@ import pytest
 from mcp import MCPError
 from mcp_types import TextContent
 
-from a2c_smcp.computer.mcp_clients.connection import (
+from a2c_smcp.computer.mcp_clients.mcp_connection import (
     TRANSITIONS,
     MCPConnection,
     ServerState,
