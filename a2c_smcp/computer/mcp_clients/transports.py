@@ -22,7 +22,7 @@ from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, JSONRPCResponse
 
-from a2c_smcp.computer.mcp_clients.answers import too_many_items
+from a2c_smcp.computer.mcp_clients.item_limits import too_many_items
 from a2c_smcp.computer.mcp_clients.mcp_internals import ReadStream, TransportStreams
 from a2c_smcp.computer.mcp_clients.model import (
     MCPServerConfig,
