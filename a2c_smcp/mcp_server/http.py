@@ -1,6 +1,5 @@
 """A `ContextServer` over streamable HTTP: an ASGI application that checks who asks, and the command that serves it."""
 
-import asyncio
 import contextlib
 import hashlib
 import hmac
@@ -9,15 +8,17 @@ import logging
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, MutableMapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
-from urllib.parse import urlsplit
 
 import anyio
 import uvicorn
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+from a2c_smcp.utils.hosts import AllowedHosts, is_loopback
+from a2c_smcp.utils.text import in_log
 
 if TYPE_CHECKING:
     from a2c_smcp.mcp_server.server import ContextServer
@@ -43,31 +44,32 @@ class Refusal:
 class Gate:
     """Decides by its headers whether a request comes in. Pure.
 
-    A page in a browser can send requests to this machine, but not choose their Host and Origin, and does not know the
-    token. `hosts` are names that the server is reached by, beside those of loopback; `"*"` is any.
+    `hosts` are names that the server is reached by, beside those of loopback; `"*"` is any. `token` has to be shown as
+    `Authorization: Bearer …`, if there is one.
     """
 
     def __init__(self, hosts: Iterable[str] = (), token: str | None = None) -> None:
         if token is not None and (not token or not token.isascii() or not token.isprintable() or " " in token):
             raise ValueError("a bearer token is a text of printable ASCII characters without blanks")
-        self._hosts = {_bare(host) for host in hosts}
+        self._hosts = AllowedHosts(hosts)
         self._token = None if token is None else _digest(token)
 
-    def refusal(self, headers: Mapping[str, str]) -> Refusal | None:
+    def refusal(self, headers: Iterable[tuple[str, str]]) -> Refusal | None:
         """Why a request with these headers, names in lower case, stays outside; `None` if it may come in."""
-        if not self._knows(host := headers.get("host", "")):
-            return Refusal(421, f"this server is not reached as {host[:100]!r}")
-        if (origin := headers.get("origin")) is not None and not self._knows(_netloc(origin)):
-            return Refusal(403, f"requests from {origin[:100]!r} are not served")
+        given: dict[str, list[str]] = {}
+        for name, value in headers:
+            given.setdefault(name, []).append(value)
+        hosts = given.get("host", [])
+        if len(hosts) != 1 or not self._hosts.allows_host(hosts[0]):
+            return Refusal(421, f"this server is not reached as {in_log(', '.join(hosts))}")
+        for origin in given.get("origin", ()):
+            if not self._hosts.allows_origin(origin):
+                return Refusal(403, f"requests from {in_log(origin)} are not served")
         if self._token is not None:
-            scheme, _, shown = headers.get("authorization", "").partition(" ")
+            scheme, _, shown = " ".join(given.get("authorization", ())).partition(" ")
             if scheme.lower() != "bearer" or not hmac.compare_digest(_digest(shown.strip()), self._token):
                 return Refusal(401, "a bearer token is needed")
         return None
-
-    def _knows(self, host: str) -> bool:
-        name = _bare(host)
-        return bool(name) and ("*" in self._hosts or name in self._hosts or _is_loopback(name))
 
 
 class HttpApp:
@@ -135,7 +137,7 @@ class HttpApp:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _request(self, scope: Message, receive: Receive, send: Send) -> None:
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        headers = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"]]
         if scope["path"].removeprefix(scope.get("root_path", "")).rstrip("/") != self._path:
             await _respond(send, Refusal(404, f"not found; the MCP endpoint is {self._path or '/'}"))
         elif (refusal := self._gate.refusal(headers)) is not None:
@@ -145,7 +147,7 @@ class HttpApp:
             logger.error("a request came while the application does not run: enter running() in the outer lifespan")
             await _respond(send, Refusal(503, "not running"))
         else:
-            session_id = headers.get(_SESSION_HEADER) if scope["method"] == "GET" else None
+            session_id = dict(headers).get(_SESSION_HEADER) if scope["method"] == "GET" else None
             await self._serve(manager, session_id, scope, receive, send)
 
     async def _serve(
@@ -207,7 +209,7 @@ async def serve(
     """Serve until SIGINT or SIGTERM. Port 0 is one that the system picks; `ready` is told the address, which is printed
     on stderr otherwise. Serving others than this machine needs a `token`, and the `hosts` it is reached by.
     """
-    if not _is_loopback(host):
+    if not is_loopback(host):
         if token is None:
             raise ValueError(f"refusing to serve {host} without a token: anyone who reaches it could use this server")
         hosts = [*hosts, *([] if _is_any(host) else [host])]
@@ -249,49 +251,17 @@ class _Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         # uvicorn's own raises the signal again after its shutdown, so that a clean exit ends with status -15.
-        loop = asyncio.get_running_loop()
-        for each in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(each, self.handle_exit, each, None)
+        before = {each: signal.signal(each, self.handle_exit) for each in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
         finally:
-            for each in (signal.SIGINT, signal.SIGTERM):
-                loop.remove_signal_handler(each)
+            for each, handler in before.items():
+                signal.signal(each, handler)
 
 
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host, port), family=family, backlog=2048)
-
-
-# --- names of hosts
-
-
-def _netloc(origin: str) -> str:
-    try:
-        parts = urlsplit(origin)
-    except ValueError:
-        return ""
-    return parts.netloc if parts.scheme in ("http", "https") and "@" not in parts.netloc else ""
-
-
-def _bare(host: str) -> str:
-    """A host without its port, as names are compared; empty for what is none."""
-    text = host.strip().lower()
-    if text.startswith("["):
-        name, _, port = text[1:].partition("]")
-    elif text.count(":") > 1:
-        name, port = text, ""
-    else:
-        name, _, port = text.partition(":")
-    return name.removesuffix(".") if not port or port.removeprefix(":").isdigit() else ""
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _is_any(host: str) -> bool:

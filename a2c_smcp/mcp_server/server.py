@@ -1,17 +1,16 @@
 """`ContextServer`: windows, documents and tools as one MCP server, in both eras, over stdio and streamable HTTP."""
 
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import anyio
-import anyio.abc
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
-from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
@@ -20,7 +19,7 @@ from a2c_smcp.mcp_server.answers import DocumentRoom
 from a2c_smcp.mcp_server.changes import Changes
 from a2c_smcp.mcp_server.documents import DocumentShelf, DocumentSource
 from a2c_smcp.mcp_server.resources import BadCursorError, ResourceRoom, UnknownResourceError, list_page
-from a2c_smcp.mcp_server.sessions import Sessions
+from a2c_smcp.mcp_server.sessions import Serving, Sessions
 from a2c_smcp.mcp_server.tools import ToolCall, ToolFunction, ToolResult, Tools, ToolTable
 from a2c_smcp.mcp_server.windows import Window, WindowPath, Windows
 from a2c_smcp.utils.uri import URIProblem, check_host
@@ -69,7 +68,7 @@ class ContextServer:
         resources: Sequence[ResourceRoom] = (),
         lifespan: "Callable[[ContextServer], AbstractAsyncContextManager[Any]] | None" = None,
         page_size: int = 500,
-        max_listeners: int = 4096,
+        max_listeners: int = 10_000,
         max_subscriptions: int = 100_000,
     ) -> None:
         _check(name, host, page_size)
@@ -160,26 +159,36 @@ class ContextServer:
     # --- serving
 
     def run(self) -> None:
-        """Serve over stdio until the client closes it."""
-        with suppress(KeyboardInterrupt):
-            anyio.run(self.serve_stdio)
+        """Serve over stdin and stdout until the client closes them, or SIGINT or SIGTERM comes."""
+        from a2c_smcp.mcp_server.stdio import serve
 
-    async def serve_stdio(self) -> None:
-        async with stdio_server() as (incoming, outgoing):
-            await self.mcp.run(incoming, outgoing, self.mcp.create_initialization_options())
+        anyio.run(serve, self.mcp)
 
-    def run_http(self, port: int = 0, *, host: str = "127.0.0.1", **options: Any) -> None:
-        """Serve over streamable HTTP until SIGINT or SIGTERM; `http.serve` says what the options are."""
-        from a2c_smcp.mcp_server import http
+    def run_http(
+        self,
+        port: int = 0,
+        *,
+        host: str = "127.0.0.1",
+        token: str | None = None,
+        hosts: Iterable[str] = (),
+        path: str = "/mcp",
+        ready: Callable[[str], None] | None = None,
+    ) -> None:
+        """Serve over streamable HTTP until SIGINT or SIGTERM. Port 0 is one that the system picks; `ready` is told the
+        address, which is printed on stderr otherwise. Serving others than this machine needs a `token`, which they show
+        as `Authorization: Bearer …`, and the `hosts` that it is reached by.
+        """
+        from a2c_smcp.mcp_server.http import serve
 
-        with suppress(KeyboardInterrupt):
-            anyio.run(lambda: http.serve(self, port, host=host, **options))
+        anyio.run(partial(serve, self, port, host=host, token=token, hosts=hosts, path=path, ready=ready))
 
-    def http_app(self, **options: Any) -> "HttpApp":
-        """The server as an ASGI application, to be mounted in another; `HttpApp` says what the options are."""
+    def http_app(self, *, path: str = "/mcp", token: str | None = None, hosts: Iterable[str] = ()) -> "HttpApp":
+        """The server as an ASGI application. At the top of its web server it answers at `path`; mounted in another
+        application it answers there below where it is mounted, and that one's lifespan has to enter `app.running()`.
+        """
         from a2c_smcp.mcp_server.http import HttpApp
 
-        return HttpApp(self, **options)
+        return HttpApp(self, path=path, token=token, hosts=hosts)
 
     # --- what mcp's server asks
 
@@ -207,10 +216,10 @@ class ContextServer:
         return server
 
     @asynccontextmanager
-    async def _lifespan(self, _: "Server[Any]") -> AsyncIterator[anyio.abc.TaskGroup]:
+    async def _lifespan(self, _: "Server[Any]") -> AsyncIterator[Serving]:
         own = self._own_lifespan(self) if self._own_lifespan else nullcontext()
-        async with own, self.sessions.running() as tasks:
-            yield tasks
+        async with own, self.sessions.running() as serving:
+            yield serving
 
     async def _list_resources(
         self, ctx: Context, params: types.PaginatedRequestParams | None
@@ -257,7 +266,7 @@ class ContextServer:
         return types.CompleteResult(completion=types.Completion(values=values, has_more=more))
 
     async def _list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        tools = await self.tools.listing()
+        tools = await self.tools.listing(ctx)
         cursor = params.cursor if params else None
         if cursor is not None and not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
             raise MCPError(types.INVALID_PARAMS, "this cursor is none of ours")

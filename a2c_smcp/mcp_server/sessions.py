@@ -4,8 +4,9 @@ listen streams since 2026-07-28.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -27,11 +28,21 @@ from a2c_smcp.mcp_server.changes import (
     TooManyListenersError,
 )
 
-__all__ = ["Sessions"]
+__all__ = ["Serving", "Sessions"]
 
 logger = logging.getLogger(__name__)
 
 _LISTENER = "a2c_smcp.listener"
+_THREADS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """What a server has while it serves; mcp gives it to every request as its lifespan context."""
+
+    tasks: anyio.abc.TaskGroup
+    threads: anyio.CapacityLimiter
+    """For tools that are not async."""
 
 
 class Sessions:
@@ -45,11 +56,11 @@ class Sessions:
         self._listens: set[Listener] = set()
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[anyio.abc.TaskGroup]:
+    async def running(self) -> AsyncIterator["Serving"]:
         """Where the tasks live that write to clients of the old era."""
         async with anyio.create_task_group() as tasks:
             try:
-                yield tasks
+                yield Serving(tasks, anyio.CapacityLimiter(_THREADS))
             finally:
                 tasks.cancel_scope.cancel()
 
@@ -57,7 +68,11 @@ class Sessions:
 
     async def initialized(self, ctx: ServerRequestContext[Any, Any], params: Any) -> None:
         """A session of the old era has begun: it hears of lists from now on, and of what it subscribes to."""
-        self._listener(ctx)
+        try:
+            self._listener(ctx)
+        except MCPError as error:
+            # A notification has no answer to say it in.
+            logger.warning("a client will not hear of changes: %s", error)
 
     async def subscribe(
         self, ctx: ServerRequestContext[Any, Any], params: types.SubscribeRequestParams
@@ -98,7 +113,7 @@ class Sessions:
             if session_id is not None:
                 self._streams[session_id] = stream
             connection.exit_stack.callback(self._ended, listener, stream, session_id)
-            ctx.lifespan_context.start_soon(self._deliver, listener, stream, ctx.session)
+            ctx.lifespan_context.tasks.start_soon(self._deliver, listener, stream, ctx.session)
         return listener
 
     def _ended(self, listener: Listener, stream: asyncio.Event, session_id: str | None) -> None:
@@ -165,14 +180,13 @@ class Sessions:
         await ctx.session.send_notification(notification, related_request_id=ctx.request_id)
 
 
-class _refusals:  # noqa: N801 - reads like a function
-    """Turns a limit that is reached into MCP's error for it."""
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, TooManyListenersError):
-            raise MCPError(types.INTERNAL_ERROR, str(error)) from None
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """A limit that is reached is MCP's internal error, with what was reached as its message."""
+    try:
+        yield
+    except TooManyListenersError as error:
+        raise MCPError(types.INTERNAL_ERROR, str(error)) from None
 
 
 def _connection(session: ServerSession) -> Connection:

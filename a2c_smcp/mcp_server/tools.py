@@ -1,5 +1,6 @@
 """Tools as typed functions, and tables of tools that are passed through as they are."""
 
+import asyncio
 import inspect
 import logging
 import re
@@ -9,8 +10,6 @@ from functools import partial
 from typing import Any, Protocol, TypeAlias
 
 import anyio
-import anyio.from_thread
-import anyio.to_thread
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 
@@ -21,6 +20,7 @@ from pydantic import ValidationError
 
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.mcp_server.changes import Changes
+from a2c_smcp.mcp_server.threads import in_thread
 from a2c_smcp.utils.text import well_formed
 
 __all__ = ["ToolCall", "ToolFunction", "ToolResult", "ToolTable", "Tools"]
@@ -33,6 +33,10 @@ ToolResult: TypeAlias = types.CallToolResult | types.InputRequiredResult
 _NAME = re.compile(r"[A-Za-z0-9_.\-]{1,128}")
 
 
+class CallCancelledError(Exception):
+    """Ends a function whose caller has gone."""
+
+
 class ToolCall:
     """One call, for the tool that runs it. A function that wants it has a parameter of this type."""
 
@@ -42,6 +46,8 @@ class ToolCall:
         self.params = params
         self.name = params.name
         self.arguments: Mapping[str, Any] = params.arguments or {}
+        self.cancelled = False
+        self._loop = asyncio.get_running_loop()
 
     @property
     def wants_progress(self) -> bool:
@@ -52,18 +58,22 @@ class ToolCall:
         await self.context.session.report_progress(progress, total, message and well_formed(message))
 
     def progress_from_thread(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """The same in a function that is not async; such functions run in a worker thread."""
-        anyio.from_thread.run(self.progress, progress, total, message)
+        """The same in a function that is not async; such functions run in a thread. Ends one that was cancelled."""
+        self.check_cancelled()
+        asyncio.run_coroutine_threadsafe(self.progress(progress, total, message), self._loop).result()
 
     def check_cancelled(self) -> None:
         """End a function that is not async, if its call was cancelled meanwhile: raises what ends it."""
-        anyio.from_thread.check_cancelled()
+        if self.cancelled:
+            raise CallCancelledError
 
 
 class ToolTable(Protocol):
     """Tools that are listed and called as they are, such as those of other servers."""
 
-    async def list_tools(self) -> Sequence[types.Tool]: ...
+    async def list_tools(self, context: ServerRequestContext[Any, Any]) -> Sequence[types.Tool]:
+        """The tools for the client that asks; the context is mcp's own view of its request."""
+        ...
 
     async def call_tool(self, call: ToolCall) -> ToolResult:
         """The result of one of these tools; raise an `SMCPError` for what the caller is to read."""
@@ -87,9 +97,16 @@ class _FunctionTool:
         if _is_async(self.function):
             value = await self.function(**arguments)
         else:
-            # A thread cannot be stopped: the cancelled call ends, and its thread is left to find out by itself.
-            value = await anyio.to_thread.run_sync(partial(self.function, **arguments), abandon_on_cancel=True)
+            value = await self._run_in_thread(call, arguments)
         return self.reading.convert_result(value)
+
+    async def _run_in_thread(self, call: ToolCall, arguments: dict[str, Any]) -> Any:
+        """A thread cannot be stopped: the cancelled call ends, and its thread is left to find out by itself."""
+        try:
+            return await in_thread(partial(self.function, **arguments), call.context.lifespan_context.threads)
+        except anyio.get_cancelled_exc_class():
+            call.cancelled = True
+            raise
 
 
 class Tools:
@@ -158,12 +175,12 @@ class Tools:
         found = self._functions.get(name)
         return None if found is None else found.tool.input_schema
 
-    async def listing(self) -> list[types.Tool]:
+    async def listing(self, context: ServerRequestContext[Any, Any]) -> list[types.Tool]:
         own = [entry.tool for entry in self._functions.values()]
         if self._table is None:
             return own
         others = []
-        for tool in await self._table.list_tools():
+        for tool in await self._table.list_tools(context):
             if tool.name not in self._functions:
                 others.append(tool)
             elif tool.name not in self._warned:

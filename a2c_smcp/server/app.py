@@ -9,13 +9,13 @@ import socketio
 from a2c_smcp.errors import ForbiddenError
 from a2c_smcp.server.admission import peer_of
 from a2c_smcp.server.auth import AuthenticationProvider, OpenAuthentication
-from a2c_smcp.server.hosts import AllowedHosts
 from a2c_smcp.server.limits import Limits
 from a2c_smcp.server.metrics import Metrics
 from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.registry import LocalRegistry, Registry
 from a2c_smcp.server.socketio_setup import server_options
 from a2c_smcp.server.sockets import BoundedAsyncSocket, release_polls
+from a2c_smcp.utils.hosts import AllowedHosts
 
 __all__ = ["ServerApp", "create_app"]
 

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from a2c_smcp.errors import UnauthorizedError
-from a2c_smcp.server.hosts import AllowedHosts
 from a2c_smcp.server.offices import Grant
 from a2c_smcp.types import Role
+from a2c_smcp.utils.hosts import AllowedHosts
 
 __all__ = [
     "DEFAULT_HEADER",

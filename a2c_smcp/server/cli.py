@@ -12,9 +12,9 @@ import uvicorn
 
 from a2c_smcp.server.app import ServerApp, create_app
 from a2c_smcp.server.auth import APIKeyAuthentication, AuthenticationProvider, Key, OpenAuthentication, load_keys
-from a2c_smcp.server.hosts import is_loopback
 from a2c_smcp.server.limits import Limits
 from a2c_smcp.server.uvicorn_parts import GuardedConfig
+from a2c_smcp.utils.hosts import is_loopback
 
 __all__ = ["ServerOptions", "UsageProblem", "serve"]
 

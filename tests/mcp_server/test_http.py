@@ -284,7 +284,7 @@ async def test_fifty_clients_of_which_ten_stop_reading_and_the_others_hear_of_ev
 async def test_a_client_that_reads_nothing_for_too_long_is_let_go(caplog: pytest.LogCaptureFixture) -> None:
     server = make_server()
     server.windows[LONG] = Window("0")
-    app = server.http_app(stall_seconds=0.5)
+    app = HttpApp(server, stall_seconds=0.5)
     async with serving(app, send_buffer=4096) as url, httpx2.AsyncClient() as web:
         deaf = [Deaf(url, era) for era in ERAS]
         for each in deaf:

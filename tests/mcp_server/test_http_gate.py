@@ -6,7 +6,7 @@ from a2c_smcp.mcp_server.http import Gate
 
 
 def status(gate: Gate, **headers: str) -> int | None:
-    refusal = gate.refusal(headers)
+    refusal = gate.refusal(headers.items())
     return None if refusal is None else refusal.status
 
 
@@ -72,3 +72,10 @@ def test_a_token_has_to_be_shown() -> None:
 def test_a_token_that_no_header_can_carry_is_refused(token: str) -> None:
     with pytest.raises(ValueError, match="printable ASCII"):
         Gate(token=token)
+
+
+def test_what_is_shown_twice_is_refused() -> None:
+    assert Gate().refusal([("host", "localhost"), ("host", "localhost")]) is not None
+    assert Gate().refusal([("host", "localhost"), ("origin", "http://localhost"), ("origin", "http://evil.example")])
+    twice = [("host", "localhost"), ("authorization", "Bearer t"), ("authorization", "Bearer t")]
+    assert Gate(token="t").refusal(twice) is not None

@@ -10,6 +10,7 @@ import anyio
 import mcp_types as types
 import pytest
 from mcp.client import Client
+from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
@@ -113,17 +114,15 @@ async def tools_report_progress_and_are_cancelled(client: Client, listening: Lis
             assert result.content == [types.TextContent(type="text", text="counted aloud")]
         await eventually(_true(lambda: len(seen) == 5))
         assert seen == [(step, 5) for step in range(1, 6)]
-    before = [int(word) for word in (await text(client, CLOCK)).split() if word.isdigit()]
-    async with watching(client, listening, CLOCK), anyio.create_task_group() as tasks:
-        tasks.start_soon(lambda: client.call_tool("wait", {"seconds": 600}))
-        await listening.of(CLOCK)
-        tasks.cancel_scope.cancel()
-    after = f"{before[0] + 1} started, {before[1] + 1} cancelled"
+    waiting: list[tuple[str, dict[str, Any]]] = [("wait", {"seconds": 600}), ("work", {})]
+    for tool, arguments in waiting:
+        started, cancelled = [int(word) for word in (await text(client, CLOCK)).split() if word.isdigit()]
 
-    async def noticed() -> bool:
-        return await text(client, CLOCK) == after
-
-    await eventually(noticed)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(client.call_tool, tool, arguments)
+            await eventually(_shows(client, f"{started + 1} started, {cancelled} cancelled"))
+            tasks.cancel_scope.cancel()
+        await eventually(_shows(client, f"{started + 1} started, {cancelled + 1} cancelled"))
     assert await call(client, "wait", seconds=0) == "waited"
 
 
@@ -263,7 +262,7 @@ class Table:
     def __init__(self) -> None:
         self.names = ["far", "near"]
 
-    async def list_tools(self) -> Sequence[types.Tool]:
+    async def list_tools(self, context: ServerRequestContext[Any, Any]) -> Sequence[types.Tool]:
         return [types.Tool(name=name, input_schema={"type": "object"}) for name in self.names]
 
     async def call_tool(self, call: ToolCall) -> types.CallToolResult:
@@ -435,6 +434,13 @@ async def test_a_client_that_reads_nothing_holds_up_no_other() -> None:
             await out_receive.receive()
         assert waited.cancelled_caught  # all the rest was one and the same
         tasks.cancel_scope.cancel()
+
+
+def _shows(client: Client, counts: str) -> Callable[[], Awaitable[bool]]:
+    async def ask() -> bool:
+        return await text(client, CLOCK) == counts
+
+    return ask
 
 
 def _true(happened: Callable[[], bool]) -> Callable[[], Awaitable[bool]]:

@@ -7,6 +7,7 @@ Over HTTP it prints its address on stdout, and serves until SIGTERM.
 """
 
 import sys
+import time
 from typing import Annotated
 
 import anyio
@@ -94,6 +95,18 @@ def make_server(page_size: int = 500) -> ContextServer:
             server.windows.changed("clock")
             raise
         return "waited"
+
+    @server.tool
+    def work(call: ToolCall) -> str:
+        """Works until it is cancelled, in a thread."""
+        calls["started"] += 1
+        server.windows.changed("clock")
+        try:
+            while True:
+                call.check_cancelled()
+                time.sleep(0.01)
+        finally:
+            calls["cancelled"] += 1
 
     @server.tool(title="A sum", name="add")
     async def plus(a: int, b: int = 1) -> dict[str, int]:
