@@ -20,7 +20,6 @@ import anyio.to_thread
 from mcp_types import CallToolResult, ReadResourceResult
 
 from a2c_smcp.computer.approvals import Ask, Refuse, Run, approve, approve_answer, approve_silence
-from a2c_smcp.computer.context import Context, ContextTimings
 from a2c_smcp.computer.desktop.cutting import MAX_WINDOW, DesktopLimits
 from a2c_smcp.computer.events import (
     BUFFERED_EVENTS,
@@ -38,6 +37,7 @@ from a2c_smcp.computer.mcp_clients.masking import config_view
 from a2c_smcp.computer.mcp_clients.mcp_connection import Timings
 from a2c_smcp.computer.mcp_clients.model import BaseServerConfig, MCPServerConfig, MCPServerInput, wire_server
 from a2c_smcp.computer.results import TOOL_META_MARKER, error_result, text_of, with_markers
+from a2c_smcp.computer.shown_resources import ResourceTimings, ShownResources
 from a2c_smcp.computer.types import ToolCallRecord
 from a2c_smcp.errors import (
     PayloadTooLargeError,
@@ -87,7 +87,7 @@ class Computer:
         max_message: int = DEFAULT_MAX_MESSAGE,
         max_window: int = MAX_WINDOW,
         timings: Timings | None = None,
-        context_timings: ContextTimings | None = None,
+        resource_timings: ResourceTimings | None = None,
     ) -> None:
         self.name = name
         self.inputs = InputStore(inputs)
@@ -96,11 +96,11 @@ class Computer:
         self._events = Broadcast()
         resolver = InputResolver(self.inputs, input_resolver)
         self._redaction = resolver.redaction
-        self._context = Context(self._events.publish, context_timings, self._redaction.quote)
+        self._resources = ShownResources(self._events.publish, resource_timings, self._redaction.quote)
         self._manager = MCPServerManager(
             resolver,
             on_event=self._events.publish,
-            on_resources=self._context.changed,
+            on_resources=self._resources.changed,
             auto_connect=auto_connect,
             auto_reconnect=auto_reconnect,
             max_restarts=max_restarts,
@@ -122,7 +122,7 @@ class Computer:
         """
         try:
             await self._manager.start_all()
-            await self._context.listed()
+            await self._resources.listed()
         except BaseException:
             await self.shutdown()
             raise
@@ -131,7 +131,7 @@ class Computer:
         """Stop every server and whatever runs on it, in bounded time. Idempotent; may be booted again."""
         await self._manager.stop_all()
         with anyio.CancelScope(shield=True):
-            await self._context.aclose()
+            await self._resources.aclose()
 
     async def __aenter__(self) -> Self:
         await self.boot_up()
@@ -180,7 +180,7 @@ class Computer:
         least important ones left out. One alone is whole; `PayloadTooLargeError` if it is too large to be read.
         """
         limits = self._limits if max_bytes is None else replace(self._limits, message=max_bytes)
-        return await self._context.desktop(size, window, self._history, limits)
+        return await self._resources.desktop(size, window, self._history, limits)
 
     async def get_finder(
         self,
@@ -193,12 +193,12 @@ class Computer:
 
         The documents are not to be changed.
         """
-        return await self._context.finder(keywords, file_type, self._history, offset, limit)
+        return await self._resources.finder(keywords, file_type, self._history, offset, limit)
 
     async def read_resource(self, uri: str) -> ReadResourceResult:
-        """A window, a document or a part of one; see `Context.read` for what it raises."""
+        """A window, a document or a part of one; see `ShownResources.read` for what it raises."""
         try:
-            return await self._context.read(uri, self._manager.connections)
+            return await self._resources.read(uri, self._manager.connections)
         except SMCPError as error:
             raise self._manager.redacted(error) from error.__cause__
 

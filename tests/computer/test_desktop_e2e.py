@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from a2c_smcp.computer.context import ContextTimings
+from a2c_smcp.computer.shown_resources import ResourceTimings
 from a2c_smcp.smcp import (
     GET_DESKTOP_EVENT,
     READ_RESOURCE_EVENT,
@@ -102,7 +102,7 @@ async def test_a_burst_of_changes_becomes_few_notifications(hub: Running) -> Non
 
 async def test_a_hanging_and_a_dying_server_do_not_delay_the_windows_of_others(hub: Running) -> None:
     servers = server("hangs", resources=3), server("dies"), server("good")
-    async with watched(hub.url, *servers, context_timings=ContextTimings(read=3)) as (agent, _):
+    async with watched(hub.url, *servers, resource_timings=ResourceTimings(read=3)) as (agent, _):
         await agent.tool("hangs.set_resource", uri="window://fake/2", text="hang")
         await agent.tool("dies.set_resource", uri="window://fake/0", text="hang")
         answers: list[Any] = []
@@ -120,7 +120,7 @@ async def test_a_hanging_and_a_dying_server_do_not_delay_the_windows_of_others(h
 
 
 async def test_a_window_is_read_by_its_uri(hub: Running) -> None:
-    async with watched(hub.url, server("a"), context_timings=ContextTimings(read=2)) as (agent, _):
+    async with watched(hub.url, server("a"), resource_timings=ResourceTimings(read=2)) as (agent, _):
         reply = await agent.ask(READ_RESOURCE_EVENT, uri="window://fake/1", req_id="r")
         content = {"uri": "window://fake/1", "mimeType": "text/plain", "text": "window 1"}
         assert parse_response(READ_RESOURCE_EVENT, reply) == {"contents": [content], "req_id": "r"}

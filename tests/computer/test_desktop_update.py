@@ -9,10 +9,10 @@ import anyio
 import pytest
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.context import ContextTimings
 from a2c_smcp.computer.desktop import reading
 from a2c_smcp.computer.events import DesktopChanged, FinderChanged
 from a2c_smcp.computer.mcp_clients.mcp_connection import ServerState
+from a2c_smcp.computer.shown_resources import ResourceTimings
 from a2c_smcp.computer.watch import ANNOUNCE_SECONDS
 from a2c_smcp.errors import InternalError, RequestTimeoutError
 from tests.computer.fakes.computers import DEADLINE, Record, call, running, server, text
@@ -70,8 +70,8 @@ async def test_with_a_size_only_windows_that_can_still_show_are_read() -> None:
 
 
 async def test_a_window_that_hangs_is_left_out_and_others_take_its_place(caplog: pytest.LogCaptureFixture) -> None:
-    timings = ContextTimings(read=2)
-    async with running(server("a"), server("b"), context_timings=timings) as (computer, _):
+    timings = ResourceTimings(read=2)
+    async with running(server("a"), server("b"), resource_timings=timings) as (computer, _):
         await put(computer, "window://fake/0", "hang")
         assert await computer.get_desktop() == [window(1), window(0), window(1)]
         assert await computer.get_desktop(size=2) == [window(1), window(0)]
@@ -103,7 +103,7 @@ async def test_reading_from_a_server_that_dies_is_an_internal_error() -> None:
 
 async def test_a_server_that_does_not_list_in_time_delays_nobody() -> None:
     slow = server("late", "slow", delay=1, resources=3)
-    async with running(slow, server("good"), context_timings=ContextTimings(list=0.3)) as (computer, _):
+    async with running(slow, server("good"), resource_timings=ResourceTimings(list=0.3)) as (computer, _):
         assert len(await computer.get_desktop()) <= 2
         with anyio.fail_after(DEADLINE):
             while len(await computer.get_desktop()) < 5:
@@ -149,7 +149,7 @@ async def test_a_window_that_comes_changes_and_goes_is_announced(era: str) -> No
 async def test_a_list_that_changed_without_a_change_of_windows_is_logged_and_not_announced(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level(logging.INFO, "a2c_smcp.computer.context")
+    caplog.set_level(logging.INFO, "a2c_smcp.computer.shown_resources")
     async with running(server("a"), server("b")) as (computer, record):
         record.events.clear()
         await computer.get_desktop()
@@ -207,7 +207,7 @@ async def test_a_burst_is_announced_every_100_ms_and_the_last_change_is_not_lost
         while len(record.now(DesktopChanged)) < 3 or number < 20:
             number += 1
             await put(computer, "window://fake/0", str(number))
-        await record.until(lambda: not computer._context._timers)
+        await record.until(lambda: not computer._resources._timers)
         seconds = time.monotonic() - started
         assert len(record.now(DesktopChanged)) <= seconds / ANNOUNCE_SECONDS + 1
         assert await computer.get_desktop(window="window://fake/0") == [f"window://fake/0\n\n{number}"]

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.context import ContextTimings
+from a2c_smcp.computer.shown_resources import ResourceTimings
 from a2c_smcp.computer.events import DesktopChanged, FinderChanged
 from a2c_smcp.computer.finder.aggregator import FRESH_SECONDS, FinderAggregator
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection, ServerState
@@ -65,8 +65,8 @@ async def test_a_document_that_comes_changes_and_goes_is_announced_and_current(e
 
 async def all_is_read(computer: Computer) -> None:
     """All is subscribed to, too: what was read before that, because subscribing took long, is read again."""
-    context = computer._context
-    await eventually(lambda: not context._tasks and not context._finder._tasks, 180)
+    resources = computer._resources
+    await eventually(lambda: not resources._tasks and not resources._finder._tasks, 180)
 
 
 async def test_a_single_update_reads_one_document() -> None:
@@ -139,8 +139,8 @@ async def test_the_documents_of_a_server_go_with_it_and_are_read_again_when_it_i
 
 
 async def test_an_answer_comes_in_time_while_documents_hang() -> None:
-    servers, timings = (server("a", documents=1, resources=0), server("b", documents=2)), ContextTimings(read=60)
-    async with running(*servers, context_timings=timings) as (computer, _):
+    servers, timings = (server("a", documents=1, resources=0), server("b", documents=2)), ResourceTimings(read=60)
+    async with running(*servers, resource_timings=timings) as (computer, _):
         await put(computer, DOC.format("x"), "hang")
         started = time.monotonic()
         assert len(await titles(computer)) == 3

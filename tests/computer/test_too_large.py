@@ -76,7 +76,7 @@ async def test_a_list_of_the_sessions_own_that_is_too_long_fails_and_leaves_what
         known = await computer.get_desktop()
         result = await call(computer, "a.set_resource", uri="window://fake/" + "x" * 100_000, text="huge")
         assert not result.is_error
-        await eventually(lambda: computer._context._shelves["a"].has_failed, 20)
+        await eventually(lambda: computer._resources._shelves["a"].has_failed, 20)
         assert await computer.get_desktop() == known
         await alive(computer)
 

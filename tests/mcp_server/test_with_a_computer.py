@@ -8,8 +8,8 @@ from typing import Any
 import anyio
 import pytest
 
-from a2c_smcp.computer.context import ContextTimings
 from a2c_smcp.computer.events import DesktopChanged, FinderChanged
+from a2c_smcp.computer.shown_resources import ResourceTimings
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_EVENT,
     GET_DESKTOP_EVENT,
@@ -156,8 +156,8 @@ async def test_a_call_is_cancelled_where_it_runs(hub: Running) -> None:
 
 
 async def test_ten_thousand_documents_and_a_thousand_windows_beside_another_server() -> None:
-    patient = ContextTimings(list=60, subscribe=60, read=60)
-    async with running(shop(), server("other", resources=1), context_timings=patient) as (computer, record):
+    patient = ResourceTimings(list=60, subscribe=60, read=60)
+    async with running(shop(), server("other", resources=1), resource_timings=patient) as (computer, record):
         await call(computer, "fill", windows=1000, documents=10_000)
         await record.of(FinderChanged)
         with anyio.fail_after(60):

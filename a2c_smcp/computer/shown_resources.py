@@ -36,7 +36,7 @@ from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.types import SERVER_NAME, Desktop
 from a2c_smcp.utils.window_uri import try_parse_window_uri
 
-__all__ = ["MAX_LIMIT", "Context", "ContextTimings"]
+__all__ = ["MAX_LIMIT", "ResourceTimings", "ShownResources"]
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ _EVENTS: Final[Mapping[Channel, ComputerEvent]] = {Channel.DESKTOP: DesktopChang
 
 
 @dataclass(frozen=True, slots=True)
-class ContextTimings:
+class ResourceTimings:
     """Every wait for windows and documents, in seconds."""
 
     list: float = 2.0
@@ -91,7 +91,7 @@ class _Shelf:
         return bool(capabilities and capabilities.resources and capabilities.resources.list_changed)
 
 
-class Context:
+class ShownResources:
     """Call `changed` from the event loop for whatever happens on a server; `aclose` it in the end.
 
     `on_event` is called from the event loop and must return at once. `quote` is how a log line has what a server wrote.
@@ -100,11 +100,11 @@ class Context:
     def __init__(
         self,
         on_event: Callable[[ComputerEvent], None],
-        timings: ContextTimings | None = None,
+        timings: ResourceTimings | None = None,
         quote: Callable[[object], str] = str,
     ) -> None:
         self._on_event = on_event
-        self._timings = timings or ContextTimings()
+        self._timings = timings or ResourceTimings()
         self._quote = quote
         self._finder = FinderAggregator(quote=quote)
         self._watch = Watch()
