@@ -73,7 +73,7 @@ class _Reading(msgspec.Struct, frozen=True, eq=False, gc=False):
     """What the catalogue says of it, where that is not all."""
 
 
-class _Shelf:
+class _DocumentShelf:
     """The documents of one server, in the order of its list."""
 
     def __init__(self, server: SERVER_NAME, connection: MCPConnection) -> None:
@@ -102,7 +102,7 @@ class FinderAggregator:
     def __init__(self, clock: Callable[[], float] = time.monotonic, *, quote: Callable[[object], str] = str) -> None:
         self._clock = clock
         self._quote = quote
-        self._shelves: dict[SERVER_NAME, _Shelf] = {}
+        self._shelves: dict[SERVER_NAME, _DocumentShelf] = {}
         self._uris: frozenset[str] = frozenset()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -143,7 +143,7 @@ class FinderAggregator:
         shelf = self._shelves.get(server)
         if shelf is None or shelf.connection is not connection:
             self.drop(server)
-            shelf = self._shelves[server] = _Shelf(server, connection)
+            shelf = self._shelves[server] = _DocumentShelf(server, connection)
         known, documents = shelf.documents, dict[str, _Document]()
         changed = []
         async for some in slices(resources):
@@ -196,25 +196,25 @@ class FinderAggregator:
             tasks.add(task)
             task.add_done_callback(tasks.discard)
 
-    async def _read_stale(self, shelf: _Shelf) -> None:
+    async def _read_stale(self, shelf: _DocumentShelf) -> None:
         stale, shelf.stale = shelf.stale, {}
         await self._read(shelf, [shelf.documents[uri] for uri in stale if uri in shelf.documents])
 
-    def _refresh_old(self, shelf: _Shelf) -> None:
+    def _refresh_old(self, shelf: _DocumentShelf) -> None:
         oldest = self._clock() - FRESH_SECONDS
         if shelf.refreshing:
             return  # a hundred thousand may take longer than they are fresh
         # Those that could not be read too: perhaps they can be by now.
         self._refresh(shelf, [document for document in shelf.documents.values() if 0 < document.read_at < oldest])
 
-    def _refresh(self, shelf: _Shelf, documents: list[_Document]) -> None:
+    def _refresh(self, shelf: _DocumentShelf, documents: list[_Document]) -> None:
         if documents:
             now = self._clock()
             for document in documents:
                 document.read_at = now  # so that the next request does not ask for it as well
             self._spawn(self._read(shelf, documents), shelf.refreshing)
 
-    async def _read(self, shelf: _Shelf, documents: Sequence[_Document]) -> None:
+    async def _read(self, shelf: _DocumentShelf, documents: Sequence[_Document]) -> None:
         by_host: dict[str, list[_Reading]] = {}
         now = self._clock()
         async for some in slices(documents):
@@ -235,7 +235,7 @@ class FinderAggregator:
                 "MCP server %s: %d documents could not be read, the first: %s", shelf.server, len(failures), first
             )
 
-    async def _read_one(self, shelf: _Shelf, reading: _Reading, failures: list[str]) -> None:
+    async def _read_one(self, shelf: _DocumentShelf, reading: _Reading, failures: list[str]) -> None:
         uri = reading.document.resource.uri
         try:
             fields = read_document(await shelf.read(uri))
@@ -247,7 +247,7 @@ class FinderAggregator:
         else:
             _keep(shelf, reading, merged(reading.entry or {}, fields))
 
-    async def _read_catalogue(self, shelf: _Shelf, host: str, readings: list[_Reading]) -> list[_Reading]:
+    async def _read_catalogue(self, shelf: _DocumentShelf, host: str, readings: list[_Reading]) -> list[_Reading]:
         """Take what the server's catalogue says; the documents of which it does not say all come back."""
         missing: dict[str, _Reading] = {}
         others: list[_Reading] = []
@@ -291,11 +291,11 @@ def _document(resource: Described) -> _Document:
     return _Document(resource, host, doc_ref)
 
 
-def _catalogue_is_cheaper(shelf: _Shelf, host: str, wanted: int) -> bool:
+def _catalogue_is_cheaper(shelf: _DocumentShelf, host: str, wanted: int) -> bool:
     return host not in shelf.without_catalogue and wanted > -(-len(shelf.documents) // _CATALOGUE_LIMIT)
 
 
-def _keep(shelf: _Shelf, reading: _Reading, fields: Fields | None) -> None:
+def _keep(shelf: _DocumentShelf, reading: _Reading, fields: Fields | None) -> None:
     """Unless the document was marked since: then this may be old, and a later reading is under way."""
     document = reading.document
     if document.marks == reading.marks:
