@@ -1,7 +1,7 @@
 """The agent, for asyncio: asks, cancels, and keeps a live view of its office.
 
 A shell: what to send and how to read it is decided in `requests`, what to fetch in `view`, how to stay connected in
-`Link`.
+`OfficeLink`.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ from a2c_smcp.smcp import (
     ToolMeta,
 )
 from a2c_smcp.types import Desktop
-from a2c_smcp.utils.link import Disconnected, Joined, Link, LinkEvent, LinkOptions, Membership, Way
+from a2c_smcp.utils.link import Disconnected, Joined, LinkEvent, LinkOptions, Membership, OfficeLink, Way
 from a2c_smcp.wire import parse
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class AsyncSMCPAgentClient:
             options = replace(options, api_key=api_key)
         notifications = [event.name for event in EVENTS.values() if event.kind is Kind.NOTIFICATION]
         handlers = {name: self._notification_handler(name) for name in notifications}
-        self._link = Link(options, handlers, on_event=self._on_link_event)
+        self._link = OfficeLink(options, handlers, on_event=self._on_link_event)
 
     async def __aenter__(self) -> "AsyncSMCPAgentClient":
         await self.open()

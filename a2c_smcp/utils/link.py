@@ -44,10 +44,10 @@ __all__ = [
     "Disconnected",
     "Joined",
     "Left",
-    "Link",
     "LinkEvent",
     "LinkOptions",
     "Membership",
+    "OfficeLink",
     "RejoinFailed",
     "Transport",
     "Way",
@@ -144,8 +144,8 @@ def _ignore(_: LinkEvent) -> None:
     pass
 
 
-class Link:
-    """`async with Link(options, handlers) as link`. Handlers answer what the server sends; their result is acked.
+class OfficeLink:
+    """`async with OfficeLink(options, handlers) as link`. Handlers answer what the server sends; their result is acked.
 
     `on_event` hears of connections and memberships as they come and go. A reply that is over
     `max_message` is replaced by the 413 error.
@@ -176,7 +176,7 @@ class Link:
         self._cuts = 0
         """How many websockets in a row were cut soon after they had connected."""
 
-    async def __aenter__(self) -> "Link":
+    async def __aenter__(self) -> "OfficeLink":
         await self.open()
         return self
 

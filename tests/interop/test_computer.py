@@ -9,7 +9,7 @@ import pytest
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.socketio import SMCPComputerClient
 from a2c_smcp.server import OpenAuthentication
-from a2c_smcp.utils.link import Joined, Link, LinkEvent, LinkOptions, Membership, RejoinFailed
+from a2c_smcp.utils.link import Joined, LinkEvent, LinkOptions, Membership, OfficeLink, RejoinFailed
 from tests.computer.fakes.computers import FAST, names, server
 from tests.computer.fakes.offices import Agent, new_office
 from tests.interop.conftest import StartPeer
@@ -42,9 +42,9 @@ async def test_a_rejoin_that_the_existing_server_refuses_is_tried_again(colour: 
     """Its refusals have no code, so none of them is taken to be for ever: the old session may still hold the name."""
     url, office, events = start_peer("server.py", colour), new_office(), list[LinkEvent]()
     options = LinkOptions(url, backoff=(0.05, 0.2), rejoin_every=0.05, rejoin_report_after=0.2)
-    async with Link(options, {}, on_event=events.append) as computer:
+    async with OfficeLink(options, {}, on_event=events.append) as computer:
         await computer.join(Membership("computer", "pc", office))
-        async with Link(options, {}) as holder:
+        async with OfficeLink(options, {}) as holder:
             held = computer.membership = Membership("computer", "held", office)
             await holder.join(held)
             assert computer._connection is not None

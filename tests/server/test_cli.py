@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import NameOID
 
-from a2c_smcp.utils.link import Disconnected, Link, LinkEvent, LinkOptions, Membership
+from a2c_smcp.utils.link import Disconnected, LinkEvent, LinkOptions, Membership, OfficeLink
 from tests.server.harness import eventually
 
 A2C = str(Path(sys.executable).parent / "a2c")
@@ -88,8 +88,8 @@ async def test_a_stop_answers_what_runs_and_clients_know_that_they_may_come_back
     with running() as process:
         options = LinkOptions(process.url, transport=transport)  # type: ignore[arg-type]
         async with (
-            Link(options, {"client:get_tools": slowly}) as computer,
-            Link(options, {}, on_event=events.append) as agent,
+            OfficeLink(options, {"client:get_tools": slowly}) as computer,
+            OfficeLink(options, {}, on_event=events.append) as agent,
         ):
             await computer.join(Membership("computer", "c", "o"))
             await agent.join(Membership("agent", "a", "o"))
@@ -111,7 +111,7 @@ async def test_a_call_that_does_not_end_does_not_hold_up_the_stop() -> None:
 
     with running() as process:
         options = LinkOptions(process.url)
-        async with Link(options, {"client:get_tools": never}) as computer, Link(options, {}) as agent:
+        async with OfficeLink(options, {"client:get_tools": never}) as computer, OfficeLink(options, {}) as agent:
             await computer.join(Membership("computer", "c", "o"))
             await agent.join(Membership("agent", "a", "o"))
             asking = asyncio.create_task(
@@ -131,10 +131,10 @@ async def test_keys_from_the_environment_and_from_a_file(tmp_path: Path) -> None
     keys.write_text("[[keys]]\nname = 'lab'\nkey = 'from-file'\nroles = ['computer']\n")
     with running("--keys", str(keys), A2C_API_KEY="from-env") as process:
         for key in ("from-file", "from-env"):
-            async with Link(LinkOptions(process.url, api_key=key), {}) as link:
+            async with OfficeLink(LinkOptions(process.url, api_key=key), {}) as link:
                 assert link.connected
         with pytest.raises(Exception, match="401"):
-            await Link(LinkOptions(process.url, api_key="guess"), {}).open()
+            await OfficeLink(LinkOptions(process.url, api_key="guess"), {}).open()
         code, rest = await asyncio.to_thread(process.stop)
         assert code == 0
         assert "guess" not in rest
@@ -173,7 +173,7 @@ def test_a_port_that_is_taken_and_a_bad_keys_file_are_said(tmp_path: Path) -> No
 async def test_logs_as_json_lines() -> None:
     with running("--log-format", "json", "--api-key", "k") as process:
         with pytest.raises(Exception, match="401"):
-            await Link(LinkOptions(process.url), {}).open()
+            await OfficeLink(LinkOptions(process.url), {}).open()
         _, rest = await asyncio.to_thread(process.stop)
     line = json.loads(rest.splitlines()[0])
     assert line["level"] == "warning"

@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from a2c_smcp.errors import RequestTimeoutError
-from a2c_smcp.utils.link import Link
+from a2c_smcp.utils.link import OfficeLink
 from tests.utils.test_link import options, serving
 
 
@@ -24,7 +24,7 @@ async def test_a_server_that_reads_nothing_does_not_hold_a_request_past_its_dead
         return answer
 
     async with serving(deaf) as url:
-        link = Link(options(url, "websocket", max_message=16_000_000), {})
+        link = OfficeLink(options(url, "websocket", max_message=16_000_000), {})
         await link.open()
         with anyio.fail_after(20):
             for _ in range(3):

@@ -21,10 +21,10 @@ from a2c_smcp.utils.link import (
     Disconnected,
     Joined,
     Left,
-    Link,
     LinkEvent,
     LinkOptions,
     Membership,
+    OfficeLink,
     RejoinFailed,
 )
 from a2c_smcp.wire import parse
@@ -59,7 +59,7 @@ async def stack() -> AsyncIterator[AsyncExitStack]:
 async def linked(stack: AsyncExitStack, server: Running, transport: str, handlers: Any = None, **more: Any) -> Any:
     events: list[LinkEvent] = []
     link = await stack.enter_async_context(
-        Link(options(server.url, transport, **more), handlers or {}, on_event=events.append)
+        OfficeLink(options(server.url, transport, **more), handlers or {}, on_event=events.append)
     )
     return link, events
 
@@ -76,7 +76,7 @@ def open_async_server() -> Any:
         yield running
 
 
-async def cut(link: Link) -> None:
+async def cut(link: OfficeLink) -> None:
     """As a cable that is pulled: no word to the server."""
     assert link._connection is not None
     eio = link._connection.eio
@@ -246,7 +246,7 @@ async def test_it_comes_back_after_the_server_was_restarted(transport: str) -> N
         port = reserved.getsockname()[1]
     events: list[LinkEvent] = []
     with async_server(OpenAuthentication(), LIMITS, port=port) as server:
-        link = Link(options(server.url, transport), {}, on_event=events.append)
+        link = OfficeLink(options(server.url, transport), {}, on_event=events.append)
         await link.open()
         await link.join(laptop)
     try:
@@ -315,7 +315,7 @@ async def test_a_listener_that_fails_does_not_end_the_connection(
         raise RuntimeError("not our code")
 
     _, laptop = places()
-    async with Link(options(server.url, transport), {}, on_event=fail) as link:
+    async with OfficeLink(options(server.url, transport), {}, on_event=fail) as link:
         await link.join(laptop)
         await cut(link)
         await eventually(lambda: Joined(laptop, again=True) in events)
@@ -354,7 +354,7 @@ async def test_a_connection_that_is_not_waited_for_any_more_leaves_nothing_behin
     silent = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
     async with silent:
         url = f"http://127.0.0.1:{silent.sockets[0].getsockname()[1]}"
-        opening = asyncio.create_task(Link(options(url, transport), {}).open())
+        opening = asyncio.create_task(OfficeLink(options(url, transport), {}).open())
         await asyncio.wait_for(reached.wait(), DEADLINE)
         opening.cancel()
         await asyncio.wait({opening})
@@ -367,13 +367,13 @@ async def test_a_connection_that_is_not_waited_for_any_more_leaves_nothing_behin
 async def test_a_wrong_key_is_a_refusal_and_a_dead_server_is_not(transport: str) -> None:
     with async_server(APIKeyAuthentication(["right"]), LIMITS) as server:
         with pytest.raises(SMCPError) as caught:
-            await Link(options(server.url, transport, api_key="wrong"), {}).open()
+            await OfficeLink(options(server.url, transport, api_key="wrong"), {}).open()
         assert caught.value.code == 401
         assert "wrong" not in str(caught.value)
-        async with Link(options(server.url, transport, api_key="right"), {}) as link:
+        async with OfficeLink(options(server.url, transport, api_key="right"), {}) as link:
             assert link.connected
     with pytest.raises(ConnectionLostError, match=server.url):
-        await Link(options(server.url, transport), {}).open()
+        await OfficeLink(options(server.url, transport), {}).open()
 
 
 @pytest.mark.parametrize("greeting", ["", "x", "4", "0", "0{}", "0[1]", '0{"sid":"s"}'])
@@ -389,7 +389,7 @@ async def test_a_greeting_that_makes_no_sense_is_an_error_and_not_a_wait(greetin
 
     async with serving(greet) as url:
         with anyio.fail_after(20), pytest.raises(ConnectionLostError, match=url):
-            await Link(options(url, transport), {}).open()
+            await OfficeLink(options(url, transport), {}).open()
 
 
 @asynccontextmanager
@@ -462,7 +462,7 @@ async def test_a_message_that_makes_no_sense_is_ignored_and_the_connection_lives
 
     async with (
         puppet(transport) as (url, to_say, heard),
-        Link(options(url, transport), {GET_TOOLS_EVENT: tools}) as link,
+        OfficeLink(options(url, transport), {GET_TOOLS_EVENT: tools}) as link,
     ):
         to_say.put_nowait(nonsense)
         to_say.put_nowait(f'42/smcp,7["{GET_TOOLS_EVENT}",{{"n":1}}]')
@@ -472,7 +472,7 @@ async def test_a_message_that_makes_no_sense_is_ignored_and_the_connection_lives
 
 @pytest.mark.parametrize("name", ["5", "null", "[1]", "{}"])
 async def test_an_event_whose_name_is_no_text_is_answered_with_400(name: str, transport: str) -> None:
-    async with puppet(transport) as (url, to_say, heard), Link(options(url, transport), {}):
+    async with puppet(transport) as (url, to_say, heard), OfficeLink(options(url, transport), {}):
         to_say.put_nowait(f"42/smcp,8[{name},{{}}]")
         await eventually(lambda: any(text.startswith("43/smcp,8") and '"code":400' in text for text in heard))
 
@@ -481,7 +481,7 @@ async def test_an_ack_with_bytes_is_an_error_and_an_event_with_bytes_is_answered
     said = "bMTIz" if transport == "polling" else "BYTES"
     async with (
         puppet(transport) as (url, to_say, heard),
-        Link(options(url, transport), {GET_TOOLS_EVENT: _echo}) as link,
+        OfficeLink(options(url, transport), {GET_TOOLS_EVENT: _echo}) as link,
     ):
         asking = asyncio.create_task(link.request(GET_TOOLS_EVENT, {}, 5))
         await eventually(lambda: any(GET_TOOLS_EVENT in text for text in heard))
@@ -508,7 +508,7 @@ async def test_acks_and_events_are_taken_in_the_order_of_their_arrival(transport
 
     async with (
         puppet(transport) as (url, to_say, heard),
-        Link(options(url, transport), {GET_TOOLS_EVENT: note}) as link,
+        OfficeLink(options(url, transport), {GET_TOOLS_EVENT: note}) as link,
     ):
 
         async def ask(number: int) -> None:
@@ -535,7 +535,7 @@ async def test_closing_ends_an_open_that_still_waits(transport: str) -> None:
         return web.Response()
 
     async with serving(silent) as url:
-        link = Link(options(url, transport, connect_timeout=60), {})
+        link = OfficeLink(options(url, transport, connect_timeout=60), {})
         opening = asyncio.create_task(link.open())
         await called.wait()
         await link.close()
@@ -559,7 +559,7 @@ async def serving(handler: Any) -> AsyncIterator[str]:
 
 async def test_closing_leaves_no_task(server: Running, transport: str) -> None:
     before = asyncio.all_tasks()
-    async with Link(options(server.url, transport), {}) as link:
+    async with OfficeLink(options(server.url, transport), {}) as link:
         await link.join(Membership("computer", "brief", "brief"))
     await link.close()
     await eventually(lambda: asyncio.all_tasks() <= before)
@@ -570,7 +570,7 @@ async def test_closing_leaves_no_task(server: Running, transport: str) -> None:
 )
 async def test_a_secret_in_the_url_is_not_in_the_error(url: str, transport: str) -> None:
     with pytest.raises(ConnectionLostError, match=r"127\.0\.0\.1:(1|no)") as caught:
-        await Link(options(url, transport), {}).open()
+        await OfficeLink(options(url, transport), {}).open()
     assert "hunter2" not in str(caught.value)
 
 
@@ -586,14 +586,14 @@ async def test_a_client_that_closes_is_missed_at_once(transport: str) -> None:
     # Pings that would not tell for a minute.
     with async_server(OpenAuthentication(), LIMITS, ping_interval=60, ping_timeout=60) as server:
         for _ in range(10):
-            async with Link(options(server.url, transport), {}) as link:
+            async with OfficeLink(options(server.url, transport), {}) as link:
                 await link.join(places()[1])
             await eventually(lambda: server.namespace.registry.counts().sessions == 0, 5)
 
 
 async def test_leaving_without_a_connection_forgets_the_office(server: Running, transport: str) -> None:
     _, laptop = places()
-    link = Link(options(server.url, transport), {})
+    link = OfficeLink(options(server.url, transport), {})
     await link.open()
     await link.join(laptop)
     await link.close()

@@ -24,7 +24,7 @@ from a2c_smcp.errors import (
 )
 from a2c_smcp.server import APIKeyAuthentication
 from a2c_smcp.server.app import create_app
-from a2c_smcp.utils.link import Connected, Link, LinkEvent, LinkOptions, Membership
+from a2c_smcp.utils.link import Connected, LinkEvent, LinkOptions, Membership, OfficeLink
 from tests.agent.harness import Agent, Asyncio, Blocking
 from tests.certificates import Certificate, self_signed
 from tests.computer.fakes.computers import FAST, server
@@ -157,7 +157,7 @@ async def test_a_proxy_may_speak_tls_itself(
     proxy = proxied(port, credentials=CREDENTIALS, own=as_server(certificate))
     way_out = proxy.with_credentials(IN_A_URL)
     link = options(f"{scheme}://{NAME}", proxy=way_out, ca=certificate.cert, transport=transport)
-    async with Link(link, {}) as connected:
+    async with OfficeLink(link, {}) as connected:
         await connected.join(Membership("computer", "c", new_office()))
         assert str(connected.way) == f"{transport}, through the proxy {proxy.url}"
     assert proxy.url.startswith("https://")
@@ -168,12 +168,12 @@ async def test_the_variables_count_and_the_option_overrides_them(
 ) -> None:
     variable, option = proxied(tls_server), proxied(tls_server)
     monkeypatch.setenv("ALL_PROXY", variable.url)
-    async with Link(options(f"https://{NAME}", ca=certificate.cert), {}) as link:
+    async with OfficeLink(options(f"https://{NAME}", ca=certificate.cert), {}) as link:
         assert link.way is not None and str(link.way.proxy) == variable.url
-    async with Link(options(f"https://{NAME}", ca=certificate.cert, proxy=option.url), {}) as link:
+    async with OfficeLink(options(f"https://{NAME}", ca=certificate.cert, proxy=option.url), {}) as link:
         assert link.way is not None and str(link.way.proxy) == option.url
     # This machine is reached without; so is what NO_PROXY names.
-    async with Link(options(f"https://127.0.0.1:{tls_server}", ca=certificate.cert), {}) as link:
+    async with OfficeLink(options(f"https://127.0.0.1:{tls_server}", ca=certificate.cert), {}) as link:
         assert str(link.way) == "websocket, direct"
     assert (len(variable.seen), len(option.seen)) == (1, 1)
 
@@ -187,7 +187,7 @@ async def test_a_proxy_that_refuses_says_so_with_what_to_do_and_without_the_pass
     proxy = proxied(plain_server, credentials=CREDENTIALS)
     way_out = proxy.url.replace("://", f"://{given}")
     with pytest.raises(ProxyError, match=f"{said}.*NAME:PASSWORD@") as caught:
-        await Link(options(f"{scheme}://{NAME}", proxy=way_out, transport=transport), {}).open()
+        await OfficeLink(options(f"{scheme}://{NAME}", proxy=way_out, transport=transport), {}).open()
     assert "hunter2" not in str(caught.value)
     assert len(proxy.seen) == 1  # another transport would not help
 
@@ -196,13 +196,13 @@ async def test_a_proxy_that_is_not_there_or_does_not_connect_is_told_from_a_serv
     plain_server: int, proxied: Callable[..., ForwardProxy], unused_port: int
 ) -> None:
     with pytest.raises(ProxyError, match=r"does not answer.*correct --proxy"):
-        await Link(options(f"https://{NAME}", proxy=f"http://u:hunter2@127.0.0.1:{unused_port}"), {}).open()
+        await OfficeLink(options(f"https://{NAME}", proxy=f"http://u:hunter2@127.0.0.1:{unused_port}"), {}).open()
     with pytest.raises(ProxyError, match="refuses to connect: HTTP status 403"):
-        await Link(options("https://elsewhere.example", proxy=proxied(plain_server).url), {}).open()
+        await OfficeLink(options("https://elsewhere.example", proxy=proxied(plain_server).url), {}).open()
     with pytest.raises(BadRequestError, match="neither http"):
-        await Link(options(f"https://{NAME}", proxy="socks5://u:hunter2@127.0.0.1"), {}).open()
+        await OfficeLink(options(f"https://{NAME}", proxy="socks5://u:hunter2@127.0.0.1"), {}).open()
     with pytest.raises(ConnectionLostError) as caught:
-        await Link(options(f"http://127.0.0.1:{unused_port}"), {}).open()
+        await OfficeLink(options(f"http://127.0.0.1:{unused_port}"), {}).open()
     assert type(caught.value) is ConnectionLostError
 
 
@@ -242,7 +242,7 @@ async def test_where_websockets_are_swallowed_it_polls_in_bounded_time(
     plain_server: int, proxied: Callable[..., ForwardProxy]
 ) -> None:
     proxy = proxied(plain_server, upgrades="swallow")
-    async with Link(options(f"http://{NAME}", proxy=proxy.url, connect_timeout=12), {}) as link:
+    async with OfficeLink(options(f"http://{NAME}", proxy=proxy.url, connect_timeout=12), {}) as link:
         await link.join(Membership("computer", "c", new_office()))
         assert link.way is not None
         assert (link.way.transport, link.way.no_websocket) == ("polling", "no answer in time")
@@ -275,12 +275,14 @@ async def test_where_websockets_connect_and_do_not_last_it_polls(
     def ways() -> list[str]:
         return [event.way.transport for event in events if isinstance(event, Connected) and event.way]
 
-    async def cut(link: Link) -> None:
+    async def cut(link: OfficeLink) -> None:
         assert link._connection is not None
         eio = link._connection.eio
         await (eio.ws or eio.http).close()
 
-    async with Link(options(f"http://{NAME}", proxy=proxied(plain_server).url), {}, on_event=events.append) as link:
+    async with OfficeLink(
+        options(f"http://{NAME}", proxy=proxied(plain_server).url), {}, on_event=events.append
+    ) as link:
         for times in (1, 2, 3, 4):
             await eventually(lambda times=times: len(ways()) == times and link.connected, 30)  # type: ignore[misc]
             await cut(link)
@@ -293,7 +295,7 @@ async def test_a_server_that_comes_and_goes_is_no_reason_to_poll(monkeypatch: py
     monkeypatch.setattr("a2c_smcp.utils.link._SHORT_LIVED", 600.0)
     with async_server(APIKeyAuthentication([KEY])) as running:
         url = running.url
-        link = Link(options(url), {})
+        link = OfficeLink(options(url), {})
         await link.open()
     try:
         for _ in range(3):
@@ -309,11 +311,11 @@ async def test_a_server_that_comes_and_goes_is_no_reason_to_poll(monkeypatch: py
 async def test_one_transport_is_one_transport(plain_server: int, proxied: Callable[..., ForwardProxy]) -> None:
     proxy = proxied(plain_server, upgrades="refuse")
     with pytest.raises(ConnectionLostError, match="the websocket is refused with HTTP status 403"):
-        await Link(options(f"http://{NAME}", proxy=proxy.url, transport="websocket"), {}).open()
+        await OfficeLink(options(f"http://{NAME}", proxy=proxy.url, transport="websocket"), {}).open()
     assert [request.upgrades for request in proxy.seen] == [True]
     proxy.upgrades = "pass"
     proxy.seen.clear()
-    async with Link(options(f"http://{NAME}", proxy=proxy.url, transport="polling"), {}) as link:
+    async with OfficeLink(options(f"http://{NAME}", proxy=proxy.url, transport="polling"), {}) as link:
         await link.join(Membership("computer", "c", new_office()))
         assert str(link.way) == f"polling, through the proxy {proxy.url}"
     assert not any(request.upgrades for request in proxy.seen)
@@ -325,7 +327,7 @@ async def test_a_refused_key_is_refused_by_either_transport_and_not_tried_by_the
 ) -> None:
     proxy = proxied(plain_server, upgrades=upgrades)
     with pytest.raises(UnauthorizedError):
-        await Link(options(f"http://{NAME}", proxy=proxy.url, api_key="wrong"), {}).open()
+        await OfficeLink(options(f"http://{NAME}", proxy=proxy.url, api_key="wrong"), {}).open()
     polled = [request for request in proxy.seen if "transport=polling" in request.target]
     assert bool(polled) is (upgrades == "refuse")
 
@@ -342,7 +344,7 @@ async def test_a_certificate_that_is_not_trusted_is_said_to_be_one_with_what_to_
     for open_one in (
         face(options(url), name="ada").__aenter__,
         SMCPComputerClient(Computer("pc"), options(url)).connect,
-        Link(options(url, transport="polling"), {}).open,
+        OfficeLink(options(url, transport="polling"), {}).open,
     ):
         with pytest.raises(UntrustedCertificateError) as caught:
             await open_one()
@@ -357,24 +359,24 @@ async def test_a_certificate_for_another_name_or_of_another_time_is_said_to_be_t
     tls_server: int, certificate: Certificate, tmp_path: Path
 ) -> None:
     with pytest.raises(UntrustedCertificateError, match="was made for another name"):
-        await Link(options(f"https://localhost:{tls_server}", ca=certificate.cert), {}).open()
+        await OfficeLink(options(f"https://localhost:{tls_server}", ca=certificate.cert), {}).open()
     old = self_signed(tmp_path, "127.0.0.1", expired=True)
     with (
         tls_serving(old) as port,
         pytest.raises(UntrustedCertificateError, match=r"is not valid at this time.*has expired"),
     ):
-        await Link(options(f"https://127.0.0.1:{port}", ca=old.cert), {}).open()
+        await OfficeLink(options(f"https://127.0.0.1:{port}", ca=old.cert), {}).open()
 
 
 async def test_a_server_without_tls_and_a_file_without_certificates_are_said_to_be_that(
     plain_server: int, tmp_path: Path
 ) -> None:
     with pytest.raises(ConnectionLostError, match="does not speak TLS"):
-        await Link(options(f"https://127.0.0.1:{plain_server}"), {}).open()
+        await OfficeLink(options(f"https://127.0.0.1:{plain_server}"), {}).open()
     (tmp_path / "empty.pem").touch()
     for name in ("empty.pem", "missing.pem"):
         with pytest.raises(BadRequestError, match=f"{name} cannot be read"):
-            await Link(options(f"https://127.0.0.1:{plain_server}", ca=tmp_path / name), {}).open()
+            await OfficeLink(options(f"https://127.0.0.1:{plain_server}", ca=tmp_path / name), {}).open()
 
 
 @both_colours
@@ -384,7 +386,7 @@ async def test_a_proxy_that_opens_tls_wants_a_password_and_blocks_websockets(
     proxy = proxied(plain_server, credentials=CREDENTIALS, upgrades="cut", opens=as_server(certificate))
     way_out = proxy.with_credentials(IN_A_URL)
     with pytest.raises(UntrustedCertificateError, match="--ca FILE"):
-        await Link(options(f"https://{NAME}", proxy=way_out), {}).open()
+        await OfficeLink(options(f"https://{NAME}", proxy=way_out), {}).open()
     async with office_through(options(f"https://{NAME}", proxy=way_out, ca=certificate.cert), kind) as (agent, _):
         with anyio.fail_after(60):
             assert await says_hello(agent)

@@ -19,7 +19,7 @@ from a2c_smcp.computer.cli.output import printable
 from a2c_smcp.computer.config_files import read_config_files
 from a2c_smcp.computer.mcp_clients.masking import masked_url
 from a2c_smcp.errors import BadRequestError, ConnectionLostError, SMCPError, UnauthorizedError
-from a2c_smcp.utils.link import Link, LinkOptions
+from a2c_smcp.utils.link import LinkOptions, OfficeLink
 
 __all__ = ["Finding", "examine"]
 
@@ -92,7 +92,7 @@ def _release(version: str) -> tuple[int, ...]:
 async def _server(link: LinkOptions) -> Finding:
     url = masked_url(link.url)
     try:
-        async with Link(link, {}) as connected:
+        async with OfficeLink(link, {}) as connected:
             way = connected.way
     except UnauthorizedError:
         return Finding(

@@ -62,7 +62,7 @@ from a2c_smcp.smcp import (
     ToolCallReq,
     UpdateComputerConfigReq,
 )
-from a2c_smcp.utils.link import Joined, Link, LinkEvent, LinkOptions, Membership, Way
+from a2c_smcp.utils.link import Joined, LinkEvent, LinkOptions, Membership, OfficeLink, Way
 from a2c_smcp.utils.text import req_id_in_log
 from a2c_smcp.wire import DEFAULT_MAX_TIMEOUT, Encoded, codec, parse, size_of
 
@@ -132,7 +132,7 @@ class SMCPComputerClient:
         options = url if isinstance(url, LinkOptions) else LinkOptions(url)
         if api_key is not None:
             options = replace(options, api_key=api_key)
-        self._link = Link(options, self._handlers(), on_event=self._heard)
+        self._link = OfficeLink(options, self._handlers(), on_event=self._heard)
         #: Known before the server says yes: an agent may ask before that answer is here.
         self._office = ""
         self._calls: CallMemory[_Call, Encoded] = CallMemory()
@@ -257,7 +257,7 @@ class SMCPComputerClient:
             logger.warning("refused tool call %s: %s", req_id_in_log(data), error)
             return error.tool_call_payload()
         except Exception:
-            # A boundary, as in `Link`; here because a failed tool call has a shape of its own.
+            # A boundary, as in `OfficeLink`; here because a failed tool call has a shape of its own.
             logger.exception("failed to handle tool call %s", req_id_in_log(data))
             return InternalError("this computer failed to handle the call; its log says why").tool_call_payload()
 
