@@ -23,8 +23,8 @@ from a2c_smcp.computer.approvals import Ask, Refuse, Run, approve, approve_answe
 from a2c_smcp.computer.desktop.cutting import MAX_WINDOW, DesktopLimits
 from a2c_smcp.computer.events import (
     BUFFERED_EVENTS,
-    Broadcast,
     ConfigChanged,
+    EventHub,
     EventStream,
     RestartOffered,
     ServerStatus,
@@ -93,7 +93,7 @@ class Computer:
         self.inputs = InputStore(inputs)
         self.confirm_callback = confirm_callback
         self._limits = DesktopLimits(max_window, max_message)
-        self._events = Broadcast()
+        self._events = EventHub()
         resolver = InputResolver(self.inputs, input_resolver)
         self._redaction = resolver.redaction
         self._resources = ShownResources(self._events.publish, resource_timings, self._redaction.quote)

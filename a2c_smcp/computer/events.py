@@ -18,10 +18,10 @@ from a2c_smcp.types import SERVER_NAME, TOOL_NAME
 
 __all__ = [
     "BUFFERED_EVENTS",
-    "Broadcast",
     "ComputerEvent",
     "ConfigChanged",
     "DesktopChanged",
+    "EventHub",
     "EventStream",
     "EventsLost",
     "FinderChanged",
@@ -152,7 +152,7 @@ class EventStream:
         self._wake.set()
 
 
-class Broadcast:
+class EventHub:
     """One writer, any number of readers. `publish` returns at once."""
 
     def __init__(self) -> None:

@@ -2,7 +2,7 @@
 
 import anyio
 
-from a2c_smcp.computer.events import Broadcast, ConfigChanged, EventsLost, RestartOffered, ToolListChanged
+from a2c_smcp.computer.events import ConfigChanged, EventHub, EventsLost, RestartOffered, ToolListChanged
 
 
 def offered(number: int) -> RestartOffered:
@@ -10,18 +10,18 @@ def offered(number: int) -> RestartOffered:
 
 
 async def test_every_reader_hears_what_happens_while_it_listens() -> None:
-    broadcast = Broadcast()
-    broadcast.publish(ConfigChanged())
-    async with broadcast.subscribe() as one, broadcast.subscribe() as two:
-        broadcast.publish(ToolListChanged())
+    hub = EventHub()
+    hub.publish(ConfigChanged())
+    async with hub.subscribe() as one, hub.subscribe() as two:
+        hub.publish(ToolListChanged())
         assert await anext(one) == await anext(two) == ToolListChanged()
-    broadcast.publish(ConfigChanged())
-    assert broadcast._streams == set()
+    hub.publish(ConfigChanged())
+    assert hub._streams == set()
 
 
 async def test_a_reader_that_waits_is_woken() -> None:
-    broadcast = Broadcast()
-    async with broadcast.subscribe() as events, anyio.create_task_group() as tasks:
+    hub = EventHub()
+    async with hub.subscribe() as events, anyio.create_task_group() as tasks:
         heard: list[object] = []
 
         async def read() -> None:
@@ -29,17 +29,17 @@ async def test_a_reader_that_waits_is_woken() -> None:
 
         tasks.start_soon(read)
         await anyio.wait_all_tasks_blocked()
-        broadcast.publish(ToolListChanged())
+        hub.publish(ToolListChanged())
     assert heard == [ToolListChanged()]
 
 
 async def test_a_slow_reader_loses_the_oldest_and_is_told_how_many() -> None:
-    broadcast = Broadcast()
-    async with broadcast.subscribe(2) as slow, broadcast.subscribe() as quick:
+    hub = EventHub()
+    async with hub.subscribe(2) as slow, hub.subscribe() as quick:
         for number in range(5):
-            broadcast.publish(offered(number))
+            hub.publish(offered(number))
         assert await anext(slow) == EventsLost(3)
         assert [await anext(slow), await anext(slow)] == [offered(3), offered(4)]
-        broadcast.publish(offered(5))
+        hub.publish(offered(5))
         assert await anext(slow) == offered(5)
         assert [await anext(quick) for _ in range(6)] == [offered(number) for number in range(6)]
