@@ -18,7 +18,7 @@ from mcp_types import TextContent, TextResourceContents
 from a2c_smcp import PROTOCOL_VERSION, __version__
 from a2c_smcp.computer.cli.output import printable, quoted, table
 from a2c_smcp.computer.cli.parse import options, split
-from a2c_smcp.computer.cli.session import Session, status_fields
+from a2c_smcp.computer.cli.session import CLISession, status_fields
 from a2c_smcp.computer.config_files import load_config_files, read_config_files, read_snippet
 from a2c_smcp.computer.events import ServerStatus
 from a2c_smcp.computer.mcp_clients.masking import MASK, input_view
@@ -39,8 +39,8 @@ from a2c_smcp.utils.values import parameters, read_values, signature, text_value
 
 __all__ = ["COMMANDS", "Command", "Quit", "completions", "find", "is_kept", "run"]
 
-Run: TypeAlias = Callable[[Session, list[str]], Awaitable[None]]
-Completes: TypeAlias = Callable[[Session, Sequence[str]], Iterable[str]]
+Action: TypeAlias = Callable[[CLISession, list[str]], Awaitable[None]]
+Completes: TypeAlias = Callable[[CLISession, Sequence[str]], Iterable[str]]
 
 
 class Quit(Exception):  # noqa: N818 - not an error
@@ -52,7 +52,7 @@ class Command:
     name: str
     usage: str
     """What follows the name."""
-    run: Run
+    run: Action
     completes: Completes
     """What may come after the words that stand there, for completion."""
     secret: bool
@@ -67,19 +67,19 @@ class Command:
 COMMANDS: Final[dict[str, Command]] = {}
 
 
-def _nothing(session: Session, words: Sequence[str]) -> Iterable[str]:
+def _nothing(session: CLISession, words: Sequence[str]) -> Iterable[str]:
     return ()
 
 
-def _first(names: Callable[[Session], Iterable[str]]) -> Completes:
+def _first(names: Callable[[CLISession], Iterable[str]]) -> Completes:
     """Names that may stand in the first place only."""
     return lambda session, words: () if words else names(session)
 
 
 def _command(
     name: str, usage: str = "", completes: Completes = _nothing, *, secret: bool = False
-) -> Callable[[Run], Run]:
-    def register(function: Run) -> Run:
+) -> Callable[[Action], Action]:
+    def register(function: Action) -> Action:
         COMMANDS[name] = Command(name, usage, function, completes, secret)
         return function
 
@@ -89,7 +89,7 @@ def _command(
 # --- the table at work
 
 
-async def run(session: Session, line: str) -> None:
+async def run(session: CLISession, line: str) -> None:
     """Carry out one line; raises `SMCPError` for what fails, and `Quit`."""
     words = split(line)
     if words:
@@ -117,7 +117,7 @@ def _suggestion(words: Sequence[str]) -> str:
     return f"there is no command {words[0][:100]!r}; `help` lists them"
 
 
-def completions(session: Session, line: str) -> tuple[list[str], str]:
+def completions(session: CLISession, line: str) -> tuple[list[str], str]:
     """What may come next in a line up to the cursor, and the part of it that is already there."""
     *before, word = line.split(" ") if line else [""]
     before = [part for part in before if part]
@@ -139,11 +139,11 @@ def is_kept(line: str) -> bool:
     return command is not None and not command.secret and not any(word.startswith("--api-key") for word in rest)
 
 
-def _servers(session: Session) -> Iterable[str]:
+def _servers(session: CLISession) -> Iterable[str]:
     return [status.server for status in session.computer.statuses]
 
 
-def _calls(session: Session, words: Sequence[str]) -> Iterable[str]:
+def _calls(session: CLISession, words: Sequence[str]) -> Iterable[str]:
     """A tool, and then those of its parameters that are not there yet."""
     plain: list[str] = []
     rest = iter(words)
@@ -159,7 +159,7 @@ def _calls(session: Session, words: Sequence[str]) -> Iterable[str]:
     return [f"{parameter}=" for parameter in parameters(_schema(session, name)) if parameter not in there]
 
 
-def _inputs(session: Session) -> Iterable[str]:
+def _inputs(session: CLISession) -> Iterable[str]:
     return session.computer.inputs.definitions
 
 
@@ -185,7 +185,7 @@ def _page(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 @_command("connect", "[--url URL] [--office OFFICE] [--name NAME] [--api-key KEY]")
-async def connect(session: Session, words: list[str]) -> None:
+async def connect(session: CLISession, words: list[str]) -> None:
     """Connect to a server, and join an office. What is left out stays as it was: the URL, the key, the name, and the
     office unless it was left with `leave`."""
     plain, given = options(words, ("url", "office", "name", "api-key"))
@@ -197,7 +197,7 @@ async def connect(session: Session, words: list[str]) -> None:
 
 
 @_command("disconnect")
-async def disconnect(session: Session, words: list[str]) -> None:
+async def disconnect(session: CLISession, words: list[str]) -> None:
     """Leave the server; the MCP servers go on running."""
     _arguments(words)
     if not await session.disconnect():
@@ -205,13 +205,13 @@ async def disconnect(session: Session, words: list[str]) -> None:
 
 
 @_command("join", "OFFICE")
-async def join(session: Session, words: list[str]) -> None:
+async def join(session: CLISession, words: list[str]) -> None:
     """Join an office of the server that this computer is connected to."""
     await session.join(*_arguments(words, "OFFICE"))
 
 
 @_command("leave")
-async def leave(session: Session, words: list[str]) -> None:
+async def leave(session: CLISession, words: list[str]) -> None:
     """Leave the office, and stay connected."""
     _arguments(words)
     await session.leave()
@@ -221,13 +221,13 @@ async def leave(session: Session, words: list[str]) -> None:
 
 
 @_command("servers list")
-async def servers_list(session: Session, words: list[str]) -> None:
+async def servers_list(session: CLISession, words: list[str]) -> None:
     """Every MCP server and its state."""
     _arguments(words)
     _show_servers(session)
 
 
-def _show_servers(session: Session) -> None:
+def _show_servers(session: CLISession) -> None:
     statuses = session.computer.statuses
     rows = [(status.server, status.state.value, str(status.restarts), _why(status)) for status in statuses]
     session.output.event(
@@ -244,28 +244,28 @@ def _why(status: ServerStatus) -> str:
 
 
 @_command("servers start", "NAME", _first(_servers))
-async def servers_start(session: Session, words: list[str]) -> None:
+async def servers_start(session: CLISession, words: list[str]) -> None:
     """Start a server."""
     await session.computer.start_server(*_arguments(words, "NAME"))
     _show_servers(session)
 
 
 @_command("servers stop", "NAME", _first(_servers))
-async def servers_stop(session: Session, words: list[str]) -> None:
+async def servers_stop(session: CLISession, words: list[str]) -> None:
     """Stop a server until it is started."""
     await session.computer.stop_server(*_arguments(words, "NAME"))
     _show_servers(session)
 
 
 @_command("servers restart", "NAME", _first(_servers))
-async def servers_restart(session: Session, words: list[str]) -> None:
+async def servers_restart(session: CLISession, words: list[str]) -> None:
     """Start a server anew, with its config and its inputs as they are now."""
     await session.computer.restart_server(*_arguments(words, "NAME"))
     _show_servers(session)
 
 
 @_command("servers add", "JSON | @FILE | KEY=VALUE...", secret=True)
-async def servers_add(session: Session, words: list[str]) -> None:
+async def servers_add(session: CLISession, words: list[str]) -> None:
     """Add servers, or change those of the same names: a config of ours, or the `mcpServers` JSON of any README."""
     store = session.computer.inputs
     written = read_values(words).read(texts("name", "command", "url"))
@@ -290,14 +290,14 @@ async def servers_add(session: Session, words: list[str]) -> None:
 
 
 @_command("servers remove", "NAME", _first(_servers))
-async def servers_remove(session: Session, words: list[str]) -> None:
+async def servers_remove(session: CLISession, words: list[str]) -> None:
     """Stop a server and forget it."""
     await session.computer.remove_server(*_arguments(words, "NAME"))
     _show_servers(session)
 
 
 @_command("servers logs", "NAME [--lines N]", _first(_servers))
-async def servers_logs(session: Session, words: list[str]) -> None:
+async def servers_logs(session: CLISession, words: list[str]) -> None:
     """The last lines that a server wrote to its stderr."""
     plain, given = options(words, ("lines",))
     (name,) = _arguments(plain, "NAME")
@@ -311,7 +311,7 @@ async def servers_logs(session: Session, words: list[str]) -> None:
 
 
 @_command("tools list")
-async def tools_list(session: Session, words: list[str]) -> None:
+async def tools_list(session: CLISession, words: list[str]) -> None:
     """The tools that can be called now: of which server, and with which parameters (`?`: may be left out)."""
     _arguments(words)
     servers = session.computer.tool_servers
@@ -323,7 +323,7 @@ async def tools_list(session: Session, words: list[str]) -> None:
 
 
 @_command("tools call", "[--timeout SECONDS] [--save FILE] TOOL [JSON | @FILE | KEY=VALUE...]", _calls)
-async def tools_call(session: Session, words: list[str]) -> None:
+async def tools_call(session: CLISession, words: list[str]) -> None:
     """Call a tool, and show its result, or save the image in it. Ctrl-C cancels it."""
     plain, given = options(words, ("timeout", "save"))
     if not plain:
@@ -362,7 +362,7 @@ def _save(result: CallToolRet, file: str | None) -> tuple[list[tuple[Path, str]]
         return [], error
 
 
-def _schema(session: Session, name: str) -> dict[str, Any] | None:
+def _schema(session: CLISession, name: str) -> dict[str, Any] | None:
     tools = session.computer.get_available_tools()
     return next((tool["params_schema"] for tool in tools if tool["name"] == name), None)
 
@@ -374,7 +374,7 @@ _CURE: Final = (
 
 
 @_command("tools conflicts")
-async def tools_conflicts(session: Session, words: list[str]) -> None:
+async def tools_conflicts(session: CLISession, words: list[str]) -> None:
     """Tool names that two servers claim, and what to do about it."""
     _arguments(words)
     conflicts = [(name, clash.servers) for clash in session.computer.tool_conflicts for name in clash.tool_names]
@@ -390,7 +390,7 @@ async def tools_conflicts(session: Session, words: list[str]) -> None:
 
 
 @_command("inputs load", "FILE")
-async def inputs_load(session: Session, words: list[str]) -> None:
+async def inputs_load(session: CLISession, words: list[str]) -> None:
     """Define the inputs that a file holds; those that are defined already are defined anew."""
     (name,) = _arguments(words, "FILE")
     for definition in load_config_files(name.removeprefix("@")).inputs:
@@ -399,13 +399,13 @@ async def inputs_load(session: Session, words: list[str]) -> None:
 
 
 @_command("inputs list")
-async def inputs_list(session: Session, words: list[str]) -> None:
+async def inputs_list(session: CLISession, words: list[str]) -> None:
     """Every input, and whether it has a value."""
     _arguments(words)
     _show_inputs(session)
 
 
-def _show_inputs(session: Session) -> None:
+def _show_inputs(session: CLISession) -> None:
     store = session.computer.inputs
     rows = [
         (input_id, definition.type, "yes" if input_id in store.values else "no", definition.description)
@@ -422,21 +422,21 @@ def _show_inputs(session: Session) -> None:
 
 
 @_command("inputs add", "JSON | @FILE | KEY=VALUE...", secret=True)
-async def inputs_add(session: Session, words: list[str]) -> None:
+async def inputs_add(session: CLISession, words: list[str]) -> None:
     """Define an input."""
     session.computer.inputs.add(parse_input(read_values(words).read(texts("id", "description", "default", "command"))))
     _show_inputs(session)
 
 
 @_command("inputs remove", "ID", _first(_inputs))
-async def inputs_remove(session: Session, words: list[str]) -> None:
+async def inputs_remove(session: CLISession, words: list[str]) -> None:
     """Forget an input and its value."""
     session.computer.inputs.remove(*_arguments(words, "ID"))
     _show_inputs(session)
 
 
 @_command("inputs value set", "ID [TEXT | JSON | @FILE]", _first(_inputs), secret=True)
-async def inputs_value_set(session: Session, words: list[str]) -> None:
+async def inputs_value_set(session: CLISession, words: list[str]) -> None:
     """Give an input a value; without one it is asked for. A password is typed hidden, and never here."""
     if not words or len(words) > 2:
         raise BadRequestError("expected an ID and a value here; a value with blanks needs quotes")
@@ -453,7 +453,7 @@ async def inputs_value_set(session: Session, words: list[str]) -> None:
 
 
 @_command("inputs value get", "ID", _first(_inputs))
-async def inputs_value_get(session: Session, words: list[str]) -> None:
+async def inputs_value_get(session: CLISession, words: list[str]) -> None:
     """The value that an input has got; secrets are masked."""
     (input_id,) = _arguments(words, "ID")
     session.computer.inputs.definition(input_id)
@@ -463,7 +463,7 @@ async def inputs_value_get(session: Session, words: list[str]) -> None:
 
 
 @_command("inputs value clear", "[ID]", _first(_inputs))
-async def inputs_value_clear(session: Session, words: list[str]) -> None:
+async def inputs_value_clear(session: CLISession, words: list[str]) -> None:
     """Forget the value of an input, or of all of them; it is asked for when next needed."""
     if words:
         session.computer.inputs.clear_value(*_arguments(words, "ID"))
@@ -473,13 +473,13 @@ async def inputs_value_clear(session: Session, words: list[str]) -> None:
 
 
 @_command("inputs value list")
-async def inputs_value_list(session: Session, words: list[str]) -> None:
+async def inputs_value_list(session: CLISession, words: list[str]) -> None:
     """The values that inputs have got; secrets are masked."""
     _arguments(words)
     _show_values(session)
 
 
-def _show_values(session: Session, only: str | None = None) -> None:
+def _show_values(session: CLISession, only: str | None = None) -> None:
     store = session.computer.inputs
     shown = {
         input_id: MASK if _is_secret(store.definitions[input_id]) else value
@@ -502,12 +502,12 @@ def _is_secret(definition: MCPServerInput) -> bool:
 # --- windows
 
 
-def _windows(session: Session) -> Iterable[str]:
+def _windows(session: CLISession) -> Iterable[str]:
     return session.windows
 
 
 @_command("desktop list", "[--size N]")
-async def desktop_list(session: Session, words: list[str]) -> None:
+async def desktop_list(session: CLISession, words: list[str]) -> None:
     """The windows as an agent would see them, in that order."""
     plain, given = options(words, ("size",))
     _arguments(plain)
@@ -520,7 +520,7 @@ async def desktop_list(session: Session, words: list[str]) -> None:
 
 
 @_command("desktop show", "WINDOW_URI", _first(_windows))
-async def desktop_show(session: Session, words: list[str]) -> None:
+async def desktop_show(session: CLISession, words: list[str]) -> None:
     """One window with its content."""
     (uri,) = _arguments(words, "WINDOW_URI")
     desktops = await session.computer.get_desktop(window=uri)
@@ -532,12 +532,12 @@ async def desktop_show(session: Session, words: list[str]) -> None:
 # --- documents
 
 
-def _documents(session: Session) -> Iterable[str]:
+def _documents(session: CLISession) -> Iterable[str]:
     return session.documents
 
 
 @_command("finder list", "[--type TYPE] [--offset N] [--limit N] [KEYWORD...]")
-async def finder_list(session: Session, words: list[str]) -> None:
+async def finder_list(session: CLISession, words: list[str]) -> None:
     """The documents as an agent would find them: those that any of the keywords matches, or all."""
     keywords, given = options(words, ("type", "offset", "limit"))
     documents, total = await session.computer.get_finder(
@@ -557,7 +557,7 @@ async def finder_list(session: Session, words: list[str]) -> None:
 
 
 @_command("finder show", "DPE_URI", _first(_documents))
-async def finder_show(session: Session, words: list[str]) -> None:
+async def finder_show(session: CLISession, words: list[str]) -> None:
     """What a document, a page or an element holds."""
     (uri,) = _arguments(words, "DPE_URI")
     if not uri.startswith("dpe://"):
@@ -576,7 +576,7 @@ async def finder_show(session: Session, words: list[str]) -> None:
 
 
 @_command("history")
-async def history(session: Session, words: list[str]) -> None:
+async def history(session: CLISession, words: list[str]) -> None:
     """The last tool calls that reached a server."""
     _arguments(words)
     calls = session.computer.history
@@ -588,7 +588,7 @@ async def history(session: Session, words: list[str]) -> None:
 
 
 @_command("config show")
-async def config_show(session: Session, words: list[str]) -> None:
+async def config_show(session: CLISession, words: list[str]) -> None:
     """The configuration as an agent may see it: placeholders in place, secrets masked."""
     _arguments(words)
     config = session.computer.get_config()
@@ -596,14 +596,14 @@ async def config_show(session: Session, words: list[str]) -> None:
 
 
 @_command("config validate", "[FILE...]")
-async def config_validate(session: Session, words: list[str]) -> None:
+async def config_validate(session: CLISession, words: list[str]) -> None:
     """Say everything that is wrong with config files: these, or those that this run was started with."""
     files = read_config_files(*words) if words else session.files.read()
     _show_check(session, files.problems, files.warnings)
 
 
 @_command("config reload")
-async def config_reload(session: Session, words: list[str]) -> None:
+async def config_reload(session: CLISession, words: list[str]) -> None:
     """Take over what the config files say now; files with a problem change nothing."""
     _arguments(words)
     files = session.files.read()
@@ -612,7 +612,7 @@ async def config_reload(session: Session, words: list[str]) -> None:
     _show_check(session, [*files.problems, *problems], files.warnings)
 
 
-def _show_check(session: Session, problems: Sequence[object], warnings: Sequence[object]) -> None:
+def _show_check(session: CLISession, problems: Sequence[object], warnings: Sequence[object]) -> None:
     found = [*(("error", str(problem)) for problem in problems), *(("warning", str(warning)) for warning in warnings)]
     session.output.event(
         "config_checked",
@@ -624,7 +624,7 @@ def _show_check(session: Session, problems: Sequence[object], warnings: Sequence
 
 
 @_command("status")
-async def status(session: Session, words: list[str]) -> None:
+async def status(session: CLISession, words: list[str]) -> None:
     """Who and where this computer is, and how its servers do."""
     _arguments(words)
     states = Counter(server.state.value for server in session.computer.statuses)
@@ -644,7 +644,7 @@ async def status(session: Session, words: list[str]) -> None:
 
 
 @_command("help", "[COMMAND]", _first(lambda _: COMMANDS))
-async def help_(session: Session, words: list[str]) -> None:
+async def help_(session: CLISession, words: list[str]) -> None:
     """What there is, or what a command does."""
     name = " ".join(words)
     found = [command for command in COMMANDS.values() if f"{command.name} ".startswith(f"{name} " if name else "")]
@@ -658,13 +658,13 @@ async def help_(session: Session, words: list[str]) -> None:
 
 
 @_command("quit")
-async def quit_(session: Session, words: list[str]) -> None:
+async def quit_(session: CLISession, words: list[str]) -> None:
     """Stop everything and go. Ctrl-D does the same, and so does Ctrl-C on an empty line."""
     raise Quit
 
 
 @_command("exit")
-async def exit_(session: Session, words: list[str]) -> None:
+async def exit_(session: CLISession, words: list[str]) -> None:
     """The same as `quit`."""
     raise Quit
 

@@ -16,7 +16,7 @@ from a2c_smcp.computer.cli.editing import CommandCompleter, command_history
 from a2c_smcp.computer.cli.headless import FollowedFiles
 from a2c_smcp.computer.cli.output import Output, printable
 from a2c_smcp.computer.cli.prompts import CliInputResolver
-from a2c_smcp.computer.cli.session import Session
+from a2c_smcp.computer.cli.session import CLISession
 from a2c_smcp.computer.cli.terminal import Terminal
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config_files import ConfigFiles, load_config_files
@@ -82,7 +82,7 @@ class _Repl:
             confirm_callback=confirmations.ask,
             input_resolver=resolver,
         )
-        self._session = Session(
+        self._session = CLISession(
             self._computer,
             self._output,
             confirmations,

@@ -28,12 +28,12 @@ from a2c_smcp.computer.socketio import SMCPComputerClient
 from a2c_smcp.errors import BadRequestError, NotInRoomError, SMCPError
 from a2c_smcp.utils.link import Connected, Disconnected, Joined, Left, LinkEvent, LinkOptions, Membership, RejoinFailed
 
-__all__ = ["Session", "status_fields"]
+__all__ = ["CLISession", "status_fields"]
 
 _SIGNS = {ServerState.RUNNING: "✓", ServerState.FAILED: "✗"}
 
 
-class Session:
+class CLISession:
     """One run of the command line. `report` prints what happens; `close` ends what was started."""
 
     def __init__(
