@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 from a2c_smcp.utils.options import CaOption, ProxyOption, TransportOption
 
 if TYPE_CHECKING:
-    from a2c_smcp.agent.commands import Session, Work
+    from a2c_smcp.agent.commands import CommandOptions, Work
     from a2c_smcp.utils.link import LinkOptions, Transport
     from a2c_smcp.utils.values import Typed
 
@@ -85,7 +85,7 @@ def room(
     """Who is in the office."""
     from a2c_smcp.agent import commands
 
-    _run(commands.Session(_link(url, api_key, transport, proxy, ca), office, name, as_json), commands.room())
+    _run(commands.CommandOptions(_link(url, api_key, transport, proxy, ca), office, name, as_json), commands.room())
 
 
 @app.command()
@@ -103,7 +103,10 @@ def tools(
     """The tools of a computer, or of all of them."""
     from a2c_smcp.agent import commands
 
-    _run(commands.Session(_link(url, api_key, transport, proxy, ca), office, name, as_json), commands.tools(computer))
+    _run(
+        commands.CommandOptions(_link(url, api_key, transport, proxy, ca), office, name, as_json),
+        commands.tools(computer),
+    )
 
 
 @app.command()
@@ -144,7 +147,7 @@ def call(
     from a2c_smcp.agent import commands
 
     work = commands.call(computer, tool, params, timeout, save, wait)
-    _run(commands.Session(_link(url, api_key, transport, proxy, ca), office, name, as_json, wait), work)
+    _run(commands.CommandOptions(_link(url, api_key, transport, proxy, ca), office, name, as_json, wait), work)
 
 
 @app.command()
@@ -165,7 +168,7 @@ def desktop(
     from a2c_smcp.agent import commands
 
     _run(
-        commands.Session(_link(url, api_key, transport, proxy, ca), office, name, as_json),
+        commands.CommandOptions(_link(url, api_key, transport, proxy, ca), office, name, as_json),
         commands.desktop(computer, size, window),
     )
 
@@ -190,7 +193,7 @@ def finder(
     from a2c_smcp.agent import commands
 
     work = commands.finder(computer, keyword or None, file_type, offset, limit)
-    _run(commands.Session(_link(url, api_key, transport, proxy, ca), office, name, as_json), work)
+    _run(commands.CommandOptions(_link(url, api_key, transport, proxy, ca), office, name, as_json), work)
 
 
 @app.command()
@@ -211,7 +214,7 @@ def read(
     from a2c_smcp.agent import commands
 
     _run(
-        commands.Session(_link(url, api_key, transport, proxy, ca), office, name, as_json),
+        commands.CommandOptions(_link(url, api_key, transport, proxy, ca), office, name, as_json),
         commands.read(computer, uri, save),
     )
 
@@ -231,7 +234,10 @@ def config(
     """A computer's MCP servers and inputs, without secrets."""
     from a2c_smcp.agent import commands
 
-    _run(commands.Session(_link(url, api_key, transport, proxy, ca), office, name, as_json), commands.config(computer))
+    _run(
+        commands.CommandOptions(_link(url, api_key, transport, proxy, ca), office, name, as_json),
+        commands.config(computer),
+    )
 
 
 @app.command()
@@ -249,7 +255,9 @@ def watch(
     from a2c_smcp.agent import commands
 
     _run(
-        commands.Session(_link(url, api_key, transport, proxy, ca), office, name, as_json), commands.watch(), live=True
+        commands.CommandOptions(_link(url, api_key, transport, proxy, ca), office, name, as_json),
+        commands.watch(),
+        live=True,
     )
 
 
@@ -269,7 +277,7 @@ def _link(url: str, api_key: str | None, transport: "Transport", proxy: str | No
     return LinkOptions(url, api_key=api_key, transport=transport, proxy=proxy, ca=ca)
 
 
-def _run(session: "Session", work: "Work", *, live: bool = False) -> None:
+def _run(session: "CommandOptions", work: "Work", *, live: bool = False) -> None:
     from a2c_smcp.agent import commands
     from a2c_smcp.utils.logs import configure_logging
 

@@ -21,7 +21,7 @@ from a2c_smcp.utils.saving import save
 from a2c_smcp.utils.values import Typed
 
 __all__ = [
-    "Session",
+    "CommandOptions",
     "Work",
     "call",
     "config",
@@ -42,7 +42,7 @@ _RETRY_SECONDS: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class CommandOptions:
     """Which office to join, where, and how to print."""
 
     link: LinkOptions
@@ -56,7 +56,7 @@ class Session:
 Work: TypeAlias = Callable[[AsyncSMCPAgentClient, Output], Awaitable[int]]
 
 
-def run(session: Session, work: Work, *, live: bool = False) -> int:
+def run(session: CommandOptions, work: Work, *, live: bool = False) -> int:
     """Join, do the work, and return the exit status."""
     output = Output(session.json)
 
@@ -78,7 +78,7 @@ def run(session: Session, work: Work, *, live: bool = False) -> int:
         return INTERRUPTED
 
 
-async def _opened(session: Session, output: Output, live: bool) -> AsyncSMCPAgentClient:
+async def _opened(session: CommandOptions, output: Output, live: bool) -> AsyncSMCPAgentClient:
     now = asyncio.get_running_loop().time
     deadline, said = now() + session.wait, False
     while True:
