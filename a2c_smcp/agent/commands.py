@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from a2c_smcp.agent.client import AsyncSMCPAgentClient
-from a2c_smcp.agent.output import Output
+from a2c_smcp.agent.printing import Printer
 from a2c_smcp.agent.requests import DEFAULT_WAIT, computers_in, still_starting
 from a2c_smcp.agent.types import Change, Disconnected, Joined, LinkEvent, Part, RejoinFailed
 from a2c_smcp.agent.view import ComputerView
@@ -53,12 +53,12 @@ class CommandOptions:
     """How long to try for a server that is not there yet."""
 
 
-Work: TypeAlias = Callable[[AsyncSMCPAgentClient, Output], Awaitable[int]]
+Work: TypeAlias = Callable[[AsyncSMCPAgentClient, Printer], Awaitable[int]]
 
 
 def run(session: CommandOptions, work: Work, *, live: bool = False) -> int:
     """Join, do the work, and return the exit status."""
-    output = Output(session.json)
+    output = Printer(session.json)
 
     async def main() -> int:
         agent = await _opened(session, output, live)
@@ -78,7 +78,7 @@ def run(session: CommandOptions, work: Work, *, live: bool = False) -> int:
         return INTERRUPTED
 
 
-async def _opened(session: CommandOptions, output: Output, live: bool) -> AsyncSMCPAgentClient:
+async def _opened(session: CommandOptions, output: Printer, live: bool) -> AsyncSMCPAgentClient:
     now = asyncio.get_running_loop().time
     deadline, said = now() + session.wait, False
     while True:
@@ -97,7 +97,7 @@ async def _opened(session: CommandOptions, output: Output, live: bool) -> AsyncS
 
 
 def room() -> Work:
-    async def work(agent: AsyncSMCPAgentClient, output: Output) -> int:
+    async def work(agent: AsyncSMCPAgentClient, output: Printer) -> int:
         sessions = await agent.list_room()
         rows = sorted((str(session.get("role", "")), str(session.get("name", ""))) for session in sessions)
         output.table(("role", "name"), rows, sessions)
@@ -107,7 +107,7 @@ def room() -> Work:
 
 
 def tools(computer: str | None) -> Work:
-    async def work(agent: AsyncSMCPAgentClient, output: Output) -> int:
+    async def work(agent: AsyncSMCPAgentClient, output: Printer) -> int:
         names = [computer] if computer else sorted(computers_in(await agent.list_room()))
         answers = dict(zip(names, await asyncio.gather(*(_tools_of(agent, name) for name in names)), strict=True))
         rows = [
@@ -135,7 +135,7 @@ async def _tools_of(agent: AsyncSMCPAgentClient, computer: str) -> list[SMCPTool
 
 
 def call(computer: str, tool: str, typed: Typed, timeout: int, file: Path | None = None, wait: float = 0) -> Work:
-    async def work(agent: AsyncSMCPAgentClient, output: Output) -> int:
+    async def work(agent: AsyncSMCPAgentClient, output: Printer) -> int:
         if wait:
             with output.spinner(f"waiting for {tool} on {computer}"), suppress(ToolNotFoundError, NotFoundError):
                 await agent.wait_for_tool(computer, tool, wait)  # the call says itself what is not there
@@ -155,7 +155,7 @@ def call(computer: str, tool: str, typed: Typed, timeout: int, file: Path | None
     return work
 
 
-def _save(contents: Sequence[Mapping[str, Any]], file: Path | None, output: Output) -> bool:
+def _save(contents: Sequence[Mapping[str, Any]], file: Path | None, output: Printer) -> bool:
     """Whether everything is as it was wanted: nothing was to be saved, or something was."""
     try:
         for path, what in save(contents, file) if file else ():
@@ -175,7 +175,7 @@ async def _schema(agent: AsyncSMCPAgentClient, computer: str, tool: str) -> Mapp
 
 
 def desktop(computer: str, size: int | None, window: str | None) -> Work:
-    async def work(agent: AsyncSMCPAgentClient, output: Output) -> int:
+    async def work(agent: AsyncSMCPAgentClient, output: Printer) -> int:
         output.texts(await agent.get_desktop(computer, size=size, window=window))
         return 0
 
@@ -183,7 +183,7 @@ def desktop(computer: str, size: int | None, window: str | None) -> Work:
 
 
 def finder(computer: str, keywords: Sequence[str] | None, file_type: str | None, offset: int, limit: int) -> Work:
-    async def work(agent: AsyncSMCPAgentClient, output: Output) -> int:
+    async def work(agent: AsyncSMCPAgentClient, output: Printer) -> int:
         page = await agent.get_finder(computer, keywords=keywords, file_type=file_type, offset=offset, limit=limit)
         rows = [(doc["title"], doc["file_type"], str(doc["page_count"]), doc["uri"]) for doc in page["documents"]]
         output.table(("title", "type", "pages", "uri"), rows, page)
@@ -195,7 +195,7 @@ def finder(computer: str, keywords: Sequence[str] | None, file_type: str | None,
 
 
 def read(computer: str, uri: str, file: Path | None = None) -> Work:
-    async def work(agent: AsyncSMCPAgentClient, output: Output) -> int:
+    async def work(agent: AsyncSMCPAgentClient, output: Printer) -> int:
         contents = await agent.read_resource(computer, uri)
         output.contents(contents)
         return 0 if _save(contents, file, output) else TOOL_FAILED
@@ -204,7 +204,7 @@ def read(computer: str, uri: str, file: Path | None = None) -> Work:
 
 
 def config(computer: str) -> Work:
-    async def work(agent: AsyncSMCPAgentClient, output: Output) -> int:
+    async def work(agent: AsyncSMCPAgentClient, output: Printer) -> int:
         output.json(await agent.get_config(computer))
         return 0
 
@@ -215,7 +215,7 @@ def config(computer: str) -> Work:
 
 
 def watch() -> Work:
-    async def work(agent: AsyncSMCPAgentClient, output: Output) -> int:
+    async def work(agent: AsyncSMCPAgentClient, output: Printer) -> int:
         ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         @agent.on("enter_office")
@@ -247,7 +247,7 @@ def watch() -> Work:
     return work
 
 
-def _print_change(output: Output, change: Change, view: ComputerView) -> None:
+def _print_change(output: Printer, change: Change, view: ComputerView) -> None:
     part = change.part.value
     if change.error is not None:
         output.line("change", change.computer, f"{part}: {change.error}", part=part, **change.error.payload())
@@ -268,7 +268,7 @@ def _summary(part: str, value: Any) -> str:
             return "config: " + (", ".join(value["servers"]) or "no servers")
 
 
-def _print_connection(output: Output, event: LinkEvent) -> None:
+def _print_connection(output: Printer, event: LinkEvent) -> None:
     match event:
         case Disconnected(reason=reason):
             output.line("disconnected", "", f"disconnected: {reason}", reason=reason)

@@ -19,13 +19,13 @@ from a2c_smcp.smcp import CallToolRet
 from a2c_smcp.utils.saving import describe
 from a2c_smcp.wire import codec
 
-__all__ = ["Output"]
+__all__ = ["Printer"]
 
 #: A call that takes longer than this shows a spinner, in seconds.
 _LONG: Final = 0.3
 
 
-class Output:
+class Printer:
     def __init__(self, as_json: bool) -> None:
         self._as_json = as_json
         # What a tool says may have what this terminal cannot show.
