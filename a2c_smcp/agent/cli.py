@@ -56,16 +56,18 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # its tracebacks show more than a log should hold
 )
 
-Url = Annotated[str, typer.Option("--url", envvar="A2C_URL", help="Where the server is.")]
-Office = Annotated[str, typer.Option("--office", envvar="A2C_OFFICE", help="The office to join; it has one agent.")]
-Name = Annotated[str, typer.Option("--name", envvar="A2C_NAME", help="What this agent is called.")]
+UrlOption = Annotated[str, typer.Option("--url", envvar="A2C_URL", help="Where the server is.")]
+OfficeOption = Annotated[
+    str, typer.Option("--office", envvar="A2C_OFFICE", help="The office to join; it has one agent.")
+]
+NameOption = Annotated[str, typer.Option("--name", envvar="A2C_NAME", help="What this agent is called.")]
 ApiKey = Annotated[str | None, typer.Option("--api-key", envvar="A2C_API_KEY", help="The key for the server.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Save = Annotated[
     Path | None,
     typer.Option("--save", metavar="FILE", help="Keep the image, or other bytes, in this file.", show_default=False),
 ]
-Computer = Annotated[str, typer.Argument(help="The computer's name.", show_default=False)]
+ComputerOption = Annotated[str, typer.Argument(help="The computer's name.", show_default=False)]
 
 DEFAULT_URL: Final = "http://127.0.0.1:7000"
 DEFAULT_NAME: Final = "a2c-agent"
@@ -73,9 +75,9 @@ DEFAULT_NAME: Final = "a2c-agent"
 
 @app.command()
 def room(
-    office: Office,
-    url: Url = DEFAULT_URL,
-    name: Name = DEFAULT_NAME,
+    office: OfficeOption,
+    url: UrlOption = DEFAULT_URL,
+    name: NameOption = DEFAULT_NAME,
     api_key: ApiKey = None,
     transport: TransportOption = "auto",
     proxy: ProxyOption = None,
@@ -90,10 +92,10 @@ def room(
 
 @app.command()
 def tools(
-    office: Office,
+    office: OfficeOption,
     computer: Annotated[str | None, typer.Argument(help="One computer only.", show_default=False)] = None,
-    url: Url = DEFAULT_URL,
-    name: Name = DEFAULT_NAME,
+    url: UrlOption = DEFAULT_URL,
+    name: NameOption = DEFAULT_NAME,
     api_key: ApiKey = None,
     transport: TransportOption = "auto",
     proxy: ProxyOption = None,
@@ -111,9 +113,9 @@ def tools(
 
 @app.command()
 def call(
-    computer: Computer,
+    computer: ComputerOption,
     tool: Annotated[str, typer.Argument(help="The tool's name.", show_default=False)],
-    office: Office,
+    office: OfficeOption,
     arguments: Annotated[
         list[str] | None,
         typer.Argument(
@@ -134,8 +136,8 @@ def call(
             show_default="10 for tools whose servers are starting",
         ),
     ] = 0,
-    url: Url = DEFAULT_URL,
-    name: Name = DEFAULT_NAME,
+    url: UrlOption = DEFAULT_URL,
+    name: NameOption = DEFAULT_NAME,
     api_key: ApiKey = None,
     transport: TransportOption = "auto",
     proxy: ProxyOption = None,
@@ -152,12 +154,12 @@ def call(
 
 @app.command()
 def desktop(
-    computer: Computer,
-    office: Office,
+    computer: ComputerOption,
+    office: OfficeOption,
     size: Annotated[int | None, typer.Option(min=1, help="At most so many windows.")] = None,
     window: Annotated[str | None, typer.Option(metavar="URI", help="This window only.")] = None,
-    url: Url = DEFAULT_URL,
-    name: Name = DEFAULT_NAME,
+    url: UrlOption = DEFAULT_URL,
+    name: NameOption = DEFAULT_NAME,
     api_key: ApiKey = None,
     transport: TransportOption = "auto",
     proxy: ProxyOption = None,
@@ -175,14 +177,14 @@ def desktop(
 
 @app.command()
 def finder(
-    computer: Computer,
-    office: Office,
+    computer: ComputerOption,
+    office: OfficeOption,
     keyword: Annotated[list[str] | None, typer.Option(help="Documents that have this word; repeatable, any.")] = None,
     file_type: Annotated[str | None, typer.Option(help="Documents of this type, such as pdf.")] = None,
     offset: Annotated[int, typer.Option(min=0, help="Leave out the first ones.")] = 0,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 20,
-    url: Url = DEFAULT_URL,
-    name: Name = DEFAULT_NAME,
+    url: UrlOption = DEFAULT_URL,
+    name: NameOption = DEFAULT_NAME,
     api_key: ApiKey = None,
     transport: TransportOption = "auto",
     proxy: ProxyOption = None,
@@ -198,12 +200,12 @@ def finder(
 
 @app.command()
 def read(
-    computer: Computer,
+    computer: ComputerOption,
     uri: Annotated[str, typer.Argument(metavar="URI", help="dpe://… or window://…", show_default=False)],
-    office: Office,
+    office: OfficeOption,
     save: Save = None,
-    url: Url = DEFAULT_URL,
-    name: Name = DEFAULT_NAME,
+    url: UrlOption = DEFAULT_URL,
+    name: NameOption = DEFAULT_NAME,
     api_key: ApiKey = None,
     transport: TransportOption = "auto",
     proxy: ProxyOption = None,
@@ -221,10 +223,10 @@ def read(
 
 @app.command()
 def config(
-    computer: Computer,
-    office: Office,
-    url: Url = DEFAULT_URL,
-    name: Name = DEFAULT_NAME,
+    computer: ComputerOption,
+    office: OfficeOption,
+    url: UrlOption = DEFAULT_URL,
+    name: NameOption = DEFAULT_NAME,
     api_key: ApiKey = None,
     transport: TransportOption = "auto",
     proxy: ProxyOption = None,
@@ -242,9 +244,9 @@ def config(
 
 @app.command()
 def watch(
-    office: Office,
-    url: Url = DEFAULT_URL,
-    name: Name = DEFAULT_NAME,
+    office: OfficeOption,
+    url: UrlOption = DEFAULT_URL,
+    name: NameOption = DEFAULT_NAME,
     api_key: ApiKey = None,
     transport: TransportOption = "auto",
     proxy: ProxyOption = None,
