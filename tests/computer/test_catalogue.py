@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp_types import Tool
 
-from a2c_smcp.computer.mcp_clients.catalogue import Catalogue, Listing, merge_meta, tool_meta_object
+from a2c_smcp.computer.mcp_clients.catalogue import Catalogue, ToolListing, merge_meta, tool_meta_object
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, parse_server
 from a2c_smcp.errors import SMCPError, ToolNameDuplicatedError
 from a2c_smcp.smcp import GET_TOOLS_EVENT, SMCPTool
@@ -24,11 +24,11 @@ def tool(name: str, **fields: Any) -> Tool:
     return Tool.model_validate({"name": name, "inputSchema": {"type": "object"}, **fields})
 
 
-def listing(server: str, *names: str, **fields: Any) -> Listing:
-    return Listing(config(server, **fields), tuple(map(tool, names)))
+def listing(server: str, *names: str, **fields: Any) -> ToolListing:
+    return ToolListing(config(server, **fields), tuple(map(tool, names)))
 
 
-def boot(listings: Iterable[Listing]) -> tuple[Catalogue, dict[str, ToolNameDuplicatedError]]:
+def boot(listings: Iterable[ToolListing]) -> tuple[Catalogue, dict[str, ToolNameDuplicatedError]]:
     """Servers that start together, taken in as the manager does it."""
     catalogue, failed = Catalogue(), {}
     for found in listings:
@@ -39,7 +39,7 @@ def boot(listings: Iterable[Listing]) -> tuple[Catalogue, dict[str, ToolNameDupl
     return catalogue, failed
 
 
-def started(*listings: Listing) -> Catalogue:
+def started(*listings: ToolListing) -> Catalogue:
     catalogue, failed = boot(listings)
     assert failed == {}
     return catalogue
@@ -67,7 +67,7 @@ def clash(error: SMCPError) -> tuple[str, list[str]]:
 
 
 def described(mcp_tool: Tool, **fields: Any) -> SMCPTool:
-    [shown] = started(Listing(config("a", **fields), (mcp_tool,))).tools
+    [shown] = started(ToolListing(config("a", **fields), (mcp_tool,))).tools
     return shown
 
 

@@ -27,8 +27,8 @@ from a2c_smcp.utils.text import cut
 __all__ = [
     "ANNOTATION_KEY",
     "Catalogue",
-    "Listing",
     "ShownTool",
+    "ToolListing",
     "clashes",
     "merge_meta",
     "smcp_tool",
@@ -40,7 +40,7 @@ _MAX_NAMED: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ToolListing:
     """A server's config, and the tools it listed last."""
 
     config: MCPServerConfig
@@ -72,7 +72,7 @@ class ShownTool:
 class Catalogue:
     """The tools of all servers. `listings` is in config order; `shown` maps each shown name to its tool."""
 
-    listings: Mapping[SERVER_NAME, Listing] = field(default_factory=dict)
+    listings: Mapping[SERVER_NAME, ToolListing] = field(default_factory=dict)
     shown: Mapping[TOOL_NAME, ShownTool] = field(default_factory=dict)
 
     @cached_property
@@ -96,7 +96,7 @@ class Catalogue:
                 raise ServerNotActiveError(listing.server)
         raise ToolNotFoundError(name)
 
-    def update(self, listing: Listing, order: Sequence[SERVER_NAME] | None = None) -> "Catalogue":
+    def update(self, listing: ToolListing, order: Sequence[SERVER_NAME] | None = None) -> "Catalogue":
         """After a server was added, updated or started; `ToolNameDuplicatedError` if it would clash.
 
         `order` is the config order; without it a server that is new goes last.
@@ -203,7 +203,7 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _offers(listing: Listing, forbidden: bool = False) -> Iterator[ShownTool]:
+def _offers(listing: ToolListing, forbidden: bool = False) -> Iterator[ShownTool]:
     """A server's tools under the names they want: those that may be called, or those that are forbidden."""
     banned = set(listing.config.forbidden_tools)
     for tool in listing.tools:
@@ -213,7 +213,7 @@ def _offers(listing: Listing, forbidden: bool = False) -> Iterator[ShownTool]:
             yield ShownTool(name, listing.server, tool, meta)
 
 
-def _clash(listing: Listing, taken: Mapping[TOOL_NAME, ShownTool]) -> ToolNameDuplicatedError | None:
+def _clash(listing: ToolListing, taken: Mapping[TOOL_NAME, ShownTool]) -> ToolNameDuplicatedError | None:
     """All of a server's tools whose names are taken, by other servers or by itself, in one error."""
     own: dict[TOOL_NAME, ShownTool] = {}
     holders: dict[TOOL_NAME, SERVER_NAME] = {}
@@ -224,7 +224,7 @@ def _clash(listing: Listing, taken: Mapping[TOOL_NAME, ShownTool]) -> ToolNameDu
     return ToolNameDuplicatedError([*holders], [*dict.fromkeys(holders.values()), listing.server]) if holders else None
 
 
-def _show(listings: Mapping[SERVER_NAME, Listing], holders: Iterable[ShownTool]) -> Catalogue:
+def _show(listings: Mapping[SERVER_NAME, ToolListing], holders: Iterable[ShownTool]) -> Catalogue:
     """Who is shown: whoever holds a name keeps it; the others get what is free, in config order."""
     offers = [tool for listing in listings.values() if listing.active for tool in _offers(listing)]
     held = {(tool.name, tool.server, tool.original) for tool in holders}

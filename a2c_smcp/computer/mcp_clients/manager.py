@@ -36,7 +36,7 @@ from a2c_smcp.computer.events import (
     ToolListChanged,
 )
 from a2c_smcp.computer.inputs import InputResolver
-from a2c_smcp.computer.mcp_clients.catalogue import Catalogue, Listing, ShownTool, clashes
+from a2c_smcp.computer.mcp_clients.catalogue import Catalogue, ShownTool, ToolListing, clashes
 from a2c_smcp.computer.mcp_clients.change_feed import ChangeKind, ServerChange
 from a2c_smcp.computer.mcp_clients.mcp_connection import (
     MCPConnection,
@@ -543,7 +543,7 @@ class MCPServerManager:
         """Have a connection serve, and return the one that served; or raise the clash, nothing changed."""
         if life.connection.state is not ServerState.RUNNING:
             raise ToolExecutionError(f"Server {name} ended right after its start", {"server_name": name})
-        listing = Listing(life.config, tuple(life.tools))
+        listing = ToolListing(life.config, tuple(life.tools))
         admitted = self._catalogue.update(listing, [*self._servers, name])
         server = self._servers.setdefault(name, _Server(raw, _at_rest(name, disabled=False)))
         old, server.life, server.raw = server.life, life, raw
