@@ -64,13 +64,13 @@ def read_snippet(data: object, *, inputs: Iterable[str] = (), prefix_tools: bool
 
     `inputs` are the ids of those that are defined elsewhere.
     """
-    reading = _Reading("")
+    reading = _ConfigFile("")
     reading.input_ids.update(inputs)
     _read_document(data, reading)
     return _together([reading], prefix_tools)
 
 
-def _together(readings: Sequence["_Reading"], prefix_tools: bool) -> ConfigFiles:
+def _together(readings: Sequence["_ConfigFile"], prefix_tools: bool) -> ConfigFiles:
     inputs = [(definition, reading.file) for reading in readings for definition in reading.inputs]
     servers = [(raw, reading.file) for reading in readings for raw in reading.servers]
     known = {input_id for reading in readings for input_id in reading.input_ids}
@@ -94,7 +94,7 @@ def _prefixed(raw: dict[str, Any]) -> dict[str, Any]:
 # --- one file
 
 
-class _Reading:
+class _ConfigFile:
     """One file as it is being read; collects instead of stopping at the first problem."""
 
     def __init__(self, file: str) -> None:
@@ -169,8 +169,8 @@ def _place(field: str, flat: bool) -> str:
     return field.removeprefix("server_parameters.") if flat else field
 
 
-def _read(file: str) -> _Reading:
-    reading = _Reading(file)
+def _read(file: str) -> _ConfigFile:
+    reading = _ConfigFile(file)
     try:
         text = Path(file).read_text(encoding="utf-8-sig")
         data = _parse_json(text, reading)
@@ -200,7 +200,7 @@ def _twice(named: Iterable[tuple[str, str]]) -> Iterator[Problem]:
 # --- shapes
 
 
-def _read_document(data: Any, reading: _Reading) -> None:
+def _read_document(data: Any, reading: _ConfigFile) -> None:
     if isinstance(data, list) and data and all(map(_is_input, data)):
         _read_inputs(data, False, reading)
     elif isinstance(data, list):
@@ -226,7 +226,7 @@ def _is_input(raw: object) -> bool:
     return isinstance(raw, dict) and "id" in raw and "name" not in raw
 
 
-def _read_collection(data: dict[str, Any], key: str, reading: _Reading) -> None:
+def _read_collection(data: dict[str, Any], key: str, reading: _ConfigFile) -> None:
     servers = data.get(key, [])
     foreign = key == "mcpServers" or (isinstance(servers, dict) and any(map(_is_foreign, servers.values())))
     reading.unknown(data, {key, "inputs"}, refuse=not foreign)
@@ -241,7 +241,7 @@ def _read_collection(data: dict[str, Any], key: str, reading: _Reading) -> None:
     _read_inputs(data.get("inputs"), foreign, reading)
 
 
-def _read_named(name: str, raw: object, foreign: bool, reading: _Reading) -> None:
+def _read_named(name: str, raw: object, foreign: bool, reading: _ConfigFile) -> None:
     subject = f"server {name!r}"
     if not isinstance(raw, dict):
         reading.problem("must be an object", "", subject)
@@ -253,7 +253,7 @@ def _read_named(name: str, raw: object, foreign: bool, reading: _Reading) -> Non
         reading.add_server({"name": name, **raw})
 
 
-def _read_inputs(inputs: object, foreign: bool, reading: _Reading) -> None:
+def _read_inputs(inputs: object, foreign: bool, reading: _ConfigFile) -> None:
     if inputs is None:
         return
     if not isinstance(inputs, list):
@@ -288,7 +288,7 @@ def _is_foreign(raw: object) -> bool:
     return isinstance(raw, dict) and "server_parameters" not in raw and bool(raw.keys() & {"command", "url"})
 
 
-def _read_foreign(name: str, raw: dict[str, Any], reading: _Reading) -> None:
+def _read_foreign(name: str, raw: dict[str, Any], reading: _ConfigFile) -> None:
     """Bring a flat entry into our shape: what belongs to the transport goes into `server_parameters`."""
     subject = f"server {name!r}"
     kind = raw.get("type") or ("stdio" if "command" in raw else "streamable" if "url" in raw else None)
@@ -308,7 +308,7 @@ def _read_foreign(name: str, raw: dict[str, Any], reading: _Reading) -> None:
             reading.warn(f"{variable} has no meaning here and is left as it is", "", subject)
 
 
-def _add_variables(parameters: dict[str, Any], env_file: object, subject: str, reading: _Reading) -> None:
+def _add_variables(parameters: dict[str, Any], env_file: object, subject: str, reading: _ConfigFile) -> None:
     """What the file says goes under the server's own `env`."""
     try:
         if not isinstance(env_file, str):
@@ -334,7 +334,7 @@ _COMMENT: Final = re.compile(_STRING + r"|//[^\n]*|/\*.*?\*/", re.DOTALL)
 _TRAILING_COMMA: Final = re.compile(_STRING + r"|,(?=\s*[}\]])")
 
 
-def _parse_json(text: str, reading: _Reading) -> Any:
+def _parse_json(text: str, reading: _ConfigFile) -> Any:
     """Read JSON, or JSON with comments and trailing commas, as `.vscode/mcp.json` may have them."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -63,7 +63,7 @@ async def read_desktop(
     Raises `PayloadTooLargeError` when that one is too large to be read. `quote` is how a log line has what a server
     wrote.
     """
-    reading = _Reading(listed_windows(resources, window), read_window, history, quote)
+    reading = _DesktopReading(listed_windows(resources, window), read_window, history, quote)
     if window is not None:
         await reading.run(size, None)
         if reading.too_large is not None:
@@ -80,7 +80,7 @@ async def read_desktop(
     return shown
 
 
-class _Reading:
+class _DesktopReading:
     """What was read for one desktop."""
 
     def __init__(

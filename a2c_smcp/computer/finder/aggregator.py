@@ -48,7 +48,7 @@ _READERS: Final = 16
 _CATALOGUE_LIMIT: Final = 100
 
 
-class _Document(msgspec.Struct, eq=False, gc=False):
+class _ListedDocument(msgspec.Struct, eq=False, gc=False):
     """A listed document, and what is known of it.
 
     The garbage collector does not look at these: there may be a hundred thousand, and nothing refers back to them.
@@ -64,10 +64,10 @@ class _Document(msgspec.Struct, eq=False, gc=False):
     """When the last reading began; 0 before the first."""
 
 
-class _Reading(msgspec.Struct, frozen=True, eq=False, gc=False):
+class _DocumentReading(msgspec.Struct, frozen=True, eq=False, gc=False):
     """A document that is being read, and how often it was marked by then. As many as there are documents."""
 
-    document: _Document
+    document: _ListedDocument
     marks: int
     entry: Fields | None = None
     """What the catalogue says of it, where that is not all."""
@@ -79,7 +79,7 @@ class _DocumentShelf:
     def __init__(self, server: SERVER_NAME, connection: MCPConnection) -> None:
         self.server = server
         self.connection = connection
-        self.documents: dict[str, _Document] = {}
+        self.documents: dict[str, _ListedDocument] = {}
         self.stale: dict[str, None] = {}
         self.limit = asyncio.Semaphore(_READERS)
         self.without_catalogue: set[str] = set()
@@ -144,7 +144,7 @@ class FinderAggregator:
         if shelf is None or shelf.connection is not connection:
             self.drop(server)
             shelf = self._shelves[server] = _DocumentShelf(server, connection)
-        known, documents = shelf.documents, dict[str, _Document]()
+        known, documents = shelf.documents, dict[str, _ListedDocument]()
         changed = []
         async for some in slices(resources):
             for resource in listed_documents(some):
@@ -207,20 +207,20 @@ class FinderAggregator:
         # Those that could not be read too: perhaps they can be by now.
         self._refresh(shelf, [document for document in shelf.documents.values() if 0 < document.read_at < oldest])
 
-    def _refresh(self, shelf: _DocumentShelf, documents: list[_Document]) -> None:
+    def _refresh(self, shelf: _DocumentShelf, documents: list[_ListedDocument]) -> None:
         if documents:
             now = self._clock()
             for document in documents:
                 document.read_at = now  # so that the next request does not ask for it as well
             self._spawn(self._read(shelf, documents), shelf.refreshing)
 
-    async def _read(self, shelf: _DocumentShelf, documents: Sequence[_Document]) -> None:
-        by_host: dict[str, list[_Reading]] = {}
+    async def _read(self, shelf: _DocumentShelf, documents: Sequence[_ListedDocument]) -> None:
+        by_host: dict[str, list[_DocumentReading]] = {}
         now = self._clock()
         async for some in slices(documents):
             for document in some:
                 document.read_at = now
-                by_host.setdefault(document.host, []).append(_Reading(document, document.marks))
+                by_host.setdefault(document.host, []).append(_DocumentReading(document, document.marks))
         failures: list[str] = []
         try:
             for host, readings in by_host.items():
@@ -235,7 +235,7 @@ class FinderAggregator:
                 "MCP server %s: %d documents could not be read, the first: %s", shelf.server, len(failures), first
             )
 
-    async def _read_one(self, shelf: _DocumentShelf, reading: _Reading, failures: list[str]) -> None:
+    async def _read_one(self, shelf: _DocumentShelf, reading: _DocumentReading, failures: list[str]) -> None:
         uri = reading.document.resource.uri
         try:
             fields = read_document(await shelf.read(uri))
@@ -247,16 +247,18 @@ class FinderAggregator:
         else:
             _keep(shelf, reading, merged(reading.entry or {}, fields))
 
-    async def _read_catalogue(self, shelf: _DocumentShelf, host: str, readings: list[_Reading]) -> list[_Reading]:
+    async def _read_catalogue(
+        self, shelf: _DocumentShelf, host: str, readings: list[_DocumentReading]
+    ) -> list[_DocumentReading]:
         """Take what the server's catalogue says; the documents of which it does not say all come back."""
-        missing: dict[str, _Reading] = {}
-        others: list[_Reading] = []
+        missing: dict[str, _DocumentReading] = {}
+        others: list[_DocumentReading] = []
         """Documents that are listed more than once, under URIs that differ: they come back."""
         async for some in slices(readings):
             for reading in some:
                 if missing.setdefault(reading.document.doc_ref, reading) is not reading:
                     others.append(reading)
-        incomplete: list[_Reading] = []
+        incomplete: list[_DocumentReading] = []
         catalogue = build_dpe_uri(host)
 
         async def read_page(uri: str) -> CataloguePage:
@@ -266,7 +268,7 @@ class FinderAggregator:
                 if reading is not None and is_complete(fields):
                     _keep(shelf, reading, fields)
                 elif reading is not None:
-                    incomplete.append(_Reading(reading.document, reading.marks, fields))
+                    incomplete.append(_DocumentReading(reading.document, reading.marks, fields))
             return page
 
         async def read_from(offset: int) -> None:
@@ -286,16 +288,16 @@ class FinderAggregator:
         return [*incomplete, *missing.values(), *others]
 
 
-def _document(resource: Described) -> _Document:
+def _document(resource: Described) -> _ListedDocument:
     host, doc_ref = document_ref(resource.uri) or ("", "")
-    return _Document(resource, host, doc_ref)
+    return _ListedDocument(resource, host, doc_ref)
 
 
 def _catalogue_is_cheaper(shelf: _DocumentShelf, host: str, wanted: int) -> bool:
     return host not in shelf.without_catalogue and wanted > -(-len(shelf.documents) // _CATALOGUE_LIMIT)
 
 
-def _keep(shelf: _DocumentShelf, reading: _Reading, fields: Fields | None) -> None:
+def _keep(shelf: _DocumentShelf, reading: _DocumentReading, fields: Fields | None) -> None:
     """Unless the document was marked since: then this may be old, and a later reading is under way."""
     document = reading.document
     if document.marks == reading.marks:
