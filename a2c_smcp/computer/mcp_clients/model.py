@@ -75,7 +75,7 @@ def _or_placeholder(value: Any, handler: ValidatorFunctionWrapHandler, info: Val
     return value if info.context == _UNRENDERED and holds_placeholder(value) else handler(value)
 
 
-class _Part(_Written):
+class _ConfigPart(_Written):
     """A part of a server's config: placeholders may stand for it, and for each of its fields."""
 
     @model_validator(mode="wrap")
@@ -144,7 +144,7 @@ _Seconds: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 # --- tools
 
 
-class ToolMeta(_Part):
+class ToolMeta(_ConfigPart):
     """What the Computer knows of a tool beyond MCP. Unknown keys are kept."""
 
     model_config = ConfigDict(extra="allow")
@@ -158,7 +158,7 @@ class ToolMeta(_Part):
 # --- servers
 
 
-class StdioParameters(_Part):
+class StdioParameters(_ConfigPart):
     command: _Name
     args: list[str] = []
     env: dict[str, str] | None = None
@@ -167,7 +167,7 @@ class StdioParameters(_Part):
     encoding_error_handler: Literal["strict", "ignore", "replace"] = "strict"
 
 
-class StreamableHttpParameters(_Part):
+class StreamableHttpParameters(_ConfigPart):
     url: _Url
     headers: dict[str, str] | None = None
     timeout: _Duration = timedelta(seconds=30)
@@ -175,7 +175,7 @@ class StreamableHttpParameters(_Part):
     terminate_on_close: bool = True
 
 
-class SSEParameters(_Part):
+class SSEParameters(_ConfigPart):
     url: _Url
     headers: dict[str, str] | None = None
     timeout: _Seconds = 5.0
