@@ -220,10 +220,10 @@ async def serve(
         shown = f"[{host}]" if ":" in host else host
         address = f"http://{shown}:{listener.getsockname()[1]}{path}"
         tell = ready or (lambda url: print(f"{server.name} ready on {url}", file=sys.stderr, flush=True))
-        await _Server(app, lambda: tell(address)).serve([listener])
+        await _HttpServer(app, lambda: tell(address)).serve([listener])
 
 
-class _Server(uvicorn.Server):
+class _HttpServer(uvicorn.Server):
     """Says when it is ready, ends streams before it waits for requests, and exits with 0."""
 
     def __init__(self, app: HttpApp, ready: Callable[[], None]) -> None:

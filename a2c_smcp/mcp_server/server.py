@@ -193,7 +193,7 @@ class ContextServer:
     # --- what mcp's server asks
 
     def _build(self, version: str, title: str | None, instructions: str | None) -> "Server[Any]":
-        server: Server[Any] = _Server(
+        server: Server[Any] = _LowLevelServer(
             self.name,
             version=version,
             title=title,
@@ -286,7 +286,7 @@ class ContextServer:
         return uri if room is None else room.topic(uri)
 
 
-class _Server(Server[Any]):
+class _LowLevelServer(Server[Any]):
     """mcp's server. Over HTTP it makes its own options, and without these it would not promise to tell of changes."""
 
     def create_initialization_options(

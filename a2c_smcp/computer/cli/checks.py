@@ -56,12 +56,12 @@ def examine_config(config: ConfigFiles) -> Iterator[Finding]:
     if not config.problems:
         yield Finding(f"config files: {len(config.servers)} servers, {len(config.inputs)} inputs")
     known = dict(filter(None, map(_known, config.inputs)))
-    servers = [_Server(raw, known) for raw in config.servers]
+    servers = [_CheckedServer(raw, known) for raw in config.servers]
     yield from _inputs(config, [server for server in servers if not server.is_off])
     yield from asyncio.run(_examine([server for server in servers if not server.is_off]))
 
 
-class _Server:
+class _CheckedServer:
     """A config as written, and as it would run if everything in it is known by now."""
 
     def __init__(self, raw: dict[str, Any], known: Mapping[str, Any]) -> None:
@@ -80,11 +80,11 @@ class _Server:
         return (self.rendered or self.written).disabled is True
 
 
-async def _examine(servers: list[_Server]) -> list[Finding]:
+async def _examine(servers: list[_CheckedServer]) -> list[Finding]:
     return await asyncio.gather(*map(_examine_one, servers))
 
 
-async def _examine_one(server: _Server) -> Finding:
+async def _examine_one(server: _CheckedServer) -> Finding:
     written: object = server.written.server_parameters
     if isinstance(written, StdioParameters):
         return _command(server.subject, written)
@@ -107,7 +107,7 @@ def _known(definition: MCPServerInput) -> tuple[str, Any] | None:
     return None if value is None else (definition.id, value)
 
 
-def _inputs(config: ConfigFiles, servers: list[_Server]) -> Iterator[Finding]:
+def _inputs(config: ConfigFiles, servers: list[_CheckedServer]) -> Iterator[Finding]:
     needed = {input_id for server in servers for input_id in server.template.inputs}
     for definition in config.inputs:
         if definition.id in needed and _known(definition) is None:
@@ -153,7 +153,7 @@ def _command(subject: str, parameters: StdioParameters) -> Finding:
 # --- URLs
 
 
-async def _url(server: _Server, written: StreamableHttpParameters | SSEParameters) -> Finding:
+async def _url(server: _CheckedServer, written: StreamableHttpParameters | SSEParameters) -> Finding:
     if server.rendered is None:
         return _unknown(server.subject, "its URL")
     parameters = server.rendered.server_parameters

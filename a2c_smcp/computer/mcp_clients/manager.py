@@ -90,7 +90,7 @@ class _Life:
 
 
 @dataclass(slots=True)
-class _Server:
+class _ManagedServer:
     raw: RawConfig
     status: ServerStatus
     life: _Life | None = None
@@ -141,7 +141,7 @@ class MCPServerManager:
             "timings": self._timings,
         }
         #: In config order.
-        self._servers: dict[SERVER_NAME, _Server] = {}
+        self._servers: dict[SERVER_NAME, _ManagedServer] = {}
         self._catalogue = Catalogue()
         self._is_open = False
         #: The servers that start together, in config order, and whether each of them runs or never will.
@@ -213,7 +213,7 @@ class MCPServerManager:
 
     def load(self, servers: Iterable[RawConfig]) -> None:
         """Take configs in without starting anything; `InvalidConfigError` if one could never be used."""
-        loaded: dict[SERVER_NAME, _Server] = {}
+        loaded: dict[SERVER_NAME, _ManagedServer] = {}
         for raw in servers:
             written = parse_unrendered(raw)
             check_written_vrl(written)
@@ -221,7 +221,7 @@ class MCPServerManager:
                 raise InvalidConfigError(
                     [Problem("there is another server with this name", "name", repr(written.name))]
                 )
-            loaded[written.name] = _Server(raw, _at_rest(written.name, _is_off(written)))
+            loaded[written.name] = _ManagedServer(raw, _at_rest(written.name, _is_off(written)))
         self._servers = loaded
         self._show(Catalogue())
 
@@ -391,7 +391,7 @@ class MCPServerManager:
             if scope.cancelled_caught:
                 raise ServerNotActiveError(name)
 
-    def _server(self, name: SERVER_NAME) -> _Server:
+    def _server(self, name: SERVER_NAME) -> _ManagedServer:
         try:
             return self._servers[name]
         except KeyError:
@@ -417,7 +417,7 @@ class MCPServerManager:
             for other in earlier:
                 await self._boot[other].wait()
 
-    async def _start(self, server: _Server) -> None:
+    async def _start(self, server: _ManagedServer) -> None:
         """From rest to running, or to disabled; or raise, its state saying why."""
         try:
             if await self._resolver.is_disabled(server.raw):
@@ -433,7 +433,7 @@ class MCPServerManager:
             self._set(server, ServerState.STOPPED)
             raise
 
-    async def _start_again(self, server: _Server) -> None:
+    async def _start_again(self, server: _ManagedServer) -> None:
         if not self._is_open:
             raise BadRequestError("no server can be started before the computer is, or after it was shut down")
         await self._stop(server)
@@ -441,7 +441,7 @@ class MCPServerManager:
         if server.status.state is ServerState.DISABLED:
             raise BadRequestError(f"the server {server.name!r} is disabled")
 
-    async def _stop(self, server: _Server) -> None:
+    async def _stop(self, server: _ManagedServer) -> None:
         if server.life is not None:
             await self._close(server.life)
         elif server.status.state is ServerState.FAILED:
@@ -455,7 +455,7 @@ class MCPServerManager:
     async def _add(self, raw: RawConfig, written: MCPServerConfig) -> None:
         disabled = await self._resolver.is_disabled(raw) if self._starts_by_itself else _is_off(written)
         if disabled or not self._starts_by_itself:
-            server = self._servers[written.name] = _Server(raw, _at_rest(written.name, disabled))
+            server = self._servers[written.name] = _ManagedServer(raw, _at_rest(written.name, disabled))
             self._on_event(server.status)
         else:
             try:
@@ -464,7 +464,7 @@ class MCPServerManager:
                 self._stderr.pop(written.name, None)
                 raise
 
-    async def _update(self, server: _Server, raw: RawConfig, written: MCPServerConfig) -> None:
+    async def _update(self, server: _ManagedServer, raw: RawConfig, written: MCPServerConfig) -> None:
         serves = server.life is not None
         disabled = await self._resolver.is_disabled(raw) if serves or self._starts_by_itself else _is_off(written)
         if disabled:
@@ -545,7 +545,7 @@ class MCPServerManager:
             raise ToolExecutionError(f"Server {name} ended right after its start", {"server_name": name})
         listing = ToolListing(life.config, tuple(life.tools))
         admitted = self._catalogue.update(listing, [*self._servers, name])
-        server = self._servers.setdefault(name, _Server(raw, _at_rest(name, disabled=False)))
+        server = self._servers.setdefault(name, _ManagedServer(raw, _at_rest(name, disabled=False)))
         old, server.life, server.raw = server.life, life, raw
         if old is not None:
             old.admitted = False
@@ -641,7 +641,7 @@ class MCPServerManager:
 
     def _set(
         self,
-        server: _Server,
+        server: _ManagedServer,
         state: ServerState,
         reason: str | None = None,
         restarts: int = 0,
@@ -657,7 +657,7 @@ class MCPServerManager:
             if (before.state is ServerState.RUNNING) != (state is ServerState.RUNNING):
                 self._tell_resources(server)
 
-    def _tell_resources(self, server: _Server, change: ServerChange | None = None) -> None:
+    def _tell_resources(self, server: _ManagedServer, change: ServerChange | None = None) -> None:
         """A server that begins or ceases to serve counts as one whose list changed."""
         change = change or ServerChange(server.name, ChangeKind.RESOURCES)
         self._on_resources(change, self.connections.get(server.name))
