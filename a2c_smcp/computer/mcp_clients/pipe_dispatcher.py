@@ -51,7 +51,7 @@ class InvalidAnswerError(MCPError):
 
 
 @dataclass(slots=True)
-class _Waiting:
+class _PendingRequest:
     """A request that waits for its answer."""
 
     request_id: RequestId
@@ -72,7 +72,7 @@ class PipeDispatcher(Dispatcher[TransportContext]):
         self._pipe = pipe
         self._screen = screen
         self._ids = itertools.count(_FIRST_ID)
-        self._waiting: dict[RequestId, _Waiting] = {}
+        self._waiting: dict[RequestId, _PendingRequest] = {}
         self._handlers: ServerInitiated | None = None
         self._loop = asyncio.get_running_loop()
         self._over = asyncio.Event()
@@ -114,7 +114,9 @@ class PipeDispatcher(Dispatcher[TransportContext]):
             params = {**params, "_meta": {**params.get("_meta", {}), "progressToken": request_id}}
         text = encode({"jsonrpc": "2.0", "id": request_id, "method": method}, params)
         answer: asyncio.Future[Mapping[str, Any]] = self._loop.create_future()
-        waiting = self._waiting[key] = _Waiting(request_id, answer, on_progress, opts.get("cancel_on_abandon", True))
+        waiting = self._waiting[key] = _PendingRequest(
+            request_id, answer, on_progress, opts.get("cancel_on_abandon", True)
+        )
         try:
             if self._pipe.is_full():
                 await self._wait_for_room(answer)
@@ -213,7 +215,7 @@ class PipeDispatcher(Dispatcher[TransportContext]):
         if waiting is not None and not waiting.answer.done() and ("result" in message or "error" in message):
             waiting.answer.set_result(message)
 
-    def _take_back(self, waiting: _Waiting, reason: str) -> None:
+    def _take_back(self, waiting: _PendingRequest, reason: str) -> None:
         was_answered = waiting.answer.done() and not waiting.answer.cancelled()
         if waiting.is_written and waiting.may_be_cancelled and not was_answered:
             params = {"requestId": waiting.request_id, "reason": reason}

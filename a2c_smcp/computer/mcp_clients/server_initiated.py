@@ -67,11 +67,11 @@ class ServerInitiated:
     on_notify: OnNotify
     intercept: OnNotifyIntercept | None
 
-    _asked: "dict[RequestId, _Context]" = field(default_factory=dict, init=False)
+    _asked: "dict[RequestId, _MessageContext]" = field(default_factory=dict, init=False)
     _under_way: int = field(default=0, init=False)
 
     def take_request(self, request_id: RequestId, method: str, params: dict[str, Any] | None) -> None:
-        context = self._asked[coerce_request_id(request_id)] = _Context(self.outbound, request_id, params)
+        context = self._asked[coerce_request_id(request_id)] = _MessageContext(self.outbound, request_id, params)
         self.tasks.start_soon(self._answer, context, request_id, method, params)
 
     def take_notification(self, method: str, params: dict[str, Any] | None) -> None:
@@ -81,7 +81,7 @@ class ServerInitiated:
             if context is not None:
                 context.cancel()
         if not run_notify_intercept(self.intercept, method, params):
-            self.start(partial(self.on_notify, _Context(self.outbound, None, None), method, params))
+            self.start(partial(self.on_notify, _MessageContext(self.outbound, None, None), method, params))
 
     def start(self, react: Callable[[], Awaitable[None]]) -> None:
         """Call this in a task. What it raises is logged."""
@@ -101,7 +101,7 @@ class ServerInitiated:
             self.pipe.resume()
 
     async def _answer(
-        self, context: "_Context", request_id: RequestId, method: str, params: dict[str, Any] | None
+        self, context: "_MessageContext", request_id: RequestId, method: str, params: dict[str, Any] | None
     ) -> None:
         key, answer = coerce_request_id(request_id), {}
         with context.scope:
@@ -129,7 +129,7 @@ class ServerInitiated:
             self.pipe.resume()
 
 
-class _Context:
+class _MessageContext:
     """What the handler of a message is told of it, and its way back to the server: mcp's `DispatchContext`."""
 
     transport = _TRANSPORT

@@ -32,7 +32,7 @@ _MAX_ANSWER: Final = 64 * 1024 * 1024
 _REAP_SECONDS: Final = 5.0
 
 
-class _Failure(Exception):  # noqa: N818 - never leaves this module
+class _VRLFailure(Exception):  # noqa: N818 - never leaves this module
     """Why a program gave no event."""
 
 
@@ -74,7 +74,7 @@ class VRLWorker:
         event = {**to_wire(result), "tool_name": tool_name, "parameters": dict(parameters)}
         try:
             transformed = await self._run(program, event)
-        except _Failure as failure:
+        except _VRLFailure as failure:
             logger.warning("VRL left the result of %s alone: %s", tool_name, self._quote(failure))
             return result
         return with_markers(result, {VRL_MARKER: json.dumps(transformed, ensure_ascii=False)})
@@ -86,12 +86,12 @@ class VRLWorker:
                 with anyio.fail_after(self._deadline):
                     answer = await self._ask(request)
         except TimeoutError:
-            raise _Failure(f"it took longer than {self._deadline:g} s") from None
+            raise _VRLFailure(f"it took longer than {self._deadline:g} s") from None
         except (OSError, ValueError, TypeError, RecursionError) as error:
             # The pipe broke, the answer is larger than any result may be, or the event is no JSON.
-            raise _Failure(str(error)) from None
+            raise _VRLFailure(str(error)) from None
         if "error" in answer:
-            raise _Failure(_first_line(answer["error"]))
+            raise _VRLFailure(_first_line(answer["error"]))
         return answer["event"]
 
     async def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
