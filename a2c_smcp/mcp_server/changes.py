@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 __all__ = [
+    "ChangeNotice",
     "Changes",
     "Listener",
-    "Notice",
     "ResourceUpdate",
     "ResourcesChanged",
     "TooManyListenersError",
@@ -40,7 +40,7 @@ class ResourceUpdate:
     uri: str
 
 
-Notice: TypeAlias = ToolsChanged | ResourcesChanged | ResourceUpdate
+ChangeNotice: TypeAlias = ToolsChanged | ResourcesChanged | ResourceUpdate
 
 
 class TooManyListenersError(RuntimeError):
@@ -105,7 +105,7 @@ class Listener:
         self._resources = resources
         self._topics: dict[str, set[str]] = {}
         self._subscriptions = 0
-        self._waiting: dict[Notice, None] = {}
+        self._waiting: dict[ChangeNotice, None] = {}
         self._closed = False
         self._lock = threading.Lock()
         self._loop = asyncio.get_running_loop()
@@ -145,7 +145,7 @@ class Listener:
                 notices = [ResourceUpdate(uri) for uri in self._topics.get(topic, ())]
             self._put(notices)
 
-    async def next(self) -> Notice | None:
+    async def next(self) -> ChangeNotice | None:
         """The notice that has waited longest, or `None` when the listener was closed and nothing waits."""
         while True:
             with self._lock:
@@ -168,12 +168,12 @@ class Listener:
         with self._lock:
             self._waiting.clear()
 
-    def _take(self) -> Notice:
+    def _take(self) -> ChangeNotice:
         notice = next(iter(self._waiting))
         del self._waiting[notice]
         return notice
 
-    def _put(self, notices: "Iterable[Notice]") -> None:
+    def _put(self, notices: "Iterable[ChangeNotice]") -> None:
         with self._lock:
             if self._closed:
                 return

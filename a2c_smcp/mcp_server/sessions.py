@@ -19,9 +19,9 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 
 from a2c_smcp.mcp_server.changes import (
+    ChangeNotice,
     Changes,
     Listener,
-    Notice,
     ResourcesChanged,
     ResourceUpdate,
     ToolsChanged,
@@ -196,7 +196,7 @@ def _connection(session: ServerSession) -> Connection:
     return session._connection
 
 
-def _notification(notice: Notice, meta: dict[str, Any] | None) -> types.ServerNotification:
+def _notification(notice: ChangeNotice, meta: dict[str, Any] | None) -> types.ServerNotification:
     match notice:
         case ToolsChanged():
             return types.ToolListChangedNotification(params=meta and types.NotificationParams(_meta=meta))

@@ -7,9 +7,9 @@ import anyio
 import pytest
 
 from a2c_smcp.mcp_server.changes import (
+    ChangeNotice,
     Changes,
     Listener,
-    Notice,
     ResourcesChanged,
     ResourceUpdate,
     ToolsChanged,
@@ -22,7 +22,7 @@ async def changes(anyio_backend: str) -> Changes:
     return Changes(max_listeners=3, max_subscriptions=5)
 
 
-async def rest(listener: Listener) -> list[Notice]:
+async def rest(listener: Listener) -> list[ChangeNotice]:
     """Everything that waits."""
     listener.close()
     found = []
