@@ -6,7 +6,7 @@ import os
 
 import anyio
 
-from a2c_smcp.demo.documents import DOCUMENTS
+from a2c_smcp.demo.tour_documents import DOCUMENTS
 from a2c_smcp.mcp_server import ContextServer, DocumentShelf, Window
 
 __all__ = ["server"]
