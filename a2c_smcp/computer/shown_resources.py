@@ -63,7 +63,7 @@ class ResourceTimings:
     warm: float = WARMING_SECONDS
 
 
-class _WindowShelf:
+class _ServerWindows:
     """The windows of one server while one connection serves it; its documents are with the `FinderAggregator`."""
 
     def __init__(self, server: SERVER_NAME, connection: MCPConnection, windows: Sequence[Resource] = ()) -> None:
@@ -108,7 +108,7 @@ class ShownResources:
         self._quote = quote
         self._finder = FinderAggregator(quote=quote)
         self._watch = Watch()
-        self._shelves: dict[SERVER_NAME, _WindowShelf] = {}
+        self._shelves: dict[SERVER_NAME, _ServerWindows] = {}
         self._announcements = dict.fromkeys(Channel, Announcements())
         self._timers: dict[Channel, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -187,7 +187,7 @@ class ShownResources:
         async with shelf.limit:
             return await shelf.connection.read_resource(uri, self._timings.read)
 
-    def _serving(self, server: SERVER_NAME) -> _WindowShelf:
+    def _serving(self, server: SERVER_NAME) -> _ServerWindows:
         try:
             return self._shelves[server]
         except KeyError:
@@ -228,10 +228,10 @@ class ShownResources:
         if channel is not None:
             self._announce(channel)
 
-    def _replace(self, server: SERVER_NAME, connection: MCPConnection) -> _WindowShelf:
+    def _replace(self, server: SERVER_NAME, connection: MCPConnection) -> _ServerWindows:
         """Until the new connection's list is in, what the old one listed is taken for it."""
         old = self._shelves.get(server)
-        shelf = self._shelves[server] = _WindowShelf(server, connection, old.windows if old else ())
+        shelf = self._shelves[server] = _ServerWindows(server, connection, old.windows if old else ())
         if old is not None:
             _cancel(old)
         return shelf
@@ -243,14 +243,14 @@ class ShownResources:
             self._watch, change = self._watch.drop(server)
             self._announce_list(change)
 
-    def _refresh_soon(self, shelf: _WindowShelf) -> None:
+    def _refresh_soon(self, shelf: _ServerWindows) -> None:
         """Outside the session's receive loop, one at a time; what changes meanwhile is listed once more."""
         shelf.is_stale = True
         if shelf.refreshing is None:
             shelf.refreshing_since = _now()
             shelf.refreshing = self._spawn(shelf, self._refresh(shelf))
 
-    async def _refresh(self, shelf: _WindowShelf) -> None:
+    async def _refresh(self, shelf: _ServerWindows) -> None:
         try:
             while shelf.is_stale:
                 shelf.is_stale = False
@@ -271,12 +271,12 @@ class ShownResources:
         finally:
             shelf.refreshing = None
 
-    def _note_ignored(self, shelf: _WindowShelf) -> None:
+    def _note_ignored(self, shelf: _ServerWindows) -> None:
         before, shelf.ignored = shelf.ignored, shelf.connection.ignored_resources
         if shelf.ignored is not None and shelf.ignored != before:
             logger.warning("of the resources of MCP server %s these are ignored: %s", shelf.server, shelf.ignored)
 
-    async def _relisted(self, shelf: _WindowShelf, resources: Sequence[ListedResource]) -> None:
+    async def _relisted(self, shelf: _ServerWindows, resources: Sequence[ListedResource]) -> None:
         listed, windows = Listed(), list[Resource]()
         async for some in slices(resources):
             listed.add(resource.uri for resource in some)
@@ -298,15 +298,15 @@ class ShownResources:
         if late.cancelled_caught:
             self._spawn(shelf, self._refresh_when_subscribed(shelf))
 
-    async def _subscribed(self, shelf: _WindowShelf) -> None:
+    async def _subscribed(self, shelf: _ServerWindows) -> None:
         with suppress(SMCPError):  # it has gone, or never answers: there is nothing to wait for
             await shelf.connection.subscribed()
 
-    async def _refresh_when_subscribed(self, shelf: _WindowShelf) -> None:
+    async def _refresh_when_subscribed(self, shelf: _ServerWindows) -> None:
         await self._subscribed(shelf)
         self._finder.refresh(shelf.server)
 
-    def _spawn(self, shelf: _WindowShelf, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def _spawn(self, shelf: _ServerWindows, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work, name=f"resources of MCP server {shelf.server}")
         for tasks in (shelf.tasks, self._tasks):
             tasks.add(task)
@@ -336,7 +336,7 @@ class ShownResources:
         self._on_event(_EVENTS[channel])
 
 
-def _cancel(shelf: _WindowShelf) -> None:
+def _cancel(shelf: _ServerWindows) -> None:
     shelf.listed.set()
     for task in tuple(shelf.tasks):
         task.cancel()

@@ -48,7 +48,7 @@ _READERS: Final = 16
 _CATALOGUE_LIMIT: Final = 100
 
 
-class _ListedDocument(msgspec.Struct, eq=False, gc=False):
+class _KnownDocument(msgspec.Struct, eq=False, gc=False):
     """A listed document, and what is known of it.
 
     The garbage collector does not look at these: there may be a hundred thousand, and nothing refers back to them.
@@ -67,19 +67,19 @@ class _ListedDocument(msgspec.Struct, eq=False, gc=False):
 class _DocumentReading(msgspec.Struct, frozen=True, eq=False, gc=False):
     """A document that is being read, and how often it was marked by then. As many as there are documents."""
 
-    document: _ListedDocument
+    document: _KnownDocument
     marks: int
     entry: Fields | None = None
     """What the catalogue says of it, where that is not all."""
 
 
-class _DocumentShelf:
+class _ServerDocuments:
     """The documents of one server, in the order of its list."""
 
     def __init__(self, server: SERVER_NAME, connection: MCPConnection) -> None:
         self.server = server
         self.connection = connection
-        self.documents: dict[str, _ListedDocument] = {}
+        self.documents: dict[str, _KnownDocument] = {}
         self.stale: dict[str, None] = {}
         self.limit = asyncio.Semaphore(_READERS)
         self.without_catalogue: set[str] = set()
@@ -102,7 +102,7 @@ class FinderAggregator:
     def __init__(self, clock: Callable[[], float] = time.monotonic, *, quote: Callable[[object], str] = str) -> None:
         self._clock = clock
         self._quote = quote
-        self._shelves: dict[SERVER_NAME, _DocumentShelf] = {}
+        self._shelves: dict[SERVER_NAME, _ServerDocuments] = {}
         self._uris: frozenset[str] = frozenset()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -143,8 +143,8 @@ class FinderAggregator:
         shelf = self._shelves.get(server)
         if shelf is None or shelf.connection is not connection:
             self.drop(server)
-            shelf = self._shelves[server] = _DocumentShelf(server, connection)
-        known, documents = shelf.documents, dict[str, _ListedDocument]()
+            shelf = self._shelves[server] = _ServerDocuments(server, connection)
+        known, documents = shelf.documents, dict[str, _KnownDocument]()
         changed = []
         async for some in slices(resources):
             for resource in listed_documents(some):
@@ -196,25 +196,25 @@ class FinderAggregator:
             tasks.add(task)
             task.add_done_callback(tasks.discard)
 
-    async def _read_stale(self, shelf: _DocumentShelf) -> None:
+    async def _read_stale(self, shelf: _ServerDocuments) -> None:
         stale, shelf.stale = shelf.stale, {}
         await self._read(shelf, [shelf.documents[uri] for uri in stale if uri in shelf.documents])
 
-    def _refresh_old(self, shelf: _DocumentShelf) -> None:
+    def _refresh_old(self, shelf: _ServerDocuments) -> None:
         oldest = self._clock() - FRESH_SECONDS
         if shelf.refreshing:
             return  # a hundred thousand may take longer than they are fresh
         # Those that could not be read too: perhaps they can be by now.
         self._refresh(shelf, [document for document in shelf.documents.values() if 0 < document.read_at < oldest])
 
-    def _refresh(self, shelf: _DocumentShelf, documents: list[_ListedDocument]) -> None:
+    def _refresh(self, shelf: _ServerDocuments, documents: list[_KnownDocument]) -> None:
         if documents:
             now = self._clock()
             for document in documents:
                 document.read_at = now  # so that the next request does not ask for it as well
             self._spawn(self._read(shelf, documents), shelf.refreshing)
 
-    async def _read(self, shelf: _DocumentShelf, documents: Sequence[_ListedDocument]) -> None:
+    async def _read(self, shelf: _ServerDocuments, documents: Sequence[_KnownDocument]) -> None:
         by_host: dict[str, list[_DocumentReading]] = {}
         now = self._clock()
         async for some in slices(documents):
@@ -235,7 +235,7 @@ class FinderAggregator:
                 "MCP server %s: %d documents could not be read, the first: %s", shelf.server, len(failures), first
             )
 
-    async def _read_one(self, shelf: _DocumentShelf, reading: _DocumentReading, failures: list[str]) -> None:
+    async def _read_one(self, shelf: _ServerDocuments, reading: _DocumentReading, failures: list[str]) -> None:
         uri = reading.document.resource.uri
         try:
             fields = read_document(await shelf.read(uri))
@@ -248,7 +248,7 @@ class FinderAggregator:
             _keep(shelf, reading, merged(reading.entry or {}, fields))
 
     async def _read_catalogue(
-        self, shelf: _DocumentShelf, host: str, readings: list[_DocumentReading]
+        self, shelf: _ServerDocuments, host: str, readings: list[_DocumentReading]
     ) -> list[_DocumentReading]:
         """Take what the server's catalogue says; the documents of which it does not say all come back."""
         missing: dict[str, _DocumentReading] = {}
@@ -288,16 +288,16 @@ class FinderAggregator:
         return [*incomplete, *missing.values(), *others]
 
 
-def _document(resource: Described) -> _ListedDocument:
+def _document(resource: Described) -> _KnownDocument:
     host, doc_ref = document_ref(resource.uri) or ("", "")
-    return _ListedDocument(resource, host, doc_ref)
+    return _KnownDocument(resource, host, doc_ref)
 
 
-def _catalogue_is_cheaper(shelf: _DocumentShelf, host: str, wanted: int) -> bool:
+def _catalogue_is_cheaper(shelf: _ServerDocuments, host: str, wanted: int) -> bool:
     return host not in shelf.without_catalogue and wanted > -(-len(shelf.documents) // _CATALOGUE_LIMIT)
 
 
-def _keep(shelf: _DocumentShelf, reading: _DocumentReading, fields: Fields | None) -> None:
+def _keep(shelf: _ServerDocuments, reading: _DocumentReading, fields: Fields | None) -> None:
     """Unless the document was marked since: then this may be old, and a later reading is under way."""
     document = reading.document
     if document.marks == reading.marks:
