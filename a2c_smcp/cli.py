@@ -8,9 +8,9 @@ import typer
 from a2c_smcp import PROTOCOL_VERSION, __version__
 from a2c_smcp.agent.cli import app as agent_app
 from a2c_smcp.computer.cli.main import app as computer_app
-from a2c_smcp.utils.command import quick_end
 from a2c_smcp.utils.logs import LogFormat, configure_logging
 from a2c_smcp.utils.options import CaOption, ProxyOption, TransportOption
+from a2c_smcp.utils.quick_end import quick_end
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, DEFAULT_MAX_TIMEOUT
 
 __all__ = ["app", "main"]

@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from a2c_smcp.utils.command import quick_end
 from a2c_smcp.utils.logs import LogFormat, configure_logging
 from a2c_smcp.utils.options import CaOption, ProxyOption, TransportOption
+from a2c_smcp.utils.quick_end import quick_end
 
 __all__ = ["app", "main"]
 
