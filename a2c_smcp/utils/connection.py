@@ -38,7 +38,7 @@ _UPGRADE: Final = str(engineio.packet.UPGRADE)
 #: How long going over from polling to a websocket may take.
 _UPGRADE_SECONDS: Final = 3.0
 
-Answer = Callable[[object, tuple[Any, ...]], Awaitable[Any]]
+AnswerEvent = Callable[[object, tuple[Any, ...]], Awaitable[Any]]
 
 
 class Connection(socketio.AsyncClient):  # type: ignore[misc]  # python-socketio ships no types
@@ -47,7 +47,7 @@ class Connection(socketio.AsyncClient):  # type: ignore[misc]  # python-socketio
     """
 
     def __init__(
-        self, answer: Answer, max_message: int, proxy: Proxy | None = None, tls: ssl.SSLContext | None = None
+        self, answer: AnswerEvent, max_message: int, proxy: Proxy | None = None, tls: ssl.SSLContext | None = None
     ) -> None:
         def session() -> aiohttp.ClientSession:
             connector = aiohttp.TCPConnector(ssl=tls or True)
