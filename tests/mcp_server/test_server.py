@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -15,7 +15,16 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from a2c_smcp.errors import NotFoundError
-from a2c_smcp.mcp_server import ContextServer, Document, Page, ToolCall, Window
+from a2c_smcp.mcp_server import (
+    Completions,
+    ContextServer,
+    Document,
+    Listing,
+    Page,
+    ToolCall,
+    UnknownResourceError,
+    Window,
+)
 from a2c_smcp.mcp_server import elements as e
 from tests.mcp_server.clients import (
     ERAS,
@@ -309,6 +318,48 @@ async def test_a_table_of_tools_is_passed_through_beside_functions(era: str, cap
         server.tools.remove("near")
         await listening.of("tools")
         assert await names() == [["far", "near"], ["new"]]
+
+
+class Far:
+    """Resources of another scheme, as somebody passes them through."""
+
+    def owns(self, uri: str) -> bool:
+        return uri.startswith("far://")
+
+    def topic(self, uri: str) -> str:
+        return uri.partition("?")[0]
+
+    async def listing(self, offset: int, limit: int) -> Listing:
+        return Listing([types.Resource(uri="far://pc/a", name="a")][offset : offset + limit])
+
+    async def read(self, uri: str) -> Sequence[types.TextResourceContents]:
+        if uri.partition("?")[0] != "far://pc/a":
+            raise UnknownResourceError(uri)
+        return [types.TextResourceContents(uri=uri, text="from afar")]
+
+    async def templates(self) -> Sequence[types.ResourceTemplate]:
+        return [types.ResourceTemplate(name="far", uri_template="far://{computer}/{name}")]
+
+    async def complete(self, template: str, name: str, typed: str, known: Mapping[str, str]) -> Completions:
+        return Completions([f"{typed}c"], more=True)
+
+
+@both_eras
+async def test_a_room_for_resources_of_another_kind(era: str) -> None:
+    server = ContextServer("s", host="h", windows={"w": Window("x")}, resources=[Far()])
+    async with connected(server.mcp, era) as (client, listening):
+        assert await uris(client) == ["window://h/w", "far://pc/a"]
+        assert await text(client, "far://pc/a?x=1") == "from afar"
+        with pytest.raises(MCPError, match="Unknown resource: far://pc/b"):
+            await client.read_resource("far://pc/b")
+        [template] = (await client.list_resource_templates()).resource_templates
+        reference = types.ResourceTemplateReference(type="ref/resource", uri=template.uri_template)
+        found = (await client.complete(reference, {"name": "computer", "value": "p"})).completion
+        assert (found.values, found.has_more) == (["pc"], True)
+        async with watching(client, listening, "far://pc/a?x=1"):
+            server.changes.updated("far://pc/a")
+            server.changes.resources_changed()
+            await listening.of("far://pc/a?x=1", "resources")
 
 
 @pytest.mark.parametrize(
