@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from a2c_smcp.agent.requests import Deadlines, NotSupportedError
     from a2c_smcp.agent.sync_client import SMCPAgentClient
     from a2c_smcp.agent.types import AgentHandler, Change, ComputerView, Part
-    from a2c_smcp.computer.results import text_of
+    from a2c_smcp.results import text_of
     from a2c_smcp.utils.link import LinkOptions
 
 __all__ = [
@@ -34,7 +34,7 @@ _ROOMS = {
     "NotSupportedError": "a2c_smcp.agent.requests",
     "Part": "a2c_smcp.agent.types",
     "SMCPAgentClient": "a2c_smcp.agent.sync_client",
-    "text_of": "a2c_smcp.computer.results",
+    "text_of": "a2c_smcp.results",
 }
 
 

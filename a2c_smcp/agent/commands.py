@@ -12,8 +12,8 @@ from a2c_smcp.agent.printing import Printer
 from a2c_smcp.agent.requests import DEFAULT_WAIT, computers_in, still_starting
 from a2c_smcp.agent.types import Change, Disconnected, Joined, LinkEvent, Part, RejoinFailed
 from a2c_smcp.agent.view import ComputerView
-from a2c_smcp.computer.results import to_wire
 from a2c_smcp.errors import BadRequestError, ConnectionLostError, NotFoundError, SMCPError, ToolNotFoundError
+from a2c_smcp.results import to_wire
 from a2c_smcp.smcp import SMCPTool
 from a2c_smcp.utils.link import LinkOptions
 from a2c_smcp.utils.loops import command_loop

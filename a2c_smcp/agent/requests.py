@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from a2c_smcp.computer.results import ERROR_CODE_MARKER, STARTING_MARKER, TOOL_META_MARKER, error_result, from_wire
 from a2c_smcp.computer.utils.dpe_uri import element_uri, page_uri, parse_dpe_uri, with_params
 from a2c_smcp.errors import (
     BadRequestError,
@@ -19,6 +18,7 @@ from a2c_smcp.errors import (
     ToolNotFoundError,
     error_from_payload,
 )
+from a2c_smcp.results import ERROR_CODE_MARKER, STARTING_MARKER, TOOL_META_MARKER, error_result, from_wire
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_EVENT,
     GET_CONFIG_EVENT,

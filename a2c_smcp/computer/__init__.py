@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from a2c_smcp.computer.computer import Computer
     from a2c_smcp.computer.config_files import load_config_files
-    from a2c_smcp.computer.results import text_of
     from a2c_smcp.computer.socketio.client import SMCPComputerClient
+    from a2c_smcp.results import text_of
     from a2c_smcp.utils.link import LinkOptions
 
 __all__ = ["Computer", "LinkOptions", "SMCPComputerClient", "load_config_files", "text_of"]
@@ -17,7 +17,7 @@ _ROOMS = {
     "LinkOptions": "a2c_smcp.utils.link",
     "SMCPComputerClient": "a2c_smcp.computer.socketio.client",
     "load_config_files": "a2c_smcp.computer.config_files",
-    "text_of": "a2c_smcp.computer.results",
+    "text_of": "a2c_smcp.results",
 }
 
 

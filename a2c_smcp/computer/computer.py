@@ -36,7 +36,6 @@ from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
 from a2c_smcp.computer.mcp_clients.masking import config_view
 from a2c_smcp.computer.mcp_clients.mcp_connection import Timings
 from a2c_smcp.computer.mcp_clients.model import BaseServerConfig, MCPServerConfig, MCPServerInput, wire_server
-from a2c_smcp.computer.results import TOOL_META_MARKER, error_result, text_of, with_markers
 from a2c_smcp.computer.shown_resources import ResourceTimings, ShownResources
 from a2c_smcp.computer.types import ToolCallRecord
 from a2c_smcp.errors import (
@@ -47,6 +46,7 @@ from a2c_smcp.errors import (
     ToolExecutionTimeoutError,
     ToolNameDuplicatedError,
 )
+from a2c_smcp.results import TOOL_META_MARKER, error_result, text_of, with_markers
 from a2c_smcp.smcp import DPEDocumentSummary, GetComputerConfigRet, SMCPTool
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME, Desktop
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE

@@ -19,8 +19,8 @@ from a2c_smcp.computer.inputs import BaseInputResolver, InputResolver, InputStor
 from a2c_smcp.computer.mcp_clients.masking import config_view
 from a2c_smcp.computer.mcp_clients.mcp_connection import ServerState
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput, StdioServerConfig, parse_input, wire_server
-from a2c_smcp.computer.results import to_wire
 from a2c_smcp.errors import SMCPError
+from a2c_smcp.results import to_wire
 from tests.computer.fakes.computers import FAST, call, recorded, server
 
 CANARY = "canary-9c1f-secret"

@@ -24,7 +24,6 @@ from a2c_smcp.computer.events import ServerStatus
 from a2c_smcp.computer.mcp_clients.masking import MASK, input_view
 from a2c_smcp.computer.mcp_clients.model import CommandInput, MCPServerInput, PromptStringInput, parse_input
 from a2c_smcp.computer.problems import InvalidConfigError
-from a2c_smcp.computer.results import ERROR_CODE_MARKER, to_wire
 from a2c_smcp.errors import (
     BadRequestError,
     InputNotFoundError,
@@ -33,6 +32,7 @@ from a2c_smcp.errors import (
     NotInRoomError,
     SMCPError,
 )
+from a2c_smcp.results import ERROR_CODE_MARKER, to_wire
 from a2c_smcp.smcp import CallToolRet
 from a2c_smcp.utils.saving import save
 from a2c_smcp.utils.values import parameters, read_values, signature, text_value, texts

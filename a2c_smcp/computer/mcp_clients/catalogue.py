@@ -18,8 +18,8 @@ from typing import Any, Final
 from mcp_types import Tool
 
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, ToolMeta
-from a2c_smcp.computer.results import TOOL_META_MARKER
 from a2c_smcp.errors import ServerNotActiveError, ToolDisabledError, ToolNameDuplicatedError, ToolNotFoundError
+from a2c_smcp.results import TOOL_META_MARKER
 from a2c_smcp.smcp import SMCPTool
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME, AttributeValue
 from a2c_smcp.utils.text import cut

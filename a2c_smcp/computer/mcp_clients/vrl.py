@@ -16,7 +16,7 @@ from typing import Any, Final, Self
 import anyio
 from mcp_types import CallToolResult
 
-from a2c_smcp.computer.results import VRL_MARKER, to_wire, with_markers
+from a2c_smcp.results import VRL_MARKER, to_wire, with_markers
 from a2c_smcp.types import TOOL_NAME
 
 __all__ = ["VRL_SECONDS", "VRLWorker"]

@@ -25,7 +25,6 @@ from a2c_smcp.computer.events import (
     FinderChanged,
     ToolListChanged,
 )
-from a2c_smcp.computer.results import cancelled_result, error_result, to_wire
 from a2c_smcp.errors import (
     ConnectionLostError,
     InternalError,
@@ -34,6 +33,7 @@ from a2c_smcp.errors import (
     SMCPError,
     error_from_payload,
 )
+from a2c_smcp.results import cancelled_result, error_result, to_wire
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
     EVENTS,

@@ -13,7 +13,6 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from a2c_smcp.computer.results import cancelled_result, error_result, from_wire, to_wire, with_markers
 from a2c_smcp.errors import (
     BadRequestError,
     PayloadTooLargeError,
@@ -25,6 +24,7 @@ from a2c_smcp.errors import (
     ToolExecutionTimeoutError,
     ToolNotFoundError,
 )
+from a2c_smcp.results import cancelled_result, error_result, from_wire, to_wire, with_markers
 from a2c_smcp.smcp import TOOL_CALL_EVENT
 from a2c_smcp.wire import codec, parse_response
 
