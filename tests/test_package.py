@@ -40,6 +40,7 @@ def test_the_names_that_a_reader_of_the_specification_imports_are_there_and_each
     from a2c_smcp.computer import computer as room
     from a2c_smcp.computer.socketio import SMCPComputerClient as OfficeClient
     from a2c_smcp.computer.utils import dpe_uri, window_uri
+    from a2c_smcp.utils import dpe_uri as defined_dpe_uri
     from a2c_smcp.utils import link
     from a2c_smcp.utils import window_uri as defined
 
@@ -48,6 +49,7 @@ def test_the_names_that_a_reader_of_the_specification_imports_are_there_and_each
     assert (Computer, SMCPComputerClient, LinkOptions) == (room.Computer, OfficeClient, link.LinkOptions)
     assert callable(load_config_files)
     assert window_uri.WindowURI is defined.WindowURI
+    assert all(getattr(dpe_uri, name) is getattr(defined_dpe_uri, name) for name in defined_dpe_uri.__all__)
     assert window_uri.is_window_uri("window://h") and dpe_uri.is_valid_dpe_uri("dpe://h/d")
 
 

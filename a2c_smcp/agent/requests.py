@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from a2c_smcp.computer.utils.dpe_uri import element_uri, page_uri, parse_dpe_uri, with_params
 from a2c_smcp.errors import (
     BadRequestError,
     RequestTimeoutError,
@@ -37,6 +36,7 @@ from a2c_smcp.smcp import (
     ToolMeta,
 )
 from a2c_smcp.types import Desktop
+from a2c_smcp.utils.dpe_uri import element_uri, page_uri, parse_dpe_uri, with_params
 from a2c_smcp.wire import parse_response, whole_seconds
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from typing import Any, Final
 from mcp import MCPError
 from mcp_types import INVALID_PARAMS
 
-from a2c_smcp.computer.utils.dpe_uri import ParsedDPEUri, parse_dpe_uri
 from a2c_smcp.computer.watch import Watch
 from a2c_smcp.errors import (
     DocumentNotFoundError,
@@ -24,6 +23,7 @@ from a2c_smcp.errors import (
     error_from_payload,
 )
 from a2c_smcp.types import SERVER_NAME
+from a2c_smcp.utils.dpe_uri import ParsedDPEUri, parse_dpe_uri
 from a2c_smcp.utils.text import cut
 from a2c_smcp.utils.window_uri import WindowURI
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final, TypeAlias
 
-from a2c_smcp.computer.utils.dpe_uri import document_ref, is_dpe_uri, try_parse_dpe_uri
 from a2c_smcp.smcp import UPDATE_DESKTOP_EVENT, UPDATE_FINDER_EVENT
 from a2c_smcp.types import SERVER_NAME
+from a2c_smcp.utils.dpe_uri import document_ref, is_dpe_uri, try_parse_dpe_uri
 from a2c_smcp.utils.window_uri import is_window_uri
 
 __all__ = ["ANNOUNCE_SECONDS", "Announcements", "Channel", "DocumentRef", "ListChange", "Listed", "Watch", "channel_of"]

@@ -7,7 +7,6 @@ from typing import Any
 
 import mcp_types as types
 
-from a2c_smcp.computer.utils.dpe_uri import ParsedDPEUri, build_dpe_uri, is_dpe_uri, parse_dpe_uri, try_parse_dpe_uri
 from a2c_smcp.errors import DocumentNotFoundError, ElementNotFoundError, PageOutOfRangeError
 from a2c_smcp.mcp_server.changes import Changes
 from a2c_smcp.mcp_server.documents import (
@@ -31,6 +30,7 @@ from a2c_smcp.mcp_server.rendering import (
     plain,
 )
 from a2c_smcp.mcp_server.resources import Completions, Contents, Listing, UnknownResourceError
+from a2c_smcp.utils.dpe_uri import ParsedDPEUri, build_dpe_uri, is_dpe_uri, parse_dpe_uri, try_parse_dpe_uri
 from a2c_smcp.utils.text import well_formed
 
 __all__ = ["DocumentRoom"]

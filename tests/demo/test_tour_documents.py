@@ -6,8 +6,8 @@ from typing import Any
 import mcp_types as types
 from mcp.client import Client
 
-from a2c_smcp.computer.utils.dpe_uri import build_dpe_uri, element_uri, page_uri, with_params
 from a2c_smcp.demo.mcp_server import server
+from a2c_smcp.utils.dpe_uri import build_dpe_uri, element_uri, page_uri, with_params
 
 REPORT = build_dpe_uri("demo.board", "年度报告")
 

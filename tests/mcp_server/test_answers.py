@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp_types import TextResourceContents
 
-from a2c_smcp.computer.utils.dpe_uri import CATEGORIES, build_dpe_uri, element_uri, page_uri, with_params
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.mcp_server import elements as e
 from a2c_smcp.mcp_server.answers import DocumentRoom
 from a2c_smcp.mcp_server.changes import Changes
 from a2c_smcp.mcp_server.documents import Document, DocumentShelf, DocumentSource, Page, PagedDocument
+from a2c_smcp.utils.dpe_uri import CATEGORIES, build_dpe_uri, element_uri, page_uri, with_params
 from tests.mcp_server.test_rendering import CODES, HEADINGS, INLINE, LISTS, TABLES, TEXTS
 from tests.mcp_server.test_windows import Said
 

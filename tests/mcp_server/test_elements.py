@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.computer.utils.dpe_uri import CATEGORIES
 from a2c_smcp.mcp_server import elements as e
+from a2c_smcp.utils.dpe_uri import CATEGORIES
 
 
 def test_there_is_one_class_for_each_category() -> None:

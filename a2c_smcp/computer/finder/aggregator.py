@@ -27,11 +27,11 @@ from a2c_smcp.computer.finder.summaries import (
     read_document,
 )
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
-from a2c_smcp.computer.utils.dpe_uri import build_dpe_uri, document_ref, with_params
 from a2c_smcp.computer.utils.pool import for_each, slices
 from a2c_smcp.errors import PayloadTooLargeError, RequestTimeoutError, SMCPError, ToolError
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.types import SERVER_NAME
+from a2c_smcp.utils.dpe_uri import build_dpe_uri, document_ref, with_params
 
 __all__ = ["FRESH_SECONDS", "WARMING_SECONDS", "FinderAggregator"]
 

@@ -6,10 +6,10 @@ from functools import lru_cache
 from typing import Final
 
 from a2c_smcp.computer.history import order_servers
-from a2c_smcp.computer.utils.dpe_uri import is_valid_dpe_uri
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.types import SERVER_NAME
+from a2c_smcp.utils.dpe_uri import is_valid_dpe_uri
 
 __all__ = ["organize_finder"]
 

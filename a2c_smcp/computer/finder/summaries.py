@@ -7,9 +7,9 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from mcp_types import ReadResourceResult, TextResourceContents
 
-from a2c_smcp.computer.utils.dpe_uri import document_ref
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.types import SERVER_NAME
+from a2c_smcp.utils.dpe_uri import document_ref
 
 __all__ = [
     "CataloguePage",

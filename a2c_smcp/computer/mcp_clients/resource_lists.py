@@ -13,8 +13,8 @@ import msgspec
 from mcp_types import Resource
 from pydantic import ValidationError
 
-from a2c_smcp.computer.utils.dpe_uri import is_dpe_uri
 from a2c_smcp.computer.utils.pool import slices
+from a2c_smcp.utils.dpe_uri import is_dpe_uri
 from a2c_smcp.utils.window_uri import is_window_uri
 
 __all__ = ["MAX_DOCUMENTS", "MAX_WINDOWS", "ListedDocument", "ListedResource", "Pages", "ResourceList"]

@@ -1,11 +1,18 @@
-"""`dpe://host/doc_ref/pages/N` and `…/elements/ID` as a frozen value. Parses and builds; knows nothing of documents."""
+"""`dpe://` URIs, where the specification puts them; they are defined in `a2c_smcp.utils.dpe_uri`."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache
-
-from a2c_smcp.errors import InvalidDPEURIError
-from a2c_smcp.utils.uri import URIProblem, ascii_integer, check_host, encode_segment, join, split
+from a2c_smcp.utils.dpe_uri import (
+    CATEGORIES,
+    ParsedDPEUri,
+    build_dpe_uri,
+    document_ref,
+    element_uri,
+    is_dpe_uri,
+    is_valid_dpe_uri,
+    page_uri,
+    parse_dpe_uri,
+    try_parse_dpe_uri,
+    with_params,
+)
 
 __all__ = [
     "CATEGORIES",
@@ -20,189 +27,3 @@ __all__ = [
     "try_parse_dpe_uri",
     "with_params",
 ]
-
-_SCHEME = "dpe"
-_FORMATS = ("json", "markdown", "text")
-_DEPTHS = ("metadata", "pages")
-
-#: The kinds of element that a page may hold.
-CATEGORIES = frozenset(
-    {
-        *("text", "heading", "list", "code", "table", "pivot_table", "chart", "diagram", "image", "formula"),
-        *("link", "annotation", "header", "footer", "separator", "audio", "video", "form", "widget"),
-    }
-)
-
-
-def is_dpe_uri(uri: str) -> bool:
-    """Whether a resource claims to be a document; `parse_dpe_uri` says whether the URI is valid."""
-    return uri.startswith(f"{_SCHEME}://")
-
-
-@dataclass(frozen=True, slots=True)
-class ParsedDPEUri:
-    """A document's address, or a part's. `doc_ref` and `sub_path` are percent-decoded."""
-
-    scheme: str
-    host: str
-    doc_ref: str | None = None
-    sub_path: str | None = None
-    """`pages/{N}` or `elements/{ID}`; everything after `elements/` is the id, slashes included."""
-    query_params: Mapping[str, str] = field(default_factory=dict, hash=False)
-
-    @property
-    def level(self) -> int:
-        """0 a server's catalogue, 1 a document, 2 a page, 3 an element; -1 for a sub-path that is neither of those,
-        which `parse_dpe_uri` never returns.
-        """
-        if self.doc_ref is None:
-            return 0
-        if self.sub_path is None:
-            return 1
-        if self.sub_path.startswith("pages/"):
-            return 2
-        return 3 if self.sub_path.startswith("elements/") else -1
-
-    @property
-    def page_index(self) -> int | None:
-        return int(self.sub_path.removeprefix("pages/")) if self.sub_path and self.level == 2 else None
-
-    @property
-    def element_id(self) -> str | None:
-        return self.sub_path.removeprefix("elements/") if self.sub_path and self.level == 3 else None
-
-    def build(self) -> str:
-        """Write the URI; `parse_dpe_uri` reads the same value back."""
-        return build_dpe_uri(self.host, self.doc_ref, self.sub_path, self.query_params)
-
-    __str__ = build
-
-
-def parse_dpe_uri(raw: str) -> ParsedDPEUri:
-    """Read a `dpe://` URI, or raise `InvalidDPEURIError` (4204, also a `ValueError`) naming the rule it breaks."""
-    try:
-        uri = split(raw, _SCHEME)
-        doc_ref, *rest = uri.segments or (None,)
-        sub_path = _check_sub_path(rest[0] or "", "/".join(filter(None, rest[1:]))) if rest else None
-        _check_params(uri.query)
-        return ParsedDPEUri(_SCHEME, uri.host, doc_ref, sub_path, uri.query)
-    except URIProblem as problem:
-        raise InvalidDPEURIError(str(raw), str(problem)) from None
-
-
-@lru_cache(maxsize=2**14)
-def try_parse_dpe_uri(raw: str) -> ParsedDPEUri | None:
-    """Read a `dpe://` URI that may be invalid: `None` for one that is. What was read is remembered."""
-    return _parsed(raw)
-
-
-# A hundred thousand documents are asked about again and again, and parsing would cost more than all the rest. What is
-# remembered is as small as it can be, and nothing that the garbage collector looks at.
-_REMEMBERED = 2**17
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def is_valid_dpe_uri(raw: str) -> bool:
-    """Whether `parse_dpe_uri` can read it."""
-    return _parsed(raw) is not None
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def document_ref(raw: str) -> tuple[str, str] | None:
-    """The host and the `doc_ref` of a document's own URI; `None` for every other."""
-    uri = _parsed(raw)
-    return (uri.host, uri.doc_ref) if uri is not None and uri.level == 1 and uri.doc_ref is not None else None
-
-
-def _parsed(raw: str) -> ParsedDPEUri | None:
-    try:
-        return parse_dpe_uri(raw)
-    except InvalidDPEURIError:
-        return None
-
-
-def build_dpe_uri(
-    host: str,
-    doc_ref: str | None = None,
-    sub_path: str | None = None,
-    params: Mapping[str, str] | None = None,
-) -> str:
-    """Write a `dpe://` URI from decoded parts, or raise `InvalidDPEURIError` for parts that break a rule."""
-    try:
-        check_host(host)
-        segments = []
-        if doc_ref is not None:
-            segments.append(encode_segment(doc_ref))
-        if sub_path is not None:
-            if doc_ref is None:
-                raise URIProblem("a sub-path needs a doc_ref before it")
-            kind, _, rest = sub_path.partition("/")
-            segments.append(_encode_sub_path(kind, rest))
-        _check_params(params or {})
-        return join(_SCHEME, host, segments, params or {})
-    except URIProblem as problem:
-        raise InvalidDPEURIError(f"{_SCHEME}://{host}", str(problem)) from None
-
-
-def page_uri(uri: str, page_index: int) -> str:
-    """The URI of a page, from its document's."""
-    return _part_uri(uri, "pages", str(page_index))
-
-
-def element_uri(uri: str, element_id: str) -> str:
-    """The URI of an element, from its document's; the id may hold anything, slashes included."""
-    return _part_uri(uri, "elements", element_id)
-
-
-def with_params(uri: str, params: Mapping[str, str]) -> str:
-    """The same URI with these query parameters added, or replaced where it has them."""
-    parsed = parse_dpe_uri(uri)
-    query = build_dpe_uri(parsed.host, params={**parsed.query_params, **params}).partition("?")[2]
-    return _checked(uri.partition("?")[0] + (f"?{query}" if query else ""))
-
-
-def _part_uri(uri: str, kind: str, rest: str) -> str:
-    """Insert a sub-path before the query, and leave the document's part as its server wrote it, byte for byte."""
-    if parse_dpe_uri(uri).level != 1:
-        raise InvalidDPEURIError(uri, "only a document's URI can be extended by a page or an element")
-    document, mark, query = uri.partition("?")
-    try:
-        return _checked(f"{document.removesuffix('/')}/{_encode_sub_path(kind, rest)}{mark}{query}")
-    except URIProblem as problem:
-        raise InvalidDPEURIError(uri, str(problem)) from None
-
-
-def _checked(uri: str) -> str:
-    """What a helper wrote, if it can be read: two parts that are short enough may be too long together."""
-    parse_dpe_uri(uri)
-    return uri
-
-
-def _check_sub_path(kind: str, rest: str) -> str:
-    if kind == "pages":
-        return f"pages/{ascii_integer(rest, 'the page number', 0)}"
-    if kind == "elements":
-        if not rest:
-            raise URIProblem("an element id must follow elements/")
-        return f"elements/{rest}"
-    raise URIProblem("after the document only pages/{number} or elements/{id} may follow")
-
-
-def _encode_sub_path(kind: str, rest: str) -> str:
-    checked = _check_sub_path(kind, rest)
-    return f"{kind}/{encode_segment(checked.removeprefix(f'{kind}/'))}"
-
-
-def _check_params(params: Mapping[str, str]) -> None:
-    if not all(isinstance(value, str) for value in params.values()):
-        raise URIProblem("query parameters must be text")
-    if (value := params.get("format")) is not None and value not in _FORMATS:
-        raise URIProblem(f"format must be one of {', '.join(_FORMATS)}")
-    if (value := params.get("depth")) is not None and value not in _DEPTHS:
-        raise URIProblem(f"depth must be one of {', '.join(_DEPTHS)}")
-    if (value := params.get("offset")) is not None:
-        ascii_integer(value, "offset", 0)
-    if (value := params.get("limit")) is not None:
-        ascii_integer(value, "limit", 1, 100)
-    if (value := params.get("categories")) is not None and (unknown := set(value.split(",")) - CATEGORIES):
-        raise URIProblem(f"unknown element category {min(unknown)[:40]!r}")

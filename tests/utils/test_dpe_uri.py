@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2c_smcp.computer.utils.dpe_uri import (
+from a2c_smcp.errors import InvalidDPEURIError, SMCPError
+from a2c_smcp.utils.dpe_uri import (
     CATEGORIES,
     ParsedDPEUri,
     build_dpe_uri,
@@ -18,7 +19,6 @@ from a2c_smcp.computer.utils.dpe_uri import (
     try_parse_dpe_uri,
     with_params,
 )
-from a2c_smcp.errors import InvalidDPEURIError, SMCPError
 from tests.utils.test_window_uri import hosts, words
 
 
