@@ -1,0 +1,286 @@
+"""What both server shells do in the same way: everything that waits for nobody. No tasks, no threads, no locks here.
+
+A shell performs what is left: it calls its authentication provider and its registry, sends, and waits for answers. The
+threaded shell holds its lock around what changes a client or a relay.
+"""
+
+import asyncio
+import concurrent.futures
+import logging
+import time
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeAlias, TypeVar
+
+from engineio.packet import MESSAGE, Packet
+from socketio.exceptions import ConnectionRefusedError
+from socketio.packet import EVENT
+
+from a2c_smcp.errors import InternalError, NotFoundError, NotInRoomError, SMCPError, TooManyRequestsError
+from a2c_smcp.server import offices
+from a2c_smcp.server.admission import Admission
+from a2c_smcp.server.boundary import (
+    Observer,
+    Silent,
+    answered,
+    binary_message,
+    log_passed_on,
+    log_refusal,
+    refusal,
+    relay_of,
+)
+from a2c_smcp.server.envelopes import Answer, Message, answer_from, read_answer, read_message
+from a2c_smcp.server.limits import Limits, TokenBucket
+from a2c_smcp.server.relays import Relay, RelayTable
+from a2c_smcp.server.socketio_setup import encode_request, expected_ack, forget_ack, sort_packet, use_unique_ack_ids
+from a2c_smcp.server.sockets import adopt_sockets, socket_of
+from a2c_smcp.smcp import SMCP_NAMESPACE, TOOL_CALL_EVENT, Event
+from a2c_smcp.utils.text import in_log, req_id_in_log
+from a2c_smcp.wire import Encoded
+
+__all__ = ["BaseSMCPNamespace", "Client", "PendingAck"]
+
+logger = logging.getLogger(__name__)
+
+_ENDED: Final = (asyncio.InvalidStateError, concurrent.futures.InvalidStateError)
+_Future: TypeAlias = "asyncio.Future[Answer | None] | concurrent.futures.Future[Answer | None]"
+
+
+@dataclass(slots=True, eq=False)
+class Client:
+    """What a shell keeps of a session."""
+
+    sid: str
+    bucket: TokenBucket | None
+
+
+ClientT = TypeVar("ClientT", bound=Client)
+
+
+class PendingAck:
+    """For one ack, whichever way it comes: called by python-socketio with what it built, or given as read by us."""
+
+    __slots__ = ("_future",)
+
+    def __init__(self, future: _Future) -> None:
+        self._future = future
+
+    def __call__(self, *args: Any) -> None:
+        self.answer(answer_from(args))
+
+    # Of an ack and a failure, the second comes too late.
+
+    def answer(self, answer: Answer | None) -> None:
+        with suppress(*_ENDED):
+            self._future.set_result(answer)
+
+    def fail(self, error: SMCPError) -> None:
+        with suppress(*_ENDED):
+            self._future.set_exception(error)
+
+
+class _ObservedRelay:
+    """Tells the observer of one relay, whatever becomes of it."""
+
+    __slots__ = ("_event", "_observer", "_started", "outcome")
+
+    def __init__(self, observer: Observer, event: str) -> None:
+        self._observer = observer
+        self._event = event
+        self._started = time.monotonic()
+        self.outcome = "failed"
+
+    def __enter__(self) -> "_ObservedRelay":
+        return self
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, SMCPError):
+            self.outcome = str(error.code)
+        self._observer.relayed(self._event, self.outcome, time.monotonic() - self._started)
+
+
+class BaseSMCPNamespace(ABC, Generic[ClientT]):
+    """Beside a python-socketio namespace class, which has `server`, `namespace` and `emit`.
+
+    A shell adds `_start`, `_connect`, `_disconnect` and `_answer`; what those return is awaited where it is asyncio's.
+    """
+
+    server: Any
+    namespace: str
+
+    def __init__(self, limits: Limits | None, observer: Observer | None, namespace: str = SMCP_NAMESPACE) -> None:
+        super().__init__(namespace)  # type: ignore[call-arg]  # python-socketio's
+        self.limits = limits or Limits()
+        self.admission = Admission(self.limits)
+        self._observer = observer or Silent()
+        self._clients: dict[str, ClientT] = {}
+        self._relays = RelayTable(self.limits.pending_relays)
+
+    @abstractmethod
+    def _start(self, socket: Any, sid: str, ack_id: int | None, message: Message) -> None:
+        """Begin to serve an event."""
+
+    @abstractmethod
+    def _connect(self, sid: str, environ: dict[str, Any], auth: Any = None) -> Any: ...
+
+    @abstractmethod
+    def _disconnect(self, sid: str) -> Any: ...
+
+    @abstractmethod
+    def _answer(self, sid: str, message: Message) -> Any: ...
+
+    # --- what arrives
+
+    def _set_server(self, server: Any) -> None:
+        super()._set_server(server)  # type: ignore[misc]  # python-socketio's
+        adopt_sockets(server, self.namespace, self.admission, self._take)
+
+    def _take(self, socket: Any, text: str) -> bool:
+        """Take an event or an ack of ours off its connection; `False` leaves it to python-socketio.
+
+        The library makes two tasks of an event and one of an ack, and builds whatever they carry.
+        """
+        if (incoming := sort_packet(self.server, self.namespace, socket.sid, text)) is None:
+            return False
+        sid, head = incoming
+        if sid is None:
+            return True
+        if head.packet_type == EVENT:
+            self._start(socket, sid, head.ack_id, read_message(head.body, self.limits.max_timeout))
+            return True
+        pending = expected_ack(self.server.manager, sid, head.ack_id)
+        if isinstance(pending, PendingAck):
+            pending.answer(read_answer(head.body))
+        return pending is None or isinstance(pending, PendingAck)
+
+    def trigger_event(self, event: Any, sid: str, *args: Any) -> Any:
+        """What comes through python-socketio: connections and their ends, and events with binary attachments."""
+        # A client can send events of these two names, too: only the library's own are meant.
+        if event == "connect" and sid not in self._clients:
+            return self._connect(sid, *args)
+        if event == "disconnect" and not self.server.manager.is_connected(sid, self.namespace):
+            return self._disconnect(sid)
+        return self._answer(sid, binary_message(event))
+
+    # --- connections
+
+    def _arriving(self, sid: str) -> Any:
+        """The connection of a session that is about to be authenticated; it has a place now, or this raises."""
+        socket = socket_of(self.server, self.namespace, sid)
+        if socket is None:
+            raise NotInRoomError("the connection has gone")
+        socket.take_place()
+        return socket
+
+    def _check_connected(self, sid: str) -> None:
+        """python-socketio reports no disconnect for a session whose connect handler is still running."""
+        if self.server.manager.eio_sid_from_sid(sid, self.namespace) not in self.server.environ:
+            raise NotInRoomError("the connection has gone")
+
+    def _let_in(self, client: ClientT, socket: Any) -> None:
+        use_unique_ack_ids(self.server.manager, client.sid)
+        self._clients[client.sid] = client
+        socket.admit()
+
+    def _new_bucket(self) -> TokenBucket | None:
+        rate = self.limits.requests_per_second
+        return TokenBucket(rate, time.monotonic()) if rate else None
+
+    def _refused_connection(self, address: str, error: Exception) -> ConnectionRefusedError:
+        """What python-socketio is to raise."""
+        if isinstance(error, SMCPError):
+            self.admission.address_log.warn(address, "refused a connection from %s: %s", address, error)
+            failure = error
+        else:
+            # An authentication provider is somebody else's code, and a client that is not answered waits.
+            logger.error("failed to authenticate a connection from %s", address, exc_info=error)
+            failure = InternalError("the server failed to check the credentials; its log says why")
+        self._observer.refused(failure.code)
+        return ConnectionRefusedError(str(failure), failure.payload())
+
+    # --- requests
+
+    def _client(self, sid: str) -> ClientT:
+        if (client := self._clients.get(sid)) is None:
+            raise NotInRoomError("this session has ended")
+        return client
+
+    def _admit_event(self, client: Client, message: Message) -> Event:
+        """The row of the event that a client sends, or the error with which it is refused before anyone is asked."""
+        if client.bucket:
+            client.bucket.take(time.monotonic())
+        row = offices.admit(message.event)
+        if message.error:
+            raise message.error
+        return row
+
+    def _refused(self, sid: str, message: Message, error: Exception) -> Any:
+        """The boundary: whatever was raised, an event is answered."""
+        if isinstance(error, SMCPError):
+            log_refusal(self.admission.session_log, message, sid, error)
+            failure = error
+        else:
+            req_id = req_id_in_log(message.request)
+            logger.error("failed to handle %s from %s, req_id %s", in_log(message.event), sid, req_id, exc_info=error)
+            failure = InternalError("the server failed to handle this; its log says why")
+        self._observer.refused(failure.code)
+        return refusal(message.event, failure)
+
+    def _left_out(self, sid: str, message: Message) -> Any:
+        """What an agent gets instead of an answer for which it reads too slowly."""
+        error = TooManyRequestsError("too much waits to be read by this agent; the answer was left out")
+        return self._refused(sid, message, error)
+
+    # --- relays
+
+    def _observed(self, event: str) -> _ObservedRelay:
+        return _ObservedRelay(self._observer, event)
+
+    def _passed_on(self, client: Client, message: Message, answer: Answer | None, relay: _ObservedRelay) -> Encoded:
+        """What an agent gets of a computer's answer."""
+        assert message.event is not None
+        answer = answered(message.event, answer)
+        relay.outcome = "answered"
+        if answer.error:
+            relay.outcome = "error"
+            log_passed_on(self.admission.session_log, message.event, client.sid, message.request, answer.error)
+        return answer.encoded
+
+    def _open_relay(self, caller: str, target: str, message: Message, pending: PendingAck) -> Relay:
+        relay = relay_of(caller, target, message, pending.fail)
+        self._relays.open(relay)
+        return relay
+
+    def _request(self, relay: Relay, message: Message, pending: PendingAck) -> tuple[Any, Packet]:
+        """A request as it is sent, and its computer's socket. While the answer is waited for, nobody may hold it."""
+        manager = self.server.manager
+        if not manager.is_connected(relay.target, self.namespace):
+            raise NotFoundError("the computer has gone")
+        relay.ack_id, text = encode_request(
+            self.server,
+            self.namespace,
+            relay.target,
+            relay.event,
+            message.take_body(),
+            pending,
+            self.limits.max_message,
+        )
+        if (socket := socket_of(self.server, self.namespace, relay.target)) is None:
+            raise NotFoundError("the computer has gone")
+        return socket, Packet(MESSAGE, text)
+
+    def _close_relay(self, relay: Relay) -> None:
+        self._relays.close(relay)
+        forget_ack(self.server.manager, relay.target, relay.ack_id)
+
+    def _fail_relays(self, sid: str) -> list[Relay]:
+        """Fail what waits for this session's answer, and what it asked for: computers are to hear that these calls are
+        cancelled.
+        """
+        orphans = self._relays.orphaned_by(sid)
+        for relay in orphans.unanswered:
+            relay.fail(NotFoundError("the computer has gone"))
+        for relay in orphans.unwanted:
+            relay.fail(NotInRoomError("the agent has gone"))
+        return [relay for relay in orphans.unwanted if relay.event == TOOL_CALL_EVENT]
