@@ -33,6 +33,8 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
 _SESSION_HEADER = "mcp-session-id"
 _CLOSE_SECONDS = 2
+_SLOWEST = 2**14
+"""Bytes a second: a client that reads a large message at this rate is slow, and not gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +163,7 @@ class HttpApp:
 
         async def watched(message: Message) -> None:
             nonlocal opened, stalled
-            with anyio.move_on_after(self._stall_seconds) as patience:
+            with anyio.move_on_after(self._stall_seconds + len(message.get("body", b"")) / _SLOWEST) as patience:
                 await send(message)
             if patience.cancelled_caught:
                 stalled = True
