@@ -13,7 +13,7 @@ import anyio
 from a2c_smcp.computer.cli import commands
 from a2c_smcp.computer.cli.confirm import Confirmations
 from a2c_smcp.computer.cli.editing import CommandCompleter, command_history
-from a2c_smcp.computer.cli.headless import FollowedFiles
+from a2c_smcp.computer.cli.followed_files import FollowedFiles
 from a2c_smcp.computer.cli.output import Output, printable
 from a2c_smcp.computer.cli.prompts import CliInputResolver
 from a2c_smcp.computer.cli.session import CLISession

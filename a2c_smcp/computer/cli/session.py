@@ -7,7 +7,7 @@ import anyio
 from anyio.abc import TaskStatus
 
 from a2c_smcp.computer.cli.confirm import Confirmations
-from a2c_smcp.computer.cli.headless import FollowedFiles
+from a2c_smcp.computer.cli.followed_files import FollowedFiles
 from a2c_smcp.computer.cli.output import Output, printable
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.events import (

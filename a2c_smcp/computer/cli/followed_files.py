@@ -1,0 +1,145 @@
+"""Config files that a Computer follows while it runs: what changes in them is taken over, each server on its own.
+
+Knows the Computer; nothing of who runs it, nor of terminals.
+"""
+
+import logging
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+from watchfiles import awatch
+
+from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.config_files import ConfigFiles, read_config_files
+from a2c_smcp.computer.inputs import servers_referencing
+from a2c_smcp.computer.mcp_clients.mcp_connection import ServerState
+from a2c_smcp.computer.mcp_clients.model import MCPServerInput
+from a2c_smcp.errors import NotFoundError, SMCPError
+from a2c_smcp.types import SERVER_NAME
+
+__all__ = ["FollowedFiles"]
+
+logger = logging.getLogger(__name__)
+
+#: Editors write a file in several steps; in milliseconds.
+_DEBOUNCE: Final = 200
+
+
+class FollowedFiles:
+    """Config files whose changes a Computer takes over while it runs, each server on its own."""
+
+    def __init__(
+        self, computer: Computer, paths: Sequence[Path], files: ConfigFiles, *, prefix_tools: bool = False
+    ) -> None:
+        self.paths = tuple(paths)
+        self.prefix_tools = prefix_tools
+        self._computer = computer
+        self._read = files
+        #: What the Computer took over from the files, which is not all that they say where a config was refused.
+        self._servers = _by_name(files)
+        self._inputs = {definition.id for definition in files.inputs}
+
+    async def follow(self) -> None:
+        """Until cancelled."""
+        # Folders, because editors and container hosts put another file, or link, in the place of the old one.
+        folders = {path.absolute().parent for path in self.paths}
+        # Its thread takes no notice of a cancellation, and would go on waiting for a change for seconds.
+        stop = anyio.Event()
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_set_when_cancelled, stop)
+                async for _ in awatch(
+                    *folders, watch_filter=None, recursive=False, debounce=_DEBOUNCE, stop_event=stop
+                ):
+                    await self.reload()
+        except* (OSError, RuntimeError):
+            # Too many watches on this machine, or the like: what runs is worth more than what may change.
+            logger.exception("changes of the config files are not followed any more")
+
+    def read(self) -> ConfigFiles:
+        """What the files say now."""
+        return read_config_files(*self.paths, prefix_tools=self.prefix_tools)
+
+    async def reload(self) -> None:
+        """Take over what the files say now; files with a problem are reported, and change nothing."""
+        before, self._read = self._read, self.read()
+        if self._read == before:
+            return
+        for warning in self._read.warnings:
+            logger.warning("%s", warning)
+        for problem in self._read.problems:
+            logger.error("%s", problem)
+        if self._read.problems:
+            logger.error("the config files are not taken over; what runs stays")
+            return
+        for name, error in (await self.take_over(self._read)).items():
+            logger.error("MCP server %s is left as it is: %s", name, error)
+
+    async def take_over(self, files: ConfigFiles) -> dict[SERVER_NAME, SMCPError]:
+        """Make the Computer what files without problems say; the servers that would not change, and why.
+
+        Servers and inputs that never were in a file are left alone.
+        """
+        wanted = _by_name(files)
+        there = {status.server for status in self._computer.statuses}
+        refused: dict[SERVER_NAME, SMCPError] = {}
+        for name in [name for name in self._servers if name not in wanted]:
+            await self._remove(name)
+        affected = self._define(files.inputs, wanted)
+        async with anyio.create_task_group() as tasks:
+            for name, raw in wanted.items():
+                if self._servers.get(name) != raw or name not in there:
+                    tasks.start_soon(self._update, name, raw, refused)
+                elif name in affected:
+                    tasks.start_soon(self._restart, name, refused)
+        inputs = {definition.id for definition in files.inputs}
+        for input_id in (self._inputs - inputs) & self._computer.inputs.definitions.keys():
+            self._computer.inputs.remove(input_id)
+        self._inputs = inputs
+        return refused
+
+    def _define(self, inputs: Iterable[MCPServerInput], servers: dict[SERVER_NAME, Any]) -> set[SERVER_NAME]:
+        """Define inputs as they are now; the servers that refer to one that has changed."""
+        store = self._computer.inputs
+        changed = [definition for definition in inputs if store.definitions.get(definition.id) != definition]
+        for definition in changed:
+            store.put(definition)
+        return {name for definition in changed for name in servers_referencing(definition.id, servers)}
+
+    async def _remove(self, name: SERVER_NAME) -> None:
+        del self._servers[name]
+        with suppress(NotFoundError):  # removed by hand
+            await self._computer.remove_server(name)
+            logger.info("MCP server %s is removed", name)
+
+    async def _update(self, name: SERVER_NAME, raw: dict[str, Any], refused: dict[SERVER_NAME, SMCPError]) -> None:
+        try:
+            await self._computer.add_or_update_server(raw)
+        except SMCPError as error:
+            refused[name] = error
+        else:
+            self._servers[name] = raw
+
+    async def _restart(self, name: SERVER_NAME, refused: dict[SERVER_NAME, SMCPError]) -> None:
+        """Nobody is there to be offered it."""
+        state = next(status.state for status in self._computer.statuses if status.server == name)
+        if state in (ServerState.DISABLED, ServerState.STOPPED):
+            return
+        try:
+            await self._computer.restart_server(name)
+        except SMCPError as error:
+            refused[name] = error
+
+
+async def _set_when_cancelled(event: anyio.Event) -> None:
+    try:
+        await anyio.sleep_forever()
+    finally:
+        event.set()
+
+
+def _by_name(files: ConfigFiles) -> dict[SERVER_NAME, dict[str, Any]]:
+    return {raw["name"]: raw for raw in files.servers}

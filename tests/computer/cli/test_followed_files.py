@@ -1,0 +1,103 @@
+"""Config files that change while a Computer runs. The command around it is in `test_headless.py`."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from a2c_smcp.computer.cli.followed_files import FollowedFiles
+from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.config_files import load_config_files
+from a2c_smcp.computer.mcp_clients.mcp_connection import ServerState
+from tests.computer.fakes.computers import FAST, call, names, server, state, text
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "config.json"
+
+
+def write(file: Path, *servers: dict[str, Any], **more: Any) -> str:
+    """As an editor does: another file in the place of the old one."""
+    new = file.with_suffix(".new")
+    new.write_text(json.dumps({"servers": list(servers), **more}))
+    new.rename(file)
+    return str(file)
+
+
+async def test_a_changed_input_restarts_who_refers_to_it_and_a_refused_config_leaves_the_old_one(file: Path) -> None:
+    def definition(default: str) -> dict[str, Any]:
+        return {"id": "count", "type": "promptString", "default": default}
+
+    referring = server("a")
+    referring["server_parameters"]["args"].append("resources=${input:count}")
+    write(file, referring, server("b"), inputs=[definition("1")])
+    files = load_config_files(file)
+    computer = Computer("pc", inputs=files.inputs, mcp_servers=files.servers, timings=FAST)
+    async with computer:
+        followed = FollowedFiles(computer, [file], files)
+        before = [text(await call(computer, f"{name}.stats")) for name in "ab"]
+        pids = [json.loads(stats)["pid"] for stats in before]
+
+        write(file, referring, server("b"), inputs=[definition("2")])
+        await followed.reload()
+        changed = [json.loads(text(await call(computer, f"{name}.stats")))["pid"] for name in "ab"]
+        assert changed[0] != pids[0]
+        assert changed[1] == pids[1]
+
+        write(file, server("a", "dies-on-start"), server("b", disabled=True), server("c", "dies-on-start"))
+        await followed.reload()
+        assert json.loads(text(await call(computer, "a.stats")))["pid"] == changed[0]
+        assert state(computer, "b") is ServerState.DISABLED
+        assert [status.server for status in computer.statuses] == ["a", "b"]
+        assert computer.get_config()["inputs"] == []
+
+        write(file, server("a"), server("c"))  # what was refused is tried again when the file changes
+        await followed.reload()
+        assert {"a.echo", "c.echo"} <= set(names(computer))
+
+
+async def test_following_ends_as_soon_as_it_is_cancelled(file: Path) -> None:
+    write(file, server("a"))
+    files = load_config_files(file)
+    async with Computer("pc", mcp_servers=files.servers, timings=FAST) as computer:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(FollowedFiles(computer, [file], files).follow)
+            await eventually_followed(computer, file)
+            cancelled = time.monotonic()
+            tasks.cancel_scope.cancel()
+        # A thread that nobody stops watches for 5 s after the last change.
+        assert time.monotonic() - cancelled < 4
+
+
+async def eventually_followed(computer: Computer, file: Path) -> None:
+    """When watching begins is not to be seen; a change from before that goes unnoticed."""
+    with anyio.fail_after(30):
+        while "b.echo" not in names(computer):
+            write(file, server("a"), server("b"))
+            await anyio.sleep(0.5)
+
+
+async def test_prefixes_are_kept_when_the_files_change(file: Path) -> None:
+    write(file, server("a", prefixed=False), server("b", prefixed=False))
+    files = load_config_files(file, prefix_tools=True)
+    async with Computer("pc", mcp_servers=files.servers, timings=FAST) as computer:
+        followed = FollowedFiles(computer, [file], files, prefix_tools=True)
+        assert {"a_echo", "b_echo"} <= {*names(computer)}
+        write(file, server("a", prefixed=False), server("c", prefixed=False))
+        await followed.reload()
+        assert {"a_echo", "c_echo"} <= {*names(computer)}
+        assert "b_echo" not in names(computer)
+
+
+async def test_a_server_may_be_renamed(file: Path) -> None:
+    write(file, server("a", prefixed=False))
+    files = load_config_files(file)
+    async with Computer("pc", mcp_servers=files.servers, timings=FAST) as computer:
+        write(file, server("b", prefixed=False))
+        await FollowedFiles(computer, [file], files).reload()
+        assert [status.server for status in computer.statuses] == ["b"]
+        assert "echo" in names(computer)
