@@ -10,14 +10,16 @@ import asyncio
 from collections import deque
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Final, Self, TypeAlias
+from typing import ClassVar, Final, Self, TypeAlias
 
 from a2c_smcp.computer.mcp_clients.mcp_connection import ServerState
 from a2c_smcp.errors import ToolNameDuplicatedError
+from a2c_smcp.smcp import UPDATE_CONFIG_EVENT, UPDATE_DESKTOP_EVENT, UPDATE_FINDER_EVENT, UPDATE_TOOL_LIST_EVENT
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME
 
 __all__ = [
     "BUFFERED_EVENTS",
+    "AnnouncedEvent",
     "ComputerEvent",
     "ConfigChanged",
     "DesktopChanged",
@@ -40,20 +42,28 @@ BUFFERED_EVENTS: Final = 256
 class ToolListChanged:
     """What `get_available_tools` returns is not what it was."""
 
+    announced_by: ClassVar[str] = UPDATE_TOOL_LIST_EVENT
+
 
 @dataclass(frozen=True, slots=True)
 class ConfigChanged:
     """What `get_config` returns is not what it was."""
+
+    announced_by: ClassVar[str] = UPDATE_CONFIG_EVENT
 
 
 @dataclass(frozen=True, slots=True)
 class DesktopChanged:
     """There are other windows than before, or one of them holds something else."""
 
+    announced_by: ClassVar[str] = UPDATE_DESKTOP_EVENT
+
 
 @dataclass(frozen=True, slots=True)
 class FinderChanged:
     """There are other documents than before, or one of them holds something else."""
+
+    announced_by: ClassVar[str] = UPDATE_FINDER_EVENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +113,10 @@ class EventsLost:
     count: int
 
 
-ComputerEvent: TypeAlias = (
-    ToolListChanged
-    | ConfigChanged
-    | DesktopChanged
-    | FinderChanged
-    | ServerStatus
-    | RestartOffered
-    | ToolHidden
-    | ToolInvalid
-    | EventsLost
-)
+#: What a Computer in an office announces to its agent; each names the event that does.
+AnnouncedEvent: TypeAlias = ToolListChanged | ConfigChanged | DesktopChanged | FinderChanged
+
+ComputerEvent: TypeAlias = AnnouncedEvent | ServerStatus | RestartOffered | ToolHidden | ToolInvalid | EventsLost
 
 
 class EventStream:

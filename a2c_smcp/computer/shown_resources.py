@@ -30,7 +30,7 @@ from a2c_smcp.computer.mcp_clients.resource_lists import ListedResource
 from a2c_smcp.computer.resource_routing import find_target, refusal
 from a2c_smcp.computer.types import ToolCallRecord
 from a2c_smcp.computer.utils.pool import slices
-from a2c_smcp.computer.watch import Announcements, Channel, ListChange, Listed, Watch, channel_of
+from a2c_smcp.computer.watch import Announcements, Channel, Listed, Watch, channel_of
 from a2c_smcp.errors import BadRequestError, InternalError, ServerNotActiveError, SMCPError, ToolError
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.types import SERVER_NAME, Desktop
@@ -48,7 +48,9 @@ _LONGEST_PAUSE: Final = 5.0
 #: How many documents an agent may ask for at once.
 MAX_LIMIT: Final = 1000
 
-_EVENTS: Final[Mapping[Channel, ComputerEvent]] = {Channel.DESKTOP: DesktopChanged(), Channel.FINDER: FinderChanged()}
+_EVENTS: Final[Mapping[Channel, ComputerEvent]] = {
+    Channel(event.announced_by): event for event in (DesktopChanged(), FinderChanged())
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,8 +242,8 @@ class ShownResources:
         if (shelf := self._shelves.pop(server, None)) is not None:
             _cancel(shelf)
             self._finder.drop(server)
-            self._watch, change = self._watch.drop(server)
-            self._announce_list(change)
+            self._watch, changed = self._watch.drop(server)
+            self._announce_all(changed)
 
     def _refresh_soon(self, shelf: _ServerWindows) -> None:
         """Outside the session's receive loop, one at a time; what changes meanwhile is listed once more."""
@@ -283,12 +285,12 @@ class ShownResources:
             # Parsed here, where others have their turns, and not by the first desktop.
             windows += [it for it in some if isinstance(it, Resource) and try_parse_window_uri(it.uri)]
         shelf.windows = windows
-        self._watch, change = self._watch.relist(shelf.server, listed)
+        self._watch, changed = self._watch.relist(shelf.server, listed)
         was_told, shelf.was_told = shelf.was_told, False
-        if was_told and (same := [channel.value for channel in Channel if channel not in change.announce]):
+        if was_told and (same := [channel.value for channel in Channel if channel not in changed]):
             text = "MCP server %s said that its list of resources changed; the URIs are the same, not sent: %s"
             logger.info(text, shelf.server, ", ".join(same))
-        self._announce_list(change)
+        self._announce_all(changed)
         shelf.listed.set()
         shelf.connection.subscribe(listed.uris)
         # What is read before we are subscribed may change unheard; a server that takes long is read all the same.
@@ -315,11 +317,10 @@ class ShownResources:
 
     # --- announcing
 
-    def _announce_list(self, change: ListChange) -> None:
-        if Channel.DESKTOP in change.announce:
-            self._announce(Channel.DESKTOP)
-        if self._finder.update_uri_cache(self._watch.uris(Channel.FINDER)):
-            self._announce(Channel.FINDER)
+    def _announce_all(self, changed: Iterable[Channel]) -> None:
+        for channel in Channel:
+            if channel in changed:
+                self._announce(channel)
 
     def _announce(self, channel: Channel) -> None:
         state = self._announcements[channel] = self._announcements[channel].change(_now())

@@ -14,7 +14,7 @@ from a2c_smcp.types import SERVER_NAME
 from a2c_smcp.utils.dpe_uri import document_ref, is_dpe_uri, try_parse_dpe_uri
 from a2c_smcp.utils.window_uri import is_window_uri
 
-__all__ = ["ANNOUNCE_SECONDS", "Announcements", "Channel", "DocumentRef", "ListChange", "Listed", "Watch", "channel_of"]
+__all__ = ["ANNOUNCE_SECONDS", "Announcements", "Channel", "DocumentRef", "Listed", "Watch", "channel_of"]
 
 #: A host and a `doc_ref`; `None` for all documents of that host.
 DocumentRef: TypeAlias = tuple[str, str | None]
@@ -38,16 +38,6 @@ def channel_of(uri: str) -> Channel | None:
     if is_window_uri(uri):
         return Channel.DESKTOP
     return Channel.FINDER if is_dpe_uri(uri) else None
-
-
-@dataclass(frozen=True, slots=True)
-class ListChange:
-    """What a new list of one server's resources means."""
-
-    announce: frozenset[Channel]
-    added: frozenset[str] = frozenset()
-    """URIs of either channel that this server did not list before: to be subscribed to, and documents to be read."""
-    removed: frozenset[str] = frozenset()
 
 
 class Listed:
@@ -111,13 +101,16 @@ class Watch:
         """What all servers list together."""
         return frozenset().union(*(listed.channels[channel] for listed in self.listed.values()))
 
-    def relist(self, server: SERVER_NAME, listed: Listed) -> tuple["Watch", ListChange]:
-        """After a server started, or its list changed. A server without `resources.subscribe` lists nothing."""
-        return self._changed(server, {**self.listed, server: listed})
+    def relist(self, server: SERVER_NAME, listed: Listed) -> tuple["Watch", frozenset[Channel]]:
+        """After a server started, or its list changed: what is watched now, and the channels to announce.
 
-    def drop(self, server: SERVER_NAME) -> tuple["Watch", ListChange]:
-        """After a server stopped, died or was removed."""
-        return self._changed(server, {name: listed for name, listed in self.listed.items() if name != server})
+        A server without `resources.subscribe` lists nothing.
+        """
+        return self._changed({**self.listed, server: listed})
+
+    def drop(self, server: SERVER_NAME) -> tuple["Watch", frozenset[Channel]]:
+        """After a server stopped, died or was removed: what is watched now, and the channels to announce."""
+        return self._changed({name: listed for name, listed in self.listed.items() if name != server})
 
     def lists(self, server: SERVER_NAME, uri: str) -> bool:
         """Whether this server lists this window or document."""
@@ -135,12 +128,9 @@ class Watch:
         """The URIs under which this server lists a document, or all documents of a host."""
         return self.listed.get(server, _NOTHING).documents(ref)
 
-    def _changed(self, server: SERVER_NAME, listed: Mapping[SERVER_NAME, Listed]) -> tuple["Watch", ListChange]:
-        before = self.listed.get(server, _NOTHING).uris
-        after = listed.get(server, _NOTHING).uris
+    def _changed(self, listed: Mapping[SERVER_NAME, Listed]) -> tuple["Watch", frozenset[Channel]]:
         new = Watch(listed)
-        announce = frozenset(channel for channel in Channel if self.uris(channel) != new.uris(channel))
-        return new, ListChange(announce, added=after - before, removed=before - after)
+        return new, frozenset(channel for channel in Channel if self.uris(channel) != new.uris(channel))
 
 
 @dataclass(frozen=True, slots=True)

@@ -298,11 +298,3 @@ async def test_what_a_server_lists_otherwise_is_read_again() -> None:
         await it.finder.relist("a", it.connection, [ListedDocument(listed.uri, listed.name, "now described")])
         await it.titles()
         assert len(await it.reads()) == 2
-
-
-def test_the_uri_cache_says_whether_the_set_changed() -> None:
-    finder = FinderAggregator()
-    assert finder.update_uri_cache({"dpe://h/1"})
-    assert not finder.update_uri_cache({"dpe://h/1"})
-    assert finder.update_uri_cache({"dpe://h/1", "dpe://i/1"})
-    assert finder.update_uri_cache(set())

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2c_smcp.computer.watch import ANNOUNCE_SECONDS, Announcements, Channel, ListChange, Listed, Watch, channel_of
+from a2c_smcp.computer.watch import ANNOUNCE_SECONDS, Announcements, Channel, Listed, Watch, channel_of
 
 DESKTOP, FINDER = Channel.DESKTOP, Channel.FINDER
 
@@ -18,8 +18,8 @@ def watching(**listed: list[str]) -> Watch:
     return watch
 
 
-def announced(change: tuple[Watch, ListChange]) -> set[Channel]:
-    return set(change[1].announce)
+def announced(change: tuple[Watch, frozenset[Channel]]) -> set[Channel]:
+    return set(change[1])
 
 
 # --- the seed's list
@@ -70,33 +70,37 @@ def test_the_sets_of_all_servers_are_compared() -> None:
 
 
 def test_the_first_list_changed_after_connecting_is_silent_without_a_change() -> None:
-    connected, change = Watch().relist("a", Listed(["window://x"]))
-    assert change.announce == {DESKTOP}
+    connected, changed = Watch().relist("a", Listed(["window://x"]))
+    assert changed == {DESKTOP}
     assert announced(connected.relist("a", Listed(["window://x"]))) == set()
 
 
 def test_a_server_without_either_kind_of_resource_comes_and_goes_silently() -> None:
-    watch, change = Watch().relist("a", Listed(["file:///x"]))
-    assert change == ListChange(frozenset())
+    watch, changed = Watch().relist("a", Listed(["file:///x"]))
+    assert changed == set()
     assert announced(watch.drop("a")) == set()
 
 
 def test_a_server_that_goes_counts_as_a_list_change() -> None:
-    after, change = watching(a=["window://x", "dpe://h/1"], b=["window://x"]).drop("a")
-    assert change == ListChange(frozenset({FINDER}), removed=frozenset({"window://x", "dpe://h/1"}))
+    after, changed = watching(a=["window://x", "dpe://h/1"], b=["window://x"]).drop("a")
+    assert changed == {FINDER}
     assert after == watching(b=["window://x"])
 
 
 def test_dropping_a_server_that_is_not_there_changes_nothing() -> None:
     watch = watching(a=["window://x"])
-    assert watch.drop("b") == (watch, ListChange(frozenset()))
+    assert watch.drop("b") == (watch, frozenset())
 
 
-def test_what_is_new_and_what_is_gone_is_named_per_server() -> None:
-    watch = watching(a=["window://x", "dpe://h/1"], b=["dpe://h/2"])
-    _, change = watch.relist("a", Listed(["window://x", "dpe://h/2", "file:///z"]))
-    assert change.added == {"dpe://h/2"}
-    assert change.removed == {"dpe://h/1"}
+def test_documents_of_another_host_that_come_and_the_last_ones_that_go_are_announced() -> None:
+    watch, changed = Watch().relist("a", Listed(["dpe://h/1"]))
+    assert changed == {FINDER}
+    watch, changed = watch.relist("b", Listed(["dpe://i/1"]))
+    assert changed == {FINDER}
+    assert announced(watch.relist("a", Listed(["dpe://h/1"]))) == set()
+    watch, changed = watch.drop("a")
+    assert changed == {FINDER}
+    assert announced(watch.drop("b")) == {FINDER}
 
 
 def test_the_uris_of_a_channel_are_those_of_all_servers() -> None:

@@ -8,7 +8,7 @@ nothing of how changes are heard or announced, nor of what agents ask for.
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Iterable, Sequence, Set
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -103,7 +103,6 @@ class FinderAggregator:
         self._clock = clock
         self._quote = quote
         self._shelves: dict[SERVER_NAME, _ServerDocuments] = {}
-        self._uris: frozenset[str] = frozenset()
         self._tasks: set[asyncio.Task[None]] = set()
 
     # --- what there is
@@ -132,11 +131,6 @@ class FinderAggregator:
         return max((found.summary["page_count"] for found in documents if found and found.summary), default=0)
 
     # --- what changes
-
-    def update_uri_cache(self, current_uris: Set[str]) -> bool:
-        """Remember the `dpe://` URIs of all servers together; whether they are others than before."""
-        before, self._uris = self._uris, frozenset(current_uris)
-        return self._uris != before
 
     async def relist(self, server: SERVER_NAME, connection: MCPConnection, resources: Sequence[Described]) -> None:
         """After a server started, or its list changed: reads what is new, or all where the connection is new."""

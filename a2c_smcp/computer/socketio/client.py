@@ -1,15 +1,15 @@
 """A Computer in an office: it answers what agents ask, remembers their calls, and announces what has changed.
 
 Knows requests and replies; what tools there are and how they run is the Computer's. Answering one more event is one
-more method in `_handlers`, announcing one more change one more row in `_ANNOUNCED`.
+more method in `_handlers`, announcing one more change is one more `AnnouncedEvent`.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, get_args
 
 import anyio
 from mcp_types import CallToolResult
@@ -17,14 +17,7 @@ from mcp_types import CallToolResult
 from a2c_smcp.computer.approvals import CALLING_AGENT
 from a2c_smcp.computer.calls import CallKey, CallMemory, Finished, Running
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.events import (
-    ComputerEvent,
-    ConfigChanged,
-    DesktopChanged,
-    EventsLost,
-    FinderChanged,
-    ToolListChanged,
-)
+from a2c_smcp.computer.events import AnnouncedEvent, EventsLost
 from a2c_smcp.errors import (
     ConnectionLostError,
     InternalError,
@@ -43,10 +36,6 @@ from a2c_smcp.smcp import (
     GET_TOOLS_EVENT,
     READ_RESOURCE_EVENT,
     TOOL_CALL_EVENT,
-    UPDATE_CONFIG_EVENT,
-    UPDATE_DESKTOP_EVENT,
-    UPDATE_FINDER_EVENT,
-    UPDATE_TOOL_LIST_EVENT,
     AgentCallData,
     GetComputerConfigReq,
     GetComputerConfigRet,
@@ -70,12 +59,7 @@ __all__ = ["SMCPComputerClient"]
 
 logger = logging.getLogger(__name__)
 
-_ANNOUNCED: Final[Mapping[type[ComputerEvent], str]] = {
-    ToolListChanged: UPDATE_TOOL_LIST_EVENT,
-    ConfigChanged: UPDATE_CONFIG_EVENT,
-    DesktopChanged: UPDATE_DESKTOP_EVENT,
-    FinderChanged: UPDATE_FINDER_EVENT,
-}
+_ANNOUNCEMENTS: Final = frozenset(kind.announced_by for kind in get_args(AnnouncedEvent))
 _ANNOUNCE_SECONDS: Final = 5.0
 #: For running calls to end once the client is disconnected.
 _CANCEL_SECONDS: Final = 5.0
@@ -322,9 +306,9 @@ class SMCPComputerClient:
         async with self._computer.events() as events:
             async for event in events:
                 if isinstance(event, EventsLost):
-                    self._to_announce.update(_ANNOUNCED.values())
-                elif (announcement := _ANNOUNCED.get(type(event))) is not None:
-                    self._to_announce.add(announcement)
+                    self._to_announce.update(_ANNOUNCEMENTS)
+                elif isinstance(event, AnnouncedEvent):
+                    self._to_announce.add(event.announced_by)
                 self._wake.set()
 
     async def _announce(self) -> None:
