@@ -4,7 +4,7 @@
     ├── BadRequestError                400
     │   ├── InvalidWindowURIError           also a ValueError
     │   ├── ToolNameDuplicatedError         two tools shown under one name
-    │   ├── InputNotFoundError              `${input:id}` that nobody can answer
+    │   ├── InputNotFoundError              `${input:id}` without a value
     │   └── VRLSyntaxError
     ├── UnauthorizedError              401
     ├── ForbiddenError                 403
@@ -106,9 +106,10 @@ def _cut_texts(value: Any) -> Any:
 
 
 class SMCPError(Exception):
-    """A failure with a code of the protocol, a message for people and details for programs.
+    """A failure with a `code` of the protocol, a `message` for people and `details` for programs.
 
-    Its texts may be a peer's. They are logged and sent on, so they are cut.
+    Catch this class for every failure of the protocol, or a subclass for one kind. A code that has no class of its own
+    arrives as `SMCPError` itself. Texts that a peer sent are cut at 2,000 characters: they are logged and sent on.
     """
 
     default_code: ClassVar[int] = 500
@@ -135,7 +136,7 @@ class SMCPError(Exception):
         return {"error": error}
 
     def tool_call_payload(self) -> dict[str, Any]:
-        """The error as `client:tool_call` acks it: an error, and a failed tool result for whoever reads only those."""
+        """The error as `client:tool_call` acks it: an error, and a failed result for agents that read only that."""
         return {**self.payload(), "content": [{"type": "text", "text": self.message}], "isError": True}
 
     def reason(self) -> str:
@@ -155,11 +156,17 @@ class _CodedError(SMCPError):
 
 
 class BadRequestError(_CodedError):
+    """A request, or the reply to it, does not fit the protocol; `details` may name the `field`. Sending it again does
+    not help.
+    """
+
     default_code = 400
     title = "Bad Request"
 
 
 class InvalidWindowURIError(BadRequestError, ValueError):
+    """A text that is no `window://` URI. It is a `ValueError`, too."""
+
     title = "Invalid Window URI"
 
     def __init__(self, uri: str, problem: str) -> None:
@@ -167,10 +174,13 @@ class InvalidWindowURIError(BadRequestError, ValueError):
 
     @property
     def uri(self) -> str | None:
+        """The text that was given, cut if it is long."""
         return self.details.get("uri")
 
 
 class ToolNameDuplicatedError(BadRequestError):
+    """Two tools of a computer would have one name. Give one an `alias`, or its server a `tool_prefix`."""
+
     title = "Tool Name Duplicated"
 
     def __init__(self, tool_names: str | Sequence[str], servers: Sequence[str]) -> None:
@@ -183,7 +193,7 @@ class ToolNameDuplicatedError(BadRequestError):
 
     @property
     def tool_name(self) -> str | None:
-        """The first of them."""
+        """The first name that is taken."""
         return self.details.get("tool_name")
 
     @property
@@ -193,10 +203,13 @@ class ToolNameDuplicatedError(BadRequestError):
 
     @property
     def servers(self) -> list[str]:
+        """The MCP servers that have these tools."""
         return list(self.details.get("servers", []))
 
 
 class InputNotFoundError(BadRequestError):
+    """A config needs an input that is not defined, or that has no value: no variable, no default, no answer."""
+
     title = "Input Not Found"
 
     def __init__(self, input_id: str, hint: str = "") -> None:
@@ -204,10 +217,13 @@ class InputNotFoundError(BadRequestError):
 
     @property
     def input_id(self) -> str | None:
+        """The id in `${input:id}`."""
         return self.details.get("input_id")
 
 
 class VRLSyntaxError(BadRequestError):
+    """A transformation in a config does not compile; the message shows where."""
+
     title = "VRL Syntax Error"
 
     def __init__(self, message: str) -> None:
@@ -215,51 +231,71 @@ class VRLSyntaxError(BadRequestError):
 
 
 class UnauthorizedError(_CodedError):
+    """The server refused the connection: the API key is missing or wrong."""
+
     default_code = 401
     title = "Unauthorized"
 
 
 class ForbiddenError(_CodedError):
+    """The role, or the key, does not allow this."""
+
     default_code = 403
     title = "Forbidden"
 
 
 class UncodedRefusalError(ForbiddenError):
-    """Nobody knows whether it will pass: what the reason says is for people."""
+    """An older server refused a join or a leave without a code: only a person can tell from the reason whether it is
+    worth another try.
+    """
 
 
 class NotFoundError(_CodedError):
+    """No computer of that name is in the agent's office, or it left before it answered."""
+
     default_code = 404
     title = "Not Found"
 
 
 class RequestTimeoutError(_CodedError):
+    """No answer came in time. A tool that was called may have run."""
+
     default_code = 408
     title = "Timeout"
 
 
 class PayloadTooLargeError(_CodedError):
+    """A request, a result or a resource is larger than one message may be. The connection lives on."""
+
     default_code = 413
     title = "Payload Too Large"
 
 
 class TooManyRequestsError(_CodedError):
+    """A limit of the server: too many requests a second, or too many without an answer. Try again later."""
+
     default_code = 429
     title = "Too Many Requests"
 
 
 class InternalError(_CodedError):
+    """A fault of the peer. Its log has a line with the `req_id`, and a traceback."""
+
     default_code = 500
     title = "Internal Error"
 
 
 class ConnectionLostError(_CodedError):
+    """This side has no connection to the server: it could not be made, was lost, or was closed.
+
+    A request that fails with it may have arrived. A client that is open connects again by itself."""
+
     default_code = 0
     title = "Connection Lost"
 
     @property
     def advice(self) -> str:
-        """What can be done about it, where that is known; it is part of the message, too."""
+        """What can be done about it, empty if that is unknown. The message has it, too."""
         return str(self.details.get("advice", ""))
 
     @property
@@ -274,18 +310,24 @@ class _AdvisedError(ConnectionLostError):
 
 
 class UntrustedCertificateError(_AdvisedError):
+    """The certificate of the server, or of a proxy on the way, is not trusted; `advice` says what to do."""
+
     title = "Untrusted Certificate"
 
 
 class ProxyError(_AdvisedError):
+    """The HTTP proxy on the way does not answer, or refuses; `advice` says what to do."""
+
     title = "Proxy Error"
 
 
 class ToolError(_CodedError):
-    """A failure of the tool itself; on the wire it is a result, not a routing error."""
+    """A tool call failed at the computer. An agent gets it as a result with `is_error`, not as an exception."""
 
 
 class ToolNotFoundError(ToolError):
+    """The computer has no tool of that name, or not yet: see `starting`."""
+
     default_code = 4001
     title = "Tool Not Found"
 
@@ -297,25 +339,32 @@ class ToolNotFoundError(ToolError):
 
     @property
     def tool_name(self) -> str | None:
+        """The name that was asked for, cut if it is long."""
         return self.details.get("tool_name")
 
     @property
     def starting(self) -> list[str]:
-        """The servers that may still bring it: they are starting."""
+        """The MCP servers that are still starting: one of them may have the tool."""
         return list(self.details.get("starting", []))
 
 
 class ToolDisabledError(ToolError):
+    """The tool is in the `forbidden_tools` of its server's config."""
+
     default_code = 4002
     title = "Tool Disabled"
 
 
 class ToolExecutionError(ToolError):
+    """The MCP server failed, died, or answered with an error of the protocol."""
+
     default_code = 4003
     title = "Tool Execution Failed"
 
 
 class ServerNotActiveError(ToolExecutionError):
+    """The MCP server of the tool does not run."""
+
     title = "Server Not Active"
 
     def __init__(self, server_name: str) -> None:
@@ -323,10 +372,13 @@ class ServerNotActiveError(ToolExecutionError):
 
     @property
     def server_name(self) -> str | None:
+        """The name of the MCP server in the config."""
         return self.details.get("server_name")
 
 
 class ToolExecutionTimeoutError(ToolError):
+    """The tool did not finish within the `timeout` of its call, and was cancelled."""
+
     default_code = 4004
     title = "Tool Timeout"
 
@@ -335,44 +387,59 @@ class ToolExecutionTimeoutError(ToolError):
 
     @property
     def timeout(self) -> float | None:
+        """The seconds that the call had."""
         return self.details.get("timeout")
 
 
 class ToolConfirmationError(ToolError):
+    """The call needs a person's confirmation: it was refused, not given in time, or no person could be asked."""
+
     default_code = 4005
     title = "Tool Requires Confirmation"
 
 
 class RoomError(_CodedError):
-    """The office says no."""
+    """The server refuses a request because of the office, or of who is in it."""
 
 
 class RoomFullError(RoomError):
+    """The office has an agent already; the message names it."""
+
     default_code = 4101
     title = "Room Full"
 
 
 class RoomNotFoundError(RoomError):
+    """Reserved by the protocol: an office exists as soon as a client joins it."""
+
     default_code = 4102
     title = "Room Not Found"
 
 
 class NotInRoomError(RoomError):
+    """The request needs an office, and this client is in none. Join first."""
+
     default_code = 4103
     title = "Not In Room"
 
 
 class CrossRoomAccessError(RoomError):
+    """The request names an office that is not the client's."""
+
     default_code = 4104
     title = "Cross Room Access"
 
 
 class NameTakenError(RoomError):
+    """Another client of this role has that name in the office."""
+
     default_code = 4105
     title = "Name Taken"
 
 
 class AlreadyInRoomError(RoomError):
+    """The agent is in another office. Leave that one first."""
+
     default_code = 4106
     title = "Already In Another Room"
 
@@ -382,6 +449,8 @@ class FinderError(_CodedError):
 
 
 class DocumentNotFoundError(FinderError):
+    """No MCP server has that document."""
+
     default_code = 4201
     title = "Document Not Found"
 
@@ -390,10 +459,13 @@ class DocumentNotFoundError(FinderError):
 
     @property
     def doc_ref(self) -> str | None:
+        """The reference of the document in its URI."""
         return self.details.get("doc_ref")
 
 
 class PageOutOfRangeError(FinderError):
+    """The document has no page of that index; pages count from 0."""
+
     default_code = 4202
     title = "Page Out of Range"
 
@@ -405,14 +477,18 @@ class PageOutOfRangeError(FinderError):
 
     @property
     def page_index(self) -> int | None:
+        """The index that was asked for."""
         return self.details.get("page_index")
 
     @property
     def page_count(self) -> int | None:
+        """How many pages the document has."""
         return self.details.get("page_count")
 
 
 class ElementNotFoundError(FinderError):
+    """The document has no element of that id."""
+
     default_code = 4203
     title = "Element Not Found"
 
@@ -421,10 +497,13 @@ class ElementNotFoundError(FinderError):
 
     @property
     def element_id(self) -> str | None:
+        """The id that was asked for."""
         return self.details.get("element_id")
 
 
 class InvalidDPEURIError(FinderError, ValueError):
+    """A text that is no `dpe://` URI. It is a `ValueError`, too."""
+
     default_code = 4204
     title = "Invalid DPE URI"
 
@@ -433,6 +512,7 @@ class InvalidDPEURIError(FinderError, ValueError):
 
     @property
     def uri(self) -> str | None:
+        """The text that was given, cut if it is long."""
         return self.details.get("uri")
 
 

@@ -68,7 +68,7 @@ def read_event(body: str) -> list[Any]:
 
 def read_ack(body: str) -> list[Any]:
     """An ack's arguments, built; an error stands for what `read_event` would refuse. What does not decode is an
-    ack without any: whoever waits for it is not left waiting.
+    ack without any: the caller is answered, and does not wait until its timeout.
     """
     try:
         data = codec.loads(body)
@@ -106,7 +106,7 @@ def _encode(packet_type: int, namespace: str, ack_id: int | None, body: str) -> 
 class SMCPPacket(Packet):  # type: ignore[misc]  # python-socketio ships no types
     """A Socket.IO packet that carries JSON only; give it to python-socketio as `serializer`.
 
-    Unlike the library's `json=` argument this leaves other Socket.IO servers of the process alone. Sending bytes
+    Unlike the library's `json=` argument this does not touch other Socket.IO servers of the process. Sending bytes
     raises `TypeError`; an event that arrives with bytes, or nested deeper than `MAX_DEPTH`, reaches its handler as
     `Unacceptable`, to be answered with 400.
     """

@@ -409,7 +409,7 @@ class Event:
 
 _AGENT: frozenset[Role] = frozenset({"agent"})
 _COMPUTER: frozenset[Role] = frozenset({"computer"})
-_ANYONE = _AGENT | _COMPUTER
+_BOTH = _AGENT | _COMPUTER
 
 
 def _relay(name: str, request: type, response: type) -> Event:
@@ -434,8 +434,8 @@ EVENTS: Mapping[str, Event] = MappingProxyType(
             _relay(GET_DESKTOP_EVENT, GetDeskTopReq, GetDeskTopRet),
             _relay(GET_FINDER_EVENT, GetFinderReq, GetFinderRet),
             _relay(READ_RESOURCE_EVENT, ReadResourceReq, ReadResourceRet),
-            Event(JOIN_OFFICE_EVENT, Kind.MEMBERSHIP, EnterOfficeReq, None, _ANYONE),
-            Event(LEAVE_OFFICE_EVENT, Kind.MEMBERSHIP, LeaveOfficeReq, None, _ANYONE),
+            Event(JOIN_OFFICE_EVENT, Kind.MEMBERSHIP, EnterOfficeReq, None, _BOTH),
+            Event(LEAVE_OFFICE_EVENT, Kind.MEMBERSHIP, LeaveOfficeReq, None, _BOTH),
             _announce(UPDATE_CONFIG_EVENT, UpdateComputerConfigReq, _COMPUTER, UPDATE_CONFIG_NOTIFICATION),
             _announce(UPDATE_TOOL_LIST_EVENT, UpdateToolListNotification, _COMPUTER, UPDATE_TOOL_LIST_NOTIFICATION),
             _announce(UPDATE_DESKTOP_EVENT, UpdateComputerConfigReq, _COMPUTER, UPDATE_DESKTOP_NOTIFICATION),

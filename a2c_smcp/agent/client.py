@@ -57,11 +57,16 @@ _CATALOGUE: Final = 1000
 
 
 class AsyncSMCPAgentClient:
-    """`async with AsyncSMCPAgentClient("https://…", name="ada", api_key=…) as agent`.
+    """An agent, for asyncio: `async with AsyncSMCPAgentClient("https://…", name="ada", api_key=…) as agent`.
 
-    Instead of a URL it takes `LinkOptions`, which say more about the connection. `live=False` keeps no view of the
-    office. A tool that fails is a result; whatever else fails raises the `SMCPError` of its code, and
-    `ConnectionLostError` at once when the connection drops: nothing is sent a second time.
+    Join an office next, then ask its computers. Instead of a URL the client takes `LinkOptions`, which say more about
+    the connection. `handler` hears what happens in the office; so do functions that are registered with `on`. With
+    `live=False` the client does not fetch what the computers have: `computers` stays empty.
+
+    A tool that ran and failed is a result with `is_error`. Every other failure raises the `SMCPError` of its code:
+    `NotFoundError` for a computer that is not in the office, `NotInRoomError` without an office, `RequestTimeoutError`
+    for an answer that does not come, `BadRequestError` for what does not fit the protocol. A dropped connection raises
+    `ConnectionLostError` at once. The client then connects and joins again by itself; it sends no request twice.
     """
 
     def __init__(
@@ -108,7 +113,7 @@ class AsyncSMCPAgentClient:
         await self.close()
 
     async def open(self) -> None:
-        """Connect, or raise: `UnauthorizedError`, or `ConnectionLostError` when nobody answers."""
+        """Connect, or raise: `UnauthorizedError`, or `ConnectionLostError` when the server does not answer."""
         if self._listener is None:
             self._listener = asyncio.create_task(self._listen(), name="a2c-agent-handlers")
         try:
@@ -132,6 +137,7 @@ class AsyncSMCPAgentClient:
 
     @property
     def connected(self) -> bool:
+        """Whether there is a connection to the server right now. A lost one comes back by itself."""
         return self._link.connected
 
     @property
@@ -141,28 +147,33 @@ class AsyncSMCPAgentClient:
 
     @property
     def way(self) -> Way | None:
-        """How it is connected, or was the last time: by which transport, through which proxy."""
+        """How the agent is connected, or was the last time: by which transport, through which proxy."""
         return self._link.way
 
     @property
     def office_id(self) -> str | None:
-        """The office that this agent is in, or will be in again as soon as it can."""
+        """The office that this agent is in, or will join again after a reconnect; `None` without one."""
         return self._link.membership.office_id if self._link.membership else None
 
     @property
     def computers(self) -> Mapping[str, ComputerView]:
-        """The live view: every computer in the office by its name, with what is known of it now."""
+        """The live view: every computer in the office by its name, with what is known of it now.
+
+        It is a snapshot: read the property again to see later changes. `settled` waits until the view is complete.
+        """
         return self._view.computers
 
     @property
     def listing_error(self) -> SMCPError | None:
-        """Why the last attempt to list the office failed; it is tried again."""
+        """Why the last attempt to list the office failed, `None` if it worked. The agent tries again by itself."""
         return self._listing_error
 
     async def join_office(self, office_id: str) -> None:
-        """Join, or raise the class of the refusal. On return `computers` has the members; their tools are on the way.
+        """Join an office. On return `computers` has its computers; `settled` waits for their tools.
 
-        From now on every reconnect joins again and brings the view up to date.
+        After every reconnect the agent joins again, and brings the view up to date. A refusal raises `RoomFullError`
+        (the office has an agent), `AlreadyInRoomError` (leave the other office first), `ForbiddenError` (the key does
+        not allow it) or `BadRequestError` (a name or an id that nothing may have).
         """
         await self._link.join(Membership("agent", self.name, office_id))
         if self._live:
@@ -171,7 +182,7 @@ class AsyncSMCPAgentClient:
                     await self._listed.wait()
 
     async def leave_office(self) -> None:
-        """Leave the office, if in one."""
+        """Leave the office. Without one this does nothing."""
         try:
             await self._link.leave()
         finally:
@@ -179,7 +190,10 @@ class AsyncSMCPAgentClient:
                 self._forget()
 
     async def settled(self, timeout: float = 20.0) -> None:
-        """Wait until the live view has everything that it was told of, or has tried: see each view's `failures`."""
+        """Wait until the live view is complete; `RequestTimeoutError` after `timeout` seconds.
+
+        A part that could not be fetched does not hold it up: the `failures` of its `ComputerView` say why.
+        """
         try:
             async with asyncio.timeout(timeout):
                 await self._settled.wait()
@@ -187,7 +201,7 @@ class AsyncSMCPAgentClient:
             raise RequestTimeoutError(f"the view of the office was not complete within {timeout:g} s") from None
 
     async def list_room(self) -> list[SessionInfo]:
-        """Everyone in the office, this agent included."""
+        """The members of the office as the server lists them now, this agent included."""
         if (office_id := self.office_id) is None:
             raise NotInRoomError("join an office first")
         return await self._ask(requests.list_room(self._call(), self._deadlines, office_id), requests.read_sessions)
@@ -195,6 +209,7 @@ class AsyncSMCPAgentClient:
     # --- tools
 
     async def get_tools(self, computer: str) -> list[SMCPTool]:
+        """The tools that a computer lists now, with their schemas; `tool_meta` reads what is configured for one."""
         return await self._ask(requests.get_tools(self._call(), self._deadlines, computer), requests.read_tools)
 
     async def wait_for_tools(
@@ -202,8 +217,8 @@ class AsyncSMCPAgentClient:
     ) -> list[SMCPTool]:
         """The tools of a computer, once it is in the office and lists all of `tool_names`, or any tool at all.
 
-        A computer may join before its servers run. After `timeout` seconds raises `ToolNotFoundError`, or
-        `NotFoundError` when the computer is not there.
+        A computer may join before its MCP servers run. After `timeout` seconds this raises `ToolNotFoundError`, or
+        `NotFoundError` when the computer is not in the office.
         """
         if self.office_id is None:
             raise NotInRoomError("join an office first")
@@ -211,7 +226,7 @@ class AsyncSMCPAgentClient:
             return await wait_for_tools(partial(self.get_tools, computer), heard, tool_names, timeout)
 
     async def wait_for_tool(self, computer: str, tool_name: str, timeout: float = DEFAULT_WAIT) -> SMCPTool:
-        """One tool, once it can be called; see `wait_for_tools`."""
+        """One tool, once its computer lists it; raises what `wait_for_tools` raises."""
         tools = await self.wait_for_tools(computer, [tool_name], timeout)
         return next(tool for tool in tools if tool["name"] == tool_name)
 
@@ -226,7 +241,10 @@ class AsyncSMCPAgentClient:
     ) -> "CallToolResult":
         """Run a tool and return its result, also when the tool failed or took longer than `timeout` seconds.
 
-        Cancelling the task that waits here cancels the call at the computer; so does `cancel` with its `req_id`.
+        Look at `is_error` of the result; `text_of` gives its text, and `meta["error_code"]` the code of a failure: 4001
+        for an unknown tool, 4004 after the timeout, 4005 when the call was not confirmed. What fails on the way to the
+        computer raises instead. Cancelling the task that waits here cancels the call at the computer; so does `cancel`
+        with its `req_id`.
         """
         request = requests.tool_call(self._call(req_id), self._deadlines, computer, tool_name, params, timeout)
         try:
@@ -235,36 +253,42 @@ class AsyncSMCPAgentClient:
             await self._give_up(request)
             raise
         except RequestTimeoutError as error:
-            # Whoever waited in vain, the tool may still run.
+            # Neither the server nor this side got an answer in time, but the tool may still run.
             await self._give_up(request)
             if isinstance(error, requests.UnansweredError):
                 return requests.timed_out(request.data["timeout"])
             raise
 
     async def cancel(self, req_id: str) -> None:
-        """Take back a tool call; it ends with a result that says so. Unknown to every computer: nothing happens."""
+        """Cancel a tool call: it ends with a result that says so. An unknown `req_id` changes nothing."""
         # Older servers do not ack it.
         with suppress(requests.UnansweredError):
             await self._ask(requests.cancel(self._call(req_id), self._deadlines), requests.read_sent)
 
     @staticmethod
     def tool_meta(tool: SMCPTool) -> ToolMeta:
-        """What is configured for a tool: `auto_apply`, `alias`, `tags`, `ret_object_mapper`. Empty for one without."""
+        """What is configured for a tool: `auto_apply`, `alias`, `tags`, `ret_object_mapper`; empty without any."""
         return requests.tool_meta(tool)
 
     async def _give_up(self, request: Request) -> None:
-        """Send the cancel of a call that nobody waits for any more: whatever happens here, and in bounded time."""
+        """Cancel a call whose caller has stopped waiting. A cancellation of this task does not stop that, but a
+        deadline does.
+        """
         with anyio.move_on_after(self._deadlines.cancel, shield=True), suppress(SMCPError):
             await self.cancel(request.req_id)
 
     # --- config, desktop, documents
 
     async def get_config(self, computer: str) -> GetComputerConfigRet:
-        """The computer's servers and inputs; secrets are masked or placeholders."""
+        """The computer's MCP servers and inputs as configured. Secrets are masked, or are placeholders."""
         return await self._ask(requests.get_config(self._call(), self._deadlines, computer), requests.read_config)
 
     async def get_desktop(self, computer: str, *, size: int | None = None, window: str | None = None) -> list[Desktop]:
-        """The rendered windows, most important first; at most `size`, or only the `window` of that URI."""
+        """The rendered windows, most important first: at most `size` of them, or the one with the URI `window`.
+
+        Windows may be cut so that all fit into one message; a `window` by its URI comes whole, or raises
+        `PayloadTooLargeError`.
+        """
         request = requests.get_desktop(self._call(), self._deadlines, computer, size, window)
         return await self._ask(request, requests.read_desktop)
 
@@ -276,24 +300,31 @@ class AsyncSMCPAgentClient:
         offset: int = 0,
         limit: int = DEFAULT_LIMIT,
     ) -> GetFinderRet:
-        """One page of the catalogue of documents, and how many there are in all."""
+        """A part of the catalogue of documents, and how many documents match in all (`total_count`).
+
+        `keywords` and `file_type` filter; `offset` and `limit` (1000 at most) choose the part.
+        """
         call = self._call()
         request = requests.get_finder(call, self._deadlines, computer, keywords, file_type, offset, limit)
         return await self._ask(request, requests.read_finder)
 
     async def read_resource(self, computer: str, uri: str) -> list[dict[str, Any]]:
-        """The contents of a `dpe://` or `window://` resource, in MCP's JSON form."""
+        """The contents of a `dpe://` or `window://` resource, in MCP's JSON form.
+
+        Raises a `FinderError` for what is not there (`DocumentNotFoundError`, `PageOutOfRangeError`,
+        `ElementNotFoundError`) or is no such URI (`InvalidDPEURIError`).
+        """
         request = requests.read_resource(self._call(), self._deadlines, computer, uri)
         return await self._ask(request, requests.read_contents)
 
     async def read_document_metadata(self, computer: str, uri: str) -> Any:
-        """A document's fields."""
+        """The fields of a document, as `DPEDocumentSummary` names them. Raises what `read_resource` raises."""
         return requests.read_document(await self.read_resource(computer, uri))
 
     async def read_document_pages(
         self, computer: str, uri: str, offset: int = 0, limit: int = DEFAULT_LIMIT
     ) -> dict[str, Any]:
-        """A document's fields and a part of the index of its `pages`, of which there are `page_total`."""
+        """A document's fields with a part of the index of its pages: `pages`, out of `page_total`."""
         paged = requests.document_pages_uri(uri, offset, limit)
         index = requests.read_document(await self.read_resource(computer, paged))
         requests.pages_in(index)
@@ -320,7 +351,7 @@ class AsyncSMCPAgentClient:
     async def iter_document_pages(
         self, computer: str, uri: str, batch: int = DEFAULT_LIMIT
     ) -> AsyncGenerator[DPEPageSummary, None]:
-        """The whole index of a document's pages, read `batch` at a time."""
+        """Iterate over the index of a document's pages; `batch` of them are read at a time."""
         offset: int | None = 0
         while offset is not None:
             index = await self.read_document_pages(computer, uri, offset, batch)
@@ -329,7 +360,7 @@ class AsyncSMCPAgentClient:
             offset = requests.next_offset(index, offset)
 
     async def iter_pages(self, computer: str, uri: str, format: str = "json") -> AsyncGenerator[Any, None]:
-        """Every page of a document, one read after another."""
+        """Iterate over the pages of a document, as `read_page` gives them; each is read when it is its turn."""
         async with aclosing(self.iter_document_pages(computer, uri)) as index:
             async for page in index:
                 yield await self.read_page(computer, uri, page["page_index"], format)
@@ -353,9 +384,10 @@ class AsyncSMCPAgentClient:
     # --- listening
 
     def on(self, name: str) -> Callable[[_CallbackT], _CallbackT]:
-        """`@agent.on("enter_office")` above a function, `def` or `async def`, of what `AgentHandler` is handed.
+        """Register a function, `def` or `async def`, with `@agent.on("enter_office")`.
 
-        The names are those of the notifications, with or without `notify:`, and `change` and `connection`.
+        The names are those of the notifications, with or without `notify:`, and `change` and `connection`; another name
+        raises `ValueError`. The function gets what the method of `AgentHandler` with that name gets.
         """
         callbacks = self._callbacks[happening(name)]
 

@@ -167,7 +167,7 @@ def _save(contents: Sequence[Mapping[str, Any]], file: Path | None, output: Prin
 
 
 async def _schema(agent: AsyncSMCPAgentClient, computer: str, tool: str) -> Mapping[str, Any] | None:
-    """What the tool's parameters are; `None` where nobody says it: the call will tell more."""
+    """The schema of a tool's parameters; `None` where it is unknown: the call will say why."""
     tools = await _tools_of(agent, computer)
     if isinstance(tools, SMCPError):
         return None

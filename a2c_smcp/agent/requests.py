@@ -83,7 +83,7 @@ __all__ = [
 DEFAULT_TIMEOUT: Final = 60
 #: How long to wait for tools that are not there yet, in seconds.
 DEFAULT_WAIT: Final = 10.0
-#: How many documents, or pages, come at once when nobody asks for another number.
+#: How many documents, or pages, come at once when the caller does not give a number.
 DEFAULT_LIMIT: Final = 20
 # How long is too long is the server's to say; its refusal names the limit.
 _ANY_TIMEOUT: Final = 2**31
@@ -93,7 +93,7 @@ _REQUIRED: Final[Mapping[str, str]] = {GET_DESKTOP_EVENT: "desktops", GET_FINDER
 
 
 class NotSupportedError(BadRequestError):
-    """The server answered with nothing, as older ones do to events they do not know."""
+    """The server acked a request without an answer, as older servers do with events that they do not know."""
 
     title = "Not Supported"
 
@@ -114,12 +114,17 @@ class UnansweredError(RequestTimeoutError):
 
 @dataclass(frozen=True, slots=True)
 class Deadlines:
-    """How long to wait for answers, in seconds. Computer and server have shorter ones: theirs come first."""
+    """How long an agent waits for answers, in seconds.
+
+    Computer and server have shorter deadlines, so an agent usually gets their answer before its own time is over.
+    """
 
     reply: float = 20.0
+    """For every request but a tool call."""
     tool_call_grace: float = 10.0
     """How much longer than a tool call's own timeout."""
     cancel: float = 2.0
+    """For the cancel of a call whose caller does not wait for it any more, and for handlers when the client closes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +294,7 @@ def still_starting(result: "CallToolResult") -> list[str]:
 
 
 def timed_out(timeout: int) -> "CallToolResult":
-    """The result of a call that nobody answered."""
+    """The result of a call that was not answered in time."""
     return error_result(ToolExecutionTimeoutError(timeout))
 
 
@@ -314,7 +319,7 @@ def _misfit(request: Request, field: str, problem: str) -> BadRequestError:
 
 
 def tool_meta(tool: SMCPTool) -> ToolMeta:
-    """What is configured for a tool: `auto_apply`, `alias`, `tags`, `ret_object_mapper`. Empty for one without."""
+    """What is configured for a tool: `auto_apply`, `alias`, `tags`, `ret_object_mapper`; empty without any."""
     raw = (tool.get("meta") or {}).get(TOOL_META_MARKER)
     if raw is None:
         return {}

@@ -31,10 +31,10 @@ _CallbackT = TypeVar("_CallbackT", bound=Callback)
 
 
 class SMCPAgentClient:
-    """`with SMCPAgentClient("https://…", name="ada", api_key=…) as agent`, for any number of threads.
+    """An agent, for threads: `with SMCPAgentClient("https://…", name="ada", api_key=…) as agent`.
 
-    The same methods as `AsyncSMCPAgentClient`, each of which blocks. Handlers run in worker threads, where they may
-    call the agent again.
+    It takes the same arguments and raises the same errors as `AsyncSMCPAgentClient`, and each method blocks. Any number
+    of threads may use one client. Handlers run in worker threads, where they may call the client again.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class SMCPAgentClient:
         self.close()
 
     def open(self) -> None:
-        """Connect, or raise: `UnauthorizedError`, or `ConnectionLostError` when nobody answers."""
+        """Connect, or raise: `UnauthorizedError`, or `ConnectionLostError` when the server does not answer."""
         with self._lock:
             if self._closed:
                 raise ConnectionLostError("this agent is closed; make another")
@@ -90,10 +90,12 @@ class SMCPAgentClient:
 
     @property
     def name(self) -> str:
+        """The name of this agent in its office."""
         return self._client.name
 
     @property
     def connected(self) -> bool:
+        """Whether there is a connection to the server right now. A lost one comes back by itself."""
         return self._client.connected
 
     @property
@@ -103,17 +105,20 @@ class SMCPAgentClient:
 
     @property
     def way(self) -> Way | None:
-        """How it is connected, or was the last time: by which transport, through which proxy."""
+        """How the agent is connected, or was the last time: by which transport, through which proxy."""
         return self._client.way
 
     @property
     def office_id(self) -> str | None:
-        """The office that this agent is in, or will be in again as soon as it can."""
+        """The office that this agent is in, or will join again after a reconnect; `None` without one."""
         return self._client.office_id
 
     @property
     def computers(self) -> Mapping[str, ComputerView]:
-        """The live view: every computer in the office by its name, with what is known of it now."""
+        """The live view: every computer in the office by its name, with what is known of it now.
+
+        It is a snapshot: read the property again to see later changes. `settled` waits until the view is complete.
+        """
 
         async def snapshot() -> Mapping[str, ComputerView]:
             return self._client.computers
@@ -122,31 +127,37 @@ class SMCPAgentClient:
 
     @property
     def listing_error(self) -> SMCPError | None:
-        """Why the last attempt to list the office failed; it is tried again."""
+        """Why the last attempt to list the office failed, `None` if it worked. The agent tries again by itself."""
         return self._client.listing_error
 
     def join_office(self, office_id: str) -> None:
-        """Join, or raise the class of the refusal. On return `computers` has the members; their tools are on the way.
+        """Join an office. On return `computers` has its computers; `settled` waits for their tools.
 
-        From now on every reconnect joins again and brings the view up to date.
+        After every reconnect the agent joins again, and brings the view up to date. A refusal raises `RoomFullError`
+        (the office has an agent), `AlreadyInRoomError` (leave the other office first), `ForbiddenError` (the key does
+        not allow it) or `BadRequestError` (a name or an id that nothing may have).
         """
         self._run(self._client.join_office, office_id)
 
     def leave_office(self) -> None:
-        """Leave the office, if in one."""
+        """Leave the office. Without one this does nothing."""
         self._run(self._client.leave_office)
 
     def settled(self, timeout: float = 20.0) -> None:
-        """Wait until the live view has everything that it was told of, or has tried: see each view's `failures`."""
+        """Wait until the live view is complete; `RequestTimeoutError` after `timeout` seconds.
+
+        A part that could not be fetched does not hold it up: the `failures` of its `ComputerView` say why.
+        """
         self._run(self._client.settled, timeout)
 
     def list_room(self) -> list[SessionInfo]:
-        """Everyone in the office, this agent included."""
+        """The members of the office as the server lists them now, this agent included."""
         return self._run(self._client.list_room)
 
     # --- tools
 
     def get_tools(self, computer: str) -> list[SMCPTool]:
+        """The tools that a computer lists now, with their schemas; `tool_meta` reads what is configured for one."""
         return self._run(self._client.get_tools, computer)
 
     def wait_for_tools(
@@ -154,13 +165,13 @@ class SMCPAgentClient:
     ) -> list[SMCPTool]:
         """The tools of a computer, once it is in the office and lists all of `tool_names`, or any tool at all.
 
-        A computer may join before its servers run. After `timeout` seconds raises `ToolNotFoundError`, or
-        `NotFoundError` when the computer is not there.
+        A computer may join before its MCP servers run. After `timeout` seconds this raises `ToolNotFoundError`, or
+        `NotFoundError` when the computer is not in the office.
         """
         return self._run(self._client.wait_for_tools, computer, tool_names, timeout)
 
     def wait_for_tool(self, computer: str, tool_name: str, timeout: float = DEFAULT_WAIT) -> SMCPTool:
-        """One tool, once it can be called; see `wait_for_tools`."""
+        """One tool, once its computer lists it; raises what `wait_for_tools` raises."""
         return self._run(self._client.wait_for_tool, computer, tool_name, timeout)
 
     def call_tool(
@@ -174,27 +185,34 @@ class SMCPAgentClient:
     ) -> "CallToolResult":
         """Run a tool and return its result, also when the tool failed or took longer than `timeout` seconds.
 
-        Ctrl-C while it waits cancels the call at the computer; so does `cancel` with its `req_id` from another thread.
+        Look at `is_error` of the result; `text_of` gives its text, and `meta["error_code"]` the code of a failure: 4001
+        for an unknown tool, 4004 after the timeout, 4005 when the call was not confirmed. What fails on the way to the
+        computer raises instead. Ctrl-C while it waits cancels the call at the computer; so does `cancel` with its
+        `req_id` from another thread.
         """
         return self._run(self._client.call_tool, computer, tool_name, params, timeout, req_id=req_id)
 
     def cancel(self, req_id: str) -> None:
-        """Take back a tool call; it ends with a result that says so. Unknown to every computer: nothing happens."""
+        """Cancel a tool call: it ends with a result that says so. An unknown `req_id` changes nothing."""
         self._run(self._client.cancel, req_id)
 
     @staticmethod
     def tool_meta(tool: SMCPTool) -> ToolMeta:
-        """What is configured for a tool: `auto_apply`, `alias`, `tags`, `ret_object_mapper`. Empty for one without."""
+        """What is configured for a tool: `auto_apply`, `alias`, `tags`, `ret_object_mapper`; empty without any."""
         return AsyncSMCPAgentClient.tool_meta(tool)
 
     # --- config, desktop, documents
 
     def get_config(self, computer: str) -> GetComputerConfigRet:
-        """The computer's servers and inputs; secrets are masked or placeholders."""
+        """The computer's MCP servers and inputs as configured. Secrets are masked, or are placeholders."""
         return self._run(self._client.get_config, computer)
 
     def get_desktop(self, computer: str, *, size: int | None = None, window: str | None = None) -> list[Desktop]:
-        """The rendered windows, most important first; at most `size`, or only the `window` of that URI."""
+        """The rendered windows, most important first: at most `size` of them, or the one with the URI `window`.
+
+        Windows may be cut so that all fit into one message; a `window` by its URI comes whole, or raises
+        `PayloadTooLargeError`.
+        """
         return self._run(self._client.get_desktop, computer, size=size, window=window)
 
     def get_finder(
@@ -205,21 +223,28 @@ class SMCPAgentClient:
         offset: int = 0,
         limit: int = DEFAULT_LIMIT,
     ) -> GetFinderRet:
-        """One page of the catalogue of documents, and how many there are in all."""
+        """A part of the catalogue of documents, and how many documents match in all (`total_count`).
+
+        `keywords` and `file_type` filter; `offset` and `limit` (1000 at most) choose the part.
+        """
         return self._run(self._client.get_finder, computer, keywords, file_type, offset, limit)
 
     def read_resource(self, computer: str, uri: str) -> list[dict[str, Any]]:
-        """The contents of a `dpe://` or `window://` resource, in MCP's JSON form."""
+        """The contents of a `dpe://` or `window://` resource, in MCP's JSON form.
+
+        Raises a `FinderError` for what is not there (`DocumentNotFoundError`, `PageOutOfRangeError`,
+        `ElementNotFoundError`) or is no such URI (`InvalidDPEURIError`).
+        """
         return self._run(self._client.read_resource, computer, uri)
 
     def read_document_metadata(self, computer: str, uri: str) -> Any:
-        """A document's fields."""
+        """The fields of a document, as `DPEDocumentSummary` names them. Raises what `read_resource` raises."""
         return self._run(self._client.read_document_metadata, computer, uri)
 
     def read_document_pages(
         self, computer: str, uri: str, offset: int = 0, limit: int = DEFAULT_LIMIT
     ) -> dict[str, Any]:
-        """A document's fields and a part of the index of its `pages`, of which there are `page_total`."""
+        """A document's fields with a part of the index of its pages: `pages`, out of `page_total`."""
         return self._run(self._client.read_document_pages, computer, uri, offset, limit)
 
     def read_page(
@@ -239,19 +264,20 @@ class SMCPAgentClient:
         return self._run(self._client.read_element, computer, uri, element_id, format)
 
     def iter_document_pages(self, computer: str, uri: str, batch: int = DEFAULT_LIMIT) -> Iterator[DPEPageSummary]:
-        """The whole index of a document's pages, read `batch` at a time."""
+        """Iterate over the index of a document's pages; `batch` of them are read at a time."""
         return self._iterate(self._client.iter_document_pages(computer, uri, batch))
 
     def iter_pages(self, computer: str, uri: str, format: str = "json") -> Iterator[Any]:
-        """Every page of a document, one read after another."""
+        """Iterate over the pages of a document, as `read_page` gives them; each is read when it is its turn."""
         return self._iterate(self._client.iter_pages(computer, uri, format))
 
     # --- listening
 
     def on(self, name: str) -> Callable[[_CallbackT], _CallbackT]:
-        """`@agent.on("enter_office")` above a function of what `AgentHandler` is handed.
+        """Register a function with `@agent.on("enter_office")`; it runs in a worker thread.
 
-        The names are those of the notifications, with or without `notify:`, and `change` and `connection`.
+        The names are those of the notifications, with or without `notify:`, and `change` and `connection`; another name
+        raises `ValueError`. The function gets what the method of `AgentHandler` with that name gets.
         """
 
         def register(callback: _CallbackT) -> _CallbackT:
@@ -263,7 +289,7 @@ class SMCPAgentClient:
     # --- across
 
     def _run(self, method: Callable[..., Awaitable[_T]], *args: Any, **kwargs: Any) -> _T:
-        """Run an asyncio method in its thread and wait for it here; whoever stops waiting has it cancelled."""
+        """Run an asyncio method in the thread of the client. A caller that stops waiting here cancels it."""
         if (portal := self._portal) is None:
             raise ConnectionLostError("this agent is not open")
         try:

@@ -55,41 +55,53 @@ class Change:
     computer: str
     part: Part
     error: SMCPError | None = None
+    """Why the part could not be fetched; `None` if it was."""
 
 
 class AgentHandler(Protocol):
-    """Subclass it and override what you want to hear of; each method may be `def` or `async def`.
+    """What an agent tells your code. Subclass it and override what you want to hear of.
 
-    One runs at a time, in the order of what happened. A method that raises is logged, and nothing else suffers.
+    Each method may be `def` or `async def`. One runs at a time, in the order of what happened. When a method raises,
+    the error is logged and the next method runs. Announcements that a computer repeats while the first one still waits
+    for its handler come once.
     """
 
     def on_enter_office(self, data: EnterOfficeNotification) -> Awaitable[None] | None:
+        """A computer entered the office: `data["computer"]`."""
         return None
 
     def on_leave_office(self, data: LeaveOfficeNotification) -> Awaitable[None] | None:
+        """A computer left the office, or lost its connection: `data["computer"]`."""
         return None
 
     def on_update_config(self, data: UpdateMCPConfigNotification) -> Awaitable[None] | None:
+        """The configuration of a computer changed; `get_config` has the new one."""
         return None
 
     def on_update_tool_list(self, data: UpdateToolListNotification) -> Awaitable[None] | None:
+        """The tools of a computer changed; `get_tools` lists the new ones."""
         return None
 
     def on_update_desktop(self, data: UpdateComputerConfigReq) -> Awaitable[None] | None:
+        """The windows of a computer changed; `get_desktop` shows the new ones."""
         return None
 
     def on_update_finder(self, data: UpdateComputerConfigReq) -> Awaitable[None] | None:
+        """The documents of a computer changed; `get_finder` lists the new ones."""
         return None
 
     def on_tool_call_cancel(self, data: AgentCallData) -> Awaitable[None] | None:
+        """A tool call was cancelled: the one with `data["req_id"]`."""
         return None
 
     def on_change(self, change: Change) -> Awaitable[None] | None:
-        """The live view has something new, or failed to get it."""
+        """A part of the live view is new, or could not be fetched (`change.error`)."""
         return None
 
     def on_connection(self, event: LinkEvent) -> Awaitable[None] | None:
-        """The connection or the office was lost, or is back."""
+        """The connection or the office was lost, or is back: `Connected`, `Disconnected`, `Joined`, `Left` or
+        `RejoinFailed`, of `a2c_smcp.agent.types`.
+        """
         return None
 
 

@@ -28,7 +28,7 @@ __all__ = ["REFRESHES", "ComputerView", "Fetch", "OfficeView", "Part", "Retry", 
 
 
 class Part(Enum):
-    """What an agent sees of a computer."""
+    """The parts of a computer that an agent's live view has, each fetched on its own."""
 
     TOOLS = "tools"
     CONFIG = "config"
@@ -55,8 +55,10 @@ def retry_delay(failures: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ComputerView:
-    """One computer as last fetched. A part is `None` until there was a reason to fetch it: tools are fetched when
-    the computer comes, the others after their first notification.
+    """One computer as it was fetched last.
+
+    A part is `None` until it was fetched: tools are fetched when the computer comes, the other parts after their first
+    notification. Read one before that with the client's own methods, `get_desktop` for instance.
     """
 
     name: str
@@ -126,7 +128,9 @@ class OfficeView:
     # --- who is here
 
     def begin_listing(self) -> None:
-        """Before the members are asked for, because whoever comes or goes meanwhile may be in the answer or not."""
+        """To be called before the members are asked for: a computer that comes or goes meanwhile may be in the answer,
+        or may not.
+        """
         self._listing = True
         self._arrived.clear()
         self._departed.clear()

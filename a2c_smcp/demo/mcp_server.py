@@ -25,7 +25,7 @@ def status() -> str:
 
 @server.tool
 async def greet(text: str) -> str:
-    """Greets whoever is named."""
+    """Greets the name that it is given."""
     calls["made"] += 1
     return f"Hello, {text}!"
 

@@ -52,7 +52,7 @@ class DocumentRoom:
         if isinstance(source, AnnouncingSource):
             source.announce_to(self)
 
-    # --- what the source, or whoever owns it, says
+    # --- what the source, or the owner of the source, says
 
     def documents_changed(self) -> None:
         self._changes.resources_changed()

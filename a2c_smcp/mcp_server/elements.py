@@ -276,7 +276,7 @@ class Link(Element):
 
 @dataclass(frozen=True, slots=True)
 class Annotation(Element):
-    """A remark that somebody made: a comment, a note under a slide."""
+    """A remark about the content: a comment, or a note under a slide."""
 
     category: ClassVar[str] = "annotation"
 

@@ -213,7 +213,9 @@ async def serve(
     """
     if not is_loopback(host):
         if token is None:
-            raise ValueError(f"refusing to serve {host} without a token: anyone who reaches it could use this server")
+            raise ValueError(
+                f"refusing to serve {host} without a token: every machine that reaches it could use this server"
+            )
         hosts = [*hosts, *([] if _is_any(host) else [host])]
         if not hosts:
             raise ValueError(f"say by which names {host} is reached, as in hosts=['docs.example.com'], or hosts=['*']")

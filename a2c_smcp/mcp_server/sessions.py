@@ -46,7 +46,7 @@ class Serving:
 
 
 class Sessions:
-    """Tells every client what it asked to hear of. A client that does not read holds up nobody but itself."""
+    """Tells every client what it asked to hear of. A client that does not read holds up no other."""
 
     def __init__(self, changes: Changes, topic: Callable[[str], str]) -> None:
         self._changes = changes

@@ -25,7 +25,7 @@ async def serve(server: "Server[Any]") -> None:
 
 
 class _Lines:
-    """The lines of a pipe, read by a thread of its own that nobody waits for.
+    """The lines of a pipe, read by a thread of its own that the exit of the process does not wait for.
 
     mcp reads stdin in a thread that has to come back before the server can end, and it does so only when a line, or the
     end, arrives: Ctrl-C in a terminal would do nothing.
@@ -46,7 +46,7 @@ class _Lines:
         return line.decode("utf-8", "replace")
 
     def _read(self) -> None:
-        # When the loop has ended, nobody is left to read for.
+        # When the loop has ended, no task wants the lines any more.
         with suppress(RuntimeError, asyncio.CancelledError):
             while True:
                 try:

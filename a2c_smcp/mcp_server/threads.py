@@ -1,4 +1,4 @@
-"""Functions in threads that nobody waits for: one whose call was cancelled neither delays the answer nor the exit."""
+"""Functions in threads: one whose call was cancelled delays neither the answer nor the exit of the process."""
 
 import asyncio
 import contextvars
@@ -26,7 +26,7 @@ async def in_thread(function: Callable[[], T], limiter: anyio.CapacityLimiter) -
     def finish(value: T | None, error: BaseException | None) -> None:
         limiter.release_on_behalf_of(token)
         if outcome.done():
-            return  # nobody waits for it any more
+            return  # the caller does not wait for it any more
         if error is not None:
             outcome.set_exception(error)
         else:

@@ -19,7 +19,7 @@ __all__ = ["Window", "WindowPath", "WindowText", "Windows"]
 
 WindowText: TypeAlias = str | Callable[[], str | Awaitable[str]]
 
-#: `"door"`, `"rooms/kitchen"`, or the segments one by one: `("src/main", "a file")`. `""` is the host alone.
+#: `"door"`, `"rooms/kitchen"`, or the segments one by one: `("src/main", "a file")`. `""` is the host without a path.
 WindowPath: TypeAlias = str | tuple[str, ...]
 
 

@@ -79,7 +79,7 @@ class Connection(socketio.AsyncClient):  # type: ignore[misc]  # python-socketio
         return failure
 
     def ask(self, on_ack: Callable[..., None]) -> int:
-        """An ack id, and what is to be called when that ack comes. To be forgotten once nobody waits for it."""
+        """An ack id, and what is to be called when that ack comes. To be forgotten once no caller waits for it."""
         ack_id = next(self._ack_ids)
         self._asked[ack_id] = on_ack
         return ack_id
@@ -202,7 +202,7 @@ class _Engine(engineio.AsyncClient):  # type: ignore[misc]  # engineio ships no 
                 ws = await self.http.ws_connect(
                     address + self._get_url_timestamp(),
                     headers=headers,
-                    timeout=aiohttp.ClientWSTimeout(ws_close=1.0),  # 10 s by default, for one that nobody answers on
+                    timeout=aiohttp.ClientWSTimeout(ws_close=1.0),  # 10 s by default, for a peer that does not answer
                     **self.websocket_extra_options,
                 )
                 assert ws is not None

@@ -21,7 +21,7 @@ def is_loopback(host: str) -> bool:
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
-        # Nobody can own a name under `localhost` (RFC 6761).
+        # No host outside can have a name under `localhost` (RFC 6761).
         return host == "localhost" or host.endswith(".localhost")
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return (mapped or address).is_loopback

@@ -76,6 +76,8 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class Connected:
+    """There is a connection, for the first time or again. `way` says how it goes."""
+
     url: str
     way: Way | None = field(default=None, compare=False)
 
@@ -90,6 +92,8 @@ class Disconnected:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
+    """The client is in its office."""
+
     membership: Membership
     again: bool
     """Whether it was joined before, on a connection that was lost."""
@@ -97,6 +101,8 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class Left:
+    """The client left its office, because it was asked to."""
+
     membership: Membership
 
 
@@ -115,12 +121,16 @@ Handler: TypeAlias = Callable[[Any], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class LinkOptions:
-    """How to reach a server. The defaults suit a server of ours."""
+    """How an agent or a computer reaches its server, and comes back to it. The defaults suit a server of ours."""
 
     url: str
+    """`https://host[:port]`, or `http://` without TLS. A path in it belongs to a proxy in front of the server."""
     api_key: str | None = field(default=None, repr=False)
+    """What the server lets clients in with; `None` for a server without keys."""
     api_key_header: str = "x-api-key"
+    """The header that carries the key."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Further headers of every HTTP request and websocket handshake."""
     transport: Transport = "auto"
     """A websocket, and long polling where websockets do not get through; or one of them only."""
     proxy: str | None = field(default=None, repr=False)
@@ -128,16 +138,22 @@ class LinkOptions:
     ca: str | os.PathLike[str] | None = None
     """A file with certificates to trust, besides those of the system or `SSL_CERT_FILE`."""
     socketio_path: str = "socket.io"
+    """Where the server has its Socket.IO endpoint."""
     max_message: int = DEFAULT_MAX_MESSAGE
+    """Bytes of one message, like the server's own `max_message`. A larger request raises `PayloadTooLargeError`."""
     reconnect: bool = True
+    """Connect again after a loss, and join again. Without it a lost connection is the end."""
     connect_timeout: float = 10.0
-    """For one attempt; with `auto` a websocket gets half of it."""
+    """Seconds for one attempt; with `auto` a websocket gets half of them."""
     membership_timeout: float = 10.0
+    """Seconds for the answer to a join or a leave."""
     backoff: tuple[float, float] = (0.2, 2.5)
     """The first and the longest pause between attempts to connect: an office is whole within three seconds of its
     server's return."""
     rejoin_every: float = 1.0
+    """Seconds between attempts to join again, while the old session may still hold the name or the seat."""
     rejoin_report_after: float = 30.0
+    """Seconds after which such a refusal is reported as `RejoinFailed`."""
 
 
 def _ignore(_: LinkEvent) -> None:
@@ -193,8 +209,8 @@ class OfficeLink:
         return self._in_office and self.connected
 
     async def open(self) -> None:
-        """Connect, or raise: `UnauthorizedError`, another refusal's class, or `ConnectionLostError` when nobody
-        answers.
+        """Connect, or raise: `UnauthorizedError`, another refusal's class, or `ConnectionLostError` when the server
+        does not answer.
         """
         if self._supervisor is not None and not self._supervisor.done():
             return
@@ -203,7 +219,7 @@ class OfficeLink:
         try:
             await asyncio.shield(first)
         except BaseException:
-            first.cancel()  # or asyncio complains that nobody heard why it was closed
+            first.cancel()  # or asyncio complains of an exception that was never retrieved
             await self.close()
             raise
 
@@ -468,7 +484,7 @@ def _shown(url: str) -> str:
 
 
 def _trusting(ca: str | os.PathLike[str] | None) -> ssl.SSLContext | None:
-    """What trusts the certificates of this file besides those of the system; `None` for the system's alone."""
+    """What trusts the certificates of this file besides those of the system; `None` for the system's only."""
     if ca is None:
         return None
     context = ssl.create_default_context()

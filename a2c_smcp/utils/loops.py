@@ -1,4 +1,4 @@
-"""Event loops for commands, which end when they are told to: names are looked up in threads that nobody waits for.
+"""Event loops for commands, which end when they are told to: they do not wait for threads that look up names.
 
 A name server that does not answer can hold a lookup for half a minute, and a lookup takes no notice of a
 cancellation. asyncio waits for its thread when the loop closes, uvloop when the process ends.
@@ -27,7 +27,7 @@ class _Lookups(_Loop):
 
         def tell(result: Any) -> None:
             if found.done():
-                return  # nobody waits for it any more
+                return  # the caller does not wait for it any more
             if isinstance(result, Exception):
                 found.set_exception(result)
             else:

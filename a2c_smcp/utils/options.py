@@ -1,4 +1,4 @@
-"""Options that every command has which connects to a server. Imports nothing that connects."""
+"""Options of the commands that connect to a server. Imports nothing that connects."""
 
 from pathlib import Path
 from typing import Annotated, Literal

@@ -90,7 +90,7 @@ def _userinfo(text: str) -> str:
 
 
 def _is_this_machine(host: str) -> bool:
-    """As Go's clients have it: what is set for the network outside must not break what runs here."""
+    """Such hosts need no proxy, as with Go's clients: a proxy for the outside must not break what runs here."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     address = _address(host)

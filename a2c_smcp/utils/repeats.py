@@ -1,4 +1,4 @@
-"""Which of the things that wait in a queue stand for repeats of themselves. Pure bookkeeping, without the queue."""
+"""Finds the waiting item of a queue that a repeat of it can collapse into. Pure bookkeeping, without the queue."""
 
 from collections.abc import Hashable
 from typing import Generic, TypeVar
@@ -22,11 +22,11 @@ class Repeats(Generic[_T]):
         self._waiting.setdefault(about, {})[saying] = item
 
     def bar(self, about: Hashable) -> None:
-        """From now on nothing collapses into what waits: that would take it across what has just happened."""
+        """From now on nothing collapses into the items that wait: a repeat must not move before what just happened."""
         self._waiting.pop(about, None)
 
     def remove(self, about: Hashable, saying: Hashable, item: _T) -> None:
-        """The item waits no more. One that took its place meanwhile stays."""
+        """The item has left the queue. Another item that took its place stays."""
         said = self._waiting.get(about)
         if said is not None and said.get(saying) is item:
             del said[saying]

@@ -1,4 +1,4 @@
-"""What no name and no URI may hold, and what peers chose as a log line may have it."""
+"""Characters that no name and no URI may have, and texts of peers made short and safe for a log line."""
 
 import re
 import unicodedata
@@ -37,7 +37,7 @@ def has_control_characters(text: str) -> bool:
 
 
 def cut(text: str, most: int = MAX_QUOTED) -> str:
-    """What a peer wrote, as a log line or an error message may have it: not longer than that, with a mark if it was."""
+    """A text of a peer for a log line or an error message: if it is longer than the limit it is cut, with a mark."""
     return text if len(text) <= most else text[:most] + "…"
 
 
@@ -61,7 +61,7 @@ def _is_invisible(character: str) -> bool:
 
 
 def in_log(value: object) -> str:
-    """What a peer chose, as a log line may have it: short, and on that line."""
+    """A value of a peer for a log line: short, and without line breaks."""
     # Looked at before it is printed: a list may be nested deeper than Python prints.
     plain = value is None or isinstance(value, str | int | float)
     text = cut(str(value), 100) if plain else f"a {type(value).__name__}"

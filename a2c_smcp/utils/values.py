@@ -20,7 +20,7 @@ _DEEPEST: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """What was typed, before anybody knows what the tool wants: an object, or pairs of text."""
+    """What was typed, before the tool's schema is known: an object, or pairs of text."""
 
     given: Mapping[str, Any] = field(default_factory=dict)
     pairs: Mapping[str, str] = field(default_factory=dict)

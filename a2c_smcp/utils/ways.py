@@ -88,7 +88,7 @@ def explain(error: Exception, url: str, proxy: Proxy | None) -> Failure:
         case aiohttp.ClientHttpProxyError():
             return _proxy(
                 f"the proxy {proxy} refuses to connect: HTTP status {error.status}",
-                "ask whoever runs it to allow that address",
+                "ask its administrator to allow that address",
                 url,
             )
         case aiohttp.WSServerHandshakeError():
@@ -115,7 +115,7 @@ def _certificate(error: aiohttp.ClientConnectorCertificateError, url: str) -> Fa
     said = getattr(cause, "verify_message", "") or type(cause).__name__
     code = getattr(cause, "verify_code", None)
     if code in _OUT_OF_TIME:
-        problem, advice = "is not valid at this time", "check this machine's clock, and ask whoever runs the server"
+        problem, advice = "is not valid at this time", "check this machine's clock, and ask the server's administrator"
     elif code in _ANOTHER_NAME:
         problem, advice = "was made for another name", "use the name that it was made for"
     else:

@@ -186,7 +186,7 @@ def _answered(subject: str, status: int, gives_events: bool, is_sse: bool) -> Fi
         case _ if 300 <= status < 400:
             return Finding(f"{answers}, and is somewhere else (HTTP {status})", "correct its url")
         case _ if status >= 500:
-            return Finding(f"{answers}, and fails (HTTP {status})", "ask whoever runs it")
+            return Finding(f"{answers}, and fails (HTTP {status})", "ask its administrator")
         case _ if is_sse and not (status == 200 and gives_events):
             return Finding(
                 f"{answers}, and not with events (HTTP {status})", "correct its url, or its type: streamable?"

@@ -107,5 +107,5 @@ async def _server(link: LinkOptions) -> Finding:
     except BadRequestError as error:
         return Finding(printable(error.message), "correct --proxy, its variable, or --ca")
     except SMCPError as error:
-        return Finding(f"{url} answers, and refuses: {printable(error.message)}", "ask whoever runs it")
+        return Finding(f"{url} answers, and refuses: {printable(error.message)}", "ask its administrator")
     return Finding(f"{url} answers, and accepts {'the key' if link.api_key else 'without a key'}; the way: {way}")

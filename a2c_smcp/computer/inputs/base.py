@@ -23,6 +23,7 @@ class InputFailedError(BadRequestError):
 
     @property
     def input_id(self) -> str | None:
+        """The id in `${input:id}`."""
         return self.details.get("input_id")
 
 

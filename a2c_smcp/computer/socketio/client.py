@@ -174,7 +174,7 @@ class SMCPComputerClient:
 
     @property
     def way(self) -> Way | None:
-        """How it is connected, or was the last time: by which transport, through which proxy."""
+        """How the computer is connected, or was the last time: by which transport, through which proxy."""
         return self._link.way
 
     # --- answering
