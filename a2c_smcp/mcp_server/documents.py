@@ -6,20 +6,26 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from typing import Any, Protocol, runtime_checkable
+from urllib.parse import quote
 
 from a2c_smcp.mcp_server.elements import Element
+from a2c_smcp.utils.text import well_formed
 
 __all__ = [
     "Announcer",
+    "AnnouncingSource",
     "Document",
     "DocumentShelf",
     "DocumentSource",
     "Page",
     "PageSummary",
     "PagedDocument",
+    "SummarisingSource",
     "place_of",
     "placed",
 ]
+
+_MAX_REFERENCE = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,8 @@ class Document:
                 raise TypeError(f"a document's {name} is a text, not {type(value).__name__}")
         if not self.doc_ref:
             raise ValueError("a document needs a doc_ref")
+        if well_formed(self.doc_ref) != self.doc_ref or len(quote(self.doc_ref, safe="")) > _MAX_REFERENCE:
+            raise ValueError(f"a doc_ref goes into URIs: {self.doc_ref[:40]!r} is too long or cannot be encoded")
         if type(self.page_count) is not int or self.page_count < 0:
             raise ValueError(f"a document's page_count is an integer from 0 up, not {self.page_count!r}")
         if isinstance(self.keywords, str) or not all(isinstance(word, str) for word in self.keywords):

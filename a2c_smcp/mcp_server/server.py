@@ -1,8 +1,8 @@
 """`ContextServer`: windows, documents and tools as one MCP server, in both eras, over stdio and streamable HTTP."""
 
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -224,36 +224,26 @@ class ContextServer:
     async def _list_resources(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        try:
+        with _answering("the resources could not be listed"):
             found, cursor = await list_page(self._rooms, params.cursor if params else None, self._page_size)
-        except BadCursorError as error:
-            raise MCPError(types.INVALID_PARAMS, str(error)) from None
         return types.ListResourcesResult(resources=found, next_cursor=cursor)
 
     async def _read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
-        try:
-            room = self._room(params.uri)
-            if room is None:
-                raise UnknownResourceError(params.uri)
-            return types.ReadResourceResult(contents=list(await room.read(params.uri)))
-        except UnknownResourceError as error:
-            code = types.INVALID_PARAMS if modern else _RESOURCE_NOT_FOUND
-            raise MCPError(code, error.message, {"uri": params.uri}) from None
-        except SMCPError as error:
-            raise MCPError(error.code, error.message, error.details or None) from None
-        except MCPError:
-            raise
-        except Exception:
-            # The boundary between a source and its readers: what went wrong inside is for the log.
-            logger.exception("%s could not be read", params.uri[:200])
-            message = "The resource could not be read; the log of its server says why"
-            raise MCPError(types.INTERNAL_ERROR, message) from None
+        with _answering("the resource could not be read"):
+            try:
+                if (room := self._room(params.uri)) is None:
+                    raise UnknownResourceError(params.uri)
+                return types.ReadResourceResult(contents=list(await room.read(params.uri)))
+            except UnknownResourceError as error:
+                modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+                code = types.INVALID_PARAMS if modern else _RESOURCE_NOT_FOUND
+                raise MCPError(code, error.message, {"uri": params.uri}) from None
 
     async def _list_templates(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        templates = [template for room in self._rooms for template in await room.templates()]
+        with _answering("the templates could not be listed"):
+            templates = [template for room in self._rooms for template in await room.templates()]
         return types.ListResourceTemplatesResult(resource_templates=templates)
 
     async def _complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
@@ -261,12 +251,14 @@ class ContextServer:
         more = False
         if isinstance(params.ref, types.ResourceTemplateReference) and (room := self._room(params.ref.uri)) is not None:
             known = (params.context.arguments if params.context else None) or {}
-            found = await room.complete(params.ref.uri, params.argument.name, params.argument.value, known)
+            with _answering("there is no completion"):
+                found = await room.complete(params.ref.uri, params.argument.name, params.argument.value, known)
             values, more = list(found.values), found.more
         return types.CompleteResult(completion=types.Completion(values=values, has_more=more))
 
     async def _list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        tools = await self.tools.listing(ctx)
+        with _answering("the tools could not be listed"):
+            tools = await self.tools.listing(ctx)
         cursor = params.cursor if params else None
         if cursor is not None and not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
             raise MCPError(types.INVALID_PARAMS, "this cursor is none of ours")
@@ -297,6 +289,24 @@ class _LowLevelServer(Server[Any]):
     ) -> InitializationOptions:
         promised = notification_options or NotificationOptions(resources_changed=True, tools_changed=True)
         return super().create_initialization_options(promised, experimental_capabilities, extensions)
+
+
+@contextmanager
+def _answering(problem: str) -> Iterator[None]:
+    """The boundary between the owner of resources and tools, and those who ask for them: an error with a code is passed
+    on, and whatever else goes wrong is for the log.
+    """
+    try:
+        yield
+    except MCPError:
+        raise
+    except SMCPError as error:
+        raise MCPError(error.code, error.message, error.details or None) from None
+    except BadCursorError as error:
+        raise MCPError(types.INVALID_PARAMS, str(error)) from None
+    except Exception:
+        logger.exception("%s", problem)
+        raise MCPError(types.INTERNAL_ERROR, f"{problem}; the log of the server says why") from None
 
 
 def _check(name: str, host: str, page_size: int) -> None:

@@ -263,6 +263,8 @@ def test_a_shelf_says_what_changes() -> None:
     ("make", "sentence"),
     [
         (lambda: Document("", "T", 1), "needs a doc_ref"),
+        (lambda: Document("\ud800", "T", 1), "cannot be encoded"),
+        (lambda: Document("年" * 500, "T", 1), "is too long"),
         (lambda: Document("d", "T", -1), "from 0 up, not -1"),
         (lambda: Document("d", None, 1), "title is a text, not NoneType"),  # type: ignore[arg-type]
         (lambda: Document("d", "T", 1, keywords="woods"), "a list of texts"),

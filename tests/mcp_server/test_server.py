@@ -237,7 +237,7 @@ class Broken:
     """A source that fails, as sources do."""
 
     async def catalogue(self, offset: int, limit: int) -> tuple[Sequence[Document], int]:
-        return [], 0
+        raise OSError("the folder of the server's machine")
 
     async def document(self, doc_ref: str) -> Document | None:
         if doc_ref == "later":
@@ -260,7 +260,16 @@ async def test_what_fails_inside_is_for_the_log_and_what_is_said_is_passed_on(ca
         with pytest.raises(MCPError) as caught:
             await client.read_resource("dpe://h/later")
         assert (caught.value.code, caught.value.data) == (404, {"again": "in a second"})
-    assert "a path of the server's machine" in caplog.text
+        template = types.ResourceTemplateReference(type="ref/resource", uri="dpe://h/{doc_ref}")
+        for ask in (
+            lambda: client.list_resources(),
+            lambda: client.list_resource_templates(),
+            lambda: client.complete(template, {"name": "doc_ref", "value": ""}),
+        ):
+            with pytest.raises(MCPError) as caught:
+                await ask()
+            assert caught.value.code == -32603 and "folder" not in caught.value.message
+    assert "a path of the server's machine" in caplog.text and "the folder of the server's machine" in caplog.text
     with pytest.raises(TypeError, match="come from a source of its own"):
         _ = server.documents
 
