@@ -14,6 +14,7 @@ from a2c_smcp.errors import NotFoundError, PayloadTooLargeError
 from a2c_smcp.packets import Head, SMCPPacket, read_head
 from a2c_smcp.server.broadcast import SMCPManager
 from a2c_smcp.server.limited_log import SparseFilter
+from a2c_smcp.smcp import SMCP_NAMESPACE
 from a2c_smcp.wire import exceeds
 
 __all__ = [
@@ -52,6 +53,8 @@ def sync_server_options(max_message: int, ping_interval: float = 10.0, ping_time
     """Arguments for `socketio.Server`, likewise."""
     return {
         "serializer": SMCPPacket,
+        # Those that are let into without a handler of theirs. By default everybody is let into `/`.
+        "namespaces": [SMCP_NAMESPACE],
         "max_http_buffer_size": max_message,
         "ping_interval": ping_interval,
         "ping_timeout": ping_timeout,

@@ -43,7 +43,7 @@ def adopt_sockets(server: Any, namespace: str, admission: Admission, take: Take)
         socket.admission = admission
         socket.address = remote_address(environ)
         socket.has_joined = partial(_has_joined, server.manager, eio_sid)
-        socket.is_elsewhere = partial(_is_elsewhere, server.manager, eio_sid, namespace)
+        socket.is_elsewhere = partial(_is_elsewhere, server, eio_sid, namespace)
         socket.connect_timeout = limits.connect_timeout
         socket.join_by = time.monotonic() + limits.connect_timeout
         peer = peer_of(environ.get("asgi.scope"))
@@ -120,11 +120,15 @@ def _has_joined(manager: Any, eio_sid: str) -> bool:
     return any(manager.sid_from_eio_sid(eio_sid, namespace) for namespace in list(manager.get_namespaces()))
 
 
-def _is_elsewhere(manager: Any, eio_sid: str, ours: str) -> bool:
-    """Whether another namespace of this server, an application's own, has let the connection in."""
+def _is_elsewhere(server: Any, eio_sid: str, ours: str) -> bool:
+    """Whether another namespace of this server, an application's own, has let the connection in.
+
+    python-socketio lets everybody into a namespace without handlers that it is told to accept, by default `/`.
+    """
+    manager = server.manager
     return any(
         namespace != ours and manager.is_connected(manager.sid_from_eio_sid(eio_sid, namespace), namespace)
-        for namespace in list(manager.get_namespaces())
+        for namespace in {*server.handlers, *server.namespace_handlers}
     )
 
 

@@ -126,11 +126,12 @@ async def test_a_frame_that_makes_no_sense_harms_nobody_else(
     [
         ((), False),
         (("40/nowhere,",), False),
+        (("40",), False),
         (('40/smcp,{"token":"wrong"}',), False),
         (('40/smcp,{"token":"right"}', "41/smcp,"), False),
         (('40/smcp,{"token":"right"}',), True),
     ],
-    ids=["silent", "elsewhere", "refused", "left", "joined"],
+    ids=["silent", "elsewhere", "default", "refused", "left", "joined"],
 )
 async def test_a_connection_that_is_in_no_namespace_is_closed_in_time(
     says: tuple[str, ...], stays: bool, colour: str, caplog: pytest.LogCaptureFixture
@@ -150,7 +151,7 @@ async def test_a_connection_that_is_in_no_namespace_is_closed_in_time(
                 for text in says:
                     send_text(sock, text)
                     if text.startswith("40"):
-                        receive_until(sock, b"40/smcp" if "right" in text else b"44/")
+                        receive_until(sock, b"40/smcp" if "right" in text else b"44")
                 sock.settimeout(3)
                 try:
                     while data := sock.recv(1000):

@@ -3,9 +3,9 @@
 import anyio.to_thread
 import pytest
 
-from a2c_smcp.server import Limits, SyncAPIKeyAuthentication, SyncOpenAuthentication
+from a2c_smcp.server import APIKeyAuthentication, Limits, SyncAPIKeyAuthentication, SyncOpenAuthentication
 from tests.server.conftest import MakePeer
-from tests.server.harness import Running, eventually, sync_server
+from tests.server.harness import Running, async_server, eventually, sync_server
 from tests.server.raw import BINARY, frame, is_closed, joined, raw_websocket, receive_until, send_text
 
 
@@ -46,6 +46,27 @@ async def test_a_threaded_server_refuses_a_large_message_before_a_key_was_shown(
         for transport in ("websocket", "polling"):
             peer = await make_peer(server, "async", transport, auth={"token": "right"})
             assert (await peer.call("client:dance", {"padding": "x" * 500_000}))["error"]["code"] == 400
+
+
+@pytest.mark.parametrize("colour", ["async", "threaded"])
+async def test_a_namespace_that_lets_everybody_in_lifts_no_limit(colour: str) -> None:
+    def blocking(server: Running) -> None:
+        with raw_websocket(server.url) as sock:
+            receive_until(sock, b'"sid"')
+            send_text(sock, "40")
+            receive_until(sock, b"40{")
+            (connection,) = server.sio.eio.sockets.values()
+            assert connection.limit == 16 * 1024
+            server.sio.on("dance", lambda _: None)
+            assert connection.limit > 16 * 1024
+
+    with (
+        async_server(APIKeyAuthentication(["right"]))
+        if colour == "async"
+        else sync_server(SyncAPIKeyAuthentication(["right"]))
+    ) as server:
+        server.sio.namespaces = ["/"]  # python-socketio's default
+        await anyio.to_thread.run_sync(blocking, server)
 
 
 async def test_a_threaded_server_counts_connections_per_address(make_peer: MakePeer) -> None:
