@@ -8,6 +8,7 @@ import typer
 from a2c_smcp import PROTOCOL_VERSION, __version__
 from a2c_smcp.agent.cli import app as agent_app
 from a2c_smcp.computer.cli.main import app as computer_app
+from a2c_smcp.docs.cli import app as docs_app
 from a2c_smcp.utils.logs import LogFormat, configure_logging
 from a2c_smcp.utils.options import CaOption, ProxyOption, TransportOption
 from a2c_smcp.utils.quick_end import quick_end
@@ -23,6 +24,7 @@ app = typer.Typer(
 )
 app.add_typer(agent_app)
 app.add_typer(computer_app)
+app.add_typer(docs_app)
 
 LogLevelOption = Annotated[
     Literal["debug", "info", "warning", "error"], typer.Option(help="What goes to the log on stderr.")

@@ -1,0 +1,55 @@
+"""What `a2c docs check` prints: a line a file, with its pages and how long it took."""
+
+import asyncio
+import time
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from a2c_smcp.docs.describing import Facts
+from a2c_smcp.docs.library import Library
+from a2c_smcp.docs.limits import Unreadable
+from a2c_smcp.docs.walking import FoundFile, walk
+
+__all__ = ["print_check"]
+
+
+async def print_check(library: Library, console: Console | None = None) -> int:
+    """Print the table, and return the exit code: 1 if a file cannot be read."""
+    console = console or Console(highlight=False, soft_wrap=True)
+    table = Table("file", "pages", "seconds", "title", box=None, pad_edge=False)
+    served = unreadable = others = 0
+    started = time.monotonic()
+    async with library.workers:
+        for folder in library.folders:
+            found = await asyncio.to_thread(walk, folder.root, folder.limits.files)
+            for file in found.files.values():
+                begun = time.monotonic()
+                facts = await _look_at(library, folder.root, file)
+                took = f"{time.monotonic() - begun:.3f}"
+                if facts is None:
+                    others += 1
+                    continue
+                served += 1
+                if problem := facts.get("problem"):
+                    unreadable += 1
+                    table.add_row(file.path, "-", took, f"[red]{problem['code']}[/red] {problem['reason']}")
+                else:
+                    table.add_row(file.path, str(facts["page_count"]), took, facts["title"].replace("[", r"\["))
+    if served:
+        console.print(table)
+    console.print(
+        f"{served} documents in {time.monotonic() - started:.1f} s; "
+        f"{unreadable} cannot be read; {others} files are no documents"
+    )
+    return 1 if unreadable else 0
+
+
+async def _look_at(library: Library, root: str, file: FoundFile) -> dict[str, Any] | None:
+    [answer] = await library.workers.describe([[root, file.path, file.size, file.mtime_ns]])
+    if "facts" in answer:
+        found: dict[str, Any] | None = answer["facts"]
+        return found
+    problem = Unreadable.from_json(answer["problem"]) if "problem" in answer else Unreadable(answer["changed"])
+    return Facts.unreadable(file.path, problem).to_json()

@@ -1,0 +1,131 @@
+"""`a2c docs serve` and `a2c docs check`. What they need is imported when they run."""
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from a2c_smcp.utils.logs import configure_logging
+
+if TYPE_CHECKING:
+    from a2c_smcp.docs.library import Library
+    from a2c_smcp.docs.limits import Limits
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="docs",
+    help="Folders of files as documents: PDF, Word, PowerPoint, Excel, Markdown, HTML, CSV, text, code, images.",
+    no_args_is_help=True,
+)
+
+FoldersArgument = Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders to serve.", show_default=False)]
+CacheOption = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Where the index is kept; default: the user's cache folder.")
+]
+MaxSizeOption = Annotated[int, typer.Option(min=1, metavar="MIB", help="Largest file that is read.")]
+MaxPagesOption = Annotated[int, typer.Option(min=1, help="Most pages of a document.")]
+SecondsOption = Annotated[float, typer.Option(min=0.1, help="How long one file, or one page, may take.")]
+WorkersOption = Annotated[int, typer.Option(min=2, max=64, help="Processes that read files.")]
+
+
+@app.command()
+def serve(
+    folders: FoldersArgument,
+    host: Annotated[str, typer.Option(help="Host of the dpe:// URIs: a reversed domain.")] = "local.docs",
+    http: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, metavar="PORT", help="Serve over HTTP on loopback, not stdio; 0 picks a port."),
+    ] = None,
+    token: Annotated[
+        str | None, typer.Option(envvar="A2C_DOCS_TOKEN", help="Bearer token that HTTP requests must have.")
+    ] = None,
+    absolute_uris: Annotated[
+        bool, typer.Option("--absolute-uris", help="Show where files are on this machine in file_uri.")
+    ] = False,
+    cache: CacheOption = None,
+    max_size: MaxSizeOption = 256,
+    max_pages: MaxPagesOption = 50_000,
+    seconds: SecondsOption = 20.0,
+    workers: WorkersOption = 2,
+) -> None:
+    """Serve folders as an MCP server, over stdio unless --http is given. Changes are told as they happen."""
+    from a2c_smcp.docs.server import docs_server
+
+    configure_logging("warning")
+    library = _library(folders, cache, _limits(max_size, max_pages, seconds), absolute_uris, workers)
+    try:
+        server = docs_server(library, host)
+        with _progress_bar(library) if sys.stderr.isatty() else nullcontext():
+            if http is None:
+                server.run()
+            else:
+                server.run_http(http, token=token)
+    except (ValueError, OSError) as error:
+        typer.echo(f"a2c docs: {error}", err=True)
+        raise typer.Exit(1) from None
+
+
+@app.command()
+def check(
+    folders: FoldersArgument,
+    max_size: MaxSizeOption = 256,
+    max_pages: MaxPagesOption = 50_000,
+    seconds: SecondsOption = 20.0,
+    workers: WorkersOption = 2,
+) -> None:
+    """List what would be served, how long each file took, and what cannot be read; ends with 1 if something cannot."""
+    from a2c_smcp.docs.checking import print_check
+
+    configure_logging("warning")
+    library = _library(folders, None, _limits(max_size, max_pages, seconds), False, workers, keep=False)
+    raise typer.Exit(asyncio.run(print_check(library)))
+
+
+def _limits(max_size: int, max_pages: int, seconds: float) -> "Limits":
+    from a2c_smcp.docs.limits import Limits
+
+    return Limits(file_bytes=max_size * 2**20, page_count=max_pages, seconds=seconds)
+
+
+def _library(
+    folders: list[Path], cache: Path | None, limits: "Limits", absolute_uris: bool, workers: int, *, keep: bool = True
+) -> "Library":
+    from a2c_smcp.docs.index import cache_folder
+    from a2c_smcp.docs.library import Library
+
+    try:
+        kept = (cache or cache_folder()) if keep else None
+        return Library(folders, limits, cache=kept, absolute_uris=absolute_uris, workers=workers)
+    except (ValueError, OSError) as error:
+        typer.echo(f"a2c docs: {error}", err=True)
+        raise typer.Exit(1) from None
+
+
+@contextmanager
+def _progress_bar(library: "Library") -> Iterator[None]:
+    """Shows how far the first reading has come, on stderr: stdout may be the pipe to the client."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    bar = Progress(
+        TextColumn("reading files"), BarColumn(), MofNCompleteColumn(), console=Console(stderr=True), transient=True
+    )
+    task = bar.add_task("reading", total=None)
+
+    def tell(done: int, total: int) -> None:
+        if done >= total:
+            bar.stop()
+        else:
+            bar.start()
+            bar.update(task, completed=done, total=total)
+
+    library.on_progress(tell)
+    try:
+        yield
+    finally:
+        bar.stop()

@@ -1,0 +1,123 @@
+"""What is said of a document in the catalogue, and how pages cross the pipe from a worker. Pure."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Final
+
+from a2c_smcp.docs.formats import OpenDocument
+from a2c_smcp.docs.limits import Unreadable
+from a2c_smcp.docs.words import frequent_terms, shortened
+from a2c_smcp.mcp_server.documents import Page
+from a2c_smcp.mcp_server.elements import ELEMENT_TYPES, Code, Element, Heading, Image, List, Separator, Table, Text
+from a2c_smcp.mcp_server.rendering import plain
+
+__all__ = ["Facts", "describe", "page_from_json", "page_to_json", "texts_of", "unreadable_page"]
+
+_SAMPLE_CHARACTERS: Final = 20_000
+_SAMPLE_PAGES: Final = 3
+_MOST_KEYWORDS: Final = 8
+_LONGEST_TITLE: Final = 120
+_LONGEST_INDEXED: Final = 64_000
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A document's line in the catalogue, as far as its file decides it."""
+
+    title: str
+    page_count: int
+    keywords: list[str]
+    summary: str
+    problem: dict[str, Any] | None = None
+    """Why it cannot be read: an `Unreadable`."""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def unreadable(cls, name: str, problem: Unreadable) -> "Facts":
+        """A file that cannot be read is one page, which says why."""
+        return cls(name, 1, [], f"This file cannot be read: {problem.reason}", problem.to_json())
+
+
+def describe(document: OpenDocument, name: str) -> Facts:
+    """Title, keywords and summary: what the file says of itself, else its first heading and its most frequent terms."""
+    known = document.properties
+    sample: list[Element] = []
+    size = 0
+    for index in range(min(_SAMPLE_PAGES, document.page_count)):
+        page = document.page(index)
+        sample += page.elements
+        size += sum(len(plain(element)) for element in page.elements)
+        if size > _SAMPLE_CHARACTERS:
+            break
+    text = "\n".join(plain(each) for each in sample if not isinstance(each, Image | Separator))[:_SAMPLE_CHARACTERS]
+    heading = next((element.text for element in sample if isinstance(element, Heading)), "")
+    keywords = [*known.keywords, *frequent_terms(text)]
+    return Facts(
+        title=shortened(known.title or heading or name.rpartition("/")[2], _LONGEST_TITLE),
+        page_count=document.page_count,
+        keywords=list({word.lower(): shortened(word, 60) for word in reversed(keywords)}.values())[::-1][
+            :_MOST_KEYWORDS
+        ],
+        summary=shortened(known.summary or _first_words(sample)),
+    )
+
+
+def _distinct(words: list[str]) -> list[str]:
+    """Each word once, as it is written first."""
+    found: dict[str, str] = {}
+    for word in words:
+        found.setdefault(word.lower(), shortened(word, 60))
+    return list(found.values())
+
+
+def _first_words(elements: list[Element]) -> str:
+    for kinds in ((Text,), (List, Code, Table), (Element,)):
+        words = " ".join(plain(element)[:500] for element in elements if isinstance(element, kinds))
+        if words.strip():
+            return words
+    return ""
+
+
+def texts_of(page: Page) -> list[tuple[int, str]]:
+    """What the index holds of a page: the plain text of each element, with its number."""
+    found = [(number, plain(element)[:_LONGEST_INDEXED]) for number, element in enumerate(page.elements)]
+    return [(number, text) for number, text in found if text.strip()]
+
+
+def unreadable_page(problem: Unreadable) -> Page:
+    """The one page of a file that cannot be read."""
+    facts = {"error_code": problem.code}
+    return Page("This file cannot be read", [Text(f"This file cannot be read: {problem.reason}", metadata=facts)])
+
+
+# --- pages as JSON
+
+
+def page_to_json(page: Page) -> dict[str, Any]:
+    return {"title": page.title, "elements": [dict(_element_to_json(element)) for element in page.elements]}
+
+
+def _element_to_json(element: Element) -> Iterator[tuple[str, Any]]:
+    yield "category", element.category
+    for item in fields(element):
+        if (value := getattr(element, item.name)) not in (None, "", {}):
+            yield item.name, value
+
+
+def page_from_json(value: dict[str, Any]) -> Page:
+    elements = []
+    for facts in value["elements"]:
+        category = facts.pop("category")
+        elements.append(ELEMENT_TYPES[category](**_DEFAULTS.get(category, {}) | facts))
+    return Page(value["title"], elements)
+
+
+#: Fields without a default that were left out because they are empty.
+_DEFAULTS: Final[dict[str, dict[str, Any]]] = {
+    category: {
+        item.name: "" for item in fields(kind) if item.name in ("text", "title", "latex", "url", "description", "kind")
+    }
+    for category, kind in ELEMENT_TYPES.items()
+}

@@ -1,0 +1,437 @@
+"""The files of one folder as documents: what is there, what is known of it, its pages, and what changes."""
+
+import asyncio
+import logging
+import os
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from a2c_smcp.docs.describing import Facts, page_from_json, unreadable_page
+from a2c_smcp.docs.formats import file_type
+from a2c_smcp.docs.index import Hit, Index
+from a2c_smcp.docs.limits import Limits, Unreadable
+from a2c_smcp.docs.references import doc_refs
+from a2c_smcp.docs.walking import FoundFile, Walk, walk
+from a2c_smcp.docs.watching import watching
+from a2c_smcp.docs.workers import Workers
+from a2c_smcp.errors import DocumentNotFoundError, PageOutOfRangeError
+from a2c_smcp.mcp_server.documents import Document, Page, PageSummary
+from a2c_smcp.utils.text import well_formed
+
+__all__ = ["Change", "Folder", "PageCache", "ServedFile"]
+
+logger = logging.getLogger(__name__)
+
+_BATCH: Final = 32
+"""Files that are described in one request."""
+_PAGES_AT_ONCE: Final = 16
+_MOST_INDEXED_PAGES: Final = 5000
+_MOST_INDEXED_CHARACTERS: Final = 20_000_000
+_TRIES: Final = 3
+_RETRY_SECONDS: Final = 1.0
+_YOUNG_SECONDS: Final = 2.0
+"""A file that is broken and younger than this may still be on its way here."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServedFile:
+    """A document, and the file that it was read from."""
+
+    document: Document
+    found: FoundFile
+    problem: Unreadable | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is different from before: whether the list is, and which documents hold something else."""
+
+    listed: bool
+    updated: tuple[str, ...]
+
+
+class PageCache:
+    """The pages that were read last, up to a number of bytes."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most = most_bytes
+        self._pages: OrderedDict[tuple[Any, ...], tuple[Page, int]] = OrderedDict()
+        self.bytes = 0
+
+    def get(self, key: tuple[Any, ...]) -> Page | None:
+        if key not in self._pages:
+            return None
+        self._pages.move_to_end(key)
+        return self._pages[key][0]
+
+    def put(self, key: tuple[Any, ...], page: Page, size: int) -> None:
+        if key in self._pages:
+            self.bytes -= self._pages.pop(key)[1]
+        self._pages[key] = page, size
+        self.bytes += size
+        while self.bytes > self._most and self._pages:
+            self.bytes -= self._pages.popitem(last=False)[1][1]
+
+
+class Folder:
+    """One folder. `running()` reads it and keeps up with it; what it says goes to `on_change`."""
+
+    def __init__(
+        self,
+        root: str | Path,
+        workers: Workers,
+        limits: Limits,
+        *,
+        label: str = "",
+        cache: Path | None = None,
+        absolute_uris: bool = False,
+        pages: PageCache | None = None,
+    ) -> None:
+        # What the person named may be a link; what is below it may not.
+        self.root = os.path.realpath(root)
+        if not os.path.isdir(self.root):
+            raise NotADirectoryError(f"{root} is not a folder")
+        self.label = label or os.path.basename(self.root) or "root"
+        self.on_change: Callable[[Change], None] = lambda change: None
+        self.on_progress: Callable[[int, int], None] = lambda done, total: None
+        self.first_pass = asyncio.Event()
+        """Set when every file that was there at the start is described."""
+        self.words_known = asyncio.Event()
+        """Set while the words of every document are in the index."""
+        self.limits = limits
+        self._workers = workers
+        self._index = Index(self.root, cache)
+        self._absolute_uris = absolute_uris
+        self._pages = PageCache(limits.cached_bytes) if pages is None else pages
+        self._walk = Walk({}, frozenset(), 0)
+        self._refs: dict[str, str] = {}
+        self._ref_of: dict[str, str] = {}
+        self._served: dict[str, ServedFile] = {}
+        """By path. A file that is no document has none."""
+        self._no_documents: dict[str, tuple[int, int]] = {}
+        self._sorted: list[Document] | None = None
+        self._unsettled = False
+        self._to_index = asyncio.Event()
+        self._turn = asyncio.Lock()
+
+    # --- what is there
+
+    @property
+    def documents(self) -> Sequence[Document]:
+        """Every document that is described, in the order of paths."""
+        if self._sorted is None:
+            self._sorted = [self._served[path].document for path in sorted(self._served)]
+        return self._sorted
+
+    @property
+    def files(self) -> Iterable[ServedFile]:
+        return self._served.values()
+
+    @property
+    def found_count(self) -> int:
+        """How many files there are that may be documents."""
+        return len(self._walk.files)
+
+    async def served(self, doc_ref: str) -> ServedFile | None:
+        """A document by its reference; one that was found and not described yet is described now."""
+        path = self._refs.get(doc_ref)
+        if path is None:
+            return None
+        if path not in self._served and (found := self._walk.files.get(path)) is not None:
+            if self._no_documents.get(path) == found.version:
+                return None
+            await self._describe([found], background=False)
+        return self._served.get(path)
+
+    async def page(self, doc_ref: str, page_index: int) -> Page:
+        """A page; raises an `SMCPError` if it cannot be read."""
+        for last_try in (False, True):
+            file = await self.served(doc_ref)
+            if file is None:
+                raise DocumentNotFoundError(doc_ref)
+            if file.problem is not None:
+                return unreadable_page(file.problem)
+            if page_index >= file.document.page_count:
+                raise PageOutOfRangeError(page_index, file.document.page_count)
+            key = (self.root, file.found, page_index)
+            if (known := self._pages.get(key)) is not None:
+                return known
+            [answer] = await self._workers.read("page", self._request(file.found), page_index)
+            if "changed" in answer and not last_try:
+                await self._catch_up()  # it was saved a moment ago: the watch will say so, but later
+                continue
+            if "page" not in answer:
+                raise _problem_of(answer).as_error()
+            page = page_from_json(answer["page"])
+            self._pages.put(key, page, _size_of(page))
+            return page
+        raise AssertionError
+
+    async def page_summaries(self, doc_ref: str, offset: int, limit: int) -> list[PageSummary]:
+        file = await self.served(doc_ref)
+        if file is None:
+            raise DocumentNotFoundError(doc_ref)
+        if file.problem is not None:
+            page = unreadable_page(file.problem)
+            return [PageSummary(page.title, len(page.elements))][offset : offset + limit]
+        count = max(0, min(limit, file.document.page_count - offset))
+        answers = await self._workers.read("summary", self._request(file.found), offset, count)
+        return [
+            PageSummary(well_formed(answer["title"]), answer["element_count"])
+            if "title" in answer
+            else PageSummary(f"This page cannot be read: {_problem_of(answer).reason}", 0)
+            for answer in answers
+        ]
+
+    async def search(self, query: str, most: int) -> list[tuple[ServedFile, Hit]]:
+        """Elements of documents that are there now."""
+        hits = await asyncio.to_thread(self._index.search, query, most * 2)
+        return [(self._served[hit.path], hit) for hit in hits if hit.path in self._served][:most]
+
+    def _request(self, found: FoundFile) -> list[Any]:
+        return [self.root, found.path, found.size, found.mtime_ns]
+
+    # --- keeping up
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Read the folder, and follow its changes, inside this block."""
+        tasks = [asyncio.create_task(self._follow()), asyncio.create_task(self._keep_indexing())]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.to_thread(self._index.close)
+
+    async def read_all(self) -> None:
+        """Describe everything that is there now, and follow nothing."""
+        await self._catch_up()
+        while self._unsettled:
+            await asyncio.sleep(_RETRY_SECONDS)
+            await self._catch_up()
+
+    async def _follow(self) -> None:
+        while True:
+            folders = self._walk.folders or frozenset({""})
+            try:
+                async with watching([os.path.join(self.root, folder) for folder in folders]) as watch:
+                    # Once more after the watch has begun: what happened before it is not heard of.
+                    await self._catch_up()
+                    while self._walk.folders == folders:
+                        with suppress(TimeoutError):
+                            async with asyncio.timeout(_RETRY_SECONDS if self._unsettled else None):
+                                await watch.settled()
+                        await self._catch_up()
+            except Exception:
+                # Whatever a file system does, the next change is looked at.
+                logger.exception("%s could not be looked at; it is tried again", self.root)
+                await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _catch_up(self) -> None:
+        """Walk the folder, describe what is new or changed, and say what is different."""
+        async with self._turn:
+            self._unsettled = False
+            for _ in range(_TRIES):
+                try:
+                    found = await asyncio.to_thread(walk, self.root, self.limits.files)
+                except OSError as error:
+                    logger.warning("%s cannot be looked at: %s", self.root, error.strerror)
+                    found = Walk({}, self._walk.folders, 0)
+                if not await self._take(found):
+                    break
+        self.first_pass.set()
+        self._to_index.set()
+
+    async def _take(self, found: Walk) -> bool:
+        """Make a walk the state of things. True if files have changed under way, and another walk is due."""
+        old, before = self._walk, {path: file.document for path, file in self._served.items()}
+        first = not self.first_pass.is_set()
+        self._walk = found
+        if old.files.keys() != found.files.keys():
+            self._refs = doc_refs(self.label, found.files)
+            self._ref_of = {path: ref for ref, path in self._refs.items()}
+        gone = [path for path in self._served if path not in found.files]
+        for path in gone:
+            del self._served[path]
+        self._no_documents = {path: version for path, version in self._no_documents.items() if path in found.files}
+        self._sorted = None
+        todo = [file for path, file in found.files.items() if self._is_news(file)]
+        if first:
+            todo = await self._from_index(todo)
+        changed = await self._describe(todo, background=True, said=first)
+        if gone or first:
+            await asyncio.to_thread(self._index.forget_others, found.files)
+        self._tell(before)
+        return changed
+
+    def _is_news(self, file: FoundFile) -> bool:
+        served = self._served.get(file.path)
+        return self._no_documents.get(file.path) != file.version and (served is None or served.found != file)
+
+    async def _from_index(self, files: list[FoundFile]) -> list[FoundFile]:
+        """Serve what was described at another time, and return the rest."""
+        known = await asyncio.to_thread(self._index.known, {file.path: file for file in files})
+        for file in files:
+            if file.path in known:
+                self._keep(file, known[file.path])
+        return [file for file in files if file.path not in known]
+
+    async def _describe(self, files: Sequence[FoundFile], *, background: bool, said: bool = False) -> bool:
+        """Ask the workers what files are. `said` announces what is there already, while the rest is still to come."""
+        batches = [files[start : start + _BATCH] for start in range(0, len(files), _BATCH)]
+        done = 0
+        changed = False
+        patience = _Patience()
+        gate = asyncio.Semaphore(self._workers.background_count)
+
+        async def one(batch: Sequence[FoundFile]) -> None:
+            nonlocal done, changed
+            async with gate:
+                requests = [self._request(file) for file in batch]
+                answers = await self._workers.describe(requests, background=background)
+            lasting: list[tuple[FoundFile, dict[str, Any] | None]] = []
+            for file, answer in zip(batch, answers, strict=True):
+                if "changed" in answer:
+                    changed = True
+                    continue
+                facts = _facts_of(file, answer)
+                if facts is not None and facts["problem"] and _is_young(file):
+                    self._unsettled = True
+                    continue
+                self._keep(file, facts)
+                if facts is None or facts["problem"] is None or facts["problem"]["lasting"]:
+                    lasting.append((file, facts))
+            await asyncio.to_thread(self._index.remember, lasting)
+            done += len(batch)
+            self.on_progress(done, len(files))
+            if said and done < len(files) and patience.is_over():
+                self.on_change(Change(True, ()))
+
+        await asyncio.gather(*map(one, batches))
+        return changed
+
+    def _keep(self, file: FoundFile, facts: dict[str, Any] | None) -> None:
+        self._sorted = None
+        if facts is None:
+            self._no_documents[file.path] = file.version
+            self._served.pop(file.path, None)
+            return
+        problem = Unreadable.from_json(facts["problem"]) if facts["problem"] else None
+        document = Document(
+            self._ref_of[file.path],
+            well_formed(facts["title"]),
+            facts["page_count"],
+            file_type=well_formed(file_type(file.path)),
+            file_uri=self._file_uri(file.path),
+            keywords=[well_formed(word) for word in facts["keywords"]],
+            summary=well_formed(facts["summary"]),
+            last_modified=_instant(file.mtime_ns),
+        )
+        self._served[file.path] = ServedFile(document, file, problem)
+
+    def _file_uri(self, path: str) -> str:
+        relative = quote(os.fsencode(path))
+        return f"file://{quote(os.fsencode(self.root)).rstrip('/')}/{relative}" if self._absolute_uris else relative
+
+    def _tell(self, before: dict[str, Document]) -> None:
+        now = {path: file.document for path, file in self._served.items()}
+        same = before.keys() & now.keys()
+        updated = [path for path in same if before[path] != now[path]]
+        listed = before.keys() != now.keys() or any(
+            (before[path].title, before[path].summary) != (now[path].title, now[path].summary) for path in updated
+        )
+        if listed or updated:
+            self.on_change(Change(listed, tuple(sorted(now[path].doc_ref for path in updated))))
+
+    # --- the words
+
+    async def _keep_indexing(self) -> None:
+        while True:
+            await self._to_index.wait()
+            self._to_index.clear()
+            try:
+                await self._index_words()
+            except Exception:
+                # Search is worth less without these words; everything else works.
+                logger.exception("the words of %s could not be read", self.root)
+            if not self._to_index.is_set():
+                self.words_known.set()
+
+    async def _index_words(self) -> None:
+        todo = await asyncio.to_thread(self._index.without_words)
+        files = [file for path, file in list(self._served.items()) if path in todo]
+        if files:
+            self.words_known.clear()
+        for number, file in enumerate(files):
+            if self._served.get(file.found.path) is file:
+                texts = await self._texts(file)
+                await asyncio.to_thread(self._index.add_words, file.found, texts)
+            self.on_progress(number + 1, len(files))
+
+    async def _texts(self, file: ServedFile) -> list[tuple[int, int, str]]:
+        """The texts of a document, as far as the index takes them. Pages that cannot be read have none."""
+        texts: list[tuple[int, int, str]] = []
+        size = 0
+        count = 0 if file.problem else min(file.document.page_count, _MOST_INDEXED_PAGES)
+        for first in range(0, count, _PAGES_AT_ONCE):
+            pages = min(_PAGES_AT_ONCE, count - first)
+            answers = await self._workers.read("texts", self._request(file.found), first, pages, background=True)
+            for page, answer in enumerate(answers, first):
+                found = [(page, number, well_formed(text)) for number, text in answer.get("texts", ())]
+                size += sum(len(text) for _, _, text in found)
+                texts += found
+            if size > _MOST_INDEXED_CHARACTERS or any("changed" in answer for answer in answers):
+                break
+        return texts
+
+
+class _Patience:
+    """When to say that more documents are there while the first ones are still being described: after 1 s, 2 s, 4 s…"""
+
+    def __init__(self) -> None:
+        self._seconds = 1.0
+        self._last = asyncio.get_running_loop().time()
+
+    def is_over(self) -> bool:
+        now = asyncio.get_running_loop().time()
+        if now - self._last < self._seconds:
+            return False
+        self._seconds, self._last = self._seconds * 2, now
+        return True
+
+
+def _is_young(file: FoundFile) -> bool:
+    return 0 <= time.time() - file.mtime_ns / 1e9 < _YOUNG_SECONDS
+
+
+def _facts_of(file: FoundFile, answer: dict[str, Any]) -> dict[str, Any] | None:
+    if "facts" in answer:
+        facts: dict[str, Any] | None = answer["facts"]
+        return facts
+    return Facts.unreadable(file.path.rpartition("/")[2], Unreadable.from_json(answer["problem"])).to_json()
+
+
+def _problem_of(answer: dict[str, Any]) -> Unreadable:
+    if "problem" in answer:
+        return Unreadable.from_json(answer["problem"])
+    return Unreadable(f"the file is being written: {answer.get('changed', '')}", lasting=False)
+
+
+def _instant(mtime_ns: int) -> str | None:
+    with suppress(ValueError, OverflowError, OSError):
+        return datetime.fromtimestamp(mtime_ns // 1_000_000 / 1000, UTC).isoformat()
+    return None
+
+
+def _size_of(page: Page) -> int:
+    """About how much memory a page takes."""
+    return 200 + sum(300 + 2 * len(str(element.content)) for element in page.elements)

@@ -1,0 +1,104 @@
+"""CSV and TSV: 200 rows a page, under the headers of the first line where there are any."""
+
+import csv
+import io
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from a2c_smcp.docs.formats import Properties, suffix_of
+from a2c_smcp.docs.formats.text import as_utf8
+from a2c_smcp.docs.limits import Limits, Unreadable
+from a2c_smcp.docs.paging import ROWS, bounded_table
+from a2c_smcp.mcp_server.documents import Page
+
+__all__ = ["DelimitedDocument", "looks_like_headers", "open_document"]
+
+_LONGEST_FIELD = 4 * 2**20
+_SAMPLE = 16 * 1024
+
+
+def looks_like_headers(row: list[str]) -> bool:
+    """Whether a first row names the columns: every cell is a text of its own, and none is a number."""
+    names = [cell.strip() for cell in row]
+    return bool(names) and all(names) and len(set(names)) == len(names) and not any(map(_is_number, names))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", ""))
+    except ValueError:
+        return False
+    return True
+
+
+class DelimitedDocument:
+    """Knows where each page starts, so that a page in the middle is read without the rows before it."""
+
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        self._file, self._encoding = as_utf8(file)
+        sample = self._file.read(_SAMPLE).decode(self._encoding, "replace")
+        self._delimiter = "\t" if suffix_of(name) == "tsv" else _delimiter(sample)
+        self._headers: list[str] = []
+        self._starts: list[int] = []
+        self._rows = 0
+        self._scan()
+
+    @property
+    def page_count(self) -> int:
+        return max(1, len(self._starts))
+
+    @property
+    def properties(self) -> Properties:
+        columns = f": {', '.join(self._headers)}" if self._headers else ""
+        return Properties(summary=f"{self._rows} rows{columns}")
+
+    def page(self, index: int) -> Page:
+        rows: list[list[str]] = []
+        if self._starts:
+            self._file.seek(self._starts[index])
+            for row, _ in self._read():
+                rows.append(row)
+                if len(rows) == ROWS:
+                    break
+        first = index * ROWS + 1
+        title = f"Rows {first} to {first + len(rows) - 1}" if rows else "No rows"
+        return Page(title, [bounded_table(self._headers, rows, first_row=first)])
+
+    def _scan(self) -> None:
+        self._file.seek(0)
+        at = 0
+        for number, (row, end) in enumerate(self._read()):
+            if number == 0 and looks_like_headers(row):
+                self._headers = [cell.strip() for cell in row]
+            else:
+                if self._rows % ROWS == 0:
+                    self._starts.append(at)
+                self._rows += 1
+            at = end
+
+    def _read(self) -> Iterator[tuple[list[str], int]]:
+        """Rows from where the file stands, each with where it ends."""
+        csv.field_size_limit(_LONGEST_FIELD)
+        end = self._file.tell()
+
+        def lines() -> Iterator[str]:
+            nonlocal end
+            for line in iter(lambda: self._file.readline(_LONGEST_FIELD), b""):
+                end += len(line)
+                yield line.decode(self._encoding, "replace").replace("\0", "").removeprefix("\ufeff")
+
+        try:
+            for row in csv.reader(lines(), delimiter=self._delimiter):
+                yield row, end
+        except csv.Error as error:
+            raise Unreadable(f"it is not a table: {error}") from None
+
+
+def _delimiter(sample: str) -> str:
+    """The one that the first line has most of."""
+    first = next(io.StringIO(sample), "")
+    return max((",", ";", "\t", "|"), key=lambda each: (first.count(each), each == ","))
+
+
+def open_document(file: BinaryIO, name: str, limits: Limits) -> DelimitedDocument:
+    return DelimitedDocument(file, name)

@@ -1,0 +1,46 @@
+"""Pictures: one page with their dimensions. Only the header is read."""
+
+from typing import BinaryIO
+
+from PIL import Image as Picture
+from PIL import UnidentifiedImageError
+
+from a2c_smcp.docs.formats import Properties
+from a2c_smcp.docs.limits import Limits, Unreadable
+from a2c_smcp.mcp_server.documents import Page
+from a2c_smcp.mcp_server.elements import Image
+
+__all__ = ["open_document"]
+
+
+class ImageDocument:
+    page_count = 1
+
+    def __init__(self, image: Image, properties: Properties) -> None:
+        self._image = image
+        self.properties = properties
+
+    def page(self, index: int) -> Page:
+        return Page("Image", [self._image])
+
+
+def open_document(file: BinaryIO, name: str, limits: Limits) -> ImageDocument:
+    # Nothing is unpacked here, so that a picture which would be too large to unpack is no danger.
+    Picture.MAX_IMAGE_PIXELS = None
+    try:
+        with Picture.open(file) as picture:
+            width, height = picture.size
+            kind, mode = picture.format or "", picture.mode
+            told = picture.info.get("Description") or picture.info.get("comment") or ""
+    except (UnidentifiedImageError, OSError, ValueError, SyntaxError) as error:
+        raise Unreadable(f"it is not an image: {' '.join(str(error).split())[:100]}") from None
+    description = told.decode("utf-8", "replace") if isinstance(told, bytes) else str(told)
+    facts = f"{kind} image, {width} × {height} pixels"
+    image = Image(
+        alt=name.rpartition("/")[2],
+        description=f"{description} ({facts})" if description else facts,
+        width=width,
+        height=height,
+        metadata={"mode": mode},
+    )
+    return ImageDocument(image, Properties(summary=image.description))

@@ -1,0 +1,62 @@
+"""What one file may cost, and what is said of a file that cannot be read. Pure."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from a2c_smcp.errors import InternalError, PayloadTooLargeError, RequestTimeoutError, SMCPError
+
+__all__ = ["Limits", "Unreadable", "missing_library"]
+
+_ERRORS: Final[dict[int, type[InternalError] | type[PayloadTooLargeError] | type[RequestTimeoutError]]] = {
+    408: RequestTimeoutError,
+    413: PayloadTooLargeError,
+    500: InternalError,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of one folder's server. Seconds and bytes."""
+
+    file_bytes: int = 256 * 2**20
+    unpacked_bytes: int = 384 * 2**20
+    """What a file that is a ZIP archive may hold in all."""
+    page_count: int = 50_000
+    seconds: float = 20.0
+    """How long a file may take to be described, and a page to be read."""
+    memory_bytes: int = 512 * 2**20
+    """The address space of one worker process."""
+    files: int = 50_000
+    cached_bytes: int = 32 * 2**20
+    """Pages that are kept in memory."""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Unreadable(Exception):  # noqa: N818 - what a file is, not what went wrong in ours
+    """A file that cannot be read, with a code of the protocol: 413 too large, 408 too slow, 500 broken.
+
+    `lasting` is whether the file will still be unreadable the next time, if it stays the same.
+    """
+
+    def __init__(self, reason: str, code: int = 500, *, lasting: bool = True) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.code = code
+        self.lasting = lasting
+
+    def to_json(self) -> dict[str, Any]:
+        return {"reason": self.reason, "code": self.code, "lasting": self.lasting}
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> "Unreadable":
+        return cls(value["reason"], value["code"], lasting=value["lasting"])
+
+    def as_error(self) -> SMCPError:
+        return _ERRORS[self.code](self.reason)
+
+
+def missing_library(what: str) -> Unreadable:
+    """A format whose library is not installed."""
+    return Unreadable(f"{what} needs an extra that is not installed: pip install 'a2c-smcp[docs]'", lasting=False)

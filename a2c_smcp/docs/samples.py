@@ -1,0 +1,261 @@
+"""A folder of sample files, one of each format, in English and Chinese: `python -m a2c_smcp.docs.samples DIR`.
+
+For the tour, the tests and the benchmark. The same texts every time. PDFs are written here, in a few lines, so that no
+library is needed for it; the office formats need the extra `docs`.
+"""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+__all__ = ["PdfLine", "make_office_samples", "make_samples", "make_text_samples", "pdf_bytes"]
+
+PdfLine = tuple[str, int]
+"""A line of a page, and the size of its letters."""
+
+HANDBOOK = """---
+title: The garden handbook
+keywords: garden, soil, water
+---
+# The garden handbook
+
+How we keep the garden, from the first frost to the last harvest.
+
+## Watering
+
+Water in the morning. See [the pump](pump.html) for the pressure.
+
+- tomatoes: every day
+- herbs: every second day
+
+## Beds
+
+| bed | plant | metres |
+| --- | --- | --- |
+| A | tomato | 12 |
+| B | basil | 4.5 |
+
+```python
+def litres(metres: float) -> float:
+    return metres * 3
+```
+
+```mermaid
+graph TD; seed --> plant
+```
+
+---
+
+![The plan of the garden](plan.png)
+"""
+REPORT = """# 年度报告
+
+本年度财务状况良好，收入增长了百分之二十。
+
+## 季度收入
+
+| 季度 | 收入 | 成本 |
+| --- | --- | --- |
+| 第一季度 | 100 | 80 |
+| 第二季度 | 120 | 82 |
+
+## 风险
+
+1. 汇率波动
+2. 供应链中断
+"""
+PAGE = """<!doctype html><html><head><title>The pump</title><meta name="description" content="How the pump works.">
+<style>p { color: red }</style></head><body><h1>The pump</h1><p>It gives <b>two bar</b>. Read the
+<a href="https://example.com/manual">manual</a>.</p><h2>Parts</h2><ul><li>valve</li><li>hose</li></ul>
+<table><tr><th>part</th><th>price</th></tr><tr><td>valve</td><td>12</td></tr></table><script>alert(1)</script>
+<pre>pump --on</pre></body></html>"""
+CODE = '"""Counts things."""\n\n\ndef count(things: list[str]) -> int:\n    return len(things)\n'
+
+
+def make_samples(folder: Path, pdf_pages: int = 300) -> None:
+    """Every sample."""
+    make_text_samples(folder)
+    make_office_samples(folder)
+    (folder / "long.pdf").write_bytes(long_pdf(pdf_pages))
+
+
+def make_text_samples(folder: Path) -> None:
+    """Those that need no library to be written, nor to be read, but for one short PDF."""
+    (folder / "src").mkdir(parents=True, exist_ok=True)
+    (folder / "build").mkdir(exist_ok=True)
+    _write(folder / "handbook.md", HANDBOOK)
+    _write(folder / "年度报告.md", REPORT)
+    _write(folder / "pump.html", PAGE)
+    _write(folder / "src" / "count.py", CODE)
+    _write(folder / "notes.txt", "".join(f"Note {number}: the {number % 7}th bed.\n" for number in range(450)))
+    (folder / "旧笔记.txt").write_bytes(("第一行是旧的笔记，写于很久以前。\n" * 20).encode("gb18030"))
+    rows = "".join(f"{number},bed {number % 5},{number * 1.5}\n" for number in range(450))
+    _write(folder / "harvest.csv", f"day,bed,kilograms\n{rows}")
+    (folder / "short.pdf").write_bytes(
+        pdf_bytes(
+            [
+                [
+                    ("The water report", 24),
+                    ("The well is deep enough for ten years.", 11),
+                    ("It was measured twice.", 11),
+                ],
+                [("水质报告", 20), ("井水清洁，适合灌溉。", 11)],
+            ],
+            title="Water",
+            link="https://example.com/water",
+        )
+    )
+    _write(folder / ".gitignore", "build/\n*.log\n")
+    _write(folder / "build" / "made.md", "# Not served\n")
+    _write(folder / "debug.log", "not served\n")
+    _write(folder / ".hidden.md", "# Not served\n")
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+def make_office_samples(folder: Path) -> None:
+    _workbook(folder / "budget.xlsx")
+    _word_file(folder / "合同.docx")
+    _slides(folder / "talk.pptx")
+    from PIL import Image
+
+    Image.new("RGB", (320, 200), "green").save(folder / "plan.png")
+
+
+def _workbook(path: Path) -> None:
+    from openpyxl import Workbook
+
+    book = Workbook()
+    costs = book.active
+    costs.title = "Costs"
+    costs.append(["item", "price", "count", "sum"])
+    for number in range(1, 251):
+        costs.append([f"item {number}", number * 1.25, number % 9, f"=B{number + 1}*C{number + 1}"])
+    income = book.create_sheet("收入")
+    income.append(["月份", "金额"])
+    income.append(["一月", 1200])
+    book.create_sheet("Empty")
+    book.save(path)
+
+
+def _word_file(path: Path) -> None:
+    import docx
+
+    document = docx.Document()
+    document.core_properties.title = "Lease of the garden"
+    document.core_properties.keywords = "lease, garden"
+    document.add_heading("Lease of the garden", 1)
+    document.add_paragraph("The garden is leased for ten years.")
+    document.add_heading("租金", 2)
+    document.add_paragraph("租金每年支付一次，共计一千元。")
+    document.add_paragraph("in spring", style="List Bullet")
+    document.add_paragraph("in cash", style="List Bullet")
+    table = document.add_table(rows=1, cols=2)
+    table.rows[0].cells[0].text, table.rows[0].cells[1].text = "year", "rent"
+    for year in (2024, 2025):
+        cells = table.add_row().cells
+        cells[0].text, cells[1].text = str(year), "1000"
+    document.sections[0].header.paragraphs[0].text = "Draft"
+    document.save(str(path))
+
+
+def _slides(path: Path) -> None:
+    import pptx
+    from pptx.chart.data import CategoryChartData
+    from pptx.enum.chart import XL_CHART_TYPE
+    from pptx.util import Inches
+
+    deck = pptx.Presentation()
+    first = deck.slides.add_slide(deck.slide_layouts[1])
+    first.shapes.title.text = "The year in the garden"
+    first.placeholders[1].text = "More rain\nMore apples"
+    first.notes_slide.notes_text_frame.text = "Speak slowly."
+    second = deck.slides.add_slide(deck.slide_layouts[5])
+    second.shapes.title.text = "收成"
+    figures: Any = CategoryChartData()  # type: ignore[no-untyped-call]
+    figures.categories = ["apples", "pears"]
+    figures.add_series("2025", (12, 7))
+    box = (Inches(1), Inches(2), Inches(4), Inches(3))
+    second.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, *box, figures)
+    table = second.shapes.add_table(2, 2, Inches(1), Inches(5.5), Inches(4), Inches(1)).table
+    for row, cells in enumerate((("fruit", "kg"), ("apples", "12"))):
+        for column, text in enumerate(cells):
+            table.cell(row, column).text = text
+    deck.save(str(path))
+
+
+# --- PDF
+
+
+def long_pdf(pages: int) -> bytes:
+    """A book of so many pages, with a chapter every ten."""
+    return pdf_bytes(
+        [
+            [
+                (f"Chapter {number // 10 + 1}", 20) if number % 10 == 0 else (f"Section {number}", 14),
+                *((f"Line {line} of page {number + 1} speaks of seeds, roots and rain.", 10) for line in range(30)),
+            ]
+            for number in range(pages)
+        ],
+        title="A long book",
+    )
+
+
+def pdf_bytes(pages: Sequence[Sequence[PdfLine]], *, title: str = "", link: str = "") -> bytes:
+    """A PDF with these lines: Latin ones in Helvetica, others in a Chinese font. A link is on the first page."""
+    objects: list[bytes] = [b"", b""]
+    fonts = (
+        b"<< /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> /F2 << /Type /Font /Subtype /Type0 "
+        b"/BaseFont /STSong-Light /Encoding /UniGB-UCS2-H /DescendantFonts [<< /Type /Font /Subtype /CIDFontType0 "
+        b"/BaseFont /STSong-Light /CIDSystemInfo << /Registry (Adobe) /Ordering (GB1) /Supplement 2 >> "
+        b"/FontDescriptor << /Type /FontDescriptor /FontName /STSong-Light /Flags 6 /FontBBox [0 -200 1000 900] "
+        b"/ItalicAngle 0 /Ascent 800 /Descent -200 /CapHeight 800 /StemV 80 >> >>] >> >>"
+    )
+    kids: list[bytes] = []
+    for number, lines in enumerate(pages):
+        stream = _content(lines)
+        objects.append(b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream))
+        annotation = b""
+        if link and number == 0:
+            action = b"<< /S /URI /URI (%s) >>" % link.encode("ascii")
+            annotation = b" /Annots [<< /Type /Annot /Subtype /Link /Rect [70 770 400 800] /A %s >>]" % action
+        objects.append(
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents %d 0 R /Resources << /Font %s >>%s >>"
+            % (len(objects), fonts, annotation)
+        )
+        kids.append(b"%d 0 R" % len(objects))
+    objects[0] = b"<< /Type /Catalog /Pages 2 0 R >>"
+    objects[1] = b"<< /Type /Pages /Count %d /Kids [%s] >>" % (len(kids), b" ".join(kids))
+    objects.append(b"<< /Title <FEFF%s> >>" % title.encode("utf-16-be").hex().upper().encode())
+    return _file_of(objects)
+
+
+def _content(lines: Sequence[PdfLine]) -> bytes:
+    parts = [b"BT"]
+    y = 780
+    for text, size in lines:
+        latin = text.isascii()
+        shown = text.encode("latin-1" if latin else "utf-16-be").hex().encode()
+        parts.append(b"/%s %d Tf 1 0 0 1 72 %d Tm <%s> Tj" % (b"F1" if latin else b"F2", size, y, shown))
+        y -= size + (14 if size > 12 else 4)
+    return b"\n".join([*parts, b"ET"])
+
+
+def _file_of(objects: Sequence[bytes]) -> bytes:
+    out = bytearray(b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n")
+    starts = []
+    for number, body in enumerate(objects, 1):
+        starts.append(len(out))
+        out += b"%d 0 obj\n%s\nendobj\n" % (number, body)
+    table = len(out)
+    out += b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
+    out += b"".join(b"%010d 00000 n \n" % start for start in starts)
+    out += b"trailer << /Size %d /Root 1 0 R /Info %d 0 R >>\n" % (len(objects) + 1, len(objects))
+    return bytes(out + b"startxref\n%d\n%%%%EOF\n" % table)
+
+
+if __name__ == "__main__":
+    make_samples(Path(sys.argv[1]))

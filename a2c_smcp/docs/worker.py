@@ -1,0 +1,171 @@
+"""A process that opens files and reads their pages for `workers.py`, so that a file can harm nobody but this process.
+
+Frames on stdin and stdout: a length of four bytes, then JSON. The first frame is the limits. Every other one asks for
+something of one file or several, and is answered by as many frames as it asked for things. It ends with its stdin.
+"""
+
+import json
+import os
+import resource
+import signal
+import struct
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, BinaryIO, Final
+
+from a2c_smcp.docs.describing import describe, page_to_json, texts_of
+from a2c_smcp.docs.formats import OpenDocument, open_document
+from a2c_smcp.docs.limits import Limits, Unreadable
+from a2c_smcp.docs.paths import open_inside
+
+__all__ = ["main"]
+
+_LENGTH: Final = struct.Struct(">I")
+_MOST_OPEN: Final = 2
+_GRACE_SECONDS: Final = 2.0
+_LARGEST_ANSWER: Final = 12 * 2**20
+
+
+class Desk:
+    """The documents that were asked for last, still open."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._open: dict[tuple[Any, ...], tuple[BinaryIO, OpenDocument | None]] = {}
+
+    def document(self, root: str, path: str, size: int, mtime_ns: int) -> OpenDocument | None:
+        """The document in a file, if the file is still the one that was found; raises `Unreadable`, `ChangedError`."""
+        key = (root, path, size, mtime_ns)
+        try:
+            file = os.fdopen(open_inside(root, path), "rb")
+        except OSError as error:
+            raise ChangedError(error.strerror or str(error)) from None
+        try:
+            about = os.fstat(file.fileno())
+            if (about.st_size, about.st_mtime_ns) != (size, mtime_ns):
+                raise ChangedError("it was saved meanwhile")
+            if key in self._open:
+                file.close()
+                self._open[key] = self._open.pop(key)
+                return self._open[key][1]
+            while len(self._open) >= _MOST_OPEN:
+                self._close(next(iter(self._open)))
+            if size > self._limits.file_bytes:
+                limit = self._limits.file_bytes // 2**20
+                raise Unreadable(f"it has {size // 2**20} MiB, and {limit} MiB are read", 413, lasting=False)
+            found = open_document(file, path, self._limits)
+        except BaseException:
+            file.close()
+            raise
+        self._open[key] = file, found
+        return found
+
+    def clear(self) -> None:
+        for key in list(self._open):
+            self._close(key)
+
+    def _close(self, key: tuple[Any, ...]) -> None:
+        file, document = self._open.pop(key)
+        with suppress(Exception):  # of a library that had trouble with the file: it is done with
+            getattr(document, "close", lambda: None)()
+        file.close()
+
+
+class ChangedError(Exception):
+    """The file is not the one that was found: it has to be looked at again."""
+
+
+def answers(desk: Desk, request: dict[str, Any], seconds: float) -> Iterator[dict[str, Any]]:
+    """One answer for each thing that is asked for, whatever happens."""
+    match request:
+        case {"do": "describe", "files": files}:
+            for file in files:
+                yield _guarded(desk, "describe", file, 0, seconds)
+        case {"do": what, "file": file, "first": first, "count": count}:
+            for index in range(first, first + count):
+                yield _guarded(desk, what, file, index, seconds)
+
+
+def _guarded(desk: Desk, what: str, file: list[Any], index: int, seconds: float) -> dict[str, Any]:
+    # The kernel ends this process if nobody else does, because the server is gone.
+    signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE_SECONDS)
+    try:
+        for last_try in (False, True):
+            try:
+                return _answer(desk, what, file, index)
+            except MemoryError:
+                desk.clear()
+                if last_try:
+                    return {
+                        "problem": Unreadable("it needs too much memory", 413, lasting=False).to_json(),
+                        "end": True,
+                    }
+        raise AssertionError
+    except ChangedError as error:
+        return {"changed": str(error)}
+    except Unreadable as problem:
+        return {"problem": problem.to_json()}
+    except RecursionError:
+        return {"problem": Unreadable("it is nested too deeply", 413).to_json()}
+    except Exception as error:  # a broken file makes a library raise anything
+        return {"problem": Unreadable(f"the file is broken: {_sentence(error)}").to_json()}
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _sentence(error: Exception) -> str:
+    return (" ".join(str(error).split()) or type(error).__name__)[:200]
+
+
+def _answer(desk: Desk, what: str, file: list[Any], index: int) -> dict[str, Any]:
+    root, path, size, mtime_ns = file
+    document = desk.document(root, path, size, mtime_ns)
+    if document is None:
+        return {"facts": None}
+    if what == "describe":
+        return {"facts": describe(document, path).to_json()}
+    if index >= document.page_count:
+        raise ChangedError("it has fewer pages")
+    page = document.page(index)
+    match what:
+        case "page":
+            return {"page": page_to_json(page)}
+        case "summary":
+            return {"title": page.title, "element_count": len(page.elements)}
+        case "texts":
+            return {"texts": texts_of(page)}
+        case _:
+            raise AssertionError(what)
+
+
+def main() -> None:
+    incoming, outgoing = sys.stdin.buffer, sys.stdout.buffer
+    # Libraries print: not into the frames.
+    sys.stdout = sys.stderr
+    limits = Limits(**_read(incoming))
+    resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    desk = Desk(limits)
+    while request := _read(incoming):
+        for answer in answers(desk, request, limits.seconds):
+            encoded = json.dumps(answer).encode()
+            if len(encoded) > _LARGEST_ANSWER:
+                problem = Unreadable(f"this page has {len(encoded) // 2**20} MiB", 413, lasting=False)
+                encoded = json.dumps({"problem": problem.to_json()}).encode()
+            outgoing.write(_LENGTH.pack(len(encoded)) + encoded)
+            outgoing.flush()
+            if answer.get("end"):
+                return
+
+
+def _read(stream: BinaryIO) -> dict[str, Any]:
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        return {}
+    value: dict[str, Any] = json.loads(stream.read(_LENGTH.unpack(head)[0]))
+    return value
+
+
+if __name__ == "__main__":
+    main()

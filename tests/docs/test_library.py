@@ -1,0 +1,196 @@
+"""Folders as a source of documents: the catalogue, pages, what happens when files change, and what cannot be read."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from a2c_smcp.docs.library import Library
+from a2c_smcp.docs.limits import Limits
+from a2c_smcp.errors import SMCPError
+from a2c_smcp.mcp_server.rendering import elements_markdown
+from tests.docs.libraries import by_uri, running, words_known
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+async def test_the_catalogue_has_every_document_with_its_pages_and_an_instant(samples: Path) -> None:
+    async with running(samples) as (library, _):
+        documents = await by_uri(library)
+    assert {uri: document.page_count for uri, document in documents.items()} == {
+        "budget.xlsx": 4,
+        "handbook.md": 3,
+        "harvest.csv": 3,
+        "long.pdf": 300,
+        "notes.txt": 3,
+        "plan.png": 1,
+        "pump.html": 2,
+        "short.pdf": 2,
+        "src/count.py": 1,
+        "talk.pptx": 2,
+        "%E5%90%88%E5%90%8C.docx": 2,
+        "%E5%B9%B4%E5%BA%A6%E6%8A%A5%E5%91%8A.md": 3,
+        "%E6%97%A7%E7%AC%94%E8%AE%B0.txt": 1,
+    }
+    book = documents["long.pdf"]
+    assert (book.title, book.file_type, book.doc_ref[:9]) == ("A long book", "pdf", "long-pdf-")
+    assert (book.modified or "").endswith("+00:00")
+
+
+async def test_a_second_start_describes_nothing_again(tmp_path: Path) -> None:
+    write(tmp_path / "docs" / "a.md", "# One")
+    write(tmp_path / "docs" / "blob", "\0binary")
+    cache = tmp_path / "cache"
+    async with running(tmp_path / "docs", cache=cache) as (library, _):
+        before = await by_uri(library)
+        await words_known(library)
+        assert library.workers.pids
+    async with running(tmp_path / "docs", cache=cache) as (library, _):
+        assert await by_uri(library) == before
+        await words_known(library)
+        assert not library.workers.pids
+        assert [found.document.title for found in await library.search("one", 5)] == ["One"]
+
+
+async def test_pages_are_read_and_kept_and_summaries_need_no_pages(samples: Path) -> None:
+    async with running(samples) as (library, _):
+        book = (await by_uri(library))["long.pdf"].doc_ref
+        page = await library.page(book, 299)
+        assert page is await library.page(book, 299)
+        assert page.title == "Section 299"
+        summaries = await library.page_summaries(book, 9, 2)
+        assert [(each.title, each.element_count) for each in summaries] == [("Section 9", 2), ("Chapter 2", 2)]
+        with pytest.raises(SMCPError) as caught:
+            await library.page(book, 300)
+        assert caught.value.code == 4202
+
+
+async def test_a_saved_file_is_updated_and_new_and_removed_ones_change_the_list(tmp_path: Path) -> None:
+    write(tmp_path / "a.txt", "one")
+    write(tmp_path / "b.txt", "two")
+    async with running(tmp_path) as (library, heard):
+        documents = await by_uri(library)
+        ref = documents["a.txt"].doc_ref
+        heard.events.clear()
+        write(tmp_path / "a.txt", "line\n" * 201)
+        await heard.until(lambda: ref in heard.events)
+        assert (await by_uri(library))["a.txt"].page_count == 2
+        assert "line" in elements_markdown((await library.page(ref, 1)).elements)
+        heard.events.clear()
+        write(tmp_path / "deep" / "er" / "c.txt", "three")
+        await heard.until(lambda: "list" in heard.events)
+        assert "deep/er/c.txt" in await by_uri(library)
+        heard.events.clear()
+        (tmp_path / "b.txt").unlink()
+        await heard.until(lambda: "list" in heard.events)
+        assert set(await by_uri(library)) == {"a.txt", "deep/er/c.txt"}
+        assert ref not in heard.events
+
+
+async def test_a_file_that_is_read_right_after_it_was_saved_is_the_new_one(tmp_path: Path) -> None:
+    write(tmp_path / "a.md", "# Old")
+    async with running(tmp_path) as (library, _):
+        ref = (await by_uri(library))["a.md"].doc_ref
+        write(tmp_path / "a.md", "# New words")
+        assert (await library.page(ref, 0)).title == "New words"
+
+
+async def test_many_files_at_once_are_one_change(tmp_path: Path) -> None:
+    write(tmp_path / "a.txt", "one")
+    async with running(tmp_path) as (library, heard):
+        await by_uri(library)
+        heard.events.clear()
+        for number in range(500):
+            write(tmp_path / "many" / f"{number}.txt", "x")
+        await heard.until(lambda: len(library.folders[0].documents) == 501)
+        assert heard.events == ["list"]
+
+
+async def test_a_broken_file_that_was_just_written_is_waited_for(tmp_path: Path, samples: Path) -> None:
+    whole = (samples / "talk.pptx").read_bytes()
+    async with running(tmp_path) as (library, heard):
+        (tmp_path / "talk.pptx").write_bytes(whole[:5000])
+        await asyncio.sleep(1)  # longer than a file needs to settle
+        assert await by_uri(library) == {}
+        (tmp_path / "talk.pptx").write_bytes(whole)
+        await heard.until(lambda: heard.events)
+        assert (await by_uri(library))["talk.pptx"].title == "The year in the garden"
+
+
+async def test_a_rewritten_file_with_the_same_words_keeps_its_reference_and_its_element_ids(tmp_path: Path) -> None:
+    write(tmp_path / "a.md", "# One\n\nwords")
+    async with running(tmp_path) as (library, _):
+        document = (await by_uri(library))["a.md"]
+        page = await library.page(document.doc_ref, 0)
+    (tmp_path / "a.md").unlink()
+    write(tmp_path / "a.md", "# One\n\nwords")
+    async with running(tmp_path) as (library, _):
+        again = (await by_uri(library))["a.md"]
+        assert again.doc_ref == document.doc_ref
+        assert await library.page(again.doc_ref, 0) == page
+
+
+async def test_a_file_that_cannot_be_read_is_one_page_that_says_why(tmp_path: Path) -> None:
+    (tmp_path / "a.pdf").write_bytes(b"%PDF-1.4 broken")
+    write(tmp_path / "b.txt", "x" * 3_000_000)
+    os.utime(tmp_path / "a.pdf", (0, 0))
+    os.utime(tmp_path / "b.txt", (0, 0))
+    async with running(tmp_path, limits=Limits(file_bytes=2**20)) as (library, _):
+        documents = await by_uri(library)
+        for uri, code, word in (("a.pdf", 500, "broken"), ("b.txt", 413, "MiB")):
+            assert documents[uri].page_count == 1
+            assert word in documents[uri].summary
+            [element] = (await library.page(documents[uri].doc_ref, 0)).elements
+            assert element.metadata == {"error_code": code}
+            assert len(await library.page_summaries(documents[uri].doc_ref, 0, 20)) == 1
+
+
+async def test_two_folders_are_one_catalogue_and_files_of_the_same_name_differ(tmp_path: Path) -> None:
+    write(tmp_path / "x" / "docs" / "a.md", "# One")
+    write(tmp_path / "y" / "docs" / "a.md", "# Two")
+    async with running(tmp_path / "x" / "docs", tmp_path / "y" / "docs") as (library, _):
+        documents, total = await library.catalogue(0, 10)
+        assert {document.title for document in documents} == {"One", "Two"}
+        assert total == len({document.doc_ref for document in documents}) == 2
+        assert [(await library.page(document.doc_ref, 0)).title for document in documents] == ["One", "Two"]
+
+
+def test_folders_that_are_none_or_stand_in_each_other_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for roots in ([], [tmp_path / "none"], [tmp_path, tmp_path / "in"]):
+        with pytest.raises(ValueError):
+            Library(roots)
+
+
+async def test_file_uris_tell_where_the_folder_is_only_when_asked_to(tmp_path: Path) -> None:
+    write(tmp_path / "a b.md", "# One")
+    async with running(tmp_path) as (library, _):
+        assert list(await by_uri(library)) == ["a%20b.md"]
+    async with running(tmp_path, absolute_uris=True) as (library, _):
+        assert list(await by_uri(library)) == [(tmp_path / "a b.md").as_uri()]
+
+
+async def test_a_folder_swapped_for_a_link_serves_nothing_from_there(tmp_path: Path) -> None:
+    write(tmp_path / "outside" / "a.md", "# Secret")
+    write(tmp_path / "root" / "in" / "a.md", "# Open")
+    async with running(tmp_path / "root") as (library, heard):
+        ref = (await by_uri(library))["in/a.md"].doc_ref
+        heard.events.clear()
+        (tmp_path / "root" / "in").rename(tmp_path / "gone")
+        (tmp_path / "root" / "in").symlink_to("../outside")
+        with pytest.raises(SMCPError):
+            await library.page(ref, 0)
+        await heard.until(lambda: "list" in heard.events)
+        assert await by_uri(library) == {}
+
+
+async def test_names_that_are_no_text_are_served_too(tmp_path: Path) -> None:
+    write(tmp_path / os.fsdecode(b"bad\xff.md"), "# Odd name")
+    async with running(tmp_path, cache=tmp_path / ".cache") as (library, _):
+        [document] = (await by_uri(library)).values()
+        assert document.file_uri == "bad%FF.md"
+        assert (await library.page(document.doc_ref, 0)).title == "Odd name"
