@@ -160,7 +160,8 @@ def test_nesting_and_numbers_without_a_value_pass_and_the_deepest_is_refused() -
         read = with_params(text)
         assert read.error is None
         assert read.body is not None and text in read.body
-    assert "deep" in str(with_params("[" * 3000 + "]" * 3000).error)
+    # How deep is too deep depends on the Python: 1,000 levels for 3.11, 10,000 for 3.13.
+    assert "deep" in str(with_params("[" * 200_000 + "]" * 200_000).error)
 
 
 def test_of_two_fields_alike_the_last_one_counts() -> None:
