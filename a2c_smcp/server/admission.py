@@ -23,14 +23,14 @@ _EXTENSION: Final = "a2c_smcp.peer"
 
 @dataclass(slots=True)
 class Admission:
-    """The limits of a server for those outside, and what is counted for them."""
+    """The limits for clients that are not admitted yet, and what is counted for them."""
 
     limits: Limits
     addresses: AddressLimit = field(init=False)
     address_log: LimitedLog = field(init=False)
-    """By address, about whoever has no session."""
+    """Lines by address, about clients without a session."""
     session_log: LimitedLog = field(init=False)
-    """By session. More of them: each has a `req_id` that somebody may look for."""
+    """Lines by session. More are allowed: each has a `req_id`, and a person may look for it."""
     turns: SharedTurns = field(default_factory=SharedTurns)
 
     def __post_init__(self) -> None:
@@ -50,11 +50,11 @@ class Peer:
     limit: int
     """Bytes that one of its messages may have."""
     known: bool = False
-    """Whether it has carried a request of somebody who has shown a key."""
+    """Whether this connection has carried a request of a client that has shown a key."""
     on_known: Callable[[int], None] | None = None
 
     def welcome(self, limit: int) -> None:
-        """It speaks for somebody who has shown a key, and who is counted already."""
+        """The connection carries requests of a client that has shown a key, and that is counted already."""
         self.known = True
         self.limit = limit
         self.leave()

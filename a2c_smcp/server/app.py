@@ -37,8 +37,12 @@ def create_app(
 ) -> "ServerApp":
     """A complete server as one ASGI application, for uvicorn or to be mounted in a larger one.
 
+    It has the Socket.IO endpoint at `socketio_path`, and `/healthz`, `/readyz` and `/metrics`. `auth` says who may
+    connect, for instance `APIKeyAuthentication(["secret"])`. Pings are sent every `ping_interval` seconds; a client
+    that does not answer within `ping_timeout` seconds is disconnected.
+
     `uvicorn.Server(GuardedConfig(app))`, of `a2c_smcp.server.uvicorn_parts`, serves it as `a2c server` does, with
-    limits that hold before a request is read.
+    limits that hold before a request is read. Await `drain` before you stop it.
     """
     limits = limits or Limits()
     registry = registry or LocalRegistry()
@@ -54,7 +58,9 @@ def create_app(
 
 
 class ServerApp:
-    """Call it as ASGI. `drain` it before it is stopped."""
+    """The ASGI application that `create_app` makes. `sio` is its `socketio.AsyncServer`, `namespace` its
+    `SMCPNamespace`.
+    """
 
     def __init__(
         self, sio: Any, namespace: SMCPNamespace, metrics: Metrics, socketio_path: str, hosts: AllowedHosts | None
@@ -81,8 +87,10 @@ class ServerApp:
             await self._socketio(scope, self._watching(scope, receive), send)
 
     async def drain(self, seconds: float) -> None:
-        """Refuse what is new and give what is running this long. Transports are left to the web server to close:
-        clients come back after that, but not after a Socket.IO disconnect.
+        """Refuse new requests from now on, and wait until the running ones are answered, but not longer than this.
+
+        Stop the web server next, which closes the connections: clients come back after that, but not after a Socket.IO
+        disconnect.
         """
         self._draining = True
         await self.namespace.drain(seconds)

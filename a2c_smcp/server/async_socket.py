@@ -40,7 +40,7 @@ class BoundedAsyncSocket(Bounded, async_socket.AsyncSocket):  # type: ignore[mis
     _next_ping: asyncio.TimerHandle | None = None
 
     def admit(self) -> None:
-        """Somebody has shown a key: lift what holds for everybody else."""
+        """The client has shown a key: lift the limits of clients without one."""
         self.admitted = True
         if self._peer is not None and self.upgraded:
             self._peer.welcome(self.limit)

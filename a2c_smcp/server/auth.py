@@ -40,22 +40,27 @@ class Credentials:
     """What a client showed when it connected."""
 
     headers: Mapping[str, str] = field(repr=False)
-    """Names in lower case."""
+    """The HTTP headers of the connection, by their names in lower case."""
     token: str | None = field(repr=False)
-    """`auth={"token": …}`."""
+    """The token in the `auth={"token": …}` of the Socket.IO connect, if there is one."""
     address: str
+    """The client's address; behind a trusted proxy, the one that the proxy gives."""
 
 
 class AuthenticationProvider(Protocol):
-    """Decides who may connect: return what the credentials allow, or raise `UnauthorizedError`."""
+    """Decides who may connect to an asyncio server. Write a class with this method for credentials of your own."""
 
-    async def authenticate(self, credentials: Credentials) -> Grant: ...
+    async def authenticate(self, credentials: Credentials) -> Grant:
+        """Return what the credentials allow, or raise `UnauthorizedError`. It is asked once for each connection."""
+        ...
 
 
 class SyncAuthenticationProvider(Protocol):
-    """The same for the threaded server."""
+    """Decides who may connect to a threaded server."""
 
-    def authenticate(self, credentials: Credentials) -> Grant: ...
+    def authenticate(self, credentials: Credentials) -> Grant:
+        """Return what the credentials allow, or raise `UnauthorizedError`. Several threads may call it at once."""
+        ...
 
 
 def credentials_of(environ: Mapping[str, Any], auth: object, address: str) -> Credentials:
@@ -106,7 +111,10 @@ class _KeyFile(BaseModel):
 
 
 def load_keys(path: Path) -> tuple[Key, ...]:
-    """Read a TOML keys file, or raise `KeyFileError` naming the file and the field."""
+    """Read a TOML file of `[[keys]]` for `APIKeyAuthentication`, or raise `KeyFileError`, which names file and field.
+
+    An entry has a `name`, either `key` or `sha256`, and optionally `roles` and `offices`, as in `Grant`.
+    """
     try:
         return _KeyFile.model_validate(tomllib.loads(path.read_text("utf-8"))).keys
     except OSError as error:
@@ -147,22 +155,27 @@ class _KeyRing:
 
 
 class APIKeyAuthentication:
-    """The default: an API key in a header or in the `auth` token."""
+    """Lets clients in that show one of `keys`, in the `header` or in the `auth` token.
+
+    A key is a text, which allows everything, or an entry of `load_keys`. No key at all raises `ValueError`.
+    """
 
     def __init__(self, keys: Iterable[Key | str], *, header: str = DEFAULT_HEADER) -> None:
         self._ring = _KeyRing(keys, header)
 
     async def authenticate(self, credentials: Credentials) -> Grant:
+        """What the key allows that was shown, or `UnauthorizedError`."""
         return self._ring.grant(credentials)
 
 
 class SyncAPIKeyAuthentication:
-    """The same for the threaded server."""
+    """`APIKeyAuthentication` for the threaded server."""
 
     def __init__(self, keys: Iterable[Key | str], *, header: str = DEFAULT_HEADER) -> None:
         self._ring = _KeyRing(keys, header)
 
     def authenticate(self, credentials: Credentials) -> Grant:
+        """What the key allows that was shown, or `UnauthorizedError`."""
         return self._ring.grant(credentials)
 
 
@@ -177,19 +190,22 @@ class _OpenDoor:
 
 
 class OpenAuthentication(_OpenDoor):
-    """Lets everyone in, to everything, who asks for a loopback name or one of `allowed_hosts`. For loopback and tests.
+    """Lets every client in without a key, if `Host` and `Origin` are loopback names or among `allowed_hosts`.
 
-    A web page that resolves its own name to this machine asks for that name.
+    For loopback and tests. The names keep web pages out: one that resolves its own name to this machine asks for that
+    name.
     """
 
     async def authenticate(self, credentials: Credentials) -> Grant:
+        """Everything, or `ForbiddenError` for another host name."""
         return self.grant(credentials)
 
 
 class SyncOpenAuthentication(_OpenDoor):
-    """The same for the threaded server."""
+    """`OpenAuthentication` for the threaded server."""
 
     def authenticate(self, credentials: Credentials) -> Grant:
+        """Everything, or `ForbiddenError` for another host name."""
         return self.grant(credentials)
 
 

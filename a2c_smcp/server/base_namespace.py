@@ -1,4 +1,4 @@
-"""What both server shells do in the same way: everything that waits for nobody. No tasks, no threads, no locks here.
+"""What both server shells do in the same way: everything that does not wait. No tasks, no threads, no locks here.
 
 A shell performs what is left: it calls its authentication provider and its registry, sends, and waits for answers. The
 threaded shell holds its lock around what changes a client or a relay.
@@ -193,7 +193,7 @@ class BaseSMCPNamespace(ABC, Generic[ClientT]):
             self.admission.address_log.warn(address, "refused a connection from %s: %s", address, error)
             failure = error
         else:
-            # An authentication provider is somebody else's code, and a client that is not answered waits.
+            # An authentication provider is not our code and may raise anything; a client that is not answered waits.
             logger.error("failed to authenticate a connection from %s", address, exc_info=error)
             failure = InternalError("the server failed to check the credentials; its log says why")
         self._observer.refused(failure.code)
@@ -207,7 +207,7 @@ class BaseSMCPNamespace(ABC, Generic[ClientT]):
         return client
 
     def _admit_event(self, client: Client, message: Message) -> Event:
-        """The row of the event that a client sends, or the error with which it is refused before anyone is asked."""
+        """The row of the event that a client sends, or the error that refuses it before the registry is asked."""
         if client.bucket:
             client.bucket.take(time.monotonic())
         row = offices.admit(message.event)
@@ -253,7 +253,9 @@ class BaseSMCPNamespace(ABC, Generic[ClientT]):
         return relay
 
     def _request(self, relay: Relay, message: Message, pending: PendingAck) -> tuple[Any, Packet]:
-        """A request as it is sent, and its computer's socket. While the answer is waited for, nobody may hold it."""
+        """A request as it is sent, and its computer's socket. Do not keep the packet while waiting for the answer: it
+        may be large.
+        """
         manager = self.server.manager
         if not manager.is_connected(relay.target, self.namespace):
             raise NotFoundError("the computer has gone")

@@ -28,7 +28,7 @@ RoomKey: TypeAlias = tuple[str, str]
 class _Delivery:
     notice: NoticePacket
     moment: int
-    """Whoever entered the room after this hears nothing of it."""
+    """Members that entered the room after this moment do not get it."""
     skipped: frozenset[str]
 
 

@@ -52,7 +52,7 @@ def serve(options: ServerOptions) -> None:
         scheme = "https" if options.tls_cert else "http"
         host = f"[{options.host}]" if ":" in options.host else options.host
         address = f"{scheme}://{host}:{listener.getsockname()[1]}"
-        open_to_all = " (no API key: anyone on this machine)" if isinstance(auth, OpenAuthentication) else ""
+        open_to_all = " (no API key: every program on this machine)" if isinstance(auth, OpenAuthentication) else ""
         _Server(_config(app, options), app, f"a2c server ready on {address}{open_to_all}").run([listener])
 
 
@@ -66,7 +66,7 @@ def _authentication(options: ServerOptions) -> AuthenticationProvider:
         return APIKeyAuthentication(keys, header=options.api_key_header)
     if not is_loopback(options.host):
         raise UsageProblem(
-            f"refusing to serve {options.host} without an API key: anyone who reaches it could use every computer. "
+            f"refusing to serve {options.host} without an API key: all who reach it could use every computer. "
             "Give --api-key, A2C_API_KEY or --keys, or bind 127.0.0.1."
         )
     return OpenAuthentication(options.allowed_hosts)

@@ -47,7 +47,7 @@ class Message:
     error: BadRequestError | None = None
     """Why it is refused."""
     body: str | None = None
-    """The JSON of a relay, to be passed on. Whoever sends it on takes it, so that nothing holds it meanwhile."""
+    """The JSON of a relay, to be passed on. `take_body` gives it away, so that it is freed as soon as it is sent."""
 
     def take_body(self) -> str:
         body, self.body = self.body, None

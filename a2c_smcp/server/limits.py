@@ -20,27 +20,35 @@ _SPARE: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Every limit of the server; `None` means no limit."""
+    """Every limit of the server; `None` means no limit. Times are in seconds."""
 
     max_message: int = DEFAULT_MAX_MESSAGE
+    """Bytes of one message. Set the same for agents and computers (`LinkOptions`); a larger message from one closes
+    its connection."""
     first_messages: int = 16 * 1024
     """Bytes that a message may have before its sender has shown a key."""
     max_timeout: int = DEFAULT_MAX_TIMEOUT
+    """The longest `timeout` of a tool call; a longer one is refused with 400."""
     tool_call_grace: float = 5.0
     """How much longer than a tool call's own timeout the server waits for the computer."""
     relay_timeout: float = 15.0
     """How long the server waits for the answer to any other relay."""
     pending_relays: int = 1024
+    """Requests of one agent that may wait for an answer at a time; one more is refused with 429."""
     requests_per_second: float | None = None
+    """Requests of one connection, on average; one more is refused with 429."""
     connections_per_address: int | None = None
+    """Connections of one address; one more is refused with 429."""
     connect_timeout: float = 10.0
-    """How long a connection may stay without joining a namespace; it is looked at once every ping timeout."""
+    """How long a connection may stay without joining a namespace; this is looked at once every ping timeout."""
     header_timeout: float = 10.0
     """How long a request's headers may take, and how long 16 KiB of its body."""
     queued_bytes: int = 64 * 1024 * 1024
-    """What may wait for a slow reader before it is disconnected."""
+    """Bytes that may wait for a slow reader before it is disconnected."""
     name_length: int = MAX_NAME
+    """Characters of the name of an agent or a computer."""
     office_id_length: int = MAX_OFFICE_ID
+    """Characters of an office id."""
 
     def deadline(self, event: str, timeout: int | None) -> float:
         """How long to wait for the computer's answer, in seconds."""

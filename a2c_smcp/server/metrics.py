@@ -30,7 +30,7 @@ class Metrics:
         Gauge("a2c_sessions", "Connections, in an office or not.", registry=collectors).set_function(
             lambda: registry.counts().sessions
         )
-        Gauge("a2c_offices", "Offices with someone in them.", registry=collectors).set_function(
+        Gauge("a2c_offices", "Offices with at least one member.", registry=collectors).set_function(
             lambda: registry.counts().offices
         )
 

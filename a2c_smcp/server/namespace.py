@@ -41,7 +41,7 @@ class SMCPNamespace(BaseSMCPNamespace[_AsyncClient], socketio.AsyncNamespace):  
     """The server role on a `socketio.AsyncServer`: `sio.register_namespace(SMCPNamespace(auth))`.
 
     Create the server with `socketio.AsyncServer(**server_options(...))` for the protocol's message size and fast
-    broadcasts.
+    broadcasts. Before the process stops, await `drain`. `create_app` does all of this, and adds health and metrics.
     """
 
     def __init__(
@@ -61,10 +61,11 @@ class SMCPNamespace(BaseSMCPNamespace[_AsyncClient], socketio.AsyncNamespace):  
 
     @property
     def pending_relays(self) -> int:
+        """How many requests of agents wait for the answer of a computer."""
         return len(self._relays)
 
     async def drain(self, seconds: float) -> None:
-        """Refuse new requests from now on, and give the running ones this long."""
+        """Refuse new requests from now on, and wait until the running ones are answered, but not longer than this."""
         self._draining = True
         try:
             async with asyncio.timeout(seconds):
@@ -151,7 +152,7 @@ class SMCPNamespace(BaseSMCPNamespace[_AsyncClient], socketio.AsyncNamespace):  
             else:
                 transition = await self.registry.leave(client.sid, request)
             if client.gone:
-                # The session ended while the registry was asked: nobody hears of it.
+                # The session ended while the registry was asked: the office is told nothing.
                 await self.registry.disconnect(client.sid)
                 raise NotInRoomError("this session has ended")
             await self._perform(transition.rooms, ())

@@ -57,7 +57,7 @@ __all__ = [
     "route",
 ]
 
-#: Announcements that something has changed: whoever has not looked yet sees the latest when it looks.
+#: Announcements that something has changed: a client that has not fetched it yet gets the latest when it does.
 _SAID_ONCE_IS_ENOUGH = frozenset(
     {UPDATE_CONFIG_EVENT, UPDATE_TOOL_LIST_EVENT, UPDATE_DESKTOP_EVENT, UPDATE_FINDER_EVENT}
 )
@@ -68,19 +68,23 @@ MAX_OFFICE_ID = 128
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a credential allows: which roles, and offices by fnmatch pattern."""
+    """What a client may do, as its authentication provider said. The default allows everything."""
 
     name: str = "anyone"
+    """For the log."""
     roles: frozenset[Role] = frozenset({"agent", "computer"})
+    """The roles in which it may join."""
     offices: tuple[str, ...] = ("*",)
+    """The offices that it may join: ids, or patterns as `fnmatch` has them."""
 
     def allows_office(self, office_id: str) -> bool:
+        """Whether one of the patterns fits this office."""
         return any(fnmatchcase(office_id, pattern) for pattern in self.offices)
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """Someone in an office."""
+    """A client that is in an office."""
 
     sid: str
     role: Role
@@ -132,7 +136,7 @@ def admit(event: object) -> Event:
 
 
 def check_names(request: EnterOfficeReq, max_name: int = MAX_NAME, max_office_id: int = MAX_OFFICE_ID) -> None:
-    """Raise `BadRequestError` for a name or an office id that nobody may have."""
+    """Raise `BadRequestError` for a name or an office id that breaks a rule."""
     _check_name("name", request["name"], max_name)
     _check_name("office_id", request["office_id"], max_office_id)
 

@@ -13,7 +13,7 @@ from a2c_smcp.errors import SMCPError, TooManyRequestsError
 __all__ = ["Orphans", "Relay", "RelayTable"]
 
 #: What the ids of one caller's relays may have in all, in characters. They are all that is kept of a request once it is
-#: sent, and theirs alone to choose.
+#: sent, and the caller chooses their length.
 _MOST_IDS: Final = 1024 * 1024
 
 

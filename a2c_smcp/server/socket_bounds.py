@@ -33,7 +33,7 @@ Take: TypeAlias = Callable[[Any, str], bool]
 
 
 class Bounded:
-    """Counts bytes that wait for the reader, frames that make no sense, and the time until somebody was let in."""
+    """Counts bytes that wait for the reader, frames that do not decode, and the time until a client is admitted."""
 
     sid: str
     server: Any
@@ -42,7 +42,7 @@ class Bounded:
     address: str = "unknown"
     place: Place | None = None
     admitted: bool = False
-    """Whether somebody has shown a key over this connection."""
+    """Whether a client has shown a key over this connection."""
     bad_frames: int = 0
     is_elsewhere: Callable[[], bool]
     join_by: float = math.inf
@@ -69,7 +69,7 @@ class Bounded:
         self.place.join()
 
     def note_bad_frame(self, error: Exception) -> None:
-        """One more frame that does not decode. It is ignored; whoever reads looks at `is_hopeless`."""
+        """One more frame that does not decode. It is ignored; the reader of frames looks at `is_hopeless` next."""
         self.bad_frames += 1
         what = "closing a connection from %s: frame %d that does not decode: %s"
         self.admission.address_log.warn(
@@ -114,7 +114,7 @@ class Bounded:
         return packets
 
     def _is_late(self) -> bool:
-        """Whether nobody has been in over this connection for too long: it would be counted nowhere."""
+        """Whether this connection has had no session for too long. Such a connection would be counted nowhere."""
         now = time.monotonic()
         if now <= self.join_by or self.closed:
             return False

@@ -41,7 +41,10 @@ _COUNTER: Final = itertools.count(random.randrange(2**40, 2**50))
 
 
 def server_options(max_message: int, ping_interval: float = 10.0, ping_timeout: float = 10.0) -> dict[str, Any]:
-    """Arguments for `socketio.AsyncServer` that lift the libraries' limits to the protocol's."""
+    """Arguments for `socketio.AsyncServer` that lift the libraries' limits to the protocol's.
+
+    `max_message` is that of `Limits`; pings are in seconds.
+    """
     return {
         **sync_server_options(max_message, ping_interval, ping_timeout),
         "async_mode": "asgi",
@@ -50,7 +53,7 @@ def server_options(max_message: int, ping_interval: float = 10.0, ping_timeout: 
 
 
 def sync_server_options(max_message: int, ping_interval: float = 10.0, ping_timeout: float = 10.0) -> dict[str, Any]:
-    """Arguments for `socketio.Server`, likewise."""
+    """Arguments for `socketio.Server` that lift the libraries' limits to the protocol's, like `server_options`."""
     return {
         "serializer": SMCPPacket,
         # Those that are let into without a handler of theirs. By default everybody is let into `/`.
@@ -70,7 +73,7 @@ _MOST_ELSE: Final = 16 * 1024
 
 
 class Incoming(NamedTuple):
-    """A packet and the session that sent it, or none that may: then nobody needs to look at it."""
+    """A packet and the session that sent it. Without a session the packet is dropped: its sender may not send it."""
 
     sid: str | None
     head: Head

@@ -69,7 +69,7 @@ def adopt_sockets(server: Any, namespace: str, admission: Admission, take: Take)
 
     def fault_of(error: Exception, data: Any) -> Exception:
         if _is_connect(data):
-            raise error  # from somebody's connect handler: worth a traceback
+            raise error  # from a connect handler, which is not ours: worth a traceback
         return error
 
     async def on_message(eio_sid: str, data: Any) -> None:

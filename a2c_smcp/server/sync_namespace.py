@@ -30,7 +30,8 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
     """The server role on a threaded `socketio.Server`: `sio.register_namespace(SyncSMCPNamespace(auth))`.
 
     Create the server with `socketio.Server(async_mode="threading", **sync_server_options(...))` for the protocol's
-    message size. Every relay has a thread; membership, rooms and the table of relays are changed under one lock.
+    message size, and serve it with a WSGI server that has threads. Every relay has a thread; membership, rooms and the
+    table of relays are changed under one lock.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
 
     @property
     def pending_relays(self) -> int:
+        """How many requests of agents wait for the answer of a computer."""
         with self._lock:
             return len(self._relays)
 
@@ -56,7 +58,7 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
 
     def _start(self, socket: BoundedSocket, sid: str, ack_id: int | None, message: Message) -> None:
         if message.body is None:
-            # Nobody else is waited for: the sender's next message is read when this one is done.
+            # It waits for no computer, so it needs no thread: the sender's next message is read after this one.
             self._serve(socket, sid, ack_id, message)
         else:
             self.server.start_background_task(self._serve, socket, sid, ack_id, message)

@@ -74,7 +74,7 @@ class BoundedSocket(Bounded, threaded_socket.Socket):  # type: ignore[misc]
         return packets
 
     def admit(self) -> None:
-        """Somebody has shown a key: lift what holds for everybody else."""
+        """The client has shown a key: lift the limits of clients without one."""
         self.admitted = True
 
     def close(self, wait: bool = True, abort: bool = False, reason: Any = None) -> None:

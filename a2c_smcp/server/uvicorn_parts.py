@@ -337,7 +337,7 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
 
 
 class _Frames:
-    """Finds where websocket frames end, from their headers alone (RFC 6455, 5.2)."""
+    """Finds where websocket frames end; it reads only their headers (RFC 6455, 5.2)."""
 
     def __init__(self) -> None:
         self._left = 0
