@@ -23,6 +23,7 @@ from a2c_smcp.smcp import (
     SMCPTool,
 )
 from a2c_smcp.types import Desktop
+from a2c_smcp.utils.backoff import backoff
 
 __all__ = ["REFRESHES", "ComputerView", "Fetch", "OfficeView", "Part", "Retry", "retry_delay"]
 
@@ -50,7 +51,7 @@ _LONGEST_RETRY: Final = 30.0
 
 def retry_delay(failures: int) -> float:
     """How long to wait after so many failures in a row, in seconds."""
-    return min(_FIRST_RETRY * 2.0 ** min(failures - 1, 10), _LONGEST_RETRY)
+    return backoff(failures, _FIRST_RETRY, _LONGEST_RETRY)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from a2c_smcp.errors import (
 from a2c_smcp.packets import encode_event
 from a2c_smcp.smcp import JOIN_OFFICE_EVENT, LEAVE_OFFICE_EVENT, SMCP_NAMESPACE
 from a2c_smcp.types import Role
+from a2c_smcp.utils.backoff import backoff
 from a2c_smcp.utils.connection import Connection
 from a2c_smcp.utils.proxies import Proxy, find_proxy
 from a2c_smcp.utils.text import in_log, req_id_in_log
@@ -329,7 +330,7 @@ class OfficeLink:
     # --- staying connected
 
     async def _supervise(self, first: asyncio.Future[None]) -> None:
-        pause, longest = self.options.backoff
+        failures = 0
         try:
             while True:
                 try:
@@ -343,10 +344,10 @@ class OfficeLink:
                         return
                     self._cuts = 0  # it is the server that comes and goes
                     logger.info("%s", error)
-                    await asyncio.sleep(pause * random.uniform(0.5, 1.0))
-                    pause = min(pause * 2, longest)
+                    failures += 1
+                    await asyncio.sleep(backoff(failures, *self.options.backoff) * random.uniform(0.5, 1.0))
                     continue
-                pause = self.options.backoff[0]
+                failures = 0
                 if not first.done():
                     first.set_result(None)
                 self._tell(Connected(self.options.url, self.way))

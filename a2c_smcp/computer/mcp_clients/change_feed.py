@@ -30,6 +30,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from a2c_smcp.computer.mcp_clients.pipe_dispatcher import PipeDispatcher
 from a2c_smcp.computer.utils.pool import for_each, slices
+from a2c_smcp.utils.backoff import backoff
 
 __all__ = ["ChangeFeed", "ChangeFeedTimings", "ChangeKind", "ServerChange"]
 
@@ -249,7 +250,7 @@ class ChangeFeed:
         """The first time it is opened again at once."""
         if failures <= 1:
             return 0.0
-        return min(self.timings.retry_most, self.timings.retry_first * 2.0 ** min(failures - 2, 64))
+        return backoff(failures - 1, self.timings.retry_first, self.timings.retry_most)
 
     async def _tell_everything(self, uris: Iterable[str]) -> None:
         """There is no replay: what happened while nobody listened is unknown."""

@@ -57,6 +57,7 @@ from a2c_smcp.errors import (
     ToolExecutionError,
     ToolExecutionTimeoutError,
 )
+from a2c_smcp.utils.backoff import backoff
 from a2c_smcp.utils.text import cut
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
 
@@ -131,7 +132,8 @@ class Timings:
 
     def backoff(self, restarts: int) -> float:
         """How long to wait before that restart; with jitter, so that servers do not come back in step."""
-        return min(self.backoff_most, self.backoff_first * 2.0 ** min(restarts - 1, 64) * random.uniform(1, 1.25))
+        pause = backoff(restarts, self.backoff_first, self.backoff_most)
+        return min(self.backoff_most, pause * random.uniform(1, 1.25))
 
 
 @dataclass(frozen=True, slots=True)
