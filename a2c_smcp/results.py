@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from a2c_smcp.errors import BadRequestError, SMCPError, ToolExecutionTimeoutError, ToolNotFoundError
 from a2c_smcp.smcp import CallToolRet
+from a2c_smcp.utils.validation import first_problem
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
@@ -68,9 +69,8 @@ def from_wire(data: Mapping[str, Any]) -> "CallToolResult":
     try:
         return CallToolResult.model_validate(known)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        field = ".".join(str(part) for part in first["loc"])[:200]
-        raise BadRequestError(f"tool result: field {field!r}: {first['msg']}", {"field": field}) from None
+        field, message = first_problem(error)
+        raise BadRequestError(f"tool result: field {field!r}: {message}", {"field": field}) from None
 
 
 def text_of(result: "CallToolResult") -> str:

@@ -18,6 +18,7 @@ from typing_extensions import is_typeddict
 
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.smcp import EVENTS, TOOL_CALL_EVENT
+from a2c_smcp.utils.validation import first_problem
 
 __all__ = [
     "DEFAULT_MAX_MESSAGE",
@@ -82,9 +83,8 @@ class _Validator:
 
     def _refusal(self, error: ValidationError) -> BadRequestError:
         """Names the first offending field; never its value, which may be a secret or a megabyte."""
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        field = ".".join(str(part) for part in first["loc"])[:200]
-        return BadRequestError(f"{self._subject}: field {field!r}: {first['msg']}", {"field": field})
+        field, message = first_problem(error)
+        return BadRequestError(f"{self._subject}: field {field!r}: {message}", {"field": field})
 
 
 def _optional_keys(shape: type) -> frozenset[str]:

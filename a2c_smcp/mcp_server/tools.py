@@ -22,6 +22,7 @@ from a2c_smcp.errors import SMCPError
 from a2c_smcp.mcp_server.changes import Changes
 from a2c_smcp.mcp_server.threads import in_thread
 from a2c_smcp.utils.text import well_formed
+from a2c_smcp.utils.validation import sentence
 
 __all__ = ["ToolCall", "ToolFunction", "ToolResult", "ToolTable", "Tools"]
 
@@ -216,11 +217,7 @@ def failed(text: str, meta: dict[str, Any] | None = None) -> types.CallToolResul
 
 
 def _sentence(name: str, error: ValidationError) -> str:
-    problems = "; ".join(
-        f"{'.'.join(map(str, problem['loc'])) or 'arguments'}: {problem['msg']}"
-        for problem in error.errors(include_url=False, include_input=False, include_context=False)[:10]
-    )
-    return f"The arguments do not fit the tool {name}: {problems}"
+    return f"The arguments do not fit the tool {name}: {sentence(error, 'arguments', most=10)}"
 
 
 def _is_async(function: ToolFunction) -> bool:

@@ -16,6 +16,7 @@ from a2c_smcp.errors import UnauthorizedError
 from a2c_smcp.server.offices import Grant
 from a2c_smcp.types import Role
 from a2c_smcp.utils.hosts import AllowedHosts
+from a2c_smcp.utils.validation import sentence
 
 __all__ = [
     "DEFAULT_HEADER",
@@ -122,11 +123,7 @@ def load_keys(path: Path) -> tuple[Key, ...]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise KeyFileError(f"{path}: not TOML: {error}") from None
     except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(map(str, problem['loc'])) or 'file'}: {problem['msg']}"
-            for problem in error.errors(include_url=False, include_input=False, include_context=False)
-        )
-        raise KeyFileError(f"{path}: {problems}") from None
+        raise KeyFileError(f"{path}: {sentence(error, 'file')}") from None
 
 
 class _KeyRing:

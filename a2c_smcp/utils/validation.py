@@ -1,0 +1,22 @@
+"""What pydantic found wrong, as the field and a sentence; never the value, which may be a secret or a megabyte."""
+
+from pydantic import ValidationError
+
+__all__ = ["first_problem", "sentence"]
+
+_MAX_FIELD = 200
+
+
+def first_problem(error: ValidationError) -> tuple[str, str]:
+    """The first field that is wrong, and what is wrong with it."""
+    return _problems(error)[0]
+
+
+def sentence(error: ValidationError, whole: str, most: int = 100) -> str:
+    """Everything that is wrong, `most` things at most; `whole` stands for a problem that is not in one field."""
+    return "; ".join(f"{field or whole}: {message}" for field, message in _problems(error)[:most])
+
+
+def _problems(error: ValidationError) -> list[tuple[str, str]]:
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    return [(".".join(map(str, problem["loc"]))[:_MAX_FIELD], problem["msg"]) for problem in found]
