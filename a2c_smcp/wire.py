@@ -16,7 +16,7 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import is_typeddict
 
-from a2c_smcp.errors import BadRequestError
+from a2c_smcp.errors import BadRequestError, PayloadTooLargeError
 from a2c_smcp.smcp import EVENTS, TOOL_CALL_EVENT
 from a2c_smcp.utils.validation import first_problem
 
@@ -24,11 +24,13 @@ __all__ = [
     "DEFAULT_MAX_MESSAGE",
     "DEFAULT_MAX_TIMEOUT",
     "LARGE",
+    "PACKET_OVERHEAD",
     "Encoded",
     "NotRepresentableError",
     "Unacceptable",
     "codec",
     "exceeds",
+    "fitted",
     "has_escaped_surrogate",
     "parse",
     "parse_response",
@@ -38,6 +40,8 @@ __all__ = [
 
 #: What one encoded packet may have, in UTF-8 bytes; set alike on server, computer and agent.
 DEFAULT_MAX_MESSAGE: Final = 16 * 1024 * 1024
+#: What Socket.IO puts around a payload at most: type, namespace, ack id, brackets.
+PACKET_OVERHEAD: Final = 64
 #: The longest `timeout` that a tool call may ask for, in seconds.
 DEFAULT_MAX_TIMEOUT: Final = 3600
 
@@ -251,6 +255,14 @@ class Encoded:
 def size_of(text: str) -> int:
     """How many bytes a text has as UTF-8."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def fitted(what: str, text: str, max_message: int) -> int:
+    """The size of an encoded payload in bytes; `PayloadTooLargeError` when a packet with it would be over the limit."""
+    size = size_of(text)
+    if size + PACKET_OVERHEAD > max_message:
+        raise PayloadTooLargeError(f"{what} has {size} bytes, and a message may have {max_message}")
+    return size
 
 
 def exceeds(text: str, max_message: int) -> bool:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2c_smcp.errors import BadRequestError
+from a2c_smcp.errors import BadRequestError, PayloadTooLargeError
+from a2c_smcp.packets import encode_ack
 from a2c_smcp.smcp import (
     EVENTS,
     GET_DESKTOP_EVENT,
@@ -18,7 +19,17 @@ from a2c_smcp.smcp import (
     TOOL_CALL_EVENT,
     UPDATE_CONFIG_EVENT,
 )
-from a2c_smcp.wire import LARGE, NotRepresentableError, codec, parse, parse_response, whole_seconds
+from a2c_smcp.wire import (
+    LARGE,
+    PACKET_OVERHEAD,
+    Encoded,
+    NotRepresentableError,
+    codec,
+    fitted,
+    parse,
+    parse_response,
+    whole_seconds,
+)
 
 CALL = {"agent": "a", "req_id": "1", "computer": "c", "tool_name": "t", "params": {"x": [1]}, "timeout": 30}
 
@@ -228,3 +239,12 @@ def test_a_large_message_is_built_without_the_collector_which_runs_again_afterwa
         gc.enable()
     assert len(value) == 100_000
     assert during <= 1
+
+
+def test_a_payload_fits_when_it_leaves_room_for_the_packet_around_it() -> None:
+    text = "é" * 100
+    assert fitted("the reply", text, 200 + PACKET_OVERHEAD) == 200
+    with pytest.raises(PayloadTooLargeError, match="the reply has 200 bytes, and a message may have 263"):
+        fitted("the reply", text, 199 + PACKET_OVERHEAD)
+    packet = encode_ack("/smcp", 2**63, (Encoded("{}"),))
+    assert len(packet) - len("{}") < PACKET_OVERHEAD

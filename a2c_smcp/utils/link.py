@@ -38,7 +38,7 @@ from a2c_smcp.utils.connection import Connection
 from a2c_smcp.utils.proxies import Proxy, find_proxy
 from a2c_smcp.utils.text import in_log, req_id_in_log
 from a2c_smcp.utils.ways import Failure, Transport, Way, attempts, explain, unreachable
-from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, Encoded, codec, exceeds, size_of
+from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, Encoded, codec, exceeds, fitted
 
 __all__ = [
     "Connected",
@@ -63,7 +63,6 @@ _PASSING: Final = (RoomFullError, NameTakenError, UncodedRefusalError, RequestTi
 _CUTS: Final = 3
 _SHORT_LIVED: Final = 5.0
 _CUT: Final = socketio.AsyncClient.reason.TRANSPORT_ERROR
-_PACKET_OVERHEAD: Final = 64  # what Socket.IO puts around a payload: type, namespace, ack id, brackets
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +301,7 @@ class OfficeLink:
             if (handler := self._handlers.get(event)) is None:
                 raise BadRequestError(f"unknown event {event[:100]!r}")
             reply = await handler(args[0] if len(args) == 1 else None)
-            return None if reply is None else self._fitted(event, reply, req_id)
+            return None if reply is None else self._encoded(event, reply)
         except SMCPError as error:
             logger.warning("refused %s, req_id %s: %s", in_log(event), req_id, error)
             return error.payload()
@@ -311,13 +310,10 @@ class OfficeLink:
             logger.exception("failed to handle %s, req_id %s", in_log(event), req_id)
             return InternalError("this client failed to handle the request; its log says why").payload()
 
-    def _fitted(self, event: str, reply: Any, req_id: str) -> Any:
-        """The reply, encoded once, or what stands for one that is too large: the connection lives."""
+    def _encoded(self, event: str, reply: Any) -> Encoded:
+        """The reply, encoded once; `PayloadTooLargeError`, which is answered instead, so that the connection lives."""
         encoded = reply if isinstance(reply, Encoded) else Encoded(codec.dumps(reply))
-        if size_of(encoded.text) + _PACKET_OVERHEAD > self.options.max_message:
-            error = PayloadTooLargeError(f"the reply to {event} has more than {self.options.max_message} bytes")
-            logger.warning("refused %s, req_id %s: %s", event, req_id, error)
-            return error.payload()
+        fitted(f"the reply to {event}", encoded.text, self.options.max_message)
         return encoded
 
     def _tell(self, event: LinkEvent) -> None:

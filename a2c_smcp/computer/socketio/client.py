@@ -53,7 +53,7 @@ from a2c_smcp.smcp import (
 )
 from a2c_smcp.utils.link import Joined, LinkEvent, LinkOptions, Membership, OfficeLink, Way
 from a2c_smcp.utils.text import req_id_in_log
-from a2c_smcp.wire import DEFAULT_MAX_TIMEOUT, Encoded, codec, parse, size_of
+from a2c_smcp.wire import DEFAULT_MAX_TIMEOUT, PACKET_OVERHEAD, Encoded, codec, fitted, parse, size_of
 
 __all__ = ["SMCPComputerClient"]
 
@@ -63,8 +63,6 @@ _ANNOUNCEMENTS: Final = frozenset(kind.announced_by for kind in get_args(Announc
 _ANNOUNCE_SECONDS: Final = 5.0
 #: For running calls to end once the client is disconnected.
 _CANCEL_SECONDS: Final = 5.0
-#: What the packet around a result may take.
-_PACKET_OVERHEAD: Final = 256
 
 
 class _Call:
@@ -215,7 +213,8 @@ class SMCPComputerClient:
 
     async def _get_desktop(self, request: GetDeskTopReq) -> GetDeskTopRet:
         req_id = request["req_id"]
-        room = self._link.options.max_message - _PACKET_OVERHEAD - size_of(codec.dumps(req_id))
+        around: GetDeskTopRet = {"desktops": [], "req_id": req_id}
+        room = self._link.options.max_message - PACKET_OVERHEAD - size_of(codec.dumps(around))
         desktops = await self._computer.get_desktop(
             request.get("desktop_size"), request.get("window"), max_bytes=max(0, room)
         )
@@ -279,11 +278,10 @@ class SMCPComputerClient:
 
     def _encode(self, key: CallKey, result: CallToolResult) -> tuple[Encoded, int]:
         """The result and its size, encoded once, or the one that stands for a result that is too large to be sent."""
-        limit = self._link.options.max_message
         text = codec.dumps(to_wire(result))
-        size = size_of(text)
-        if size + _PACKET_OVERHEAD > limit:
-            error = PayloadTooLargeError(f"the result has {size} bytes, and a message may have {limit}")
+        try:
+            size = fitted("the result", text, self._link.options.max_message)
+        except PayloadTooLargeError as error:
             logger.warning("tool call %s: %s", key.req_id, error)
             text = codec.dumps(to_wire(error_result(error)))
             size = size_of(text)
