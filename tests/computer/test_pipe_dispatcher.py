@@ -492,6 +492,20 @@ async def test_a_server_that_asks_and_does_not_read_the_answers_is_not_read_eith
         assert ([line["id"] for line in wire.lines], wire.reads()) == (list(range(100)), True)
 
 
+async def test_what_it_tells_meanwhile_does_not_have_such_a_server_read_again() -> None:
+    wire = Wire()
+    async with handled(wire) as handlers:
+        wire.has_room.clear()
+        for number in range(100):
+            wire.take({"id": number, "method": "echo"})
+        wire.take({"method": "a"})
+        await settled()
+        assert (handlers.told, wire.lines, wire.reads()) == (["a"], [], False)
+        wire.has_room.set()
+        await settled()
+        assert wire.reads()
+
+
 async def test_progress_reaches_the_call_that_it_is_of_in_order_before_its_result() -> None:
     wire = Wire()
     heard: list[Any] = []

@@ -97,7 +97,11 @@ class ServerInitiated:
             # A boundary: the handler is not ours, and the session goes on.
             logger.exception("a handler of what an MCP server said failed")
         finally:
-            self._under_way -= 1
+            self._done()
+
+    def _done(self) -> None:
+        self._under_way -= 1
+        if self._under_way < _MOST_UNDER_WAY:
             self.pipe.resume()
 
     async def _answer(
