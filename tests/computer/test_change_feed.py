@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -146,6 +147,16 @@ async def test_everything_is_watched_again_after_a_restart(era: str) -> None:
         assert (await stats(connection))["watched"] == [FIRST, SECOND]
         await touch(connection, SECOND)
         await eventually(lambda: changes == [updated(SECOND)])
+
+
+async def test_a_server_that_answers_no_subscription_comes_back_after_a_crash() -> None:
+    timings = replace(TIMINGS, feed=replace(TIMINGS.feed, answer=0.1))
+    async with listening(stdio(era="legacy", deaf=1), timings) as (connection, _):
+        connection.subscribe({FIRST})
+        with pytest.raises(ToolExecutionError):
+            await connection.call_tool("crash")
+        await connection.connect()
+        assert (await stats(connection))["watched"] == []
 
 
 @pytest.mark.parametrize("graceful", [True, False])

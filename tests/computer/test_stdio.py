@@ -278,6 +278,18 @@ async def test_another_encoding_is_spoken_both_ways() -> None:
         assert text(await client.call_tool("echo", {"text": "é 中"})) == "é 中"
 
 
+@pytest.mark.parametrize("item", ['{"type":"text","text":"é"}', "{not json}", "[" * 5000 + "]" * 5000, "9" * 5000])
+async def test_an_answer_that_cannot_be_read_fails_its_request_and_no_other(item: str) -> None:
+    program, arguments = command("normal")
+    parameters = StdioParameters(command=program, args=arguments, encoding="ascii")
+    async with running(StdioTransport(parameters, timings=FAST)) as client:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(client.call_tool, "sleep", {"seconds": 0.2})
+            with anyio.fail_after(20), pytest.raises(MCPError, match="no JSON-RPC message in ascii"):
+                await client.call_tool("litter", {"item": item, "count": 1})
+        assert text(await client.call_tool("echo", {"text": "still here"})) == "still here"
+
+
 async def test_an_exception_inside_ends_the_server_and_passes() -> None:
     server = transport("ignores-eof", timings=DEAF)
     with pytest.raises(BaseExceptionGroup) as caught:

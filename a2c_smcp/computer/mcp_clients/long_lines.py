@@ -1,4 +1,4 @@
-"""Which request a line answers that was too long to be kept, from its ends. Pure.
+"""Which request a line answers that was too long to be kept, or cannot be read, from its ends. Pure.
 
 A JSON-RPC message is an object whose `id` stands among its first members or its last ones; what is large is between.
 """

@@ -549,8 +549,10 @@ class MCPConnection:
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(session.feed.run, session.client, session.dispatcher)
-                # Nobody must see the server before its changes are heard: they would be lost.
-                await session.feed.settled()
+                # Nobody should see the server before its changes are heard. But one that came back may have to be told
+                # of a hundred thousand resources, or answer no subscription at all: it serves all the same.
+                with anyio.move_on_after(self._timings.feed.answer):
+                    await session.feed.settled()
                 await anyio.lowlevel.checkpoint_if_cancelled()  # a disconnect in the last moment
                 scope.deadline = math.inf
                 session.since = anyio.current_time()

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import IO, Any, Final
 
 import anyio
+from mcp_types import PARSE_ERROR
 
 from a2c_smcp.computer.mcp_clients.long_lines import answered_by
 from a2c_smcp.computer.mcp_clients.model import StdioParameters
@@ -35,6 +36,8 @@ _MAX_STDERR_LINE: Final = 4096
 _MAX_STDERR_LOOKED_AT: Final = 64 * 1024
 _STDERR_LINES: Final = 200
 _NOISE_LOGGED: Final = 3
+#: How much of a line that cannot be read is searched for an id.
+_ENDS: Final = 4096
 
 
 def _nothing() -> None:
@@ -47,7 +50,8 @@ class StdioTransport:
     `on_end` is called when the server hangs up on the session. `screen` is the dispatcher's. `redaction` takes secrets
     out of what the server writes to stderr. `probe` follows the first requests, where they are a probe. A line of its
     stdout may have a quarter more than `max_message`, because the same JSON can be written longer than we write it. Of
-    a longer one nothing is kept, and the request that it answers fails with an error of code 413.
+    a longer one nothing is kept, and the request that it answers fails with an error of code 413. A request whose
+    answer cannot be read fails, too.
 
     Entering raises `OSError` when the command cannot be run, `ValueError` when its parameters are impossible.
     """
@@ -219,7 +223,7 @@ class StdioTransport:
         return [{"jsonrpc": "2.0", "id": request_id, "error": error} for request_id in failed]
 
     def _decode(self, line: bytes) -> dict[str, Any] | None:
-        """The object in a line, or `None`. Servers print what they should log."""
+        """The message in a line, or what stands for it, or `None`: servers print what they should log."""
         line = line.strip()
         if line.startswith(b"{"):
             with suppress(ValueError, RecursionError):
@@ -232,7 +236,15 @@ class StdioTransport:
             if self._noise <= _NOISE_LOGGED:
                 last = "; further ones are skipped silently" if self._noise == _NOISE_LOGGED else ""
                 logger.warning("MCP server %s wrote a line to stdout that is no JSON-RPC message%s", self.pid, last)
-        return None
+        return self._failure(line) if line.startswith(b"{") else None
+
+    def _failure(self, line: bytes) -> dict[str, Any] | None:
+        """An error for the request that a line answers which cannot be read: its caller would wait in vain."""
+        request_id = answered_by(LongLine(line[:_ENDS], line[-_ENDS:], len(line))).request_id
+        if request_id is None:
+            return None
+        text = f"the server's answer cannot be read: it is no JSON-RPC message in {self._parameters.encoding}"
+        return {"jsonrpc": "2.0", "id": request_id, "error": {"code": PARSE_ERROR, "message": text}}
 
     async def _read_stderr(self, pipe: IO[bytes]) -> None:
         lines = Lines(_MAX_STDERR_LOOKED_AT, ends=_MAX_STDERR_LOOKED_AT)

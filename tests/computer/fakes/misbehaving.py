@@ -7,7 +7,7 @@ Modes: see `MODES`. Options: `era` both|legacy|modern, `page` the page size of l
 it starts with, `documents` how many documents, `catalogue=1` answers at level 0, `catalogue=titles` there with nothing
 but titles, `read` seconds that a reading takes (side by side), `stubborn=1` grandchildren that ignore SIGTERM,
 `bare=1` neither announces changes nor takes subscriptions, `quiet=1` takes them but does not announce changes of its
-list, `invalid=1` lists a tool without a schema and one whose name is a number,
+list, `deaf=1` never answers a subscription, `invalid=1` lists a tool without a schema and one whose name is a number,
 `once=FILE` dies after its first list of tools if there is no such file yet. A resource with the text `hang` never
 answers. Its tools change it while it runs; see `TOOLS`. It reports on stderr what a test may wait for: `ready`, `eof`,
 `grandchild PID`, `started sleep`, `cancelling` (the message is there), `cancelled sleep` (the tool has noticed),
@@ -99,6 +99,7 @@ class Server:
         self.bare = bool(options.get("bare"))
         self.tools = list(TOOLS)
         self.quiet = bool(options.get("quiet"))
+        self.deaf = bool(options.get("deaf"))
         self.invalid = bool(options.get("invalid"))
         self.once = options.get("once")
         self.catalogue = options.get("catalogue", "")
@@ -250,6 +251,8 @@ class Server:
                 self.listing(id_, "resources", items, params.get("cursor"))
             case "resources/read":
                 self.read(id_, params["uri"])
+            case "resources/subscribe" if self.deaf:
+                pass
             case "resources/subscribe" if self.spoken != MODERN:
                 self.subscribed.add(params["uri"])
                 self.result(id_)
