@@ -30,7 +30,7 @@ _MAX_REFERENCE = 4096
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What is known of a document without opening it. One that cannot be listed raises `ValueError` in a sentence."""
+    """What a catalogue says of a document. Values that cannot be listed raise `ValueError` or `TypeError`."""
 
     doc_ref: str
     """Its name in URIs: unique on its server, and the same as long as the document is the same."""
@@ -39,6 +39,7 @@ class Document:
     file_type: str = ""
     """xlsx, pdf, md…"""
     file_uri: str = ""
+    """Where the file itself is, if an agent may know it."""
     keywords: Sequence[str] = ()
     summary: str = ""
     last_modified: str | datetime | None = None
@@ -66,6 +67,8 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Page:
+    """A page of a document: its title and its elements, in order."""
+
     title: str
     elements: Sequence[Element] = ()
 
@@ -79,16 +82,18 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class PageSummary:
-    """A page in a list of pages."""
+    """A page as the index of its document lists it."""
 
     title: str
     element_count: int
 
 
 class DocumentSource(Protocol):
-    """Where documents come from. Four methods; URIs, formats, ranges, filters and error codes are the kit's.
+    """Where documents come from. Write a class with these four methods; the kit does URIs, formats, ranges, filters and
+    error codes.
 
-    They are called side by side, from the server's event loop. Raise any `SMCPError` for what cannot be answered.
+    The methods are called from the server's event loop, several at a time. Raise any `SMCPError` for what cannot be
+    answered.
     A source may also have `page_summaries(doc_ref, offset, limit)`, where that is cheaper than reading the pages, and
     `announce_to(announcer)`, which is called once, when the server is made.
     """
@@ -97,7 +102,9 @@ class DocumentSource(Protocol):
         """At most `limit` documents, from the one with the number `offset` on, and how many there are in all."""
         ...
 
-    async def document(self, doc_ref: str) -> Document | None: ...
+    async def document(self, doc_ref: str) -> Document | None:
+        """The document of that reference, `None` if there is none."""
+        ...
 
     async def page(self, doc_ref: str, page_index: int) -> Page:
         """A page of a document that exists; the number is smaller than its `page_count`."""
@@ -119,14 +126,14 @@ class AnnouncingSource(Protocol):
 
 
 class Announcer(Protocol):
-    """Where a source says what has changed. May be called from any thread, as often as there are changes."""
+    """What a source calls when its documents change: from any thread, and as often as there are changes."""
 
     def documents_changed(self) -> None:
         """Documents came or went, or are listed under another title."""
         ...
 
     def document_updated(self, doc_ref: str) -> None:
-        """A document holds something else."""
+        """The content of a document changed."""
         ...
 
 
@@ -134,7 +141,7 @@ class Announcer(Protocol):
 
 
 def placed(page: Page, page_index: int) -> list[Element]:
-    """The page's elements, those without an id known by their place."""
+    """The elements of a page; those without an id get one from their place."""
     return [
         element if element.element_id else replace(element, element_id=f"p{page_index}-{number}")
         for number, element in enumerate(page.elements)
@@ -156,7 +163,9 @@ def place_of(element_id: str) -> tuple[int, int] | None:
 
 @dataclass(frozen=True, slots=True)
 class PagedDocument:
-    """A document with all its pages, for a `DocumentShelf`."""
+    """A document with all its pages, for a `DocumentShelf`. Values that cannot be shown raise `ValueError` or
+    `TypeError`.
+    """
 
     title: str
     pages: Sequence[Page] = ()
@@ -178,6 +187,7 @@ class PagedDocument:
                 ids.add(element.element_id)
 
     def described_as(self, doc_ref: str) -> Document:
+        """What the catalogue says of this document under that reference."""
         facts: dict[str, Any] = {
             name: getattr(self, name)
             for name in ("title", "file_type", "file_uri", "keywords", "summary", "last_modified")
@@ -186,7 +196,10 @@ class PagedDocument:
 
 
 class DocumentShelf(MutableMapping[str, PagedDocument]):
-    """Documents in memory, by `doc_ref`: a `DocumentSource` that says by itself what changes."""
+    """Documents in memory, as a dictionary by `doc_ref`: `shelf["walden"] = PagedDocument("Walden", [Page(…)])`.
+
+    It is a `DocumentSource` that announces its own changes. Any thread may change it.
+    """
 
     def __init__(self, documents: Mapping[str, PagedDocument] | Iterable[tuple[str, PagedDocument]] = ()) -> None:
         self._documents: dict[str, tuple[Document, PagedDocument]] = {}
@@ -195,6 +208,7 @@ class DocumentShelf(MutableMapping[str, PagedDocument]):
         self.update(documents)
 
     def announce_to(self, announcer: Announcer) -> None:
+        """Have changes announced there, too; a `ContextServer` calls this itself."""
         self._announcers.append(announcer)
 
     # --- the mapping
@@ -230,22 +244,27 @@ class DocumentShelf(MutableMapping[str, PagedDocument]):
     # --- a source
 
     async def catalogue(self, offset: int, limit: int) -> tuple[Sequence[Document], int]:
+        """A part of the documents, in the order in which they were put here, and how many there are in all."""
         with self._lock:
             found = [described for described, _ in islice(self._documents.values(), offset, offset + limit)]
             return found, len(self._documents)
 
     async def document(self, doc_ref: str) -> Document | None:
+        """The document of that reference, `None` if there is none."""
         found = self._documents.get(doc_ref)
         return found and found[0]
 
     async def page(self, doc_ref: str, page_index: int) -> Page:
+        """A page of a document that exists."""
         return self[doc_ref].pages[page_index]
 
     async def page_summaries(self, doc_ref: str, offset: int, limit: int) -> Sequence[PageSummary]:
+        """A part of the index of a document's pages."""
         pages = self[doc_ref].pages[offset : offset + limit]
         return [PageSummary(page.title, len(page.elements)) for page in pages]
 
     async def element(self, doc_ref: str, element_id: str) -> tuple[int, Element] | None:
+        """The element of that id and the number of its page, `None` if there is none."""
         for index, page in enumerate(self[doc_ref].pages):
             for element in page.elements:
                 if element.element_id == element_id:

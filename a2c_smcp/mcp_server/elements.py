@@ -48,7 +48,10 @@ _SUMMARY_LENGTH = 120
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Element:
-    """What every element has. Making one that cannot be shown raises `ValueError` or `TypeError` in a sentence."""
+    """What every element has. Make one of the nineteen kinds; put it into a `Page`.
+
+    The fields here are given by name. A value that cannot be shown raises `ValueError` or `TypeError` with a sentence.
+    """
 
     category: ClassVar[str] = ""
 
@@ -71,7 +74,7 @@ class Element:
 
     @property
     def content(self) -> dict[str, Any]:
-        """The content as JSON has it. What was left empty is left out."""
+        """The fields of this kind, as JSON values. Fields that were left empty are absent."""
         return {
             item.name: _as_json(value)
             for item in fields(self)
@@ -81,7 +84,7 @@ class Element:
 
     @property
     def brief(self) -> str:
-        """The summary, or one made of the content."""
+        """The summary, or one made of the content: one line of at most 120 characters."""
         text = " ".join((self.summary or self._words()).split())
         return text if len(text) <= _SUMMARY_LENGTH else text[: _SUMMARY_LENGTH - 1] + "…"
 
@@ -114,6 +117,8 @@ class Text(Element):
 
 @dataclass(frozen=True, slots=True)
 class Heading(Element):
+    """A heading of `level` 1 to 6."""
+
     category: ClassVar[str] = "heading"
 
     text: str
@@ -130,6 +135,8 @@ class Heading(Element):
 
 @dataclass(frozen=True, slots=True)
 class List(Element):
+    """A list of texts, with numbers if it is `ordered`."""
+
     category: ClassVar[str] = "list"
 
     items: Sequence[str]
@@ -144,6 +151,8 @@ class List(Element):
 
 @dataclass(frozen=True, slots=True)
 class Code(Element):
+    """Source text, with the name of its `language` if that is known."""
+
     category: ClassVar[str] = "code"
 
     text: str
@@ -174,6 +183,8 @@ class Table(Element):
 
 @dataclass(frozen=True, slots=True)
 class PivotTable(Element):
+    """A table of figures that were summed up from a `source`."""
+
     category: ClassVar[str] = "pivot_table"
 
     headers: Sequence[str]
@@ -191,6 +202,8 @@ class PivotTable(Element):
 
 @dataclass(frozen=True, slots=True)
 class Chart(Element):
+    """A chart: its title, what it shows in words, and its figures."""
+
     category: ClassVar[str] = "chart"
 
     title: str
@@ -211,6 +224,8 @@ class Chart(Element):
 
 @dataclass(frozen=True, slots=True)
 class Diagram(Element):
+    """A drawing of boxes and arrows: what it shows in words, and its source text if it has one."""
+
     category: ClassVar[str] = "diagram"
 
     description: str
@@ -249,6 +264,8 @@ class Image(Element):
 
 @dataclass(frozen=True, slots=True)
 class Formula(Element):
+    """A formula in LaTeX."""
+
     category: ClassVar[str] = "formula"
 
     latex: str
@@ -262,6 +279,8 @@ class Formula(Element):
 
 @dataclass(frozen=True, slots=True)
 class Link(Element):
+    """A link to a URL."""
+
     category: ClassVar[str] = "link"
 
     text: str
@@ -322,11 +341,15 @@ class Footer(Element):
 
 @dataclass(frozen=True, slots=True)
 class Separator(Element):
+    """A line between two parts of a page."""
+
     category: ClassVar[str] = "separator"
 
 
 @dataclass(frozen=True, slots=True)
 class Audio(Element):
+    """A recording: where it is, and what is said in it."""
+
     category: ClassVar[str] = "audio"
 
     title: str
@@ -344,6 +367,8 @@ class Audio(Element):
 
 @dataclass(frozen=True, slots=True)
 class Video(Element):
+    """A film: where it is, and what is said in it."""
+
     category: ClassVar[str] = "video"
 
     title: str

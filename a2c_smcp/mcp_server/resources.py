@@ -14,7 +14,7 @@ Contents = types.TextResourceContents | types.BlobResourceContents
 
 
 class UnknownResourceError(NotFoundError):
-    """No resource has this URI."""
+    """No resource has this URI. A `ResourceRoom` raises it; the client gets MCP's error for it."""
 
     def __init__(self, uri: str) -> None:
         super().__init__(f"Unknown resource: {uri[:200]}")
@@ -26,7 +26,7 @@ class BadCursorError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Some resources, and whether more follow."""
+    """A part of a room's resources, and whether more follow."""
 
     resources: Sequence[types.Resource]
     more: bool = False
@@ -34,21 +34,21 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Completions:
-    """Values that may follow what was typed, and whether there are more of them."""
+    """Values that complete what a person typed, and whether there are more of them."""
 
     values: Sequence[str] = ()
     more: bool = False
 
 
 class ResourceRoom(Protocol):
-    """A part of the server's resources, such as its windows. Rooms of your own go into `ContextServer(resources=…)`."""
+    """A part of the server's resources, such as its windows. Give rooms of your own to `ContextServer(resources=…)`."""
 
     def owns(self, uri: str) -> bool:
-        """Whether readings of this URI are for this room."""
+        """Whether this room answers when this URI is read."""
         ...
 
     def topic(self, uri: str) -> str:
-        """What a change has to be said of, so that it reaches those who subscribed to this URI."""
+        """The URI whose changes are told to a client that subscribed to this one."""
         ...
 
     async def listing(self, offset: int, limit: int) -> Listing:
@@ -56,10 +56,12 @@ class ResourceRoom(Protocol):
         ...
 
     async def read(self, uri: str) -> Sequence[Contents]:
-        """What is there, or a raised `UnknownResourceError`, or any other `SMCPError`."""
+        """The contents of a resource. Raise `UnknownResourceError`, or another `SMCPError`, if there are none."""
         ...
 
-    async def templates(self) -> Sequence[types.ResourceTemplate]: ...
+    async def templates(self) -> Sequence[types.ResourceTemplate]:
+        """The URI templates of this room, for clients that show them."""
+        ...
 
     async def complete(self, template: str, name: str, typed: str, known: Mapping[str, str]) -> Completions:
         """Values for a template's argument that start with what was typed, given the arguments that are known."""

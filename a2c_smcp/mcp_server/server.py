@@ -89,7 +89,7 @@ class ContextServer:
 
     @property
     def documents(self) -> DocumentShelf:
-        """The shelf to put documents on. A server with another source has none: that raises `TypeError`."""
+        """The shelf to put documents on. A server that was given `documents` has no shelf: this raises `TypeError`."""
         if not isinstance(self._source, DocumentShelf):
             raise TypeError(f"the documents of {self.name} come from a source of its own: it has no shelf for others")
         return self._source
@@ -97,11 +97,11 @@ class ContextServer:
     # --- what is said
 
     def documents_changed(self) -> None:
-        """Say that documents of the source came or went. May be called from any thread."""
+        """Tell clients that documents of the source came or went. Any thread may call this."""
         self._documents.documents_changed()
 
     def document_updated(self, doc_ref: str) -> None:
-        """Say that a document of the source holds something else. May be called from any thread."""
+        """Tell clients that the content of a document of the source changed. Any thread may call this."""
         self._documents.document_updated(doc_ref)
 
     @overload
@@ -148,7 +148,11 @@ class ContextServer:
         description: str = "",
         mime_type: str = "text/plain",
     ) -> Callable[[W], W]:
-        """Show what a function returns, as `@server.window("clock")`. `windows.changed("clock")` says that it did."""
+        """Show what a function returns, with `@server.window("clock")` above it.
+
+        The function is called whenever the window is read. When it would return something else, call
+        `server.windows.changed("clock")`.
+        """
 
         def show(text: W) -> W:
             self.windows.add(path, Window(text, priority, fullscreen, title, description, mime_type))

@@ -35,11 +35,13 @@ _NAME = re.compile(r"[A-Za-z0-9_.\-]{1,128}")
 
 
 class CallCancelledError(Exception):
-    """Ends a function whose caller has gone."""
+    """Ends a function whose call was cancelled."""
 
 
 class ToolCall:
-    """One call, for the tool that runs it. A function that wants it has a parameter of this type."""
+    """One call of a tool. A function that has a parameter of this type gets it: to report progress, or to learn that
+    the call was cancelled.
+    """
 
     def __init__(self, context: ServerRequestContext[Any, Any], params: types.CallToolRequestParams) -> None:
         self.context = context
@@ -52,6 +54,7 @@ class ToolCall:
 
     @property
     def wants_progress(self) -> bool:
+        """Whether the caller asked to be told of progress."""
         return (self.context.meta or {}).get("progress_token") is not None
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
@@ -59,18 +62,20 @@ class ToolCall:
         await self.context.session.report_progress(progress, total, message and well_formed(message))
 
     def progress_from_thread(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """The same in a function that is not async; such functions run in a thread. Ends one that was cancelled."""
+        """`progress` for a function that is not async, which runs in a thread. Raises like `check_cancelled`."""
         self.check_cancelled()
         asyncio.run_coroutine_threadsafe(self.progress(progress, total, message), self._loop).result()
 
     def check_cancelled(self) -> None:
-        """End a function that is not async, if its call was cancelled meanwhile: raises what ends it."""
+        """Raise if the call was cancelled. A function that is not async calls this now and then, and does not catch it:
+        a thread cannot be ended from outside.
+        """
         if self.cancelled:
             raise CallCancelledError
 
 
 class ToolTable(Protocol):
-    """Tools that are listed and called as they are, such as those of other servers."""
+    """Tools that are passed through with their own schemas, such as those of other servers."""
 
     async def list_tools(self, context: ServerRequestContext[Any, Any]) -> Sequence[types.Tool]:
         """The tools for the client that asks; the context is mcp's own view of its request."""

@@ -27,8 +27,8 @@ WindowPath: TypeAlias = str | tuple[str, ...]
 class Window:
     """What a window shows, and where it stands among the windows of its server.
 
-    The text is a text, or a function, sync or async, that is asked whenever the window is read. One that breaks a rule
-    raises `ValueError` or `TypeError` in a sentence.
+    `text` is a text, or a function, sync or async, that is called whenever the window is read. A value that breaks a
+    rule raises `ValueError` or `TypeError`.
     """
 
     text: WindowText
@@ -57,7 +57,7 @@ class Window:
         WindowURI("host", params=self.params)  # says what is wrong with them
 
     async def current(self) -> str:
-        """The text as it is now."""
+        """The text, or what its function returns now."""
         if isinstance(self.text, str):
             return self.text
         text = self.text()
