@@ -57,9 +57,7 @@ def describe(document: OpenDocument, name: str) -> Facts:
     return Facts(
         title=shortened(known.title or heading or name.rpartition("/")[2], _LONGEST_TITLE),
         page_count=document.page_count,
-        keywords=list({word.lower(): shortened(word, 60) for word in reversed(keywords)}.values())[::-1][
-            :_MOST_KEYWORDS
-        ],
+        keywords=_distinct(keywords)[:_MOST_KEYWORDS],
         summary=shortened(known.summary or _first_words(sample)),
     )
 

@@ -132,46 +132,56 @@ class Workers:
     async def _ask(self, request: dict[str, Any], units: int, background: bool) -> list[dict[str, Any]]:
         """The answers up to the first thing that a worker died of, that one included."""
         async with self._borrowed(request.get("file"), background) as worker:
-            answers: list[dict[str, Any]] = []
-            ended = False
-            try:
-                async with asyncio.timeout(_START_SECONDS) as deadline:
-                    started = worker.pid is None
-                    await worker.send(request)
-                    for number in range(units):
-                        grace = _START_SECONDS if started and not number else 0.0
-                        deadline.reschedule(asyncio.get_running_loop().time() + self._limits.seconds + grace)
-                        answers.append(await worker.answer())
-                        if ended := bool(answers[-1].get("end")):
-                            break
-            except TimeoutError:
-                ended = True
-                problem = Unreadable(f"it took longer than {self._limits.seconds:g} s", 408, lasting=False)
-                answers.append({"problem": problem.to_json()})
-            except (OSError, EOFError, ValueError):
-                if self._closed:
-                    raise ConnectionError("the workers are closed") from None
-                ended = True
-                logger.warning("a worker died of a file, and is replaced")
-                problem = Unreadable("its reader died of it", lasting=False)
-                answers.append({"problem": problem.to_json()})
-            except BaseException:
-                # Also when cancelled: what is still to come would be taken for the next answer.
-                ended = True
-                raise
-            finally:
-                if ended:
-                    await worker.end()
+            kept = worker.pid is not None
+            answers, failure = await self._exchange(worker, request, units)
+            if kept and not answers and failure is not None and failure.code == 500:
+                # A kept worker may have died of something else, long ago. The file is to blame if a new one dies too.
+                answers, failure = await self._exchange(worker, request, units)
+            if failure is not None:
+                logger.warning("a worker was replaced: a file is left out because %s", failure.reason)
+                answers.append({"problem": failure.to_json()})
             return answers
+
+    async def _exchange(
+        self, worker: _Worker, request: dict[str, Any], units: int
+    ) -> tuple[list[dict[str, Any]], Unreadable | None]:
+        """What a worker answers, and what is to be said of the thing that it did not answer."""
+        answers: list[dict[str, Any]] = []
+        whole = False
+        clock = asyncio.get_running_loop().time
+        try:
+            async with asyncio.timeout(_START_SECONDS) as deadline:
+                grace = 0.0 if worker.pid is not None else _START_SECONDS
+                await worker.send(request)
+                for _ in range(units):
+                    deadline.reschedule(clock() + self._limits.seconds + grace)
+                    grace = 0.0
+                    answers.append(await worker.answer())
+                    if answers[-1].get("end"):
+                        return answers, None
+            whole = True
+            return answers, None
+        except TimeoutError:
+            return answers, Unreadable(f"it took longer than {self._limits.seconds:g} s", 408, lasting=False)
+        except (OSError, EOFError, ValueError):
+            if self._closed:
+                raise ConnectionError("the workers are closed") from None
+            return answers, Unreadable("its reader died of it", lasting=False)
+        finally:
+            if not whole:
+                # Also when cancelled: what is still to come would be taken for the next answer.
+                await worker.end()
 
     @asynccontextmanager
     async def _borrowed(self, file: Any, background: bool) -> AsyncIterator[_Worker]:
-        """A worker of one's own for a while, if possible the one that has this file open."""
+        """A worker of one's own for a while."""
         async with self._background if background else nullcontext(), self._free:
             if self._closed:
                 raise ConnectionError("the workers are closed")
-            same = (worker for worker in self._idle if file is not None and worker.last_file == file)
-            worker = next(same, self._idle[0])
+            # Best the one that has this file open, else one that runs already.
+            worker = max(
+                self._idle, key=lambda each: (file is not None and each.last_file == file, each.pid is not None)
+            )
             self._idle.remove(worker)
             try:
                 yield worker

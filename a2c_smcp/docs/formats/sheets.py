@@ -48,7 +48,9 @@ class SheetsDocument:
 
     @property
     def properties(self) -> Properties:
-        about = [f"{sheet.name} ({len(sheet.rows)} rows: {', '.join(sheet.headers[:12])})" for sheet in self._sheets]
+        about = [
+            f"{sheet.name} ({', '.join([f'{len(sheet.rows)} rows', *sheet.headers[:12]])})" for sheet in self._sheets
+        ]
         return Properties(
             self._name, summary=f"Sheets: {'; '.join(about[:10])}", keywords=[s.name for s in self._sheets][:3]
         )

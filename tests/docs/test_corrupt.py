@@ -1,0 +1,61 @@
+"""Files that are broken, locked, lying or far too large: each is listed, says what is wrong, and harms no other."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from a2c_smcp.mcp_server.rendering import elements_text
+from tests.docs.corrupt import corrupt_files
+from tests.docs.libraries import by_uri, running
+
+
+async def test_every_broken_file_is_listed_with_what_is_wrong_and_the_others_are_served(
+    tmp_path: Path, samples: Path
+) -> None:
+    codes: dict[str, int | None] = {}
+    for name, data, code in corrupt_files(samples):
+        (tmp_path / name).write_bytes(data)
+        os.utime(tmp_path / name, (1, 1))  # a young file that is broken would be waited for
+        codes[name] = code
+    (tmp_path / "good.md").write_text("# Good")
+    async with running(tmp_path) as (library, _):
+        documents = await by_uri(library)
+        assert set(documents) == {*codes, "good.md"}
+        said: dict[str, int | None] = {}
+        for name in codes:
+            page = await library.page(documents[name].doc_ref, 0)
+            said[name] = page.elements[0].metadata.get("error_code") if page.elements else None
+            if said[name] is not None:
+                assert documents[name].summary.startswith("This file cannot be read: ")
+                assert (documents[name].page_count, documents[name].title) == (1, name)
+        assert said == codes
+        for name, word in {"locked.pdf": "encrypted", "locked.xlsx": "encrypted", "bomb.docx": "bomb"}.items():
+            assert word in documents[name].summary
+        assert (await library.page(documents["good.md"].doc_ref, 0)).title == "Good"
+        [table] = (await library.page(documents["wide.csv"].doc_ref, 0)).elements
+        assert (len(table.content["headers"]), table.metadata["columns"]) == (256, 10_000)
+        text = elements_text((await library.page(documents["charset.txt"].doc_ref, 0)).elements)
+        assert "caf" in text
+        assert documents["one-line.json"].page_count == 7
+
+
+def test_a_format_whose_library_is_missing_is_a_page_that_names_the_extra(samples: Path) -> None:
+    code = f"""
+import sys
+for name in ("pypdfium2", "python_calamine", "docx", "pptx", "selectolax", "PIL", "charset_normalizer"):
+    sys.modules[name] = None
+from a2c_smcp.docs.formats import open_document
+from a2c_smcp.docs.limits import Limits, Unreadable
+for name in ("short.pdf", "budget.xlsx", "合同.docx", "talk.pptx", "pump.html", "plan.png"):
+    try:
+        open_document(open({str(samples)!r} + "/" + name, "rb"), name, Limits())
+    except Unreadable as problem:
+        assert "pip install 'a2c-smcp[docs]'" in problem.reason and not problem.lasting, problem.reason
+    else:
+        raise AssertionError(name)
+for name in ("handbook.md", "harvest.csv", "notes.txt", "旧笔记.txt", "src/count.py"):
+    assert open_document(open({str(samples)!r} + "/" + name, "rb"), name, Limits()).page_count
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 0, result.stderr
