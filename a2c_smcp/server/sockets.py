@@ -67,8 +67,8 @@ def adopt_sockets(server: Any, namespace: str, admission: Admission, take: Take)
         if (socket := server.eio.sockets.get(eio_sid)) is not None:
             socket.note_bad_frame(error)
 
-    def fault_of(error: Exception, data: Any) -> Exception:
-        if _is_connect(data):
+    def fault_of(eio_sid: str, error: Exception, data: Any) -> Exception:
+        if _is_connect(data) and eio_sid in server.eio.sockets:
             raise error  # from a connect handler, which is not ours: worth a traceback
         return error
 
@@ -78,7 +78,7 @@ def adopt_sockets(server: Any, namespace: str, admission: Admission, take: Take)
             try:
                 await handle(eio_sid, data)
             except Exception as error:
-                fault = fault_of(error, data)
+                fault = fault_of(eio_sid, error, data)
         if fault is not None:
             complain_of(eio_sid, fault)
 
@@ -88,7 +88,7 @@ def adopt_sockets(server: Any, namespace: str, admission: Admission, take: Take)
             try:
                 handle(eio_sid, data)
             except Exception as error:
-                fault = fault_of(error, data)
+                fault = fault_of(eio_sid, error, data)
         if fault is not None:
             complain_of(eio_sid, fault)
 

@@ -2,6 +2,7 @@
 
 import queue
 import socket as system_socket
+import threading
 from contextlib import suppress
 from typing import Any, Final
 
@@ -14,12 +15,18 @@ from a2c_smcp.server.socket_bounds import POLL_PACKETS, Bounded
 __all__ = ["BoundedSocket"]
 
 _PACKET_TYPES: Final = frozenset("0123456b")
+#: How long a closing connection may take to flush before it is cut.
+_FLUSH_SECONDS: Final = 1.0
+#: Messages that are read before those that have arrived are taken.
+_READ_AHEAD: Final = 16
 
 
 class BoundedSocket(Bounded, threaded_socket.Socket):  # type: ignore[misc]
     """The same bound for a threaded server."""
 
     _ws: Any = None
+    _is_read: bool = False
+    _taken: threading.Event
 
     def check_ping_timeout(self) -> Any:
         if self._is_late():
@@ -78,10 +85,19 @@ class BoundedSocket(Bounded, threaded_socket.Socket):  # type: ignore[misc]
         self.admitted = True
 
     def close(self, wait: bool = True, abort: bool = False, reason: Any = None) -> None:
-        """End the connection. `wait` is not honoured: a peer that polls no more would hold this thread for ever."""
+        """End the connection: flush for a moment, then cut.
+
+        `wait` is not honoured: a peer that polls no more would hold this thread for ever.
+        """
+        if self.closed or self.closing:
+            return
         self._leave_place()
         super().close(wait=False, abort=abort, reason=reason)
         self._forget()
+        if self._is_read:
+            cutter = threading.Timer(_FLUSH_SECONDS, self._cut)
+            cutter.daemon = True
+            cutter.start()
 
     def handle_post_request(self, environ: Any) -> None:
         length = self._declared_length(environ)
@@ -98,28 +114,69 @@ class BoundedSocket(Bounded, threaded_socket.Socket):  # type: ignore[misc]
             raise exceptions.UnknownPacketError  # Engine.IO ends the session, and answers 400
 
     def _websocket_handler(self, ws: Any) -> Any:
+        if self._ws is not None:
+            ws.close()  # it has moved to a websocket already, or is about to
+            return []
         self._ws = ws
-        wait = ws.wait
+        self._is_read = True
+        self._taken = threading.Event()
+        wait, close = ws.wait, ws.close
 
         def watched() -> Any:
             """The next frame that Engine.IO can do something with; `None` ends the connection."""
-            while not self.is_hopeless:
-                # Not with simple-websocket's own limit: it may wait for ever for a message that it has cut off.
-                if (data := wait()) is None:
-                    return None
+            while not self.closed and not self.is_hopeless:
+                data = wait()
+                self._taken.set()
+                if data is None:
+                    break
                 if len(data) > self.limit:
                     self._warn_of_size()
-                    return None
+                    break
                 if isinstance(data, bytes) or data[:1] in _PACKET_TYPES:
                     return data
                 self.note_bad_frame(ValueError("not an Engine.IO packet"))
+            self._is_read = False
+            if not self.closed:
+                self._cut()  # Engine.IO waits for its writer, which a peer that does not read may hold for ever
             return None
 
-        ws.wait = watched
+        def close_quietly() -> None:
+            with suppress(OSError):
+                close()
+
+        ws.wait, ws.close = watched, close_quietly
+        self._bound_reading(getattr(ws, "ws", None))
         try:
             return super()._websocket_handler(ws)
         finally:
             self._cut()  # simple-websocket goes on reading until the peer has closed its end, too
+            self._ws, self._is_read = None, False
+
+    def _bound_reading(self, reader: Any) -> None:
+        """Bound what simple-websocket keeps, which reads in a thread of its own: of a message, and how many of them."""
+        if not hasattr(reader, "_handle_events"):
+            return  # another web server's websocket
+        handle = reader._handle_events
+
+        def handle_events() -> Any:
+            reader.max_message_size = self.limit
+            goes_on = handle()
+            if not goes_on:
+                if reader.incoming_message_len > reader.max_message_size:
+                    self._warn_of_size()
+                # It wakes the thread that waits for messages before it has noted this, so that one may wait for ever.
+                reader.connected = False
+                reader.event.set()
+            self._taken.clear()
+            while reader.connected and self._has_enough(list(reader.input_buffer)):
+                self._taken.wait(_FLUSH_SECONDS)
+                self._taken.clear()
+            return goes_on
+
+        reader._handle_events = handle_events
+
+    def _has_enough(self, arrived: list[Any]) -> bool:
+        return not self.closed and (len(arrived) > _READ_AHEAD or sum(map(len, arrived)) > self.limit)
 
     def _cut(self) -> None:
         """Break the connection under a writer that is stuck in it; a polite close would get stuck too."""

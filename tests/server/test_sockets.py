@@ -1,12 +1,16 @@
 """What a connection of either server may do, whatever web server is under it."""
 
+import threading
+import time
+from collections.abc import Callable
+
 import anyio.to_thread
 import pytest
 
 from a2c_smcp.server import APIKeyAuthentication, Limits, SyncAPIKeyAuthentication, SyncOpenAuthentication
 from tests.server.conftest import MakePeer
 from tests.server.harness import Running, async_server, eventually, sync_server
-from tests.server.raw import BINARY, frame, is_closed, joined, raw_websocket, receive_until, send_text
+from tests.server.raw import BINARY, frame, frame_header, is_closed, joined, raw_websocket, receive_until, send_text
 
 
 @pytest.mark.parametrize("bad", [b"x", b"42/smcp,{", b"44/smcp,", b"\x00"])
@@ -46,6 +50,55 @@ async def test_a_threaded_server_refuses_a_large_message_before_a_key_was_shown(
         for transport in ("websocket", "polling"):
             peer = await make_peer(server, "async", transport, auth={"token": "right"})
             assert (await peer.call("client:dance", {"padding": "x" * 500_000}))["error"]["code"] == 400
+
+
+async def test_a_threaded_server_keeps_nothing_of_a_message_that_has_no_end() -> None:
+    def blocking(url: str) -> None:
+        with raw_websocket(url) as sock:
+            receive_until(sock, b'"sid"')
+            sock.sendall(frame_header(1_000_000_000))
+            with pytest.raises((BrokenPipeError, ConnectionResetError)):
+                sock.sendall(bytes(64 * 1024 * 1024))
+
+    with sync_server(SyncAPIKeyAuthentication(["right"])) as server:
+        await anyio.to_thread.run_sync(blocking, server.url)
+
+
+async def test_a_threaded_server_does_not_read_far_ahead() -> None:
+    arrived: list[int] = []
+
+    def blocking(server: Running) -> None:
+        with joined(server.url) as sock:
+            (connection,) = server.sio.eio.sockets.values()
+            with server.namespace._lock:  # nothing is handled meanwhile
+                sock.settimeout(1)
+                with pytest.raises(TimeoutError):
+                    sock.sendall(frame(b'42/smcp,["server:update_desktop",{"x":"%b"}]' % (b"x" * 500_000)) * 100)
+                arrived.append(len(connection._ws.ws.input_buffer))
+            sock.settimeout(20)
+
+    with sync_server(SyncOpenAuthentication()) as server:
+        await anyio.to_thread.run_sync(blocking, server)
+    assert arrived[0] <= 40
+
+
+async def test_a_threaded_server_keeps_no_thread_for_a_peer_that_answers_no_pings() -> None:
+    def blocking(server: Running) -> None:
+        before = threading.active_count()
+        with joined(server.url) as sock:
+            assert threading.active_count() > before
+            assert is_closed(sock)
+            wait_until(lambda: threading.active_count() <= before + 1)  # that of Engine.IO which looks at the pings
+
+    with sync_server(SyncOpenAuthentication(), ping_interval=0.3, ping_timeout=0.3) as server:
+        await anyio.to_thread.run_sync(blocking, server)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("colour", ["async", "threaded"])
