@@ -1,9 +1,11 @@
 """What someone who installs the package gets."""
 
+import ast
 import importlib.metadata
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -86,3 +88,33 @@ def test_the_three_names_of_the_computer_command_are_one() -> None:
 def test_constraints_hold_names_and_versions_only(name: str) -> None:
     for line in (ROOT / name).read_text().splitlines():
         assert re.fullmatch(r"#.*|[A-Za-z0-9_.\-]+==[A-Za-z0-9_.+\-]+", line), line
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def test_what_is_imported_is_declared_with_bounds_and_its_version_is_in_the_constraints() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    declared = {
+        _normal(re.split(r"[\[<>=;]", line)[0]): line
+        for line in (*project["dependencies"], *extras["docs"], *extras["vrl"])
+    }
+    constrained = {_normal(line.split("==")[0]) for line in (ROOT / "constraints.txt").read_text().splitlines()}
+    distributions = importlib.metadata.packages_distributions()
+    trees = [ast.parse(file.read_text("utf-8")) for file in (ROOT / "a2c_smcp").rglob("*.py")]
+    imported = {name.split(".")[0] for tree in trees for node in ast.walk(tree) for name in _imports(node)}
+    foreign = imported - sys.stdlib_module_names - {"a2c_smcp"}
+    assert {"mcp", "engineio", "pydantic_core"} <= foreign
+    for name in sorted(foreign):
+        [distribution] = {_normal(found) for found in distributions[name]}
+        assert distribution in declared, f"{name} is imported, and {distribution} is not in pyproject.toml"
+        assert distribution in constrained, f"{distribution} is not in constraints.txt"
+    assert [line for line in declared.values() if ">=" not in line or "<" not in line] == []
+
+
+def _imports(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module] if isinstance(node, ast.ImportFrom) and node.module and not node.level else []
