@@ -18,7 +18,6 @@ import mcp_types as types
 from anyio.abc import TaskStatus
 from mcp import MCPError
 from mcp.client.client import Client
-from mcp.client.session import IncomingMessage
 from mcp.client.subscriptions import (
     ResourcesListChanged,
     ResourceUpdated,
@@ -26,8 +25,8 @@ from mcp.client.subscriptions import (
     SubscriptionLost,
     ToolsListChanged,
 )
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from a2c_smcp.computer.mcp_clients.mcp_internals import MODERN_PROTOCOL_VERSIONS, IncomingMessage
 from a2c_smcp.computer.mcp_clients.pipe_dispatcher import PipeDispatcher
 from a2c_smcp.computer.utils.pool import for_each, slices
 from a2c_smcp.utils.backoff import backoff

@@ -23,7 +23,6 @@ from typing import Any, Final, TypeVar
 
 import anyio
 import anyio.lowlevel
-import mcp_types as types
 from mcp import MCPError
 from mcp_types import (
     INTERNAL_ERROR,
@@ -35,12 +34,11 @@ from mcp_types import (
     ServerCapabilities,
     Tool,
 )
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from a2c_smcp import __version__
 from a2c_smcp.computer.mcp_clients.change_feed import ChangeFeed, ChangeFeedTimings, ServerChange
-from a2c_smcp.computer.mcp_clients.mcp_internals import client_over
+from a2c_smcp.computer.mcp_clients.mcp_internals import MODERN_PROTOCOL_VERSIONS, client_over, discover, ping
 from a2c_smcp.computer.mcp_clients.mcp_session import MCPSession
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, SSEServerConfig
 from a2c_smcp.computer.mcp_clients.pipe_dispatcher import InvalidAnswerError
@@ -530,8 +528,7 @@ class MCPConnection:
                 async with client:
                     if mode in MODERN_PROTOCOL_VERSIONS:
                         # mcp takes a given version at its word, and invents a server without capabilities.
-                        found = await client.session.send_discover(mode)
-                        client.session.adopt(types.DiscoverResult.model_validate(found))
+                        await discover(client, mode)
                     self._old_handshake = mode == "legacy"
                     wire.protocol_version = client.protocol_version
                     session = MCPSession(client, feed, wire, self._max_calls)
@@ -581,10 +578,7 @@ class MCPConnection:
                 continue
             try:
                 with anyio.fail_after(interval):
-                    if session.client.protocol_version in MODERN_PROTOCOL_VERSIONS:
-                        await session.client.session.send_discover(session.client.protocol_version)
-                    else:
-                        await session.client.session.send_ping()
+                    await ping(session.client)
             except (MCPError, TimeoutError) as error:
                 if not isinstance(error, MCPError) or error.code != METHOD_NOT_FOUND:
                     session.end("does not answer any more")

@@ -1,17 +1,86 @@
-"""What we use of mcp's client that its documentation does not offer; `test_mcp_internals.py` names each thing.
+"""What the Computer uses of mcp and mcp_types that their documentation does not offer. Nothing else in `computer/`
+imports such a thing, and `test_mcp_internals.py` names each of them, so that an upgrade of mcp fails there.
 
-`Client` makes its session on a `Dispatcher`, and takes none: it asks its own `_connect` for one. We set that, and keep
-the rest of `Client` as it is (the handshake of either era, listen streams, rounds of `input_required`).
+- `Client` makes its session on a `Dispatcher`, and takes none: it asks its own `_connect` for one. `client_over` sets
+  that, and keeps the rest of `Client` as it is: the handshake of either era, listen streams, rounds of
+  `input_required`.
+- A `Dispatcher` of our own needs what mcp's dispatcher is written with: `CallOptions`, `OnRequest`, `OnNotify`,
+  `OnNotifyIntercept`, `Outbound`, `ProgressFnT` and `TransportContext` are the types of its methods;
+  `as_request_id`, `coerce_request_id`, `cancelled_request_id_from_params`, `progress_token_from_params`,
+  `run_notify_intercept`, `handler_exception_to_error_data` and `NoBackChannelError` make it read ids and answer
+  failures as mcp does. Over HTTP mcp's own `JSONRPCDispatcher` is used, on the streams of mcp's transports
+  (`ReadStream`, `SessionMessage`, `TransportStreams`), because only a stream of ours can tell when a server was last
+  heard; `last_context` is what mcp's own streams have besides their items.
+- `IncomingMessage` is what a client's `message_handler` is called with.
+- `MODERN_PROTOCOL_VERSIONS` are the versions since 2026-07-28; `parse_server_result` validates an answer by its
+  version, so that one tool with an invalid definition can be left out of a list.
+- `discover` and `ping` ask a session what `Client` asks by itself only while it connects. `check_tool_result` validates
+  the result of a call that did not go through `Client`.
+- `says_gone` reads the words of mcp's errors: their codes are not enough.
 """
 
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any, cast
 
+import mcp_types as types
+from mcp import MCPError
 from mcp.client._transport import ReadStream, Transport, TransportStreams
 from mcp.client.client import Client
-from mcp.shared.dispatcher import Dispatcher
+from mcp.client.session import IncomingMessage
+from mcp.shared.dispatcher import (
+    CallOptions,
+    Dispatcher,
+    OnNotify,
+    OnNotifyIntercept,
+    OnRequest,
+    Outbound,
+    ProgressFnT,
+    as_request_id,
+    coerce_request_id,
+    run_notify_intercept,
+)
+from mcp.shared.exceptions import NoBackChannelError
+from mcp.shared.jsonrpc_dispatcher import (
+    JSONRPCDispatcher,
+    cancelled_request_id_from_params,
+    handler_exception_to_error_data,
+    progress_token_from_params,
+)
+from mcp.shared.message import SessionMessage
+from mcp.shared.transport_context import TransportContext
+from mcp_types import methods
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-__all__ = ["ReadStream", "TransportStreams", "client_over"]
+__all__ = [
+    "MODERN_PROTOCOL_VERSIONS",
+    "CallOptions",
+    "Dispatcher",
+    "IncomingMessage",
+    "JSONRPCDispatcher",
+    "NoBackChannelError",
+    "OnNotify",
+    "OnNotifyIntercept",
+    "OnRequest",
+    "Outbound",
+    "ProgressFnT",
+    "ReadStream",
+    "SessionMessage",
+    "TransportContext",
+    "TransportStreams",
+    "as_request_id",
+    "cancelled_request_id_from_params",
+    "check_tool_result",
+    "client_over",
+    "coerce_request_id",
+    "discover",
+    "handler_exception_to_error_data",
+    "parse_server_result",
+    "ping",
+    "progress_token_from_params",
+    "run_notify_intercept",
+    "says_gone",
+]
 
 
 def client_over(way: AbstractAsyncContextManager[Dispatcher[Any]], **options: Any) -> Client:
@@ -23,3 +92,40 @@ def client_over(way: AbstractAsyncContextManager[Dispatcher[Any]], **options: An
     client = Client(cast(Transport, way), **options)
     client._connect = connect
     return client
+
+
+async def discover(client: Client, version: str) -> None:
+    """Ask a server of this version what it can do, which mcp takes a given version to have said already."""
+    found = await client.session.send_discover(version)
+    client.session.adopt(types.DiscoverResult.model_validate(found))
+
+
+async def ping(client: Client) -> None:
+    """Ask whether the server is there, in its own era."""
+    if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        await client.session.send_discover(client.protocol_version)
+    else:
+        await client.session.send_ping()
+
+
+async def check_tool_result(client: Client, name: str, result: types.CallToolResult) -> None:
+    """Raise what `Client.call_tool` raises for a result that breaks the schema of its tool."""
+    await client.session.validate_tool_result(name, result)
+
+
+def parse_server_result(method: str, version: str, result: Mapping[str, Any]) -> None:
+    """Raise `ValidationError` for a result that this version of MCP does not allow, `KeyError` or `ValueError` for a
+    version that mcp does not know.
+    """
+    methods.parse_server_result(method, version, result)
+
+
+def says_gone(error: MCPError) -> bool:
+    """Whether an error means that the session is over: mcp closed it, or an HTTP server has forgotten it."""
+    # By text as well: -32000 is also the first code that is a server's own to use.
+    match error.code:
+        case types.CONNECTION_CLOSED:
+            return error.message == "Connection closed" or error.message.startswith("SSE stream ")
+        case types.INVALID_REQUEST:
+            return error.message == "Session terminated"
+    return False

@@ -9,7 +9,6 @@ import asyncio
 from typing import Any
 
 import anyio
-import mcp_types as types
 from mcp import MCPError
 from mcp.client.client import Client
 from mcp_types import (
@@ -21,9 +20,9 @@ from mcp_types import (
     InputRequiredResult,
     ReadResourceResult,
 )
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from a2c_smcp.computer.mcp_clients.change_feed import ChangeFeed
+from a2c_smcp.computer.mcp_clients.mcp_internals import MODERN_PROTOCOL_VERSIONS, check_tool_result, says_gone
 from a2c_smcp.computer.mcp_clients.transports import Wire
 
 __all__ = ["MCPSession"]
@@ -60,7 +59,7 @@ class MCPSession:
                 return await self._go_on(name, params, InputRequiredResult.model_validate(answer, by_name=False))
             result = CallToolResult.model_validate(answer, by_name=False)
             if not result.is_error:
-                await self.client.session.validate_tool_result(name, result)
+                await check_tool_result(self.client, name, result)
             return result
 
     async def _go_on(self, name: str, params: dict[str, Any], rest: InputRequiredResult) -> CallToolResult:
@@ -93,7 +92,7 @@ class MCPSession:
     def is_ended_by(self, error: Exception) -> bool:
         """Whether an error of a request means that the session is over, as it is from now on."""
         if isinstance(error, MCPError):
-            gone = _says_gone(error)
+            gone = says_gone(error)
         else:
             gone = isinstance(error, anyio.ClosedResourceError | anyio.BrokenResourceError)
         if gone:
@@ -128,14 +127,3 @@ def _stamp(client: Client) -> dict[str, Any]:
             CLIENT_CAPABILITIES_META_KEY: {},
         }
     }
-
-
-def _says_gone(error: MCPError) -> bool:
-    """Whether an error means that the session is over: mcp closed it, or an HTTP server has forgotten it."""
-    # By text as well: -32000 is also the first code that is a server's own to use.
-    match error.code:
-        case types.CONNECTION_CLOSED:
-            return error.message == "Connection closed" or error.message.startswith("SSE stream ")
-        case types.INVALID_REQUEST:
-            return error.message == "Session terminated"
-    return False

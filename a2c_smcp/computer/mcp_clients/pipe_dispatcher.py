@@ -18,20 +18,20 @@ from typing import Any, Final
 import anyio
 from anyio.abc import TaskStatus
 from mcp import MCPError
-from mcp.shared.dispatcher import (
+from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, REQUEST_TIMEOUT, ErrorData, RequestId
+from pydantic import ValidationError
+
+from a2c_smcp.computer.mcp_clients.mcp_internals import (
     CallOptions,
     Dispatcher,
     OnNotify,
     OnNotifyIntercept,
     OnRequest,
     ProgressFnT,
+    TransportContext,
     as_request_id,
     coerce_request_id,
 )
-from mcp.shared.transport_context import TransportContext
-from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, REQUEST_TIMEOUT, ErrorData, RequestId
-from pydantic import ValidationError
-
 from a2c_smcp.computer.mcp_clients.server_initiated import Pipe, ServerInitiated, encode
 
 __all__ = ["InvalidAnswerError", "PipeDispatcher"]

@@ -12,25 +12,23 @@ from typing import Any, Final
 
 import anyio
 from anyio.abc import TaskGroup
-from mcp.shared.dispatcher import (
+from mcp_types import INTERNAL_ERROR, ErrorData, RequestId
+from pydantic_core import to_jsonable_python
+
+from a2c_smcp.computer.mcp_clients.mcp_internals import (
     CallOptions,
+    NoBackChannelError,
     OnNotify,
     OnNotifyIntercept,
     OnRequest,
     Outbound,
-    coerce_request_id,
-    run_notify_intercept,
-)
-from mcp.shared.exceptions import NoBackChannelError
-from mcp.shared.jsonrpc_dispatcher import (
+    TransportContext,
     cancelled_request_id_from_params,
+    coerce_request_id,
     handler_exception_to_error_data,
     progress_token_from_params,
+    run_notify_intercept,
 )
-from mcp.shared.transport_context import TransportContext
-from mcp_types import INTERNAL_ERROR, ErrorData, RequestId
-from pydantic_core import to_jsonable_python
-
 from a2c_smcp.wire import codec
 
 __all__ = ["Pipe", "ServerInitiated", "encode"]

@@ -6,9 +6,9 @@ mcp refuses the whole list for one definition that breaks its schema, and with i
 from collections.abc import Mapping
 from typing import Any
 
-from mcp_types import methods
 from pydantic import ValidationError
 
+from a2c_smcp.computer.mcp_clients.mcp_internals import parse_server_result
 from a2c_smcp.computer.problems import field_path
 
 __all__ = ["without_invalid_tools"]
@@ -37,7 +37,7 @@ def without_invalid_tools(
 
 def _problem(result: Mapping[str, Any], version: str) -> str | None:
     try:
-        methods.parse_server_result(_METHOD, version, result)
+        parse_server_result(_METHOD, version, result)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         place = field_path(part for part in first["loc"] if part not in ("tools", 0))

@@ -17,13 +17,16 @@ from mcp import MCPError
 from mcp.client.sse import sse_client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.dispatcher import Dispatcher
-from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
-from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, JSONRPCResponse
 
 from a2c_smcp.computer.mcp_clients.item_limits import too_many_items
-from a2c_smcp.computer.mcp_clients.mcp_internals import ReadStream, TransportStreams
+from a2c_smcp.computer.mcp_clients.mcp_internals import (
+    Dispatcher,
+    JSONRPCDispatcher,
+    ReadStream,
+    SessionMessage,
+    TransportStreams,
+)
 from a2c_smcp.computer.mcp_clients.model import (
     MCPServerConfig,
     SSEParameters,
