@@ -1,4 +1,4 @@
-"""The Computer: many MCP servers under one roof. Names are imported when they are used: MCP alone takes a second."""
+"""The Computer: many MCP servers under one roof. Names are imported when they are used: MCP takes a second."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

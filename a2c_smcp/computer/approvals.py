@@ -1,4 +1,4 @@
-"""Whether a tool call runs, is asked about, or is refused. Decides; asks nobody itself."""
+"""Whether a tool call runs, is asked about, or is refused. Decides; does not ask itself."""
 
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ CALLING_AGENT: Final[ContextVar[str]] = ContextVar("calling_agent")
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Nobody needs to be asked, or the person agreed."""
+    """The call needs no confirmation, or the person agreed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,5 +50,5 @@ def approve_answer(answer: object) -> Run | Refuse:
 
 
 def approve_silence() -> Refuse:
-    """What to do when nobody answered in time: silence is no refusal, and no yes."""
+    """What to do when no person answered in time: silence is no refusal, and no yes."""
     return Refuse("nobody answered in time")

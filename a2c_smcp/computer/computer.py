@@ -1,7 +1,7 @@
 """The Computer: MCP servers, inputs, approvals and history under one roof, behind one lifecycle.
 
-Knows nothing of prompts, terminals or sockets: whoever shows or serves it follows `events`, and hands in a callback
-that confirms calls and a resolver that asks for inputs.
+Knows nothing of prompts, terminals or sockets. The code that shows or serves a Computer follows its `events`, and hands
+in a callback that confirms calls and a resolver that asks for inputs.
 """
 
 import inspect
@@ -58,18 +58,29 @@ logger = logging.getLogger(__name__)
 #: So long before a call's deadline silence counts: past the deadline it would be a timeout of the tool.
 _CONFIRM_MARGIN: Final = 0.1
 
-#: Asked `(req_id, server, tool, params)`; `True` runs the call. One that is not async is called in a thread. Until just
-#: before the call's deadline it may think, then it is cancelled; `TimeoutError` says that nobody answered.
+#: Called with `(req_id, server, tool, params)`; `True` runs the call. A callback that is not async runs in a thread. It
+#: has until just before the call's deadline, then it is cancelled. It raises `TimeoutError` if no person answered.
 ConfirmCallback: TypeAlias = Callable[[str, SERVER_NAME, TOOL_NAME, dict[str, Any]], bool | Awaitable[bool]]
 
 
 class Computer:
-    """`async with Computer("laptop", mcp_servers=[...]) as computer`: its servers run inside, and only there.
+    """MCP servers under one roof: `async with Computer("laptop", mcp_servers=[...]) as computer` runs them.
 
-    Servers may be given as config models or as written in a file, `${input:id}` in place. `inputs` is where inputs are
-    defined, changed and given values. `input_resolver` asks a person; without one, defaults are used.
-    `max_message` is how many bytes a message may have where its results go, `max_window` how many bytes of a window's
-    text show among others.
+    Then call its tools with `execute_tool`, or let an agent do so: `SMCPComputerClient` puts the Computer into an
+    office. A server is given as a config model, or as a dictionary like those in config files, with `${input:id}` in
+    place; `load_config_files` reads such files. One that is invalid raises `InvalidConfigError`. The attribute `inputs`
+    holds the definitions and values of the inputs.
+
+    - `auto_connect=False` starts no server by itself; use `start_server`.
+    - `auto_reconnect=False` leaves a server stopped that has died. Otherwise it is restarted, up to `max_restarts`
+      times in a row, with growing pauses.
+    - `confirm_callback` is asked `(req_id, server, tool, params)` before a tool runs that has no `auto_apply`. Without
+      a callback such calls are refused (4005).
+    - `input_resolver` asks a person for the value of an input. Without one, only variables, commands and defaults
+      count.
+    - `max_calls` is how many calls run at a time on one server; the others wait.
+    - `max_message` is how many bytes a message may have where the results go, `max_window` how many bytes of a
+      window's text show on the desktop.
     """
 
     def __init__(
@@ -116,9 +127,9 @@ class Computer:
     # --- lifecycle
 
     async def boot_up(self) -> None:
-        """Start every enabled server; returns when the slowest runs or has failed, and raises for none of them.
+        """Start every enabled server. Returns when the slowest one runs or has failed, and raises for no server.
 
-        `statuses` says how each of them does. Cancelled, it leaves nothing running.
+        Look at `statuses` next: it says how each server does. If this is cancelled, nothing is left running.
         """
         try:
             await self._manager.start_all()
@@ -128,7 +139,7 @@ class Computer:
             raise
 
     async def shutdown(self) -> None:
-        """Stop every server and whatever runs on it, in bounded time. Idempotent; may be booted again."""
+        """Stop every server and the calls that run there, in bounded time. Safe to call twice, and before `boot_up`."""
         await self._manager.stop_all()
         with anyio.CancelScope(shield=True):
             await self._resources.aclose()
@@ -143,7 +154,10 @@ class Computer:
         await self.shutdown()
 
     def events(self, limit: int = BUFFERED_EVENTS) -> EventStream:
-        """What happens from now on, for one reader; `limit` events wait for it, older ones are lost."""
+        """What happens from now on, for one reader: `async with computer.events() as events`, then `async for`.
+
+        `a2c_smcp.computer.events` has the classes. At most `limit` events wait for a slow reader; older ones are lost.
+        """
         return self._events.subscribe(limit)
 
     # --- what there is
@@ -155,29 +169,30 @@ class Computer:
 
     @property
     def history(self) -> tuple[ToolCallRecord, ...]:
-        """The last calls that reached a server, oldest first."""
+        """The last ten calls that reached a server, oldest first."""
         return self._history
 
     def get_available_tools(self) -> list[SMCPTool]:
-        """The tools that can be called now, as agents see them; not to be changed."""
+        """The tools that can be called now, as agents see them. Do not change them."""
         return self._manager.tools
 
     @property
     def tool_servers(self) -> dict[TOOL_NAME, SERVER_NAME]:
-        """The names of these tools, and which server each of them is of."""
+        """The server of each tool that can be called now, by the tool's name."""
         return self._manager.tool_servers
 
     def get_config(self) -> GetComputerConfigRet:
-        """Every config in full, placeholders in place, secrets masked."""
+        """The configs of all servers and inputs as agents see them: with placeholders, and with secrets masked."""
         return config_view(self._manager.configs.values(), self.inputs.definitions.values())
 
     async def get_desktop(
         self, size: int | None = None, window: str | None = None, *, max_bytes: int | None = None
     ) -> list[Desktop]:
-        """The windows of all servers as agents see them, at most `size`; or the one of exactly this URI.
+        """The windows of all servers as agents see them, at most `size`; or the one with exactly the URI `window`.
 
-        All of them together have at most `max_bytes`, encoded, or what a message may have: large ones are cut, and the
-        least important ones left out. One alone is whole; `PayloadTooLargeError` if it is too large to be read.
+        All windows together have at most `max_bytes`, encoded, or what a message may have: large windows are cut, and
+        the least important ones are left out. The one with the URI `window` is never cut; if it is too large to be
+        read, this raises `PayloadTooLargeError`.
         """
         limits = self._limits if max_bytes is None else replace(self._limits, message=max_bytes)
         return await self._resources.desktop(size, window, self._history, limits)
@@ -189,14 +204,19 @@ class Computer:
         offset: int = 0,
         limit: int = 20,
     ) -> tuple[list[DPEDocumentSummary], int]:
-        """One page of the documents that match, and how many match in all; `BadRequestError` for an impossible page.
+        """A part of the documents that match, and how many match in all; `BadRequestError` for an impossible part.
 
-        The documents are not to be changed.
+        Do not change the documents.
         """
         return await self._resources.finder(keywords, file_type, self._history, offset, limit)
 
     async def read_resource(self, uri: str) -> ReadResourceResult:
-        """A window, a document or a part of one; see `ShownResources.read` for what it raises."""
+        """Read a window, a document or a part of a document by its URI.
+
+        Raises `InvalidWindowURIError` or `InvalidDPEURIError` for a URI that is none, `ForbiddenError` for another kind
+        of URI, `NotFoundError` or a `FinderError` for what does not exist, `RequestTimeoutError` after 10 seconds, and
+        `InternalError` with what the server answered when it fails.
+        """
         try:
             return await self._resources.read(uri, self._manager.connections)
         except SMCPError as error:
@@ -208,15 +228,17 @@ class Computer:
         return self._manager.conflicts
 
     def server_logs(self, name: SERVER_NAME) -> tuple[str, ...]:
-        """The last lines that a server wrote to its stderr, or `NotFoundError`."""
+        """The last lines that a server wrote to its stderr, without secrets; `NotFoundError` for an unknown server."""
         return self._manager.stderr(name)
 
     # --- servers
 
     async def add_or_update_server(self, config: MCPServerConfig | dict[str, Any]) -> None:
-        """Add a server, or change one; see `MCPServerManager.add_or_update_server` for what it raises.
+        """Add a server, or change the one of that name; a server that runs is restarted if it must be.
 
-        A refused config leaves everything as it was.
+        With `auto_connect` this returns once the server runs. Raises what is wrong with the config
+        (`InvalidConfigError`, `VRLSyntaxError`, `InputNotFoundError`), why the server does not start
+        (`ToolExecutionError`), or `ToolNameDuplicatedError`. A refused config leaves everything as it was.
         """
         with self._announcing_config():
             await self._manager.add_or_update_server(_as_written(config))
@@ -227,15 +249,15 @@ class Computer:
             await self._manager.remove_server(name)
 
     async def start_server(self, name: SERVER_NAME) -> None:
-        """Return once the server runs, or raise why it does not."""
+        """Start a server. Returns once it runs, or raises the `SMCPError` that says why it does not."""
         await self._manager.start_server(name)
 
     async def stop_server(self, name: SERVER_NAME) -> None:
-        """Stop a server until it is started."""
+        """Stop a server. It stays stopped until `start_server`; its calls fail."""
         await self._manager.stop_server(name)
 
     async def restart_server(self, name: SERVER_NAME) -> None:
-        """Start a server anew with its config and its inputs as they are now."""
+        """Stop a server and start it with its config and inputs as they are now. Raises like `start_server`."""
         await self._manager.restart_server(name)
 
     @contextmanager
@@ -262,9 +284,10 @@ class Computer:
     async def execute_tool(
         self, req_id: str, tool_name: TOOL_NAME, params: Mapping[str, Any], timeout: float | None = None
     ) -> CallToolResult:
-        """The result of a call; a failure is a result too, with its code (4001 to 4005, 413) in `meta`.
+        """Run a tool and return its result. A failure is a result too, with its code (4001 to 4005, 413) in `meta`.
 
-        The timeout covers the confirmation as well; `None` means no limit. Cancelling this cancels the tool.
+        `req_id` is any text that names the call in logs, events and history. The timeout, in seconds, covers the
+        confirmation as well; `None` means no limit. Cancelling the task that waits here cancels the tool.
         """
         try:
             with anyio.move_on_after(timeout):

@@ -44,7 +44,12 @@ class ConfigFiles:
 
 
 def load_config_files(*paths: str | Path, prefix_tools: bool = False) -> ConfigFiles:
-    """Read files that must be right, or raise `InvalidConfigError` with everything that is wrong."""
+    """Read config files: our own shape, `mcpServers`, or `.vscode/mcp.json`. `servers` and `inputs` of the result are
+    for `Computer(mcp_servers=…, inputs=…)`.
+
+    Raises `InvalidConfigError` with everything that is wrong in any of the files. `prefix_tools` gives every server
+    that has no `tool_prefix` its own name and `_` for one.
+    """
     files = read_config_files(*paths, prefix_tools=prefix_tools)
     if files.problems:
         raise InvalidConfigError(files.problems)

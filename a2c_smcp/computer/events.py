@@ -3,7 +3,7 @@
     async with computer.events() as events:
         async for event in events: ...
 
-Nobody waits for a reader: one that falls behind loses the oldest events, and is told how many.
+The Computer waits for no reader: one that falls behind loses the oldest events, and is told how many.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """Takes secrets out of what is said about servers: their errors, their stderr, the name of a file that is not there.
 
 Pure: it is told what is secret as that becomes known, and never forgets it, because a server that is on its way out
-may still quote an old value. What stood in the config comes in the place of a rendered value, so that whoever wrote it
-knows what is meant. Tool results, windows and documents are content, and none of its business.
+may still quote an old value. What stood in the config comes in the place of a rendered value, so that its author
+knows what is meant. Tool results, windows and documents are content: they are not changed here.
 """
 
 import json
@@ -28,7 +28,7 @@ _NAMED_LIKE_A_SECRET: Final = re.compile(
 _SCHEME: Final = re.compile(r"(?:apikey|basic|bearer|digest|token)\s+(\S+)", re.IGNORECASE)
 #: `"disabled": "${input:off}"` makes no secret of it.
 _SWITCHES: Final = frozenset({"true", "false", "null", "none"})
-#: How much of a text is looked at; nobody is shown as much.
+#: How much of a text is looked at; no output shows as much.
 _LOOKED_AT: Final = 16 * 1024
 #: How many values a detail of an error may have: what has more was made to hurt.
 _MOST_VALUES: Final = 1000

@@ -47,7 +47,7 @@ class Target:
 
 
 def find_target(uri: str, watch: Watch, order: Iterable[SERVER_NAME]) -> Target:
-    """The server to ask, the first in this order if several list it; or raise why nobody is to be asked."""
+    """The server to ask, the first in this order if several list it; or raise why no server can be asked."""
     match uri.partition(":")[0]:
         case "window":
             return _find_window(uri, watch, order)

@@ -56,7 +56,7 @@ def sync_server_options(max_message: int, ping_interval: float = 10.0, ping_time
     """Arguments for `socketio.Server` that lift the libraries' limits to the protocol's, like `server_options`."""
     return {
         "serializer": SMCPPacket,
-        # Those that are let into without a handler of theirs. By default everybody is let into `/`.
+        # The namespaces that accept clients without a handler of their own. By default `/` accepts every client.
         "namespaces": [SMCP_NAMESPACE],
         "max_http_buffer_size": max_message,
         "ping_interval": ping_interval,

@@ -123,7 +123,7 @@ def _has_joined(manager: Any, eio_sid: str) -> bool:
 def _is_elsewhere(server: Any, eio_sid: str, ours: str) -> bool:
     """Whether another namespace of this server, an application's own, has let the connection in.
 
-    python-socketio lets everybody into a namespace without handlers that it is told to accept, by default `/`.
+    python-socketio accepts every client in a namespace without handlers that it is told to accept, by default `/`.
     """
     manager = server.manager
     return any(

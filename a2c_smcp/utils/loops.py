@@ -20,7 +20,7 @@ else:
 
 
 class _Lookups(_Loop):
-    """Over a loop's own `getaddrinfo`, by which everybody looks names up."""
+    """Replaces a loop's own `getaddrinfo`, with which all libraries look names up."""
 
     async def getaddrinfo(self, host: Any, port: Any, **hints: Any) -> Any:
         found: asyncio.Future[Any] = self.create_future()

@@ -1,6 +1,6 @@
 """What `a2c doctor` looks at in config files: commands, URLs of MCP servers, and inputs.
 
-Starts nothing, asks nobody, and shows no value of an input.
+Starts nothing, asks no person, and shows no value of an input.
 """
 
 import asyncio
@@ -101,7 +101,7 @@ def _unknown(subject: str, what: str) -> Finding:
 
 
 def _known(definition: MCPServerInput) -> tuple[str, Any] | None:
-    """The value that an input has before anybody is asked."""
+    """The value that an input has before a person is asked."""
     default = None if isinstance(definition, CommandInput) else definition.default
     value = os.environ.get(variable_of(definition.id), default)
     return None if value is None else (definition.id, value)
@@ -123,7 +123,7 @@ def _without_value(definition: MCPServerInput) -> Finding:
         return Finding(f"{subject}: its command is run when a server needs it")
     return Finding(
         f"{subject} has no value",
-        f"set {variable_of(definition.id)}, or give it a default; with --headless nobody is asked for it",
+        f"set {variable_of(definition.id)}, or give it a default; --headless has no prompt for it",
     )
 
 

@@ -30,7 +30,7 @@ class Confirmations:
 
     @contextmanager
     def own(self, req_id: str) -> Iterator[None]:
-        """While inside, this is a call that the person made: nobody needs to be asked."""
+        """While inside, this is a call that the person made: it needs no confirmation."""
         self._own.add(req_id)
         try:
             yield
@@ -38,7 +38,7 @@ class Confirmations:
             self._own.discard(req_id)
 
     async def ask(self, req_id: str, server: SERVER_NAME, tool: TOOL_NAME, params: dict[str, Any]) -> bool:
-        """Whether this call may run. Cancelled when nobody answers in time."""
+        """Whether this call may run. The Computer cancels the question when no answer comes in time."""
         if self._yes or req_id in self._own or (server, tool) in self._always:
             return True
         deadline = anyio.current_effective_deadline()
@@ -58,7 +58,7 @@ class Confirmations:
         within = "" if seconds is None else f" within {seconds:.0f} s"
         self._output.event(
             "confirm_request",
-            f"{printable(agent or 'somebody')} asks to run {printable(tool)} of {printable(server)} with\n"
+            f"{printable(agent or 'an agent')} asks to run {printable(tool)} of {printable(server)} with\n"
             + quoted(json.dumps(params, indent=2, ensure_ascii=False)),
             req_id=req_id,
             agent=agent,

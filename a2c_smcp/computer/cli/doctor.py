@@ -1,5 +1,5 @@
 """`a2c doctor`: looks at this installation, the config files and the server, and says what to do. Changes
-nothing, starts nothing, asks nobody.
+nothing, starts nothing, asks nothing.
 """
 
 import asyncio

@@ -81,7 +81,7 @@ class FollowedFiles:
     async def take_over(self, files: ConfigFiles) -> dict[SERVER_NAME, SMCPError]:
         """Make the Computer what files without problems say; the servers that would not change, and why.
 
-        Servers and inputs that never were in a file are left alone.
+        Servers and inputs that never were in a file stay as they are.
         """
         wanted = _by_name(files)
         there = {status.server for status in self._computer.statuses}
@@ -124,7 +124,7 @@ class FollowedFiles:
             self._servers[name] = raw
 
     async def _restart(self, name: SERVER_NAME, refused: dict[SERVER_NAME, SMCPError]) -> None:
-        """Nobody is there to be offered it."""
+        """Restart a server at once: without a prompt there is no person to offer it to."""
         state = next(status.state for status in self._computer.statuses if status.server == name)
         if state in (ServerState.DISABLED, ServerState.STOPPED):
             return

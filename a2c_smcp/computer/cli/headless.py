@@ -1,6 +1,6 @@
 """`a2c computer run --headless`: a Computer as a service that follows its config files until a signal says stop.
 
-Asks nobody: inputs come from the environment, from commands or from their defaults.
+Asks no person: inputs come from the environment, from commands or from their defaults.
 """
 
 import asyncio

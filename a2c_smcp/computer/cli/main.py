@@ -74,7 +74,7 @@ def run(
     transport: TransportOption = "auto",
     proxy: ProxyOption = None,
     ca: CaOption = None,
-    headless: Annotated[bool, typer.Option("--headless", help="Serve until SIGTERM, and ask nobody anything.")] = False,
+    headless: Annotated[bool, typer.Option("--headless", help="Serve until SIGTERM, without a prompt.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Run every call, also of tools that are not auto_apply.")] = False,
     auto_connect: Annotated[
         bool, typer.Option("--auto-connect/--no-auto-connect", help="Start servers when they are added or enabled.")

@@ -11,7 +11,7 @@ from a2c_smcp.errors import BadRequestError
 __all__ = ["options", "split"]
 
 _BLANK: Final = re.compile(r"\s*")
-#: JSON needs no quotes of the shell's around it, alone or behind `key=`.
+#: JSON needs no quotes of the shell's around it, as a word of its own or behind `key=`.
 _JSON_AHEAD: Final = re.compile(r"""[^\s='"{\[]*=(?=[{\[])|(?=[{\[])""")
 _WORD: Final = re.compile(r"""(?:[^\s'"\\]|'[^']*'|"(?:\\.|[^"\\])*"|\\.)+""", re.DOTALL)
 _DECODER: Final = json.JSONDecoder()

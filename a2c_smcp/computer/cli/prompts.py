@@ -19,7 +19,7 @@ __all__ = ["CliInputResolver"]
 
 
 class CliInputResolver(BaseInputResolver):
-    """Prompts for one input at a time; has no answer when nobody sits at the terminal.
+    """Prompts for one input at a time; has no answer without a terminal.
 
     `turn` gives it the terminal for a question, where others use it too.
     """
@@ -37,7 +37,7 @@ class CliInputResolver(BaseInputResolver):
         self._turn = turn or (lambda: lock)
 
     async def resolve(self, definition: MCPServerInput) -> str:
-        if isinstance(definition, CommandInput) or not self._somebody_is_there():
+        if isinstance(definition, CommandInput) or not self._can_ask():
             raise InputNotFoundError(definition.id)
         async with self._turn():
             try:
@@ -47,7 +47,7 @@ class CliInputResolver(BaseInputResolver):
             except (KeyboardInterrupt, EOFError):
                 raise InputFailedError(definition.id, "it was asked for, and not given") from None
 
-    def _somebody_is_there(self) -> bool:
+    def _can_ask(self) -> bool:
         return self._input is not None or (sys.stdin.isatty() and sys.stdout.isatty())
 
     async def _prompt(self, definition: PromptStringInput) -> str:

@@ -53,7 +53,7 @@ def run_repl(options: ReplOptions, configure_logging: Callable[[], None]) -> Non
     Logging is configured once the terminal is shared, so that it does not break the line that is being typed.
     """
     files = load_config_files(*options.files, prefix_tools=options.prefix_tools)
-    # The standard library's loop: uvloop makes the terminal non-blocking, for whoever writes to it as well.
+    # The standard library's loop: uvloop makes the terminal non-blocking, for every other writer as well.
     with asyncio.Runner(loop_factory=command_loop) as runner:
         runner.run(_run(options, files, configure_logging))
 
@@ -158,5 +158,5 @@ class _Repl:
 
 
 def is_terminal() -> bool:
-    """Whether somebody can sit there."""
+    """Whether a person can sit there."""
     return sys.stdin.isatty() and sys.stdout.isatty()

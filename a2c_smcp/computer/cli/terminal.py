@@ -158,7 +158,7 @@ class Terminal:
 
     @contextmanager
     def owned(self) -> Iterator[None]:
-        """While inside, what anybody else prints is written above the line too, and only prompts show what is typed."""
+        """While inside, all other output is written above the line too, and only prompts show what is typed."""
         with patch_stdout(raw=True), _unechoed():
             yield
 
@@ -181,6 +181,6 @@ def _unechoed() -> Iterator[None]:
 def _quiet_output() -> Output:
     output = create_output()
     if isinstance(output, Vt100_Output):
-        # Where a program sits at the other end nobody answers the question for the cursor's position.
+        # A program at the other end does not answer the question for the cursor's position.
         output.enable_cpr = False
     return output

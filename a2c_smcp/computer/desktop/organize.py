@@ -92,7 +92,7 @@ def ranks(listed: Sequence[ListedWindow], history: Sequence[ToolCallRecord]) -> 
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A window that shows, as far as it alone is concerned."""
+    """A window that can be shown, before it is compared with the others."""
 
     index: int
     server: SERVER_NAME

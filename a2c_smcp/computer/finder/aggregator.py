@@ -165,7 +165,7 @@ class FinderAggregator:
         shelf.stale.update(dict.fromkeys(marked))
 
     def refresh(self, server: SERVER_NAME) -> None:
-        """Read all documents of a server again, and have nobody wait for that."""
+        """Read all documents of a server again, in the background."""
         if (shelf := self._shelves.get(server)) is not None:
             self._refresh(shelf, list(shelf.documents.values()))
 

@@ -1,7 +1,7 @@
 """What a way to come by an input's value must offer, and how it fails. Knows no particular way.
 
-InputNotFoundError         nobody has a value (in `a2c_smcp.errors`); a layer raises it to pass the question on
-InputFailedError           somebody who should have had one failed: it is not passed on
+InputNotFoundError         there is no value (in `a2c_smcp.errors`); a layer raises it to pass the question on
+InputFailedError           a layer that should have had a value failed: the question is not passed on
 """
 
 from abc import ABC, abstractmethod

@@ -90,7 +90,7 @@ async def _tail(stream: asyncio.StreamReader, size: int) -> bytes:
 
 
 async def _kill(process: Process) -> None:
-    """End the command and what it started. One that ended well is left alone: it may have started an agent to stay."""
+    """End the command and what it started. One that ended well is not killed: it may have started an agent to stay."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     # `wait()` also waits for the pipes, which something that left the group may hold open.

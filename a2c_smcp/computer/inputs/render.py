@@ -1,4 +1,4 @@
-"""Placeholders in a config: find what they refer to, then put values in their place. Pure: asks nobody, reads nothing.
+"""Placeholders in a config: find what they refer to, then put values in their place. Pure: asks nothing, reads nothing.
 
 `${input:id}` and `${env:NAME}` may stand in any text value, at any depth. A text that is one placeholder and nothing
 else becomes the value, of whatever type; in any other text the value is written out. Values are not rendered again.

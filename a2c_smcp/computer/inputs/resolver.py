@@ -1,6 +1,6 @@
 """How inputs get their values: environment, then cache, then command or prompt, and each question is asked once.
 
-Knows no terminal and no window: whoever can ask a person hands in the last layer.
+Knows no terminal and no window: a program that can ask a person hands in the last layer.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from a2c_smcp.errors import InputNotFoundError
 
 __all__ = ["CacheInputResolver", "CompositeResolver", "InputResolver"]
 
-#: How long a layer may take to go away once nobody waits for its answer, in seconds.
+#: How long a layer may take to go away once no caller waits for its answer, in seconds.
 _GOING_AWAY: Final = 5.0
 
 
@@ -105,12 +105,12 @@ class InputResolver:
         self.redaction = Redaction()
 
     async def resolve(self, input_id: str) -> Any:
-        """The value of an input; `InputNotFoundError` if nobody has one, `InputFailedError` if it cannot be had."""
+        """The value of an input; `InputNotFoundError` if there is none, `InputFailedError` if a layer failed."""
         definition = self._store.definition(input_id)
         question = self._questions.get(input_id)
         if question is None or question.definition is not definition:
             question = self._questions[input_id] = _Question(definition, asyncio.create_task(self._ask(definition)))
-            # A failure that comes when everybody has left is nobody's concern.
+            # A failure that comes after all callers have left is of no use to them.
             question.answer.add_done_callback(lambda answer: answer.cancelled() or answer.exception())
         return await self._wait(question)
 
@@ -124,7 +124,7 @@ class InputResolver:
         """The config that this one becomes once its placeholders are rendered.
 
         `InvalidConfigError` names every offending field, `InputNotFoundError` the input and the server,
-        `InputFailedError` the input. A config that is wrong as written is refused before anyone is asked anything.
+        `InputFailedError` the input. A config that is wrong as written is refused before a person is asked anything.
         """
         written = parse_unrendered(raw)
         rendered = await self._render(raw, written.name)
@@ -163,7 +163,7 @@ class InputResolver:
         try:
             return await self._layers.resolve(definition)
         except InputNotFoundError:
-            # Not kept: somebody may be there to be asked next time.
+            # Not kept: next time a person may be there to be asked.
             if isinstance(definition, CommandInput) or definition.default is None:
                 raise
             return definition.default
@@ -178,7 +178,7 @@ class InputResolver:
                 await self._close(question)
 
     async def _close(self, question: _Question) -> None:
-        """The last one who waited has left: a prompt that nobody needs goes away, a command is ended."""
+        """The last caller has stopped waiting: a prompt that is not needed any more goes away, a command is ended."""
         if self._questions.get(question.definition.id) is question:
             del self._questions[question.definition.id]
         if not question.answer.done():

@@ -1,6 +1,6 @@
-"""Definitions of inputs and the values they have got: create, read, update, delete. Asks nobody for a value.
+"""Definitions of inputs and the values they have got: create, read, update, delete. Does not ask for values.
 
-Listeners are told the id of an input whose value may now be another, so that whoever runs servers can offer a restart.
+Listeners are told the id of an input whose value may now be another, so that a restart of its servers can be offered.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -18,7 +18,7 @@ InputListener: TypeAlias = Callable[[str], None]
 
 
 class InputStore:
-    """The inputs of one Computer. Changing one leaves the values of the others alone."""
+    """The inputs of one Computer. Changing one does not touch the values of the others."""
 
     def __init__(self, definitions: Iterable[MCPServerInput] = ()) -> None:
         self._definitions: dict[str, MCPServerInput] = {}
@@ -94,7 +94,7 @@ class InputStore:
     def keep_answer(self, definition: MCPServerInput, value: Any) -> None:
         """Keep what was answered, unless the question was changed or answered otherwise in the meantime.
 
-        Nobody is told: whoever needed the value has it, and nobody used another.
+        Listeners are not told: the server that needed the value has it, and no server used another.
         """
         if self._definitions.get(definition.id) is definition:
             self._values.setdefault(definition.id, value)

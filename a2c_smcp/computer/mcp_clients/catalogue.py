@@ -225,7 +225,7 @@ def _clash(listing: ToolListing, taken: Mapping[TOOL_NAME, ShownTool]) -> ToolNa
 
 
 def _show(listings: Mapping[SERVER_NAME, ToolListing], holders: Iterable[ShownTool]) -> Catalogue:
-    """Who is shown: whoever holds a name keeps it; the others get what is free, in config order."""
+    """Which tools are shown: a server that holds a name keeps it; the others get free names, in config order."""
     offers = [tool for listing in listings.values() if listing.active for tool in _offers(listing)]
     held = {(tool.name, tool.server, tool.original) for tool in holders}
     owners: dict[TOOL_NAME, ShownTool] = {}

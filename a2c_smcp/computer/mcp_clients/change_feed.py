@@ -94,7 +94,7 @@ class ChangeFeed:
         wanted = frozenset(uris)
         if wanted != self.watched and not self._over:
             self.watched = wanted
-            if self._settled.is_set():  # otherwise somebody may be waiting for it already
+            if self._settled.is_set():  # otherwise a task may be waiting for it already
                 self._settled = anyio.Event()
             self._wake.set()
 
@@ -252,7 +252,7 @@ class ChangeFeed:
         return backoff(failures - 1, self.timings.retry_first, self.timings.retry_most)
 
     async def _tell_everything(self, uris: Iterable[str]) -> None:
-        """There is no replay: what happened while nobody listened is unknown."""
+        """There is no replay: what happened while there was no listen stream is unknown."""
         self._tell(ChangeKind.TOOLS)
         self._tell(ChangeKind.RESOURCES)
         async for some in slices(list(uris)):

@@ -15,7 +15,7 @@ _LISTS: Final = ("content", "contents", "tools")
 
 
 def too_many_items(result: object) -> str | None:
-    """What is wrong with an answer that has more than anybody could use, or `None`."""
+    """What is wrong with an answer that has more items than a caller could use, or `None`."""
     if isinstance(result, Mapping):
         for key in _LISTS:
             items: Any = result.get(key)

@@ -1,6 +1,6 @@
 """The MCP servers of one Computer: started together, changed while they run, their tools in one catalogue.
 
-Takes configs as written and has them rendered when a server starts, not before: nobody is asked for what is not
+Takes configs as written and has them rendered when a server starts, not before: a person is not asked for what is not
 needed. Knows nothing of agents, of approvals, or of what a call is remembered for.
 
 A server's new connection is opened beside the one that serves, takes its place only once its tools are admitted, and
@@ -8,7 +8,7 @@ is closed otherwise: whatever is refused leaves the old one running. Operations 
 stopping and removing interrupt a start that is under way.
 
 Servers that start together are admitted in config order, so that the outcome of a clash does not depend on who is
-quicker; but nobody waits for a slow one for longer than `Timings.order`. A server that runs is never failed for another
+quicker; but a slow one is not waited for longer than `Timings.order`. A server that runs is never failed for another
 one's start: the later one is refused.
 """
 
@@ -510,7 +510,7 @@ class MCPServerManager:
                 raise self.redacted(error) from None
         life = _Life(config)
         stderr = self._stderr.setdefault(config.name, deque(maxlen=_STDERR_LINES))
-        # Weak: what a connection's owner task holds must not keep a Computer alive that nobody has any more.
+        # Weak: what a connection's owner task holds must not keep a Computer alive that its owner has dropped.
         this = weakref.ref(self)
         life.connection = client_factory(
             config,
@@ -575,7 +575,7 @@ class MCPServerManager:
 
     def _resources_changed(self, life: _Life, change: ServerChange) -> None:
         server = self._servers.get(life.config.name)
-        # While it does not serve nobody has listed them, so there is nothing to list again.
+        # Its resources are listed only while it serves, so before that there is nothing to list again.
         if server is not None and life.admitted and server.status.state is ServerState.RUNNING:
             self._tell_resources(server, change)
 

@@ -116,7 +116,7 @@ class Timings:
     request: float = 30.0
     """For lists and reads; a tool call has the timeout of its caller."""
     idle_probe: float = 30.0
-    """How long nothing may be heard over HTTP before we ask whether anybody is there, and how long the answer takes."""
+    """How long an HTTP server may be silent before it is asked whether it is there, and how long that may take."""
     backoff_first: float = 0.5
     backoff_most: float = 30.0
     healthy: float = 60.0
@@ -355,7 +355,7 @@ class MCPConnection:
         return await self._ask(lambda session: session.read_resource(uri), timeout)
 
     async def list_windows(self) -> list[Resource]:
-        """The resources that claim to be windows; none from a server that lets nobody subscribe."""
+        """The resources that claim to be windows; none from a server without `resources.subscribe`."""
         if not self.can_subscribe:
             return []
         return [resource for resource in await self.list_resources() if isinstance(resource, Resource)]
@@ -453,14 +453,14 @@ class MCPConnection:
                 self._move(ServerState.BACKING_OFF, ending.reason)
                 if ending.lasted is None:
                     self._resolve(failed)
-                # Whoever is in `connect` by now wants it at once.
+                # A caller that is in `connect` by now wants it at once.
                 delay = 0 if self._outcome else self._timings.backoff(self._restarts)
                 with anyio.move_on_after(delay) as self._interrupt:
                     await anyio.sleep_forever()
                 if not self._is_stopping():
                     self._move(ServerState.STARTING)
         except Exception:
-            # A boundary: nobody awaits this task for its result.
+            # A boundary: no task awaits the result of this one.
             logger.exception("the owner of MCP server %s failed", self.name)
             if not self._is_stopping():
                 self._move(ServerState.FAILED, "internal error")
@@ -471,7 +471,7 @@ class MCPConnection:
         return self._state is ServerState.STOPPING
 
     def _settle(self) -> None:
-        """The owner ends, whatever ended it: nobody waits for it any longer, and the state says so."""
+        """The owner task ends, for whatever reason: release the callers that wait for it, and set the state."""
         if self._state is not ServerState.FAILED:
             if not self._is_stopping():
                 self._move(ServerState.STOPPING, "its event loop ends")
@@ -546,7 +546,7 @@ class MCPConnection:
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(session.feed.run, session.client, session.dispatcher)
-                # Nobody should see the server before its changes are heard. But one that came back may have to be told
+                # The server should not show before its changes are heard. But one that came back may have to be told
                 # of a hundred thousand resources, or answer no subscription at all: it serves all the same.
                 with anyio.move_on_after(self._timings.feed.answer):
                     await session.feed.settled()

@@ -143,7 +143,7 @@ class LineReader:
 class Writer:
     """Writes whole messages in order, at once where the pipe takes them; the rest waits for the reader at its end.
 
-    `on_broken` is called once, when nobody reads there any more. To be closed before the descriptor is.
+    `on_broken` is called once, when the other end has closed the pipe. To be closed before the descriptor is.
     """
 
     def __init__(self, fd: int, on_broken: Callable[[], None]) -> None:
@@ -157,7 +157,7 @@ class Writer:
         self._empty.set()
         self._open = True
         self.is_blocked = False
-        """Whether the pipe is full. What is written now is kept; whoever can, waits until it is flushed."""
+        """Whether the pipe is full. What is written now is kept; a writer that can wait does so until it is flushed."""
 
     def write(self, data: bytes) -> None:
         if not self._open:

@@ -95,7 +95,7 @@ class Process:
         return waiting[0] > 0
 
     async def wait(self) -> None:
-        """Wait until the server itself has exited, whoever still holds its pipes."""
+        """Wait until the server itself has exited, even if a process that it started still holds its pipes."""
         if sys.platform == "linux":
             with suppress(OSError):  # a kernel that has none
                 pidfd = os.pidfd_open(self.pid)
@@ -148,7 +148,7 @@ class Process:
             try:
                 os.killpg(self.pid, 0)
             except ProcessLookupError:
-                self._over = True  # its number may be somebody else's from now on
+                self._over = True  # another process may get its number from now on
             except OSError:
                 pass
         return self._over
@@ -186,7 +186,7 @@ def _die_with_parent() -> Callable[[], None] | None:
     """What the child does between fork and exec so that it gets SIGTERM when the thread that spawned it ends.
 
     Runs Python code after a fork, so it does next to nothing: one system call that was looked up before, and one
-    comparison. `PyDLL` keeps the interpreter's lock, for which nobody else is left to wait.
+    comparison. `PyDLL` keeps the interpreter's lock: after the fork no other thread waits for it.
     """
     if sys.platform != "linux":
         return None

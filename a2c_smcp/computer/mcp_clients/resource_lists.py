@@ -32,7 +32,7 @@ _PAGES_KEPT: Final = 4
 
 
 class Pages:
-    """Pages on their way past mcp. Only the last few are kept: whoever asked for the others has given up."""
+    """Pages on their way past mcp. Only the last few are kept: the callers of the others have given up."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)

@@ -58,7 +58,7 @@ class VRLWorker:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """End the worker process; a transformation that runs leaves its result alone."""
+        """End the worker process; a transformation that runs leaves its result as it was."""
         self._closed = True
         await self._discard()
 

@@ -26,7 +26,7 @@ def main() -> None:
 
 
 def _end_after(seconds: float) -> None:
-    """Let the kernel end this process, where it can: nobody else does if the Computer is gone. 0 takes it back."""
+    """Let the kernel end this process, where it can: if the Computer is gone, nothing else does. 0 takes it back."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, seconds)
 

@@ -66,8 +66,8 @@ _CANCEL_SECONDS: Final = 5.0
 
 
 class _Call:
-    """A tool call that runs in the task of its first request: whoever repeats it waits for the same reply, whoever
-    cancels it cancels the scope.
+    """A tool call that runs in the task of its first request. A repeat of the request waits for the same reply; a
+    cancel cancels the scope.
     """
 
     def __init__(self) -> None:
@@ -93,10 +93,11 @@ def _ignore(_: LinkEvent) -> None:
 
 
 class SMCPComputerClient:
-    """`async with SMCPComputerClient(computer, url, api_key=…) as client`, then `await client.join_office(office)`.
+    """Puts a Computer into an office: `async with SMCPComputerClient(computer, url, api_key=…) as client`.
 
-    The Computer's own lifecycle is not this client's. After a lost connection it comes back by itself; `on_event` hears
-    of that.
+    Then `await client.join_office("lab")`: from now on the client answers the requests of the office's agent, and
+    announces what changes. It neither starts nor stops the Computer, which has its own `async with`. After a lost
+    connection the client connects and joins again by itself; `on_event` is called for each of these events.
     """
 
     def __init__(
@@ -132,7 +133,7 @@ class SMCPComputerClient:
             self._tasks = {asyncio.create_task(self._follow()), asyncio.create_task(self._announce())}
 
     async def disconnect(self) -> None:
-        """Go for good; calls that still run are cancelled. Idempotent."""
+        """Disconnect for good, and cancel the calls that still run. Safe to call twice."""
         with anyio.CancelScope(shield=True):
             tasks: set[asyncio.Task[Any]] = {*self._tasks, *self._running}
             self._tasks = set()
@@ -152,9 +153,13 @@ class SMCPComputerClient:
         await self.disconnect()
 
     async def join_office(self, office_id: str) -> None:
-        """Join an office under the Computer's name, or raise the class of the refusal's code."""
+        """Join an office under the Computer's name, and leave the one before; every reconnect joins again.
+
+        A refusal raises `NameTakenError`, `ForbiddenError` (the key does not allow it) or `BadRequestError` (a name or
+        an id that breaks a rule).
+        """
         before, self._office = self._office, office_id
-        self._to_announce.clear()  # whoever hears that it enters knows nothing yet that could have changed
+        self._to_announce.clear()  # an agent that hears of the enter fetches everything anyway
         try:
             await self._link.join(Membership("computer", self._computer.name, office_id))
         except BaseException:
@@ -162,7 +167,7 @@ class SMCPComputerClient:
             raise
 
     async def leave_office(self) -> None:
-        """Leave the office, if in one."""
+        """Leave the office. Without one this does nothing."""
         await self._link.leave()
 
     @property

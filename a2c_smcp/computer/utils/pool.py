@@ -31,7 +31,7 @@ async def for_each(items: Sequence[_Item], work: Callable[[_Item], Awaitable[Non
 
 
 async def slices(items: Sequence[_Item]) -> AsyncIterator[Sequence[_Item]]:
-    """The items in pieces, with a turn of the loop for everybody else between two of them."""
+    """The items in pieces, with a turn of the loop for other tasks between two of them."""
     for start in range(0, len(items), _SLICE):
         if start:
             await asyncio.sleep(0)
