@@ -4,9 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from socketio.packet import ACK, BINARY_ACK, BINARY_EVENT, EVENT, Packet
-
 from a2c_smcp.errors import BadRequestError
+from a2c_smcp.utils.socketio_internals import ACK, BINARY_ACK, BINARY_EVENT, EVENT, Packet
 from a2c_smcp.wire import Encoded, NotRepresentableError, Unacceptable, codec
 
 __all__ = [

@@ -14,7 +14,7 @@ from a2c_smcp.server.metrics import Metrics
 from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.registry import LocalRegistry, Registry
 from a2c_smcp.server.socketio_setup import server_options
-from a2c_smcp.server.sockets import BoundedAsyncSocket, release_polls
+from a2c_smcp.server.sockets import open_socket, release_polls
 from a2c_smcp.utils.hosts import AllowedHosts
 
 __all__ = ["ServerApp", "create_app"]
@@ -146,12 +146,12 @@ class ServerApp:
 
     async def _refuse_large_post(self, scope: ASGIMessage, send: Send) -> bool:
         sid = parse_qs(scope["query_string"]).get(b"sid", [b""])[0].decode("latin-1")
-        socket = self.sio.eio.sockets.get(sid) if scope["method"] == "POST" else None
+        socket = open_socket(self.sio, sid) if scope["method"] == "POST" else None
         length = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-        if not isinstance(socket, BoundedAsyncSocket) or int(length) <= socket.limit:
+        if socket is None or int(length) <= socket.limit:
             return False
         self._warn_of_size(scope, socket.limit)
-        await socket.close(wait=False, abort=True, reason=self.sio.eio.reason.TRANSPORT_ERROR)
+        await socket.cut_off()
         await _respond(send, 413, b"too large\n", headers=[(b"connection", b"close")])
         return True
 

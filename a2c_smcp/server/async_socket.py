@@ -3,16 +3,28 @@
 import asyncio
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import aclosing, contextmanager, suppress
 from typing import Any, Final
-
-from engineio import async_socket, exceptions
-from engineio import packet as eio_packet
 
 from a2c_smcp.server.admission import Peer, peer_of
 from a2c_smcp.server.loop_turns import TASK_SECONDS, OwnTurn
 from a2c_smcp.server.outbox import Queued
 from a2c_smcp.server.socket_bounds import POLL_PACKETS, Bounded
+from a2c_smcp.utils.engineio_internals import (
+    CLOSE,
+    MESSAGE,
+    NOOP,
+    PING,
+    PONG,
+    UPGRADE,
+    AsyncSocket,
+    Packet,
+    QueueEmpty,
+    SocketIsClosedError,
+    UnknownPacketError,
+    body_of,
+    scope_of,
+)
 
 __all__ = ["BoundedAsyncSocket"]
 
@@ -20,19 +32,16 @@ __all__ = ["BoundedAsyncSocket"]
 _FLUSH_SECONDS: Final = 1.0
 #: Connections under the polls of a session that are not counted before a key was shown: a GET and a POST.
 _CARRIERS: Final = 2
-_MESSAGE: Final = str(eio_packet.MESSAGE)
+_MESSAGE: Final = str(MESSAGE)
 
 
-class BoundedAsyncSocket(Bounded, async_socket.AsyncSocket):  # type: ignore[misc]  # engineio ships no types
+class BoundedAsyncSocket(Bounded, AsyncSocket):
     """An Engine.IO socket whose queue is bounded in bytes, and which spends no task or timer on a packet.
 
     Engine.IO's own reads and writes go through `asyncio.wait_for`: 0.08 ms a receiver of a broadcast, 0.037 without
     it. That a peer has gone silent is noticed by the server's ping monitor.
     """
 
-    connected: bool
-    upgraded: bool
-    last_ping: float | None
     _peer: Peer | None = None
     _carriers: int = 0
     _turn: OwnTurn
@@ -53,7 +62,7 @@ class BoundedAsyncSocket(Bounded, async_socket.AsyncSocket):  # type: ignore[mis
 
     def _ping(self) -> None:
         self.last_ping = time.time()
-        self.enqueue(eio_packet.Packet(eio_packet.PING))
+        self.enqueue(Packet(PING))
 
     async def check_ping_timeout(self) -> Any:
         if self._is_late():
@@ -67,16 +76,14 @@ class BoundedAsyncSocket(Bounded, async_socket.AsyncSocket):  # type: ignore[mis
 
     def enqueue(self, pkt: Any) -> None:
         """Queue a packet without waiting; a reader that has fallen behind is disconnected instead."""
-        if self.closed or (self.closing and pkt.packet_type != eio_packet.CLOSE):
+        if self.closed or (self.closing and pkt.packet_type != CLOSE):
             return
         match self.outbox.add(pkt):
             case Queued.TAKEN:
                 self.queue.put_nowait(pkt)
             case Queued.BEHIND:
                 self._fell_behind()
-                self.server.start_background_task(
-                    self.close, wait=False, abort=True, reason=self.server.reason.TRANSPORT_ERROR
-                )
+                self.server.start_background_task(self.cut_off)
 
     async def offer(self, pkt: Any) -> bool:
         """Queue a packet if it fits; `False` when it does not, and the reader stays."""
@@ -104,12 +111,16 @@ class BoundedAsyncSocket(Bounded, async_socket.AsyncSocket):  # type: ignore[mis
         if self._handler is not None and self._handler is not asyncio.current_task():
             asyncio.get_running_loop().call_later(_FLUSH_SECONDS, self._handler.cancel)
 
+    async def cut_off(self) -> None:
+        """End the connection at once, because of what its peer does."""
+        await self.close(wait=False, abort=True, reason=self.server.reason.TRANSPORT_ERROR)
+
     async def poll(self) -> list[Any]:
         """Packets for one long poll."""
         try:
             pkt = await asyncio.wait_for(self.queue.get(), self.server.ping_interval + self.server.ping_timeout)
         except TimeoutError:
-            raise exceptions.QueueEmpty from None
+            raise QueueEmpty from None
         packets = []
         while pkt is not None:
             self.outbox.begin(pkt)
@@ -132,7 +143,7 @@ class BoundedAsyncSocket(Bounded, async_socket.AsyncSocket):  # type: ignore[mis
                 began = await self._turn_begins()
                 try:
                     await self.receive(pkt)
-                except exceptions.SocketIsClosedError:
+                except SocketIsClosedError:
                     raise
                 except Exception as error:
                     self.note_bad_frame(error)
@@ -140,12 +151,12 @@ class BoundedAsyncSocket(Bounded, async_socket.AsyncSocket):  # type: ignore[mis
                 if self.is_hopeless:
                     break
         if self.is_hopeless:
-            raise exceptions.UnknownPacketError  # Engine.IO ends the session, and answers 400
+            raise UnknownPacketError  # Engine.IO ends the session, and answers 400
 
     @contextmanager
     def _carried_by(self, environ: Any) -> Iterator[None]:
         """This session is counted, so the connections under its polls are not, a few of them before a key was shown."""
-        peer = peer_of(environ.get("asgi.scope"))
+        peer = peer_of(scope_of(environ))
         if peer is None or "HTTP_UPGRADE" in environ:
             yield
             return
@@ -165,29 +176,21 @@ class BoundedAsyncSocket(Bounded, async_socket.AsyncSocket):  # type: ignore[mis
         if self.admitted:
             peer.welcome(self.limit)
 
-    async def _body(self, environ: Any) -> bytes | bytearray:
+    async def _body(self, environ: Any) -> bytearray:
         """The body of a POST, not a byte more of it than it may have."""
-        length, source = self._declared_length(environ), environ["wsgi.input"]
-        if "asgi.receive" not in environ:
-            whole: bytes = await source.read(length)
-            return whole
-        # Engine.IO's own reader reads a body without a declared length to its end.
-        body, message = bytearray(), source.event
-        while True:
-            body += message.get("body") or b""
-            if len(body) > self.limit:
-                self._refuse_post()
-            if not message.get("more_body"):
-                return body
-            message = await environ["asgi.receive"]()
-            if message["type"] == "http.disconnect":
-                raise exceptions.SocketIsClosedError
+        body = bytearray()
+        async with aclosing(body_of(environ, self._declared_length(environ))) as parts:
+            async for part in parts:
+                body += part
+                if len(body) > self.limit:
+                    self._refuse_post()
+        return body
 
-    async def _upgrade_websocket(self, environ: Any) -> Any:
-        self._peer = peer_of(environ.get("asgi.scope"))
-        return await super()._upgrade_websocket(environ)
+    async def move_to_websocket(self, environ: Any) -> Any:
+        self._peer = peer_of(scope_of(environ))
+        return await super().move_to_websocket(environ)
 
-    async def _websocket_handler(self, ws: Any) -> None:
+    async def serve_websocket(self, ws: Any) -> None:
         if self.connected and not await self._upgrade(ws):
             return
         self.connected = self.upgraded = True
@@ -209,19 +212,19 @@ class BoundedAsyncSocket(Bounded, async_socket.AsyncSocket):  # type: ignore[mis
         """The handshake by which a polling client moves to this websocket."""
         self.upgrading = True  # polls return at once with a NOOP
         try:
-            if await self._received(ws) != (eio_packet.PING, "probe"):
+            if await self._received(ws) != (PING, "probe"):
                 return False
-            await ws.send(eio_packet.Packet(eio_packet.PONG, data="probe").encode())
-            self.queue.put_nowait(eio_packet.Packet(eio_packet.NOOP))
+            await ws.send(Packet(PONG, data="probe").encode())
+            self.queue.put_nowait(Packet(NOOP))
             kind, _ = await self._received(ws)
-            return kind == int(eio_packet.UPGRADE)
+            return kind == int(UPGRADE)
         except (OSError, ValueError, TimeoutError):
             return False
         finally:
             self.upgrading = False
 
     async def _received(self, ws: Any) -> tuple[int, Any]:
-        pkt = eio_packet.Packet(encoded_packet=await asyncio.wait_for(ws.wait(), self.server.ping_timeout))
+        pkt = Packet(encoded_packet=await asyncio.wait_for(ws.wait(), self.server.ping_timeout))
         return pkt.packet_type, pkt.data
 
     async def _read(self, ws: Any) -> None:
@@ -238,8 +241,8 @@ class BoundedAsyncSocket(Bounded, async_socket.AsyncSocket):  # type: ignore[mis
             began = await self._turn_begins()
             try:
                 if not (isinstance(data, str) and data.startswith(_MESSAGE) and self._offer_text(data[1:])):
-                    await self.receive(eio_packet.Packet(encoded_packet=data))
-            except exceptions.SocketIsClosedError:
+                    await self.receive(Packet(encoded_packet=data))
+            except SocketIsClosedError:
                 return
             except Exception as error:
                 # Whatever a peer may send: Engine.IO's decoder raises what it comes upon, an IndexError for instance.

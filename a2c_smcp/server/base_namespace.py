@@ -13,9 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
-from engineio.packet import MESSAGE, Packet
 from socketio.exceptions import ConnectionRefusedError
-from socketio.packet import EVENT
 
 from a2c_smcp.errors import InternalError, NotFoundError, NotInRoomError, SMCPError, TooManyRequestsError
 from a2c_smcp.server import offices
@@ -33,9 +31,20 @@ from a2c_smcp.server.boundary import (
 from a2c_smcp.server.envelopes import Answer, Message, answer_from, read_answer, read_message
 from a2c_smcp.server.limits import Limits, TokenBucket
 from a2c_smcp.server.relays import Relay, RelayTable
-from a2c_smcp.server.socketio_setup import encode_request, expected_ack, forget_ack, sort_packet, use_unique_ack_ids
-from a2c_smcp.server.sockets import adopt_sockets, socket_of
+from a2c_smcp.server.socketio_setup import encode_request, sort_packet
+from a2c_smcp.server.sockets import adopt_sockets
 from a2c_smcp.smcp import SMCP_NAMESPACE, TOOL_CALL_EVENT, Event
+from a2c_smcp.utils.engineio_internals import MESSAGE, Packet
+from a2c_smcp.utils.socketio_internals import (
+    EVENT,
+    MountedNamespace,
+    SocketIOServer,
+    expected_ack,
+    forget_ack,
+    is_open,
+    socket_of,
+    use_unique_ack_ids,
+)
 from a2c_smcp.utils.text import in_log, req_id_in_log
 from a2c_smcp.wire import Encoded
 
@@ -100,14 +109,11 @@ class _ObservedRelay:
         self._observer.relayed(self._event, self.outcome, time.monotonic() - self._started)
 
 
-class BaseSMCPNamespace(ABC, Generic[ClientT]):
+class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
     """Beside a python-socketio namespace class, which has `server`, `namespace` and `emit`.
 
     A shell adds `_start`, `_connect`, `_disconnect` and `_answer`; what those return is awaited where it is asyncio's.
     """
-
-    server: Any
-    namespace: str
 
     def __init__(self, limits: Limits | None, observer: Observer | None, namespace: str = SMCP_NAMESPACE) -> None:
         super().__init__(namespace)  # type: ignore[call-arg]  # python-socketio's
@@ -132,8 +138,7 @@ class BaseSMCPNamespace(ABC, Generic[ClientT]):
 
     # --- what arrives
 
-    def _set_server(self, server: Any) -> None:
-        super()._set_server(server)  # type: ignore[misc]  # python-socketio's
+    def mounted(self, server: SocketIOServer) -> None:
         adopt_sockets(server, self.namespace, self.admission, self._take)
 
     def _take(self, socket: Any, text: str) -> bool:
@@ -149,7 +154,7 @@ class BaseSMCPNamespace(ABC, Generic[ClientT]):
         if head.packet_type == EVENT:
             self._start(socket, sid, head.ack_id, read_message(head.body, self.limits.max_timeout))
             return True
-        pending = expected_ack(self.server.manager, sid, head.ack_id)
+        pending = expected_ack(self.server, sid, head.ack_id)
         if isinstance(pending, PendingAck):
             pending.answer(read_answer(head.body))
         return pending is None or isinstance(pending, PendingAck)
@@ -175,11 +180,11 @@ class BaseSMCPNamespace(ABC, Generic[ClientT]):
 
     def _check_connected(self, sid: str) -> None:
         """python-socketio reports no disconnect for a session whose connect handler is still running."""
-        if self.server.manager.eio_sid_from_sid(sid, self.namespace) not in self.server.environ:
+        if not is_open(self.server, self.namespace, sid):
             raise NotInRoomError("the connection has gone")
 
     def _let_in(self, client: ClientT, socket: Any) -> None:
-        use_unique_ack_ids(self.server.manager, client.sid)
+        use_unique_ack_ids(self.server, client.sid)
         self._clients[client.sid] = client
         socket.admit()
 
@@ -256,8 +261,7 @@ class BaseSMCPNamespace(ABC, Generic[ClientT]):
         """A request as it is sent, and its computer's socket. Do not keep the packet while waiting for the answer: it
         may be large.
         """
-        manager = self.server.manager
-        if not manager.is_connected(relay.target, self.namespace):
+        if not self.server.manager.is_connected(relay.target, self.namespace):
             raise NotFoundError("the computer has gone")
         relay.ack_id, text = encode_request(
             self.server,
@@ -274,7 +278,7 @@ class BaseSMCPNamespace(ABC, Generic[ClientT]):
 
     def _close_relay(self, relay: Relay) -> None:
         self._relays.close(relay)
-        forget_ack(self.server.manager, relay.target, relay.ack_id)
+        forget_ack(self.server, relay.target, relay.ack_id)
 
     def _fail_relays(self, sid: str) -> list[Relay]:
         """Fail what waits for this session's answer, and what it asked for: computers are to hear that these calls are

@@ -5,8 +5,6 @@ its own.
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from engineio.packet import MESSAGE, Packet
-
 from a2c_smcp.errors import BadRequestError, InternalError, SMCPError
 from a2c_smcp.packets import encode_ack, encode_event
 from a2c_smcp.server.effects import Broadcast
@@ -15,6 +13,7 @@ from a2c_smcp.server.limited_log import LimitedLog
 from a2c_smcp.server.outbox import NoticePacket
 from a2c_smcp.server.relays import Relay
 from a2c_smcp.smcp import EVENTS, TOOL_CALL_EVENT, Kind
+from a2c_smcp.utils.engineio_internals import MESSAGE, Packet, scope_of
 from a2c_smcp.utils.text import in_log, req_id_in_log
 
 __all__ = [
@@ -109,6 +108,6 @@ def cancellation(relay: Relay) -> dict[str, str]:
 
 def remote_address(environ: Mapping[str, Any]) -> str:
     """The peer's address. Engine.IO gives every ASGI request a loopback `REMOTE_ADDR`; the scope has the real one."""
-    scope = environ.get("asgi.scope")
+    scope = scope_of(environ)
     client = scope.get("client") if scope else None
     return str(client[0]) if client else str(environ.get("REMOTE_ADDR", "unknown"))

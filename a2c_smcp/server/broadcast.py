@@ -7,11 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-import socketio
-
 from a2c_smcp.packets import encode_event
 from a2c_smcp.server.outbox import NoticePacket
 from a2c_smcp.utils.repeats import Repeats
+from a2c_smcp.utils.socketio_internals import RoomManager
 
 __all__ = ["SMCPManager"]
 
@@ -40,7 +39,7 @@ class _Outgoing:
     repeats: Repeats[_Delivery] = field(default_factory=Repeats)
 
 
-class SMCPManager(socketio.AsyncManager):  # type: ignore[misc]  # python-socketio ships no types
+class SMCPManager(RoomManager):
     """Encodes a broadcast once, queues it without a task a receiver, and lets others in between.
 
     python-socketio makes a task for each receiver and waits for all. Here a large room is served in chunks, in order,
@@ -55,14 +54,11 @@ class SMCPManager(socketio.AsyncManager):  # type: ignore[misc]  # python-socket
         self._waiting_of: Counter[str] = Counter()
         self._pumps: set[asyncio.Task[None]] = set()
 
-    def basic_enter_room(self, sid: str, namespace: str, room: str | None, eio_sid: str | None = None) -> None:
-        super().basic_enter_room(sid, namespace, room, eio_sid)
-        if room is not None and room != sid:
-            self._entered.setdefault((namespace, room), {})[sid] = next(self._moments)
+    def entered(self, sid: str, namespace: str, room: str) -> None:
+        self._entered.setdefault((namespace, room), {})[sid] = next(self._moments)
 
-    def basic_leave_room(self, sid: str, namespace: str, room: str | None) -> None:
-        super().basic_leave_room(sid, namespace, room)
-        if room is not None and (entered := self._entered.get((namespace, room))) is not None:
+    def left(self, sid: str, namespace: str, room: str) -> None:
+        if (entered := self._entered.get((namespace, room))) is not None:
             entered.pop(sid, None)
             if not entered:
                 del self._entered[namespace, room]
@@ -148,7 +144,7 @@ class SMCPManager(socketio.AsyncManager):  # type: ignore[misc]  # python-socket
         """Queue a packet for those of these who were in the room when it was sent, and have not left since."""
         namespace, room = key
         entered = self._entered.get(key, {})
-        eio_sids = self.rooms.get(namespace, {}).get(room, {})
+        eio_sids = self.connections_in(namespace, room)
         sockets = self.server.eio.sockets
         for sid in sids:
             if entered.get(sid, delivery.moment) < delivery.moment and sid not in delivery.skipped:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import socketio
-from engineio.exceptions import SocketIsClosedError
 
 from a2c_smcp.errors import InternalError, NotFoundError, NotInRoomError, RequestTimeoutError, TooManyRequestsError
 from a2c_smcp.server import offices
@@ -23,6 +22,7 @@ from a2c_smcp.server.registry import LocalRegistry, Registry
 from a2c_smcp.server.relays import Relay
 from a2c_smcp.server.sockets import BoundedAsyncSocket
 from a2c_smcp.smcp import CANCEL_TOOL_CALL_NOTIFICATION, JOIN_OFFICE_EVENT, SMCP_NAMESPACE, Event, Kind
+from a2c_smcp.utils.engineio_internals import SocketIsClosedError
 from a2c_smcp.wire import Encoded
 
 __all__ = ["SMCPNamespace"]

@@ -4,8 +4,7 @@ import threading
 from enum import Enum, auto
 from typing import Any, Final
 
-from engineio.packet import MESSAGE, Packet
-
+from a2c_smcp.utils.engineio_internals import MESSAGE, Packet
 from a2c_smcp.utils.repeats import Repeats
 
 __all__ = ["NoticePacket", "Outbox", "Queued"]

@@ -8,14 +8,11 @@ import time
 from collections.abc import Callable
 from typing import Any, Final, NoReturn, TypeAlias
 
-from engineio import exceptions
-from engineio import packet as eio_packet
-from engineio.payload import Payload
-
 from a2c_smcp.errors import TooManyRequestsError
 from a2c_smcp.server.admission import Admission
 from a2c_smcp.server.limits import Place
 from a2c_smcp.server.outbox import Outbox
+from a2c_smcp.utils.engineio_internals import MESSAGE, ContentTooLongError, EngineServer, Payload
 from a2c_smcp.utils.text import in_log
 
 __all__ = ["POLL_PACKETS", "TOO_MANY", "Bounded", "Take"]
@@ -36,7 +33,7 @@ class Bounded:
     """Counts bytes that wait for the reader, frames that do not decode, and the time until a client is admitted."""
 
     sid: str
-    server: Any
+    server: EngineServer
     closed: bool
     admission: Admission
     address: str = "unknown"
@@ -54,7 +51,7 @@ class Bounded:
     @property
     def limit(self) -> int:
         """Bytes that a message may have now."""
-        most: int = self.server.max_http_buffer_size
+        most = self.server.max_http_buffer_size
         return most if self.admitted or self.is_elsewhere() else min(most, self.admission.limits.first_messages)
 
     @property
@@ -103,7 +100,7 @@ class Bounded:
 
     def _refuse_post(self) -> NoReturn:
         self._warn_of_size()
-        raise exceptions.ContentTooLongError
+        raise ContentTooLongError
 
     def _packets_of(self, body: bytes | bytearray) -> list[Any]:
         try:
@@ -128,7 +125,7 @@ class Bounded:
         return True
 
     def _offer(self, pkt: Any) -> bool:
-        return pkt.packet_type == eio_packet.MESSAGE and isinstance(pkt.data, str) and self._offer_text(pkt.data)
+        return pkt.packet_type == MESSAGE and isinstance(pkt.data, str) and self._offer_text(pkt.data)
 
     def _offer_text(self, text: str) -> bool:
         try:

@@ -9,8 +9,6 @@ import time
 from functools import partial
 from typing import Any, Final
 
-from engineio.payload import Payload
-
 from a2c_smcp.server.admission import Admission, peer_of
 from a2c_smcp.server.async_socket import BoundedAsyncSocket
 from a2c_smcp.server.boundary import remote_address
@@ -18,35 +16,37 @@ from a2c_smcp.server.loop_turns import OwnTurn
 from a2c_smcp.server.outbox import Outbox
 from a2c_smcp.server.socket_bounds import TOO_MANY, Take
 from a2c_smcp.server.threaded_socket import BoundedSocket
+from a2c_smcp.utils.engineio_internals import adopt, allow_packets_of_one_post, scope_of
+from a2c_smcp.utils.socketio_internals import CONNECT, SocketIOServer, handled_namespaces, namespaces_of, session_of
 
-__all__ = ["BoundedAsyncSocket", "BoundedSocket", "adopt_sockets", "release_polls", "socket_of"]
+__all__ = ["BoundedAsyncSocket", "BoundedSocket", "adopt_sockets", "open_socket", "release_polls"]
 
 #: Packets that one POST may bring: a polling client writes everything it has in one.
 _POST_PACKETS: Final = 4096
-_CONNECT: Final = "0"
+_CONNECT: Final = str(CONNECT)
 
 
-def adopt_sockets(server: Any, namespace: str, admission: Admission, take: Take) -> None:
+def adopt_sockets(server: SocketIOServer, namespace: str, admission: Admission, take: Take) -> None:
     """Make every connection that opens from now on obey the rules of admission. It has some time to join a namespace.
 
     Lifts Engine.IO's POST limit process-wide. `take` is offered every message first, in the order of arrival.
     """
-    Payload.max_decode_packets = max(Payload.max_decode_packets, _POST_PACKETS)
+    allow_packets_of_one_post(_POST_PACKETS)
     connected, handle = server.eio.handlers["connect"], server.eio.handlers["message"]
     limits = admission.limits
 
-    def adopt(eio_sid: str, kind: type, environ: Any) -> bool:
+    def take_in(eio_sid: str, kind: type, environ: Any) -> bool:
         """Make the connection one of ours, unless its address has too many."""
         socket = server.eio.sockets[eio_sid]
         _adopt(socket, kind, limits.queued_bytes)
         socket.take = take
         socket.admission = admission
         socket.address = remote_address(environ)
-        socket.has_joined = partial(_has_joined, server.manager, eio_sid)
+        socket.has_joined = partial(_has_joined, server, eio_sid)
         socket.is_elsewhere = partial(_is_elsewhere, server, eio_sid, namespace)
         socket.connect_timeout = limits.connect_timeout
         socket.join_by = time.monotonic() + limits.connect_timeout
-        peer = peer_of(environ.get("asgi.scope"))
+        peer = peer_of(scope_of(environ))
         if peer is not None and peer.place is not None and peer.place.is_open:
             socket.place = peer.place.pass_on()
         else:
@@ -56,10 +56,10 @@ def adopt_sockets(server: Any, namespace: str, admission: Admission, take: Take)
         return socket.place is not None
 
     async def on_connect(eio_sid: str, environ: Any) -> Any:
-        return await connected(eio_sid, environ) if adopt(eio_sid, BoundedAsyncSocket, environ) else TOO_MANY
+        return await connected(eio_sid, environ) if take_in(eio_sid, BoundedAsyncSocket, environ) else TOO_MANY
 
     def on_connect_threaded(eio_sid: str, environ: Any) -> Any:
-        return connected(eio_sid, environ) if adopt(eio_sid, BoundedSocket, environ) else TOO_MANY
+        return connected(eio_sid, environ) if take_in(eio_sid, BoundedSocket, environ) else TOO_MANY
 
     # The libraries log a traceback for a packet that does not decode.
 
@@ -97,12 +97,13 @@ def adopt_sockets(server: Any, namespace: str, admission: Admission, take: Take)
     server.eio.on("message", on_message if asyncio_based else on_message_threaded)
 
 
-def socket_of(server: Any, namespace: str, sid: str) -> Any:
-    """The Engine.IO socket of a session, or `None` if it has gone."""
-    return server.eio.sockets.get(server.manager.eio_sid_from_sid(sid, namespace))
+def open_socket(server: SocketIOServer, eio_sid: str) -> BoundedAsyncSocket | None:
+    """The connection of this id, if there is one."""
+    socket = server.eio.sockets.get(eio_sid)
+    return socket if isinstance(socket, BoundedAsyncSocket) else None
 
 
-def release_polls(server: Any) -> None:
+def release_polls(server: SocketIOServer) -> None:
     """Let every waiting long poll return, so that the web server can stop without cutting it off."""
     for socket in list(server.eio.sockets.values()):
         if not socket.upgraded:
@@ -110,26 +111,21 @@ def release_polls(server: Any) -> None:
 
 
 def _adopt(socket: Any, kind: type, queued_bytes: int) -> None:
-    # Engine.IO offers no way to choose the class it creates; the layouts are the same.
-    socket.__class__ = kind
+    adopt(socket, kind)
     socket.outbox = Outbox(queued_bytes)
     socket._turn = OwnTurn()
 
 
-def _has_joined(manager: Any, eio_sid: str) -> bool:
-    return any(manager.sid_from_eio_sid(eio_sid, namespace) for namespace in list(manager.get_namespaces()))
+def _has_joined(server: SocketIOServer, eio_sid: str) -> bool:
+    return any(namespaces_of(server, eio_sid))
 
 
-def _is_elsewhere(server: Any, eio_sid: str, ours: str) -> bool:
+def _is_elsewhere(server: SocketIOServer, eio_sid: str, ours: str) -> bool:
     """Whether another namespace of this server, an application's own, has let the connection in.
 
     python-socketio accepts every client in a namespace without handlers that it is told to accept, by default `/`.
     """
-    manager = server.manager
-    return any(
-        namespace != ours and manager.is_connected(manager.sid_from_eio_sid(eio_sid, namespace), namespace)
-        for namespace in {*server.handlers, *server.namespace_handlers}
-    )
+    return any(each != ours and session_of(server, each, eio_sid) for each in handled_namespaces(server))
 
 
 def _is_connect(data: Any) -> bool:

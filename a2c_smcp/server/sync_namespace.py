@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import Any
 
 import socketio
-from engineio.exceptions import SocketIsClosedError
 
 from a2c_smcp.errors import NotFoundError, RequestTimeoutError, TooManyRequestsError
 from a2c_smcp.server import offices
@@ -21,6 +20,7 @@ from a2c_smcp.server.registry import MemoryRegistry
 from a2c_smcp.server.relays import Relay
 from a2c_smcp.server.sockets import BoundedSocket
 from a2c_smcp.smcp import CANCEL_TOOL_CALL_NOTIFICATION, JOIN_OFFICE_EVENT, SMCP_NAMESPACE, Event, Kind
+from a2c_smcp.utils.engineio_internals import SocketIsClosedError
 from a2c_smcp.wire import Encoded
 
 __all__ = ["SyncSMCPNamespace"]

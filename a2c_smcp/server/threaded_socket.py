@@ -6,11 +6,15 @@ import threading
 from contextlib import suppress
 from typing import Any, Final
 
-from engineio import exceptions
-from engineio import socket as threaded_socket
-
 from a2c_smcp.server.outbox import Queued
 from a2c_smcp.server.socket_bounds import POLL_PACKETS, Bounded
+from a2c_smcp.utils.engineio_internals import (
+    QueueEmpty,
+    Socket,
+    SocketIsClosedError,
+    UnknownPacketError,
+    system_socket_of,
+)
 
 __all__ = ["BoundedSocket"]
 
@@ -21,7 +25,7 @@ _FLUSH_SECONDS: Final = 1.0
 _READ_AHEAD: Final = 16
 
 
-class BoundedSocket(Bounded, threaded_socket.Socket):  # type: ignore[misc]
+class BoundedSocket(Bounded, Socket):
     """The same bound for a threaded server."""
 
     _ws: Any = None
@@ -68,7 +72,7 @@ class BoundedSocket(Bounded, threaded_socket.Socket):  # type: ignore[misc]
                 packets.append(self.queue.get(block=False))
         except queue.Empty:
             if not packets:
-                raise exceptions.QueueEmpty from None
+                raise QueueEmpty from None
         for _ in packets:
             self.queue.task_done()
         if packets[-1] is None:
@@ -104,16 +108,16 @@ class BoundedSocket(Bounded, threaded_socket.Socket):  # type: ignore[misc]
         for pkt in self._packets_of(environ["wsgi.input"].read(length)):
             try:
                 self.receive(pkt)
-            except exceptions.SocketIsClosedError:
+            except SocketIsClosedError:
                 raise
             except Exception as error:
                 self.note_bad_frame(error)
             if self.is_hopeless:
                 break
         if self.is_hopeless:
-            raise exceptions.UnknownPacketError  # Engine.IO ends the session, and answers 400
+            raise UnknownPacketError  # Engine.IO ends the session, and answers 400
 
-    def _websocket_handler(self, ws: Any) -> Any:
+    def serve_websocket(self, ws: Any) -> Any:
         if self._ws is not None:
             ws.close()  # it has moved to a websocket already, or is about to
             return []
@@ -147,7 +151,7 @@ class BoundedSocket(Bounded, threaded_socket.Socket):  # type: ignore[misc]
         ws.wait, ws.close = watched, close_quietly
         self._bound_reading(getattr(ws, "ws", None))
         try:
-            return super()._websocket_handler(ws)
+            return super().serve_websocket(ws)
         finally:
             self._cut()  # simple-websocket goes on reading until the peer has closed its end, too
             self._ws, self._is_read = None, False
@@ -180,7 +184,7 @@ class BoundedSocket(Bounded, threaded_socket.Socket):  # type: ignore[misc]
 
     def _cut(self) -> None:
         """Break the connection under a writer that is stuck in it; a polite close would get stuck too."""
-        sock = getattr(getattr(self._ws, "ws", self._ws), "sock", None)
+        sock = system_socket_of(self._ws)
         if sock is not None:
             with suppress(OSError):
                 sock.shutdown(system_socket.SHUT_RDWR)

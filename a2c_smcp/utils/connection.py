@@ -14,13 +14,13 @@ from contextlib import suppress
 from typing import Any, Final
 
 import aiohttp
-import engineio
-import socketio
-from socketio.packet import ACK, DISCONNECT, EVENT
 
 from a2c_smcp.packets import SMCPPacket, encode_ack, read_ack, read_event, read_head
 from a2c_smcp.smcp import SMCP_NAMESPACE
+from a2c_smcp.utils import engineio_internals, socketio_internals
+from a2c_smcp.utils.engineio_internals import MESSAGE, PING, PONG, UPGRADE, Packet
 from a2c_smcp.utils.proxies import Proxy
+from a2c_smcp.utils.socketio_internals import ACK, DISCONNECT, EVENT
 
 __all__ = ["Connection"]
 
@@ -31,17 +31,17 @@ _libraries = logging.getLogger(f"{__name__}.libraries")
 if _libraries.level == logging.NOTSET:
     _libraries.setLevel(logging.ERROR)
 
-_MESSAGE: Final = str(engineio.packet.MESSAGE)
-_PROBE: Final = f"{engineio.packet.PING}probe"
-_PROBED: Final = f"{engineio.packet.PONG}probe"
-_UPGRADE: Final = str(engineio.packet.UPGRADE)
+_MESSAGE: Final = str(MESSAGE)
+_PROBE: Final = f"{PING}probe"
+_PROBED: Final = f"{PONG}probe"
+_UPGRADE: Final = str(UPGRADE)
 #: How long going over from polling to a websocket may take.
 _UPGRADE_SECONDS: Final = 3.0
 
 AnswerEvent = Callable[[object, tuple[Any, ...]], Awaitable[Any]]
 
 
-class Connection(socketio.AsyncClient):  # type: ignore[misc]  # python-socketio ships no types
+class Connection(socketio_internals.AsyncClient):
     """A python-socketio client of our namespace that connects once. `answer` says what an event is acked with, `None`
     for nothing.
     """
@@ -98,23 +98,18 @@ class Connection(socketio.AsyncClient):  # type: ignore[misc]  # python-socketio
                 if self.connected:
                     # Engine.IO's writer stops as soon as disconnect() begins, what waits behind a POST unsent: the
                     # word of leaving goes first, or a polling client is only missed at the ping timeout.
-                    await self._send_packet(SMCPPacket(DISCONNECT, namespace=SMCP_NAMESPACE))
+                    await self.send_packet(SMCPPacket(DISCONNECT, namespace=SMCP_NAMESPACE))
                     await asyncio.wait_for(self.eio.queue.join(), 1)
                 await self.disconnect()
-        for task in (self.eio.read_loop_task, self.eio.write_loop_task):
-            if isinstance(task, asyncio.Task) and not task.done() and task is not asyncio.current_task():
-                task.cancel()
-                await asyncio.wait({task}, timeout=1)
-        if self.eio.http is not None and not self.eio.http.closed:
-            await self.eio.http.close()
+        await self.eio.end()
 
-    def _engineio_client_class(self) -> type:
+    def engine_class(self) -> type[engineio_internals.AsyncClient]:
         return _Engine
 
     def _take(self, text: str) -> bool:
         """Take a message, in the order of arrival; `False` leaves it to python-socketio."""
         head = read_head(text)
-        if head.namespace != SMCP_NAMESPACE or head.packet_type not in (EVENT, ACK) or self._binary_packet:
+        if head.namespace != SMCP_NAMESPACE or head.packet_type not in (EVENT, ACK) or self.awaits_attachments:
             return False
         if head.packet_type == ACK:
             self._acked(head.ack_id, read_ack(head.body))
@@ -136,21 +131,19 @@ class Connection(socketio.AsyncClient):  # type: ignore[misc]  # python-socketio
 
     # Those with attachments come to the same end through python-socketio, which waits for the bytes.
 
-    async def _handle_ack(self, namespace: str, ack_id: int | None, data: Any) -> None:
+    async def handle_ack(self, namespace: str | None, ack_id: int | None, data: Any) -> None:
         if namespace == SMCP_NAMESPACE:
             self._acked(ack_id, data)
 
-    async def _handle_event(self, namespace: str, ack_id: int | None, data: Any) -> None:
+    async def handle_event(self, namespace: str | None, ack_id: int | None, data: Any) -> None:
         if namespace == SMCP_NAMESPACE:
             await self._asked_for(ack_id, data)
 
 
-class _Engine(engineio.AsyncClient):  # type: ignore[misc]  # engineio ships no types
+class _Engine(engineio_internals.AsyncClient):
     """Engine.IO's client, whose websocket messages do not go through its loops."""
 
     on_message: Callable[[str], bool]
-    ws: Any
-    http: Any
     failure: Exception | None = None
 
     async def send(self, data: str) -> None:
@@ -162,8 +155,8 @@ class _Engine(engineio.AsyncClient):  # type: ignore[misc]  # engineio ships no 
         with suppress(OSError, aiohttp.ClientError):
             await self.ws.send_str(_MESSAGE + data)
 
-    async def _send_request(
-        self, method: str, url: str, headers: Any = None, body: Any = None, timeout: float | None = None
+    async def request(
+        self, method: str, url: str, headers: Any, body: Any, timeout: float | None
     ) -> aiohttp.ClientResponse | str:
         """As Engine.IO's own, which forgets what failed and does not release its responses."""
         if self.http is None or self.http.closed:
@@ -181,26 +174,25 @@ class _Engine(engineio.AsyncClient):  # type: ignore[misc]  # engineio ships no 
             self.failure = aiohttp.ClientResponseError(response.request_info, (), status=response.status)
         return response
 
-    async def _connect_websocket(self, url: str, headers: dict[str, str], engineio_path: str) -> bool:
+    async def open_websocket(self, url: str, headers: dict[str, str], path: str) -> bool:
         if self.sid:
-            return await self._upgrade(url, headers, engineio_path)
+            return await self._upgrade(url, headers, path)
         try:
-            return bool(await super()._connect_websocket(url, headers, engineio_path))
-        except engineio.exceptions.ConnectionError as error:
+            return await super().open_websocket(url, headers, path)
+        except engineio_internals.ConnectionError as error:
             if isinstance(cause := error.__context__, Exception):
                 self.failure = cause
             raise
 
-    async def _upgrade(self, url: str, headers: dict[str, str], engineio_path: str) -> bool:
+    async def _upgrade(self, url: str, headers: dict[str, str], path: str) -> bool:
         """Go over from polling to a websocket, or stay; Engine.IO's own waits for ever for one that is let through and
         then swallowed.
         """
-        address = self._get_engineio_url(url, engineio_path, "websocket") + f"&sid={self.sid}"
         ws: aiohttp.ClientWebSocketResponse | None = None
         try:
             async with asyncio.timeout(_UPGRADE_SECONDS):
                 ws = await self.http.ws_connect(
-                    address + self._get_url_timestamp(),
+                    self.websocket_url(url, path),
                     headers=headers,
                     timeout=aiohttp.ClientWSTimeout(ws_close=1.0),  # 10 s by default, for a peer that does not answer
                     **self.websocket_extra_options,
@@ -215,19 +207,17 @@ class _Engine(engineio.AsyncClient):  # type: ignore[misc]  # engineio ships no 
             if ws is not None:
                 await ws.close()
             return False
-        self.ws, self.current_transport = ws, "websocket"
-        self.write_loop_task = self.start_background_task(self._write_loop)
-        self.read_loop_task = self.start_background_task(self._read_loop_websocket)
+        self.use_websocket(ws)
         return True
 
-    async def _read_loop_websocket(self) -> None:
+    async def read_websocket(self) -> None:
         self.ws = _Inbox(self.ws, self._take)
-        await super()._read_loop_websocket()
+        await super().read_websocket()
 
-    async def _receive_packet(self, pkt: Any) -> None:
-        if pkt.packet_type == engineio.packet.MESSAGE and isinstance(pkt.data, str) and self._take(pkt.data):
+    async def receive(self, pkt: Packet) -> None:
+        if pkt.packet_type == MESSAGE and isinstance(pkt.data, str) and self._take(pkt.data):
             return
-        await super()._receive_packet(pkt)
+        await super().receive(pkt)
 
     def _take(self, text: str) -> bool:
         try:

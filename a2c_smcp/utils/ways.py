@@ -11,6 +11,7 @@ import aiohttp
 import socketio
 
 from a2c_smcp.errors import ConnectionLostError, ProxyError, UntrustedCertificateError
+from a2c_smcp.utils.engineio_internals import NO_GREETING
 from a2c_smcp.utils.proxies import Proxy
 
 __all__ = ["Failure", "Transport", "Way", "attempts", "explain", "unreachable"]
@@ -25,7 +26,7 @@ _ATTEMPTS: Final[dict[Transport, tuple[tuple[str, ...], ...]]] = {
     "polling": (("polling",),),
 }
 _PROXY_AUTHENTICATION: Final = 407
-_NO_GREETING: Final = "it opens, and is cut or not answered as a Socket.IO server answers"
+_NOT_GREETED: Final = "it opens, and is cut or not answered as a Socket.IO server answers"
 # OpenSSL's codes: not yet valid, expired; made for another name, another address.
 _OUT_OF_TIME: Final = (9, 10)
 _ANOTHER_NAME: Final = (62, 64)
@@ -105,7 +106,7 @@ def explain(error: Exception, url: str, proxy: Proxy | None) -> Failure:
             # aiohttp's own words are the URL, its secrets included.
             return Failure("the URL is not valid", transport_only=False)
         case socketio.exceptions.ConnectionError() | ValueError():
-            return Failure(_NO_GREETING if "OPEN packet" in str(error) else str(error))
+            return Failure(_NOT_GREETED if NO_GREETING in str(error) else str(error))
         case _:
             return Failure(f"what answers there is no Socket.IO server ({type(error).__name__})")
 

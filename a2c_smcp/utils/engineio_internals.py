@@ -1,0 +1,235 @@
+"""What we use of python-engineio that its documentation does not offer; `test_engineio_internals.py` names each thing.
+
+Nothing else in the package imports `engineio`, or overrides a method of it whose name begins with an underscore. Why we
+need so much of it: its own loops spend tasks, timers and queues on every message, and its queues have no end.
+
+- *Packets* (`Packet`, the numbers of their types) and *payloads* (`Payload`, which refuses more than 16 packets of one
+  poll) are read and written by us.
+- *A server's connection* (`AsyncSocket`, `Socket`) is made by the library, which takes no class of ours: it is given
+  one with the same layout afterwards. It has the attributes below, calls `_upgrade_websocket` for a polling client that
+  moves, and `_websocket_handler` for every websocket.
+- *A server* (`EngineServer`) keeps its connections in `sockets` and its handlers in `handlers`. Under ASGI the
+  `environ` of a request has `asgi.scope`, `asgi.receive`, and the first message of its body.
+- *A client* (`AsyncClient`) sends every request through `_send_request`, opens its websocket in `_connect_websocket`,
+  reads it in `_read_loop_websocket`, which calls `ws.receive`, and hands every packet to `_receive_packet`.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, MutableMapping
+from typing import Any, Final, Protocol
+
+import engineio
+from engineio import async_socket, socket
+from engineio.exceptions import (
+    ConnectionError,
+    ContentTooLongError,
+    QueueEmpty,
+    SocketIsClosedError,
+    UnknownPacketError,
+)
+from engineio.packet import CLOSE, MESSAGE, NOOP, PING, PONG, UPGRADE, Packet
+from engineio.payload import Payload
+
+__all__ = [
+    "CLOSE",
+    "MESSAGE",
+    "NOOP",
+    "NO_GREETING",
+    "PING",
+    "PONG",
+    "UPGRADE",
+    "AsyncClient",
+    "AsyncSocket",
+    "ConnectionError",
+    "ContentTooLongError",
+    "EngineServer",
+    "Packet",
+    "Payload",
+    "QueueEmpty",
+    "Socket",
+    "SocketIsClosedError",
+    "UnknownPacketError",
+    "adopt",
+    "allow_packets_of_one_post",
+    "body_of",
+    "scope_of",
+    "system_socket_of",
+]
+
+#: What the error says of a server that does not greet as one.
+NO_GREETING: Final = "OPEN packet"
+
+
+# --- servers
+
+
+class EngineServer(Protocol):
+    """An `engineio.AsyncServer` or `engineio.Server`: `eio` of python-socketio's, `server` of a connection."""
+
+    sockets: MutableMapping[str, Any]
+    """The connections by their ids; one that has ended may stay in it for a while."""
+    handlers: MutableMapping[str, Callable[..., Any]]
+    max_http_buffer_size: int
+    ping_interval: float
+    ping_timeout: float
+    reason: Any
+
+    def on(self, event: str, handler: Callable[..., Any]) -> None: ...
+    def start_background_task(self, target: Callable[..., Any], *args: Any, **kwargs: Any) -> Any: ...
+    def send_packet(self, sid: str, pkt: Packet) -> Any: ...
+
+
+class AsyncSocket(async_socket.AsyncSocket):  # type: ignore[misc]  # engineio ships no types
+    """A connection of an asyncio server. Not made by us: see `adopt`."""
+
+    sid: str
+    server: EngineServer
+    queue: "asyncio.Queue[Packet | None]"
+    """What is to be written; `None` ends the writer, or one poll."""
+    last_ping: float | None
+    connected: bool
+    upgrading: bool
+    """Whether a polling client is on its way to a websocket; its polls return at once."""
+    upgraded: bool
+    """Whether it is a websocket."""
+    closing: bool
+    closed: bool
+
+    async def move_to_websocket(self, environ: Any) -> Any:
+        """A polling client asks for a websocket."""
+        return await super()._upgrade_websocket(environ)
+
+    async def serve_websocket(self, ws: Any) -> None:
+        """Read and write until it ends. `ws` has `wait`, which raises `OSError` at the end, `send` and `close`."""
+        await super()._websocket_handler(ws)
+
+    async def _upgrade_websocket(self, environ: Any) -> Any:
+        return await self.move_to_websocket(environ)
+
+    async def _websocket_handler(self, ws: Any) -> None:
+        await self.serve_websocket(ws)
+
+
+class Socket(socket.Socket):  # type: ignore[misc]  # engineio ships no types
+    """A connection of a threaded server, likewise."""
+
+    sid: str
+    server: EngineServer
+    queue: Any
+    upgraded: bool
+    closed: bool
+
+    def serve_websocket(self, ws: Any) -> Any:
+        """Read and write until it ends. `ws` has `wait`, which gives `None` at the end."""
+        return super()._websocket_handler(ws)
+
+    def _websocket_handler(self, ws: Any) -> Any:
+        return self.serve_websocket(ws)
+
+
+def adopt(connection: Any, kind: type) -> None:
+    """Make a connection one of a class of ours. The library offers no way to choose the class that it creates."""
+    connection.__class__ = kind
+
+
+def allow_packets_of_one_post(most: int) -> None:
+    """Let every server and client of the process take so many packets in one POST or poll, instead of 16."""
+    Payload.max_decode_packets = max(Payload.max_decode_packets, most)
+
+
+def scope_of(environ: Mapping[str, Any]) -> Any:
+    """The ASGI scope of a request; `None` where the web server speaks WSGI."""
+    return environ.get("asgi.scope")
+
+
+async def body_of(environ: Mapping[str, Any], length: int) -> AsyncGenerator[bytes, None]:
+    """The body of a POST, in parts as they arrive. The library's reader reads one without a length to its end."""
+    source = environ["wsgi.input"]
+    if "asgi.receive" not in environ:
+        yield await source.read(length)
+        return
+    message = source.event
+    while True:
+        yield message.get("body") or b""
+        if not message.get("more_body"):
+            return
+        message = await environ["asgi.receive"]()
+        if message["type"] == "http.disconnect":
+            raise SocketIsClosedError
+
+
+def system_socket_of(ws: Any) -> Any:
+    """The operating system's socket under a websocket of a threaded server, where there is one.
+
+    `ws` is the library's wrapper of a `simple_websocket.Server`, which has its socket as `sock`.
+    """
+    return getattr(getattr(ws, "ws", ws), "sock", None)
+
+
+# --- clients
+
+
+class AsyncClient(engineio.AsyncClient):  # type: ignore[misc]  # engineio ships no types
+    """A client whose steps can be replaced one by one."""
+
+    sid: str | None
+    state: str
+    """`connected`, `disconnecting` or `disconnected`."""
+    current_transport: str
+    ws: Any
+    http: Any
+    """The `aiohttp.ClientSession`, once there is one."""
+    http_factory: Any
+    queue: "asyncio.Queue[Packet | None]"
+    read_loop_task: Any
+    write_loop_task: Any
+    websocket_extra_options: dict[str, Any]
+
+    async def request(self, method: str, url: str, headers: Any, body: Any, timeout: float | None) -> Any:
+        """One HTTP request: an `aiohttp.ClientResponse`, or a text that says why there is none."""
+        return await super()._send_request(method, url, headers, body, timeout)
+
+    async def open_websocket(self, url: str, headers: dict[str, str], path: str) -> bool:
+        """Connect by websocket, or move to one from polling: then `sid` is set, and `False` says to go on polling."""
+        return bool(await super()._connect_websocket(url, headers, path))
+
+    async def read_websocket(self) -> None:
+        """Read until the connection ends. A ping that does not come in time ends it, too."""
+        await super()._read_loop_websocket()
+
+    async def receive(self, pkt: Packet) -> None:
+        await super()._receive_packet(pkt)
+
+    def websocket_url(self, url: str, path: str) -> str:
+        """Where a client that polls finds its websocket."""
+        address: str = self._get_engineio_url(url, path, "websocket")
+        return f"{address}&sid={self.sid}{self._get_url_timestamp()}"
+
+    def use_websocket(self, ws: Any) -> None:
+        """Read and write by this one from now on."""
+        self.ws, self.current_transport = ws, "websocket"
+        self.write_loop_task = self.start_background_task(self._write_loop)
+        self.read_loop_task = self.start_background_task(self._read_loop_websocket)
+
+    async def end(self) -> None:
+        """End the loops and the HTTP session of a client that is disconnected, in bounded time."""
+        for task in (self.read_loop_task, self.write_loop_task):
+            if isinstance(task, asyncio.Task) and not task.done() and task is not asyncio.current_task():
+                task.cancel()
+                await asyncio.wait({task}, timeout=1)
+        if self.http is not None and not self.http.closed:
+            await self.http.close()
+
+    async def _send_request(
+        self, method: str, url: str, headers: Any = None, body: Any = None, timeout: float | None = None
+    ) -> Any:
+        return await self.request(method, url, headers, body, timeout)
+
+    async def _connect_websocket(self, url: str, headers: dict[str, str], engineio_path: str) -> bool:
+        return await self.open_websocket(url, headers, engineio_path)
+
+    async def _read_loop_websocket(self) -> None:
+        await self.read_websocket()
+
+    async def _receive_packet(self, pkt: Packet) -> None:
+        await self.receive(pkt)

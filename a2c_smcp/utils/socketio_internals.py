@@ -1,0 +1,243 @@
+"""What we use of python-socketio that its documentation does not offer; `test_socketio_internals.py` names each thing.
+
+Nothing else in the package imports `socketio.packet`, or overrides a method of the library whose name begins with an
+underscore.
+
+- *Packets* (`Packet`, the numbers of their types): ours, the documented `serializer`, reads a packet itself, and counts
+  its attachments instead of keeping them.
+- *A server* (`SocketIOServer`) has its Engine.IO server as `eio`, the `environ` of every connection that is open, and a
+  `manager`, which knows who is connected, and which callback waits for which ack. Why: we take events and acks off
+  their connection before the library builds what they carry, and number requests ourselves.
+- *A namespace* is told its server by `_set_server`. Why: that is the moment to change how connections open.
+- *A manager* of ours hears of everyone who enters and leaves a room, and finds their connections. Why: a broadcast is
+  encoded once and queued without a task for each receiver.
+- *A client* asks `_engineio_client_class` for the class of its Engine.IO client, and calls `_handle_event` and
+  `_handle_ack` for a packet whose attachments are complete; until then it is kept as `_binary_packet`. Why: messages
+  are taken off the websocket without a task, a timer or a queue for each.
+"""
+
+import itertools
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from typing import Any, Final, Protocol
+
+import socketio
+from socketio.packet import ACK, BINARY_ACK, BINARY_EVENT, CONNECT, DISCONNECT, EVENT, Packet
+
+from a2c_smcp.utils import engineio_internals
+from a2c_smcp.utils.engineio_internals import EngineServer
+
+__all__ = [
+    "ACK",
+    "BINARY_ACK",
+    "BINARY_EVENT",
+    "CONNECT",
+    "DISCONNECT",
+    "EVENT",
+    "AsyncClient",
+    "Manager",
+    "MountedNamespace",
+    "Packet",
+    "RoomManager",
+    "SocketIOServer",
+    "expect_ack",
+    "expected_ack",
+    "forget_ack",
+    "handled_namespaces",
+    "is_open",
+    "namespaces_of",
+    "next_ack_id",
+    "session_of",
+    "socket_of",
+    "use_unique_ack_ids",
+]
+
+
+class Manager(Protocol):
+    """Any of the library's managers."""
+
+    callbacks: MutableMapping[str, MutableMapping[int, Any]]
+    """By session and ack id. Under 0, the counter that numbers what the session is asked."""
+    rooms: Mapping[str, Mapping[str | None, Mapping[str, str]]]
+    """By namespace and room: sessions and their connections. The room `None` has everyone."""
+
+    def is_connected(self, sid: str, namespace: str) -> bool: ...
+    def sid_from_eio_sid(self, eio_sid: str, namespace: str) -> str | None: ...
+    def eio_sid_from_sid(self, sid: str, namespace: str) -> str | None: ...
+    def get_namespaces(self) -> Iterable[str]: ...
+    def get_participants(self, namespace: str, room: str) -> Iterable[tuple[str, str]]: ...
+
+
+class SocketIOServer(Protocol):
+    """A `socketio.AsyncServer` or `socketio.Server`."""
+
+    eio: EngineServer
+    manager: Manager
+    environ: Mapping[str, Any]
+    handlers: Mapping[str, Any]
+    """By namespace, those that were registered one by one."""
+    namespace_handlers: Mapping[str, Any]
+    """By namespace, its class."""
+    packet_class: Callable[..., Any]
+
+    def is_asyncio_based(self) -> bool: ...
+    def start_background_task(self, target: Callable[..., Any], *args: Any, **kwargs: Any) -> Any: ...
+
+
+# --- sessions and their connections
+
+
+def socket_of(server: SocketIOServer, namespace: str, sid: str) -> Any:
+    """The Engine.IO socket of a session, or `None` if it has gone."""
+    return server.eio.sockets.get(server.manager.eio_sid_from_sid(sid, namespace) or "")
+
+
+def session_of(server: SocketIOServer, namespace: str, eio_sid: str) -> str | None:
+    """The session of a connection in a namespace; `None` before it was let in, and after its end."""
+    sid = server.manager.sid_from_eio_sid(eio_sid, namespace)
+    return sid if sid is not None and server.manager.is_connected(sid, namespace) else None
+
+
+def is_open(server: SocketIOServer, namespace: str, sid: str) -> bool:
+    """Whether the connection of a session is open, which may not have been let in yet."""
+    return server.manager.eio_sid_from_sid(sid, namespace) in server.environ
+
+
+def namespaces_of(server: SocketIOServer, eio_sid: str) -> Iterator[str]:
+    """Where a connection has a session, or asks for one."""
+    manager = server.manager
+    return (each for each in list(manager.get_namespaces()) if manager.sid_from_eio_sid(eio_sid, each))
+
+
+def handled_namespaces(server: SocketIOServer) -> set[str]:
+    """The namespaces that have handlers; the library may accept others."""
+    return {*server.handlers, *server.namespace_handlers}
+
+
+# --- acks
+
+# A client acks on whatever connection it has now, so after a reconnect a late ack could answer another call: ids are
+# unique in the process, and start anywhere so that a restarted process does not repeat them. JavaScript counts to
+# 2**53.
+_COUNTER: Final = itertools.count(random.randrange(2**40, 2**50))
+
+# The library keeps a session's counter where the callback of ack 0 would be. A peer that acks 0 must neither break nor
+# use up what numbers its requests.
+
+
+class _AckIds:
+    def __next__(self) -> int:
+        return next_ack_id()
+
+    def __call__(self, *_: object) -> None:
+        pass
+
+
+class _Callbacks(dict[int, Any]):
+    def __delitem__(self, ack_id: int) -> None:
+        if ack_id:
+            super().__delitem__(ack_id)
+
+
+def next_ack_id() -> int:
+    return next(_COUNTER)
+
+
+def use_unique_ack_ids(server: SocketIOServer, sid: str) -> None:
+    """Make the library number what this session is asked from the process's own counter instead of from 1."""
+    server.manager.callbacks[sid] = _Callbacks({0: _AckIds()})
+
+
+def expect_ack(server: SocketIOServer, sid: str, ack_id: int, callback: Callable[..., None]) -> bool:
+    """Call this when the ack comes; `False` when the session has gone."""
+    if (callbacks := server.manager.callbacks.get(sid)) is None:
+        return False
+    callbacks[ack_id] = callback
+    return True
+
+
+def expected_ack(server: SocketIOServer, sid: str, ack_id: int | None) -> Any:
+    """What waits for this ack of a session's; `None` when nothing does."""
+    return server.manager.callbacks.get(sid, {}).get(ack_id) if ack_id else None
+
+
+def forget_ack(server: SocketIOServer, sid: str, ack_id: int | None) -> None:
+    """Drop the callback of an ack that is no longer waited for."""
+    if ack_id is not None:
+        server.manager.callbacks.get(sid, {}).pop(ack_id, None)
+
+
+# --- what the library calls
+
+
+class MountedNamespace:
+    """Beside one of the library's namespace classes: hears which server it is registered with."""
+
+    server: SocketIOServer
+    namespace: str
+
+    def mounted(self, server: SocketIOServer) -> None:
+        """It is registered with this server."""
+
+    def _set_server(self, server: Any) -> None:
+        super()._set_server(server)  # type: ignore[misc]  # the library's
+        self.mounted(server)
+
+
+class RoomManager(socketio.AsyncManager):  # type: ignore[misc]  # python-socketio ships no types
+    """A manager that hears who enters and leaves which room."""
+
+    server: SocketIOServer
+    rooms: Mapping[str, Mapping[str | None, Mapping[str, str]]]
+
+    def entered(self, sid: str, namespace: str, room: str) -> None:
+        """Not called for the room that is a session's own."""
+
+    def left(self, sid: str, namespace: str, room: str) -> None: ...
+
+    def connections_in(self, namespace: str, room: str) -> Mapping[str, str]:
+        """The sessions in a room and the ids of their connections."""
+        return self.rooms.get(namespace, {}).get(room, {})
+
+    def basic_enter_room(self, sid: str, namespace: str, room: str | None, eio_sid: str | None = None) -> None:
+        super().basic_enter_room(sid, namespace, room, eio_sid)
+        if room is not None and room != sid:
+            self.entered(sid, namespace, room)
+
+    def basic_leave_room(self, sid: str, namespace: str, room: str | None) -> None:
+        super().basic_leave_room(sid, namespace, room)
+        if room is not None:
+            self.left(sid, namespace, room)
+
+
+class AsyncClient(socketio.AsyncClient):  # type: ignore[misc]  # python-socketio ships no types
+    """A client with an Engine.IO client of ours, and whose events and acks are not the library's to answer."""
+
+    def engine_class(self) -> type[engineio_internals.AsyncClient]:
+        """The class of its Engine.IO client."""
+        return engineio_internals.AsyncClient
+
+    @property
+    def awaits_attachments(self) -> bool:
+        """Whether a packet has arrived whose bytes are still to come."""
+        return self._binary_packet is not None
+
+    async def handle_event(self, namespace: str | None, ack_id: int | None, data: Any) -> None:
+        """An event whose attachments have arrived, too."""
+        await super()._handle_event(namespace, ack_id, data)
+
+    async def handle_ack(self, namespace: str | None, ack_id: int | None, data: Any) -> None:
+        """An ack, likewise."""
+        await super()._handle_ack(namespace, ack_id, data)
+
+    async def send_packet(self, pkt: Packet) -> None:
+        await self._send_packet(pkt)
+
+    def _engineio_client_class(self) -> type:
+        return self.engine_class()
+
+    async def _handle_event(self, namespace: str | None, id: int | None, data: Any) -> None:
+        await self.handle_event(namespace, id, data)
+
+    async def _handle_ack(self, namespace: str | None, id: int | None, data: Any) -> None:
+        await self.handle_ack(namespace, id, data)
