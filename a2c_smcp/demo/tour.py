@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Final, TypeVar
+from urllib.parse import unquote
 
 from rich.console import Console
 from rich.markdown import Markdown
@@ -21,7 +22,9 @@ from rich.table import Table
 
 from a2c_smcp import PROTOCOL_VERSION, __version__
 from a2c_smcp.agent import AsyncSMCPAgentClient
+from a2c_smcp.computer.utils.dpe_uri import build_dpe_uri, parse_dpe_uri
 from a2c_smcp.demo.processes import DemoError, started
+from a2c_smcp.docs.samples import make_text_samples
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.smcp import DPEDocumentSummary
 
@@ -70,7 +73,7 @@ class _Tour:
             place = ["--url", url, "--office", OFFICE, "--name", COMPUTER]
             arguments = ["computer", "run", "--headless", "--config", str(config), *place]
             await stack.enter_async_context(started("computer", arguments, r"is in office", env))
-            self._say(f"the computer [bold]{COMPUTER}[/bold] hosts one MCP server and has joined office '{OFFICE}'")
+            self._say(f"the computer [bold]{COMPUTER}[/bold] hosts two MCP servers and has joined office '{OFFICE}'")
             agent = await stack.enter_async_context(AsyncSMCPAgentClient(url, name="ada", api_key=key))
             await agent.join_office(OFFICE)
             self._say("the agent [bold]ada[/bold] has joined it too")
@@ -78,6 +81,7 @@ class _Tour:
             await self._tools(agent)
             await self._window(agent)
             await self._documents(agent)
+            await self._files(agent, Path(folder) / "papers")
             await self._cancel(agent)
             await self._crash(agent)
             if keep:
@@ -115,7 +119,8 @@ class _Tour:
         self._title("Its documents, from the catalogue to one table")
 
         async def about_finance() -> list[DPEDocumentSummary]:
-            return (await agent.get_finder(COMPUTER, keywords=["财务"]))["documents"]
+            documents = (await agent.get_finder(COMPUTER, keywords=["财务"]))["documents"]
+            return [each for each in documents if each["server"] == "demo"]
 
         documents = await _until_some(about_finance)
         uri = documents[0]["uri"]
@@ -126,6 +131,46 @@ class _Tour:
         self._console.print(Padding(Markdown(text), (1, 0, 1, 6)))
         table = await agent.read_element(COMPUTER, uri, "table-1")
         self._say(f"and one element of it as data: {json.dumps(table['content']['rows'])}")
+
+    async def _files(self, agent: AsyncSMCPAgentClient, folder: Path) -> None:
+        self._title("A folder of real files, page by page")
+
+        async def catalogue() -> list[DPEDocumentSummary]:
+            documents = (await agent.get_finder(COMPUTER, limit=100))["documents"]
+            return [each for each in documents if each["server"] == "papers"]
+
+        for document in await _until_some(catalogue):
+            self._say(
+                f"  {unquote(document['file_uri'])}: [bold]{document['title']}[/bold], {document['page_count']} pages"
+            )
+        await agent.wait_for_tool(COMPUTER, "search_documents", _PATIENCE)
+
+        async def hits() -> list[dict[str, Any]]:
+            result = await agent.call_tool(COMPUTER, "search_documents", {"query": "basil"}, _PATIENCE)
+            found: list[dict[str, Any]] = (result.structured_content or {}).get("hits", [])
+            return found
+
+        hit = (await _until_some(hits))[0]
+        self._say(f"search_documents basil → [green]{hit['title']}[/green], page {hit['page_index']}")
+        uri = parse_dpe_uri(hit["page_uri"])
+        document_uri = build_dpe_uri(uri.host, uri.doc_ref)
+        async for page in agent.iter_document_pages(COMPUTER, document_uri):
+            self._say(f"  page {page['page_index']}: {page['title']}, {page['element_count']} elements")
+        text = await agent.read_page(COMPUTER, document_uri, hit["page_index"], format="markdown")
+        self._console.print(Padding(Markdown(text), (1, 0, 1, 6)))
+        table = await agent.read_element(COMPUTER, document_uri, parse_dpe_uri(hit["element_uri"]).element_id or "")
+        self._say(f"and the table as data: {json.dumps(table['content']['rows'])}")
+        heard = asyncio.Event()
+        agent.on("update_finder")(lambda _: heard.set())
+        (folder / "handbook.md").write_text("# The garden handbook\n\nEverything is new: we grow mushrooms now.\n")
+        async with asyncio.timeout(_PATIENCE):
+            await heard.wait()
+        self._say("[yellow]notify:update_finder[/yellow]: a file was saved, and the agent heard of it")
+
+        async def renewed() -> list[DPEDocumentSummary]:
+            return (await agent.get_finder(COMPUTER, keywords=["mushrooms"]))["documents"]
+
+        self._say(f"its summary now: {(await _until_some(renewed))[0]['summary']}")
 
     async def _cancel(self, agent: AsyncSMCPAgentClient) -> None:
         self._title("A slow call, cancelled where it runs")
@@ -193,14 +238,21 @@ async def _until_some(look: Callable[..., Awaitable[list[_Item]]], *args: Any, *
 
 
 def _write_config(folder: Path) -> Path:
+    papers = folder / "papers"
+    make_text_samples(papers)
+    serve = ["docs", "serve", str(papers), "--host", "demo.papers", "--cache", str(folder / "cache")]
+    commands = {"demo": ["a2c_smcp.demo.mcp_server"], "papers": ["a2c_smcp.cli", *serve]}
+    servers = [
+        {
+            "name": name,
+            "type": "stdio",
+            "default_tool_meta": {"auto_apply": True},
+            "server_parameters": {"command": sys.executable, "args": ["-m", *command]},
+        }
+        for name, command in commands.items()
+    ]
     path = folder / "servers.json"
-    server = {
-        "name": "demo",
-        "type": "stdio",
-        "default_tool_meta": {"auto_apply": True},
-        "server_parameters": {"command": sys.executable, "args": ["-m", "a2c_smcp.demo.mcp_server"]},
-    }
-    path.write_text(json.dumps(server))
+    path.write_text(json.dumps(servers))
     return path
 
 

@@ -43,8 +43,18 @@ def test_the_tour_ends_well_and_shows_every_station_also_on_a_busy_machine() -> 
             [A2C, "demo"], capture_output=True, text=True, timeout=100, check=False, stdin=subprocess.DEVNULL
         )
     assert result.returncode == 0, result.stdout + result.stderr
-    assert len(re.findall(r"^\d\. ", result.stdout, re.MULTILINE)) == 6
-    for word in ("Hello, world!", "notify:update_desktop", "年度报告", "Q4", "cancelled", "4003", "Hello, again!"):
+    assert len(re.findall(r"^\d\. ", result.stdout, re.MULTILINE)) == 7
+    for word in (
+        "Hello, world!",
+        "notify:update_desktop",
+        "年度报告",
+        "Q4",
+        "basil",
+        "mushrooms",
+        "cancelled",
+        "4003",
+        "Hello, again!",
+    ):
         assert word in result.stdout
 
 
