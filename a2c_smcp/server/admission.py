@@ -52,6 +52,14 @@ class Peer:
     known: bool = False
     """Whether this connection has carried a request of a client that has shown a key."""
     on_known: Callable[[int], None] | None = None
+    _counts: bool = True
+
+    def take_back(self, place: Place) -> None:
+        """The session that was given the place of this connection has ended."""
+        if self._counts:
+            self.place = place.give_back()
+        else:
+            place.leave()
 
     def welcome(self, limit: int) -> None:
         """The connection carries requests of a client that has shown a key, and that is counted already."""
@@ -62,6 +70,8 @@ class Peer:
             self.on_known(limit)
 
     def leave(self) -> None:
+        """From now on this connection is not counted: it has ended, or what it carries is counted."""
+        self._counts = False
         if self.place is not None:
             self.place.leave()
 

@@ -191,8 +191,11 @@ class BoundedAsyncSocket(Bounded, AsyncSocket):
         return await super().move_to_websocket(environ)
 
     async def serve_websocket(self, ws: Any) -> None:
-        if self.connected and not await self._upgrade(ws):
-            return
+        if self.connected:
+            if not await self._upgrade(ws) or self.upgraded:
+                return  # or another one was first
+            if self._peer is not None:
+                self._peer.leave()  # it ends with this session, which is counted
         self.connected = self.upgraded = True
         if self.admitted:
             self.admit()

@@ -104,6 +104,17 @@ class Place:
             self._open = False
         return other
 
+    def give_back(self) -> "Place":
+        """A place for a connection that goes on after what took part over it; this one has left."""
+        other = Place(self._limit, self.address)
+        with self._limit.lock:
+            if self._open and self._joined:
+                self._limit.count_leave(self.address, joined=True)
+                self._limit.count_knock(self.address)
+            other._open = self._open
+            self._open = False
+        return other
+
     def join(self) -> None:
         """Take part, or raise `TooManyRequestsError`."""
         with self._limit.lock:

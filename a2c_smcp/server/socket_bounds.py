@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final, NoReturn, TypeAlias
 
 from a2c_smcp.errors import TooManyRequestsError
-from a2c_smcp.server.admission import Admission
+from a2c_smcp.server.admission import Admission, Peer
 from a2c_smcp.server.limits import Place
 from a2c_smcp.server.outbox import Outbox
 from a2c_smcp.utils.engineio_internals import MESSAGE, ContentTooLongError, EngineServer, Payload
@@ -38,6 +38,8 @@ class Bounded:
     admission: Admission
     address: str = "unknown"
     place: Place | None = None
+    giver: Peer | None = None
+    """The connection whose place this is, if that may go on without this session."""
     admitted: bool = False
     """Whether a client has shown a key over this connection."""
     bad_frames: int = 0
@@ -83,7 +85,9 @@ class Bounded:
         )
 
     def _leave_place(self) -> None:
-        if self.place is not None:
+        if self.place is not None and self.giver is not None:
+            self.giver.take_back(self.place)
+        elif self.place is not None:
             self.place.leave()
 
     def _forget(self) -> None:

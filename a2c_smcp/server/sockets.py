@@ -49,6 +49,8 @@ def adopt_sockets(server: SocketIOServer, namespace: str, admission: Admission, 
         peer = peer_of(scope_of(environ))
         if peer is not None and peer.place is not None and peer.place.is_open:
             socket.place = peer.place.pass_on()
+            # A websocket ends with its session. What is polled over can go on, and ask for other things.
+            socket.giver = peer if environ["asgi.scope"]["type"] == "http" else None
         else:
             socket.place = admission.addresses.knock(socket.address)
         if socket.place is None:

@@ -35,10 +35,10 @@ def raw_websocket(url: str) -> socket.socket:
     return sock
 
 
-def upgrade(sock: socket.socket, host: str = "localhost") -> None:
+def upgrade(sock: socket.socket, host: str = "localhost", query: str = "") -> None:
     key = base64.b64encode(os.urandom(16)).decode()
     sock.sendall(
-        f"GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\n"
+        f"GET /socket.io/?EIO=4&transport=websocket{query} HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\n"
         f"Connection: Upgrade\r\nSec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
     )
     reply = b""

@@ -286,6 +286,70 @@ async def test_as_many_clients_as_the_limit_says_join_and_the_next_hears_429(
             assert (await peer.call("client:dance", {}))["error"]["code"] == 400
 
 
+async def test_a_blocking_client_that_moves_to_a_websocket_counts_once() -> None:
+    def blocking(url: str) -> None:
+        with ExitStack() as held:
+            # It polls over one connection, and opens another for the websocket.
+            polled, sid = polling_session(url, held)
+            sock = held.enter_context(connect(url))
+            upgrade(sock, query=f"&sid={sid}")
+            sock.sendall(frame(b"2probe"))
+            receive_until(sock, b"3probe")
+            sock.sendall(frame(b"5"))
+            sock.sendall(frame(b'40/smcp,{"token":"right"}'))
+            receive_until(sock, b"40/smcp")
+            assert polled.fileno() >= 0
+
+    with trusting_nobody(Limits(connections_per_address=1)) as server:
+        await anyio.to_thread.run_sync(blocking, server.url)
+        await eventually(lambda: server.namespace.admission.addresses.is_empty)
+
+
+async def test_one_session_moves_to_one_websocket() -> None:
+    def blocking(server: Running) -> None:
+        with ExitStack() as held:
+            _, sid = polling_session(server.url, held)
+            socks = [held.enter_context(connect(server.url)) for _ in range(2)]
+            for sock in socks:
+                upgrade(sock, query=f"&sid={sid}")
+                sock.sendall(frame(b"2probe"))
+                receive_until(sock, b"3probe")
+            socks[0].sendall(frame(b"5") + frame(b'40/smcp,{"token":"right"}'))
+            receive_until(socks[0], b"40/smcp")
+            socks[1].sendall(frame(b"5"))
+            assert is_closed(socks[1])
+            socks[0].sendall(frame(b'42/smcp,7["client:dance",{}]'))
+            receive_until(socks[0], b"43/smcp,7")
+
+    with async_server(KEYED) as server:
+        await anyio.to_thread.run_sync(blocking, server)
+
+
+async def test_a_connection_counts_again_when_its_session_has_ended() -> None:
+    def blocking(url: str) -> None:
+        with ExitStack() as held:
+            for _ in range(3):
+                sock, sid = polling_session(url, held)
+                sock.sendall(
+                    f"POST /socket.io/?EIO=4&transport=polling&sid={sid} HTTP/1.1\r\nHost: localhost\r\n"
+                    "Content-Length: 1\r\n\r\n1".encode()
+                )
+                receive_until(sock, b"\r\n\r\n")
+            with connect(url) as sock:
+                assert b" 429 " in sock.recv(1000)
+
+    with trusting_nobody(Limits(connections_per_address=3)) as server:
+        await anyio.to_thread.run_sync(blocking, server.url)
+        await eventually(lambda: server.namespace.admission.addresses.is_empty)
+
+
+def polling_session(url: str, held: ExitStack) -> tuple[socket.socket, str]:
+    """A session that polls, and the connection it was opened over."""
+    sock = held.enter_context(connect(url))
+    sock.sendall(b"GET /socket.io/?EIO=4&transport=polling HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    return sock, receive_until(sock, b"}").split(b'"sid":"')[1].split(b'"')[0].decode()
+
+
 async def test_a_trusted_proxys_clients_are_counted_one_by_one(make_peer: MakePeer) -> None:
     with async_server(OpenAuthentication(), Limits(connections_per_address=2)) as server:
         for client in ("10.0.0.1", "10.0.0.2", "10.0.0.3"):
