@@ -119,11 +119,15 @@ CANCEL_TOOL_CALL_NOTIFICATION = "notify:tool_call_cancel"
 
 
 class AgentCallData(TypedDict):
+    """What every request of an agent has. `req_id` names the request in logs, answers and cancels."""
+
     agent: str
     req_id: str
 
 
 class ToolCallReq(AgentCallData):
+    """`client:tool_call`: run a tool; `timeout` is whole seconds. The answer is a `CallToolRet`."""
+
     computer: str
     tool_name: str
     params: dict[str, Any]
@@ -140,6 +144,8 @@ class CallToolRet(TypedDict, total=False):
 
 
 class SMCPTool(TypedDict):
+    """A tool as agents see it. `meta` has `a2c_tool_meta` as JSON text; the client's `tool_meta` reads it."""
+
     name: str
     description: str
     params_schema: dict[str, Any]
@@ -148,6 +154,8 @@ class SMCPTool(TypedDict):
 
 
 class ToolMeta(TypedDict, total=False):
+    """What a config says of a tool: whether it runs without confirmation, its other name, its tags."""
+
     auto_apply: NotRequired[bool | None]
     ret_object_mapper: NotRequired[dict[str, Any] | None]
     alias: NotRequired[str | None]
@@ -155,10 +163,14 @@ class ToolMeta(TypedDict, total=False):
 
 
 class GetToolsReq(AgentCallData):
+    """`client:get_tools`: the tools of a computer."""
+
     computer: str
 
 
 class GetToolsRet(TypedDict):
+    """The answer to `client:get_tools`."""
+
     tools: list[SMCPTool]
     req_id: str
 
@@ -167,32 +179,44 @@ class GetToolsRet(TypedDict):
 
 
 class EnterOfficeReq(TypedDict):
+    """`server:join_office`: who joins, and where. The ack has two arguments: `true, null` or `false, reason`."""
+
     role: Role
     name: str
     office_id: str
 
 
 class LeaveOfficeReq(TypedDict):
+    """`server:leave_office`. The ack has two arguments, like that of a join."""
+
     office_id: str
 
 
 class EnterOfficeNotification(TypedDict, total=False):
+    """`notify:enter_office`: a member came; either `computer` or `agent` is present."""
+
     office_id: str
     computer: str | None
     agent: str | None
 
 
 class LeaveOfficeNotification(TypedDict, total=False):
+    """`notify:leave_office`: a member left, or lost its connection; either `computer` or `agent` is present."""
+
     office_id: str
     computer: str | None
     agent: str | None
 
 
 class ListRoomReq(AgentCallData):
+    """`server:list_room`: the members of the agent's own office."""
+
     office_id: str
 
 
 class SessionInfo(TypedDict, total=False):
+    """A member of an office."""
+
     sid: str
     name: str
     role: Role
@@ -200,6 +224,8 @@ class SessionInfo(TypedDict, total=False):
 
 
 class ListRoomRet(TypedDict):
+    """The answer to `server:list_room`."""
+
     sessions: list[SessionInfo]
     req_id: str
 
@@ -208,14 +234,22 @@ class ListRoomRet(TypedDict):
 
 
 class UpdateComputerConfigReq(TypedDict):
+    """What a computer announces with `server:update_config`, `server:update_tool_list`, `server:update_desktop` and
+    `server:update_finder`.
+    """
+
     computer: NotRequired[str]
 
 
 class UpdateMCPConfigNotification(TypedDict, total=False):
+    """`notify:update_config`: the configuration of a computer changed."""
+
     computer: str
 
 
 class UpdateToolListNotification(TypedDict, total=False):
+    """`notify:update_tool_list`: the tools of a computer changed."""
+
     computer: str
 
 
@@ -223,6 +257,8 @@ class UpdateToolListNotification(TypedDict, total=False):
 
 
 class BaseMCPServerConfig(TypedDict):
+    """What the configs of all MCP servers have, whatever the transport."""
+
     name: SERVER_NAME
     disabled: bool
     forbidden_tools: list[TOOL_NAME]
@@ -232,6 +268,8 @@ class BaseMCPServerConfig(TypedDict):
 
 
 class MCPServerStdioParameters(TypedDict):
+    """How a stdio server is started."""
+
     command: str
     args: list[str]
     env: dict[str, str] | None
@@ -241,11 +279,15 @@ class MCPServerStdioParameters(TypedDict):
 
 
 class MCPServerStdioConfig(BaseMCPServerConfig):
+    """An MCP server that runs as a process of the computer."""
+
     type: Literal["stdio"]
     server_parameters: MCPServerStdioParameters
 
 
 class MCPServerStreamableHttpParameters(TypedDict):
+    """How a streamable HTTP server is reached; timeouts are ISO 8601 durations."""
+
     url: str
     headers: dict[str, Any] | None
     timeout: str
@@ -254,11 +296,15 @@ class MCPServerStreamableHttpParameters(TypedDict):
 
 
 class MCPServerStreamableHttpConfig(BaseMCPServerConfig):
+    """An MCP server that is reached over streamable HTTP."""
+
     type: Literal["streamable"]
     server_parameters: MCPServerStreamableHttpParameters
 
 
 class MCPSSEParameters(TypedDict):
+    """How an SSE server is reached; timeouts are seconds."""
+
     url: str
     headers: dict[str, Any] | None
     timeout: float
@@ -266,6 +312,8 @@ class MCPSSEParameters(TypedDict):
 
 
 class MCPSSEConfig(BaseMCPServerConfig):
+    """An MCP server that is reached over SSE."""
+
     type: Literal["sse"]
     server_parameters: MCPSSEParameters
 
@@ -274,23 +322,31 @@ MCPServerConfig: TypeAlias = MCPServerStdioConfig | MCPServerStreamableHttpConfi
 
 
 class MCPServerInputBase(TypedDict):
+    """What all inputs have: the id of `${input:id}`, and a description for the person who is asked."""
+
     id: str
     description: str
 
 
 class MCPServerPromptStringInput(MCPServerInputBase):
+    """A text that a person types; a `password` is not shown."""
+
     type: Literal["promptString"]
     default: NotRequired[str | None]
     password: NotRequired[bool | None]
 
 
 class MCPServerPickStringInput(MCPServerInputBase):
+    """One of several texts that a person picks."""
+
     type: Literal["pickString"]
     options: list[str]
     default: NotRequired[str | None]
 
 
 class MCPServerCommandInput(MCPServerInputBase):
+    """A text that a command prints."""
+
     type: Literal["command"]
     command: str
     args: NotRequired[dict[str, str] | None]
@@ -300,10 +356,14 @@ MCPServerInput: TypeAlias = MCPServerPromptStringInput | MCPServerPickStringInpu
 
 
 class GetComputerConfigReq(AgentCallData):
+    """`client:get_config`: the configuration of a computer."""
+
     computer: str
 
 
 class GetComputerConfigRet(TypedDict):
+    """The answer to `client:get_config`. Secrets are masked, or are placeholders."""
+
     inputs: NotRequired[list[MCPServerInput] | None]
     servers: dict[SERVER_NAME, MCPServerConfig]
 
@@ -312,12 +372,16 @@ class GetComputerConfigRet(TypedDict):
 
 
 class GetDeskTopReq(AgentCallData):
+    """`client:get_desktop`: the windows of a computer, at most `desktop_size`, or the one with the URI `window`."""
+
     computer: str
     desktop_size: NotRequired[int]
     window: NotRequired[str]
 
 
 class GetDeskTopRet(TypedDict, total=False):
+    """The answer to `client:get_desktop`: rendered windows, most important first."""
+
     desktops: list[Desktop]
     req_id: str
 
@@ -326,6 +390,8 @@ class GetDeskTopRet(TypedDict, total=False):
 
 
 class GetFinderReq(AgentCallData):
+    """`client:get_finder`: a part of the documents that match."""
+
     computer: str
     keywords: NotRequired[list[str]]
     file_type: NotRequired[str]
@@ -334,6 +400,8 @@ class GetFinderReq(AgentCallData):
 
 
 class DPEDocumentSummary(TypedDict):
+    """A document in the catalogue of a computer. `uri` is what to read; `server` is its MCP server."""
+
     doc_ref: str
     uri: str
     file_uri: str
@@ -347,12 +415,16 @@ class DPEDocumentSummary(TypedDict):
 
 
 class GetFinderRet(TypedDict, total=False):
+    """The answer to `client:get_finder`: a part of the documents, and how many match in all."""
+
     documents: list[DPEDocumentSummary]
     total_count: int
     req_id: str
 
 
 class DPEPageSummary(TypedDict):
+    """A page in the index of a document. `uri` is what to read."""
+
     page_index: int
     title: str
     element_count: int
@@ -361,6 +433,8 @@ class DPEPageSummary(TypedDict):
 
 
 class DPEElementDetail(TypedDict):
+    """An element of a page, read by its id. What `content` holds depends on the `category`."""
+
     element_id: str
     category: str
     summary: NotRequired[str]
@@ -372,11 +446,15 @@ class DPEElementDetail(TypedDict):
 
 
 class ReadResourceReq(AgentCallData):
+    """`client:read_resource`: a window, a document or a part of a document, by its URI."""
+
     computer: str
     uri: str
 
 
 class ReadResourceRet(TypedDict):
+    """The answer to `client:read_resource`: the contents in MCP's JSON form."""
+
     contents: list[dict[str, Any]]
     req_id: str
 

@@ -1,10 +1,9 @@
-"""What a contributor relies on: the hook, the pages that `make docs` builds, and what CI runs."""
+"""What a contributor relies on: the hook, the commands that CONTRIBUTING.md names, and what CI runs."""
 
 import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -48,11 +47,3 @@ def test_the_commands_of_the_contributors_page_exist() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text()
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert {match for match in re.findall(r"\bmake ([a-z-]+)", text) if match not in ("and", "it")} <= targets
-
-
-def test_the_pages_build_without_a_warning(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
-    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=110, check=False)
-    assert (result.returncode, result.stdout + result.stderr) == (0, "")
-    page = (tmp_path / "site" / "api" / "agent.html").read_text()
-    assert 'id="a2c_smcp.agent.AsyncSMCPAgentClient.call_tool"' in page

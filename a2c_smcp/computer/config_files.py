@@ -34,7 +34,7 @@ __all__ = ["ConfigFiles", "load_config_files", "read_config_files", "read_snippe
 
 @dataclass(frozen=True, slots=True)
 class ConfigFiles:
-    """What one or several files say together, and what is wrong with them."""
+    """What one or several config files say together, and what is wrong with them."""
 
     servers: tuple[dict[str, Any], ...] = field(default=(), repr=False)
     """Configs as written, in order, in our own shape; a file may hold secrets in clear text."""

@@ -120,7 +120,7 @@ ComputerEvent: TypeAlias = AnnouncedEvent | ServerStatus | RestartOffered | Tool
 
 
 class EventStream:
-    """The events from the moment it is entered; `async with`, then `async for`. For one reader."""
+    """Events for one reader, from the moment when it is entered with `async with`; then `async for event in stream`."""
 
     def __init__(self, streams: "set[EventStream]", limit: int) -> None:
         self._streams = streams
@@ -150,6 +150,7 @@ class EventStream:
         return self._waiting.popleft()
 
     def put(self, event: ComputerEvent) -> None:
+        """Add an event for the reader; of more than it may have waiting, the oldest is lost."""
         self._lost += len(self._waiting) == self._waiting.maxlen
         self._waiting.append(event)
         self._wake.set()
@@ -162,8 +163,10 @@ class EventHub:
         self._streams: set[EventStream] = set()
 
     def publish(self, event: ComputerEvent) -> None:
+        """Add an event to every stream that is open."""
         for stream in tuple(self._streams):
             stream.put(event)
 
     def subscribe(self, limit: int = BUFFERED_EVENTS) -> EventStream:
+        """A stream for one reader, which gets events once it is entered."""
         return EventStream(self._streams, limit)

@@ -37,6 +37,7 @@ class InvalidConfigError(BadRequestError):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
+        """Everything that is wrong, in the order of the files."""
         return tuple(Problem(**problem) for problem in self.details.get("problems", ()))
 
 

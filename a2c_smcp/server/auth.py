@@ -94,10 +94,12 @@ class Key(BaseModel):
 
     @property
     def digest(self) -> bytes:
+        """The SHA-256 of the secret."""
         return bytes.fromhex(self.sha256) if self.sha256 else _digest(self.key or "")
 
     @property
     def grant(self) -> Grant:
+        """What the key allows."""
         return Grant(self.name, self.roles, self.offices)
 
 

@@ -65,10 +65,12 @@ class ParsedDPEUri:
 
     @property
     def page_index(self) -> int | None:
+        """The index of the page, `None` if this is no page's URI."""
         return int(self.sub_path.removeprefix("pages/")) if self.sub_path and self.level == 2 else None
 
     @property
     def element_id(self) -> str | None:
+        """The id of the element, `None` if this is no element's URI."""
         return self.sub_path.removeprefix("elements/") if self.sub_path and self.level == 3 else None
 
     def build(self) -> str:

@@ -34,7 +34,7 @@ _ANOTHER_NAME: Final = (62, 64)
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a connection goes, as people read it."""
+    """How a connection reaches the server. `str()` says it for people."""
 
     transport: str
     """`websocket` or `polling`."""

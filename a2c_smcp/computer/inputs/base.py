@@ -28,7 +28,10 @@ class InputFailedError(BadRequestError):
 
 
 class BaseInputResolver(ABC):
-    """One layer. A front end writes its own for the last one, and need not care for what the others do."""
+    """One way to get the value of an input. Subclass it to ask a person: `Computer(input_resolver=…)`.
+
+    The environment, the values that are known already and commands are asked before; defaults count after it.
+    """
 
     @abstractmethod
     async def resolve(self, definition: MCPServerInput) -> Any:

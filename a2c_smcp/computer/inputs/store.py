@@ -35,6 +35,7 @@ class InputStore:
         return MappingProxyType(self._definitions)
 
     def definition(self, input_id: str) -> MCPServerInput:
+        """The definition of an input, or `InputNotFoundError`."""
         try:
             return self._definitions[input_id]
         except KeyError:
@@ -88,6 +89,7 @@ class InputStore:
         return True
 
     def clear_values(self) -> None:
+        """Forget all values, so that they are asked for when next needed."""
         for input_id in list(self._values):
             self.clear_value(input_id)
 
