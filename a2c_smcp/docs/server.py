@@ -9,9 +9,9 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from a2c_smcp import __version__
-from a2c_smcp.computer.utils.dpe_uri import build_dpe_uri, element_uri, page_uri
 from a2c_smcp.docs.library import Library
 from a2c_smcp.mcp_server.server import ContextServer
+from a2c_smcp.utils.dpe_uri import build_dpe_uri, element_uri, page_uri
 
 __all__ = ["DEFAULT_HOST", "docs_server"]
 

@@ -1,0 +1,201 @@
+"""docs/architecture.md is true: its names exist, its rooms keep to themselves, and its journeys are made."""
+
+import ast
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import a2c_smcp
+from a2c_smcp.agent import AsyncSMCPAgentClient
+from a2c_smcp.computer import Computer, SMCPComputerClient
+from a2c_smcp.computer.events import ServerStatus
+from a2c_smcp.computer.mcp_clients.mcp_connection import ServerState
+from a2c_smcp.server import APIKeyAuthentication
+from tests.computer.fakes.computers import FAST, Record, recorded, server
+from tests.computer.fakes.offices import options
+from tests.server.harness import async_server, eventually
+from tests.tracing import Trace, tracing
+
+PACKAGE = Path(a2c_smcp.__file__).parent
+ROOT = PACKAGE.parent
+PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+
+_QUOTED = re.compile(r"`([^`\n]+)`")
+_DOTTED = re.compile(r"[a-z_][a-z0-9_]*(\.[A-Za-z_]\w*)+")
+_FILE = re.compile(r"[\w./-]+(\.(py|md|txt|toml)|/)")
+#: What a module that says that it is pure does without.
+_IMPURE = {"aiohttp", "anyio", "asyncio", "socketio", "time"}
+
+
+def section(title: str) -> str:
+    match = re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
+    assert match, f"the page has no section {title!r}"
+    return match[1]
+
+
+def journey(title: str) -> list[str]:
+    """The functions that a section lists: the first name of each line."""
+    lines = re.findall(r"^1\. (.*)$", section(title), re.MULTILINE)
+    assert len(lines) > 10
+    return [_QUOTED.findall(line)[0] for line in lines]
+
+
+# --- names
+
+
+_WORDS = sorted(set(_QUOTED.findall(PAGE)))
+
+
+@pytest.mark.parametrize("name", [word for word in _WORDS if _DOTTED.fullmatch(word) and not _FILE.fullmatch(word)])
+def test_a_name_on_the_page_exists(name: str) -> None:
+    assert _exists(f"a2c_smcp.{name}") or _exists(name), f"there is no {name} any more: docs/architecture.md"
+
+
+@pytest.mark.parametrize("file", [word for word in _WORDS if _FILE.fullmatch(word)])
+def test_a_file_on_the_page_exists(file: str) -> None:
+    places = (ROOT / file, PACKAGE / file, PACKAGE / "computer" / file)
+    assert any(place.exists() for place in places), f"there is no {file} any more: docs/architecture.md"
+
+
+def _exists(name: str) -> bool:
+    parts = name.split(".")
+    for count in range(len(parts), 0, -1):
+        try:
+            found: Any = import_module(".".join(parts[:count]))
+        except ImportError:
+            continue
+        for part in parts[count:]:
+            if not hasattr(found, part) and part not in getattr(found, "__annotations__", {}):
+                return False
+            found = getattr(found, part, None)
+        return True
+    return False
+
+
+# --- rooms
+
+
+def rooms() -> Iterator[tuple[str, str]]:
+    """Each room, and a room that it must not know."""
+    for row in re.findall(r"^\| (`.*?) \| .* \| (`.*) \|$", section("The rooms"), re.MULTILINE):
+        for room in _QUOTED.findall(row[0]):
+            for other in _QUOTED.findall(row[1]):
+                yield room, other
+
+
+def imports_of(file: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+@pytest.mark.parametrize(("room", "other"), list(rooms()))
+def test_a_room_imports_nothing_of_what_it_does_not_know(room: str, other: str) -> None:
+    forbidden = "a2c_smcp." + other.strip("/").replace("/", ".")
+    files = list((PACKAGE / room).rglob("*.py")) if room.endswith("/") else [PACKAGE / room]
+    assert files
+    found = {
+        f"{file.relative_to(ROOT)} imports {name}"
+        for file in files
+        for name in imports_of(file)
+        if name == forbidden or name.startswith(f"{forbidden}.")
+    }
+    assert not found
+
+
+def test_no_part_of_the_computer_imports_its_command_line() -> None:
+    files = [file for file in (PACKAGE / "computer").rglob("*.py") if "cli" not in file.parts]
+    found = {file.name for file in files for name in imports_of(file) if name.startswith("a2c_smcp.computer.cli")}
+    assert not found
+
+
+def test_what_says_that_it_is_pure_imports_no_sockets_no_loop_and_no_clock() -> None:
+    pure = [file for file in PACKAGE.rglob("*.py") if re.search(r"\bPure\b", _docstring(file))]
+    assert len(pure) > 20
+    found = [(str(file.relative_to(ROOT)), _IMPURE.intersection(imports_of(file))) for file in pure]
+    assert [(file, names) for file, names in found if names] == []
+
+
+def _docstring(file: Path) -> str:
+    return ast.get_docstring(ast.parse(file.read_text("utf-8"))) or ""
+
+
+# --- journeys
+
+
+@dataclass
+class World:
+    """A server, a Computer and an agent, and the functions that they pass."""
+
+    agent: AsyncSMCPAgentClient
+    record: Record
+    trace: Trace
+
+    async def passes(self, functions: list[str], made: Callable[[], Awaitable[object]]) -> list[str]:
+        """Make the journey, and wait for every function; those that were passed, in the order of the first time."""
+        self.trace.begin()
+        await made()
+        with suppress(TimeoutError):  # the test says which one was not passed
+            await eventually(lambda: set(functions) <= self.trace.names.keys(), 30)
+        return [name for name in self.trace.names if name in functions]
+
+    async def tool(self, name: str, **params: Any) -> None:
+        await self.agent.call_tool("pc", f"a.{name}", params, timeout=20)
+
+
+@asynccontextmanager
+async def world() -> AsyncIterator[World]:
+    # The server's thread has to start under the trace.
+    with tracing() as trace, async_server(APIKeyAuthentication(["key"])) as hub:
+        computer = Computer("pc", mcp_servers=[server("a", documents=2)], timings=FAST)
+        link = options(hub.url, api_key="key")
+        async with (
+            recorded(computer) as record,
+            computer,
+            SMCPComputerClient(computer, link) as client,
+            AsyncSMCPAgentClient(link, name="ag") as agent,
+        ):
+            await client.join_office("o")
+            resources = computer._resources  # from now on it is subscribed to them
+            await eventually(lambda: not resources._tasks and not resources._finder._tasks)
+            yield World(agent, record, trace)
+
+
+async def test_the_running_system_passes_every_function_that_the_page_lists() -> None:
+    async with world() as it:
+
+        async def join() -> None:
+            await it.agent.join_office("o")
+            await it.agent.settled()
+
+        async def desktop() -> None:
+            await it.tool("set_resource", uri="window://fake/0", text="new")
+
+        async def crash() -> None:
+            await it.tool("crash", code=1)
+            await it.record.until(
+                lambda: [event for event in it.record.now(ServerStatus) if event.state is ServerState.BACKING_OFF]
+            )
+
+        journeys: dict[str, Callable[[], Awaitable[object]]] = {
+            "A join": join,
+            "A tool call": lambda: it.tool("echo", text="x"),
+            "A desktop change": desktop,
+            "A document read": lambda: it.agent.read_resource("pc", "dpe://fake/1"),
+            "A crash": crash,
+        }
+        for title, made in journeys.items():
+            listed = journey(title)
+            passed = await it.passes(listed, made)
+            missed = [name for name in listed if name not in passed]
+            assert not missed, f"docs/architecture.md, {title!r}: the running system does not pass {missed}"
+            if title == "A tool call":
+                assert passed == listed, "docs/architecture.md lists the functions of a call in another order"
