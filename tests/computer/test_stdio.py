@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -117,6 +118,25 @@ async def test_a_call_that_kills_the_server_fails_at_once(mode: str) -> None:
     async with running(server) as client:
         with anyio.fail_after(20), pytest.raises(MCPError):
             await client.call_tool("echo", {})
+
+
+async def test_what_a_server_answered_before_it_left_is_heard_although_the_next_call_cannot_be_written() -> None:
+    server = transport("normal")
+    async with running(server) as client:
+        last = asyncio.create_task(client.call_tool("leave", {}))
+        await asyncio.sleep(0)
+        wait_until_dead(server)
+        with anyio.fail_after(20), pytest.raises(MCPError, match="Connection closed"):
+            await client.call_tool("echo", {"text": "too late"})
+        assert text(await last) == "bye"
+
+
+def wait_until_dead(server: StdioTransport) -> None:
+    """Without a turn of the loop, so that nothing is read meanwhile."""
+    deadline = time.monotonic() + 30
+    while is_alive(server.pid or 0):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 async def test_a_server_that_dies_on_start_says_why() -> None:

@@ -115,7 +115,7 @@ class StdioTransport:
             raise ValueError("the encoding of an MCP server must contain ASCII")
         # From here to the `try` nothing is awaited: a cancellation in between would leak the process.
         process = self._process = Process(self._parameters)
-        writer = Writer(process.stdin.fileno(), on_broken=self._end)
+        writer = Writer(process.stdin.fileno(), on_broken=self._on_broken)
         reader = LineReader(process.stdout.fileno(), self._max_line, self._on_line, self._on_stdout_end)
         reader.pause()  # until there is a session to hear it
         pipe = Pipe(
@@ -177,6 +177,10 @@ class StdioTransport:
     def _on_stdout_end(self) -> None:
         self._stdout_ended.set()
         self._end()
+
+    def _on_broken(self) -> None:
+        """Nobody reads what is written. What the server answered before may still wait in the other pipe."""
+        asyncio.get_running_loop().call_later(self._timings.drain, self._end)
 
     def _end(self) -> None:
         if self.dispatcher is not None and not self.dispatcher.is_closed:
