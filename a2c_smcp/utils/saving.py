@@ -1,7 +1,6 @@
 """Images and other bytes in what a tool or a document answered: what they are, and keeping them in files."""
 
 import base64
-import binascii
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ def save(items: Iterable[Mapping[str, Any]], name: str | Path) -> list[tuple[Pat
         path = file if number == 1 else file.with_stem(f"{file.stem}-{number}")
         try:
             path.write_bytes(base64.b64decode(item[key], validate=True))
-        except binascii.Error:
+        except ValueError:  # not only binascii's own: it is another one for what is not ASCII
             raise BadRequestError("nothing is saved: what came is not base64") from None
         except OSError as error:
             raise BadRequestError(f"{path} cannot be written: {error.strerror}") from None
@@ -37,7 +36,7 @@ def describe(item: Mapping[str, Any], key: str) -> str:
     """What the bytes under a key are, and how many: they are not for a terminal."""
     try:
         size = len(base64.b64decode(item.get(key) or "", validate=True))
-    except binascii.Error:
+    except ValueError:
         size = len(item[key])
     return f"{item.get('mimeType') or item.get('type') or 'binary'}, {size} bytes"
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from a2c_smcp.errors import BadRequestError
-from a2c_smcp.utils.saving import save
+from a2c_smcp.utils.saving import describe, save
 
 
 def encoded(data: bytes) -> str:
@@ -32,7 +32,7 @@ def test_several_are_numbered(tmp_path: Path) -> None:
     assert [path.read_bytes() for path, _ in saved] == [b"picture", b"embedded", b"read"]
 
 
-@pytest.mark.parametrize("items", [[], [TEXT], [{"type": "image", "data": "###"}]])
+@pytest.mark.parametrize("items", [[], [TEXT], [{"type": "image", "data": "###"}], [{"type": "image", "data": "é"}]])
 def test_nothing_to_save_is_said(tmp_path: Path, items: list[dict[str, Any]]) -> None:
     with pytest.raises(BadRequestError, match="nothing is saved"):
         save(items, tmp_path / "file")
@@ -42,3 +42,8 @@ def test_nothing_to_save_is_said(tmp_path: Path, items: list[dict[str, Any]]) ->
 def test_a_file_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     with pytest.raises(BadRequestError, match="cannot be written"):
         save([IMAGE], tmp_path / "no" / "folder")
+
+
+@pytest.mark.parametrize("data", ["###", "é##"])
+def test_what_is_not_base64_is_described_all_the_same(data: str) -> None:
+    assert describe({"type": "image", "data": data}, "data") == "image, 3 bytes"

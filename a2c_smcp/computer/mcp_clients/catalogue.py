@@ -1,7 +1,7 @@
 """Which tools are shown, under which names, and what a name means when it is called. Pure: MCP's lists come in.
 
 A `Catalogue` is a value. Each change returns a new one, and a refused change leaves the old one as it was; what
-agents see has changed when `tools` has. Names clash by three rules:
+agents see has changed when `tools` has. Names clash by two rules:
 
     update    a server that is added, updated or started is refused as a whole; those that run keep their names
     refresh   a running server whose list changed, or that came back, hides the tools that are newly in the way
