@@ -137,7 +137,7 @@ class CallMemory(Generic[E, R]):
 
 
 def _fingerprint(tool: TOOL_NAME, params: Mapping[str, Any]) -> bytes:
-    """The call in one way of writing it; a hash of what has more than is worth keeping, as it is only compared."""
+    """The call as text, for comparison; a hash of a call that is too large to be kept."""
     try:
         text = orjson.dumps([tool, params], option=orjson.OPT_SORT_KEYS)
     except TypeError:  # what only the standard library takes, an integer over 64 bits for instance

@@ -55,7 +55,7 @@ __all__ = ["Computer", "ConfirmCallback"]
 
 logger = logging.getLogger(__name__)
 
-#: So long before a call's deadline silence counts: past the deadline it would be a timeout of the tool.
+#: A confirmation ends this long before the call's deadline: past the deadline it would be a timeout of the tool.
 _CONFIRM_MARGIN: Final = 0.1
 
 #: Called with `(req_id, server, tool, params)`; `True` runs the call. A callback that is not async runs in a thread. It

@@ -108,7 +108,7 @@ class _ConfigFile:
         self.inputs: list[MCPServerInput] = []
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
-        #: Also of inputs that are wrong: what refers to one of those is not wrong as well.
+        #: The ids of wrong inputs are here, too: a config that refers to one of them is not wrong for that.
         self.input_ids: set[str] = set()
         self._references: list[tuple[str, bool, str, str]] = []
 
@@ -314,7 +314,7 @@ def _read_foreign(name: str, raw: dict[str, Any], reading: _ConfigFile) -> None:
 
 
 def _add_variables(parameters: dict[str, Any], env_file: object, subject: str, reading: _ConfigFile) -> None:
-    """What the file says goes under the server's own `env`."""
+    """Add the variables of the file to the server's `env`, whose own values win."""
     try:
         if not isinstance(env_file, str):
             raise ValueError("must be a text")
@@ -356,5 +356,5 @@ def _parse_json(text: str, reading: _ConfigFile) -> Any:
 
 
 def _blanked(token: re.Match[str]) -> str:
-    """Blanks in place of what is left out keep line and column what they are in the file."""
+    """Blanks take the place of what is left out, so that lines and columns in errors are those of the file."""
     return token[0] if token[0].startswith('"') else re.sub(r"\S", " ", token[0])

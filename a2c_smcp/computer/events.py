@@ -40,35 +40,35 @@ BUFFERED_EVENTS: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class ToolListChanged:
-    """What `get_available_tools` returns is not what it was."""
+    """`get_available_tools` returns something else than before."""
 
     announced_by: ClassVar[str] = UPDATE_TOOL_LIST_EVENT
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigChanged:
-    """What `get_config` returns is not what it was."""
+    """`get_config` returns something else than before."""
 
     announced_by: ClassVar[str] = UPDATE_CONFIG_EVENT
 
 
 @dataclass(frozen=True, slots=True)
 class DesktopChanged:
-    """There are other windows than before, or one of them holds something else."""
+    """Windows came or went, or the content of one changed."""
 
     announced_by: ClassVar[str] = UPDATE_DESKTOP_EVENT
 
 
 @dataclass(frozen=True, slots=True)
 class FinderChanged:
-    """There are other documents than before, or one of them holds something else."""
+    """Documents came or went, or the content of one changed."""
 
     announced_by: ClassVar[str] = UPDATE_FINDER_EVENT
 
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """The state that an MCP server is in now; `reason` says why where there is something to say."""
+    """The state that an MCP server is in now, and the reason if there is one to tell."""
 
     server: SERVER_NAME
     state: ServerState
@@ -76,7 +76,7 @@ class ServerStatus:
     restarts: int = 0
     """How many times in a row it had to be started again."""
     ignored: str | None = None
-    """What of its windows and documents is not looked at, because there are too many or they are none."""
+    """Which of its windows and documents are ignored, and why: there are too many, or their URIs are invalid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +89,14 @@ class RestartOffered:
 
 @dataclass(frozen=True, slots=True)
 class ToolHidden:
-    """A running server lists a new tool under a name that is taken: that one is not shown, the others are."""
+    """A running server lists a new tool under a name that is taken. That tool is not shown; its others are."""
 
     error: ToolNameDuplicatedError
 
 
 @dataclass(frozen=True, slots=True)
 class ToolInvalid:
-    """A server lists a tool whose definition breaks MCP's schema: that one is not shown, the others are."""
+    """A server lists a tool whose definition breaks MCP's schema. That tool is not shown; its others are."""
 
     server: SERVER_NAME
     tool: TOOL_NAME
@@ -108,7 +108,7 @@ class ToolInvalid:
 
 @dataclass(frozen=True, slots=True)
 class EventsLost:
-    """This reader fell behind: so many events, older than the next one, are gone."""
+    """This reader fell behind: it lost `count` events, which were older than the next one."""
 
     count: int
 

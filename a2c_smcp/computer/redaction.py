@@ -16,7 +16,7 @@ from a2c_smcp.utils.text import cut
 
 __all__ = ["SHORTEST_LITERAL", "SHORTEST_VALUE", "Redaction"]
 
-#: Shorter values of inputs stand in any text by chance.
+#: Shorter values of inputs are not redacted: they may be in any text by chance.
 SHORTEST_VALUE: Final = 4
 #: Shorter values of `env` and `headers` that are written out are redacted only under a key that is named like a secret.
 SHORTEST_LITERAL: Final = 8
@@ -30,7 +30,7 @@ _SCHEME: Final = re.compile(r"(?:apikey|basic|bearer|digest|token)\s+(\S+)", re.
 _SWITCHES: Final = frozenset({"true", "false", "null", "none"})
 #: How much of a text is looked at; no output shows as much.
 _LOOKED_AT: Final = 16 * 1024
-#: How many values a detail of an error may have: what has more was made to hurt.
+#: How many values a detail of an error may have: no honest error has more.
 _MOST_VALUES: Final = 1000
 
 
@@ -90,7 +90,7 @@ class Redaction:
         return clipped[: max(0, len(clipped) - self._longest)] + "…"
 
     def quote(self, text: object) -> str:
-        """As a log line or an error message may have it. Cut last: half a secret would not be found."""
+        """The text for a log line or an error message: redacted, then cut, because half a secret would not be found."""
         return cut(self(str(text)))
 
     def inside(self, value: Any) -> Any:
@@ -114,7 +114,9 @@ class Redaction:
             return None
 
     def _compiled(self) -> re.Pattern[str]:
-        """All at once, so that no stand-in is taken for a secret; the longest first: one may be a part of another."""
+        """One pass, so that no replacement is taken for a secret. The longest secret comes first, because one may be a
+        part of another.
+        """
         if self._pattern is None:
             self._pattern = re.compile("|".join(map(re.escape, sorted(self._stand_ins, key=len, reverse=True))))
         return self._pattern

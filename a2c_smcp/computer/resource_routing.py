@@ -93,7 +93,7 @@ def refusal(target: Target, error: MCPError, page_count: int = 0) -> SMCPError:
 
 
 def _says_not_found(error: MCPError) -> bool:
-    """Servers differ in how they say it."""
+    """Whether the error says that there is no such resource; servers differ in how they say it."""
     return error.code in (_RESOURCE_NOT_FOUND, INVALID_PARAMS) or error.message.startswith("Unknown resource")
 
 

@@ -83,7 +83,7 @@ class _ServerWindows:
         self.refreshing: asyncio.Task[None] | None = None
         self.refreshing_since = 0.0
         self.listed = asyncio.Event()
-        """Whether its list was read, or could not be, or is of no interest any more."""
+        """Set once its list was read, could not be read, or is not needed any more."""
         self.tasks: set[asyncio.Task[None]] = set()
 
     @property

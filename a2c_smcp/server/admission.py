@@ -1,4 +1,4 @@
-"""What a server lets those do who have not shown a key: one `Admission` a server, one `Peer` a connection.
+"""What a client may do before it has shown a key: one `Admission` for each server, one `Peer` for each connection.
 
 The web server counts a connection before its first byte is read, the Engine.IO socket on top of it knows whether a key
 was shown: this is what they share. Knows neither.

@@ -155,7 +155,7 @@ class BoundedAsyncSocket(Bounded, AsyncSocket):
 
     @contextmanager
     def _carried_by(self, environ: Any) -> Iterator[None]:
-        """This session is counted, so the connections under its polls are not, a few of them before a key was shown."""
+        """This session is counted, so the connections of its polls are not; before a key was shown, a few of them."""
         peer = peer_of(scope_of(environ))
         if peer is None or "HTTP_UPGRADE" in environ:
             yield
@@ -177,7 +177,7 @@ class BoundedAsyncSocket(Bounded, AsyncSocket):
             peer.welcome(self.limit)
 
     async def _body(self, environ: Any) -> bytearray:
-        """The body of a POST, not a byte more of it than it may have."""
+        """The body of a POST; it is not read beyond its limit."""
         body = bytearray()
         async with aclosing(body_of(environ, self._declared_length(environ))) as parts:
             async for part in parts:
@@ -253,7 +253,7 @@ class BoundedAsyncSocket(Bounded, AsyncSocket):
             del data  # not held while the next one is waited for
             await self._turn_ends(began)
 
-    # Who has shown a key lets others in when a few milliseconds are used up, the others wait for each other.
+    # A connection with a key yields after a few milliseconds; the connections without one take turns.
 
     async def _turn_begins(self) -> float:
         if not self.admitted:
@@ -268,7 +268,7 @@ class BoundedAsyncSocket(Bounded, AsyncSocket):
             self.admission.turns.used(spent)
 
     async def _write(self, ws: Any) -> None:
-        # Whatever goes wrong while writing, the peer has gone, and the reader sees it too.
+        # If writing fails, for whatever reason, the peer has gone; the reader sees that, too.
         with suppress(Exception):
             while (pkt := await self.queue.get()) is not None:
                 self.outbox.begin(pkt)

@@ -68,7 +68,7 @@ ClientT = TypeVar("ClientT", bound=Client)
 
 
 class PendingAck:
-    """For one ack, whichever way it comes: called by python-socketio with what it built, or given as read by us."""
+    """The wait for one ack. python-socketio calls it with what it has built; our own reader calls `answer`."""
 
     __slots__ = ("_future",)
 
@@ -78,7 +78,7 @@ class PendingAck:
     def __call__(self, *args: Any) -> None:
         self.answer(answer_from(args))
 
-    # Of an ack and a failure, the second comes too late.
+    # The first of an ack and a failure counts; the other one is ignored.
 
     def answer(self, answer: Answer | None) -> None:
         with suppress(*_ENDED):
@@ -90,7 +90,7 @@ class PendingAck:
 
 
 class _ObservedRelay:
-    """Tells the observer of one relay, whatever becomes of it."""
+    """Tells the observer how one relay ended."""
 
     __slots__ = ("_event", "_observer", "_started", "outcome")
 
@@ -110,7 +110,7 @@ class _ObservedRelay:
 
 
 class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
-    """Beside a python-socketio namespace class, which has `server`, `namespace` and `emit`.
+    """To be inherited beside a namespace class of python-socketio, which has `server`, `namespace` and `emit`.
 
     A shell adds `_start`, `_connect`, `_disconnect` and `_answer`; what those return is awaited where it is asyncio's.
     """
@@ -233,7 +233,7 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         return refusal(message.event, failure)
 
     def _left_out(self, sid: str, message: Message) -> Any:
-        """What an agent gets instead of an answer for which it reads too slowly."""
+        """The error that an agent gets instead of an answer that does not fit into its queue."""
         error = TooManyRequestsError("too much waits to be read by this agent; the answer was left out")
         return self._refused(sid, message, error)
 
@@ -243,7 +243,7 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         return _ObservedRelay(self._observer, event)
 
     def _passed_on(self, client: Client, message: Message, answer: Answer | None, relay: _ObservedRelay) -> Encoded:
-        """What an agent gets of a computer's answer."""
+        """The reply to an agent, made from a computer's answer."""
         assert message.event is not None
         answer = answered(message.event, answer)
         relay.outcome = "answered"
@@ -281,8 +281,8 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         forget_ack(self.server, relay.target, relay.ack_id)
 
     def _fail_relays(self, sid: str) -> list[Relay]:
-        """Fail what waits for this session's answer, and what it asked for: computers are to hear that these calls are
-        cancelled.
+        """Fail the requests that wait for this session, and those that it sent. The latter are returned, because their
+        computers must be told that the calls are cancelled.
         """
         orphans = self._relays.orphaned_by(sid)
         for relay in orphans.unanswered:

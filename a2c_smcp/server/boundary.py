@@ -33,7 +33,7 @@ __all__ = [
 
 
 class Observer(Protocol):
-    """Hears what happens, to count it."""
+    """Is told what happens, to count it."""
 
     def relayed(self, event: str, outcome: str, seconds: float) -> None: ...
     def refused(self, code: int) -> None: ...
@@ -50,7 +50,7 @@ class Silent:
 
 
 def binary_message(event: object) -> Message:
-    """What stands for an event that brought bytes with it."""
+    """The message that stands for an event with binary attachments."""
     error = BadRequestError("binary payloads are not part of the protocol")
     return Message(event if isinstance(event, str) else None, error=error)
 
@@ -78,7 +78,7 @@ def log_passed_on(log: LimitedLog, event: str, sid: str, request: Mapping[str, A
 
 
 def answered(event: str, answer: Answer | None) -> Answer:
-    """What a computer acked; what is no answer at all becomes an error."""
+    """The answer that a computer acked, or `InternalError` for an ack without one."""
     if answer is None:
         raise InternalError(f"the computer gave no answer to {event}; it may not support it")
     return answer

@@ -33,14 +33,14 @@ class _Delivery:
 
 @dataclass(slots=True)
 class _Outgoing:
-    """What a room is still to hear, behind what it is hearing now."""
+    """The broadcasts that wait for a room while another one is being delivered there."""
 
     waiting: deque[_Delivery] = field(default_factory=deque)
     repeats: Repeats[_Delivery] = field(default_factory=Repeats)
 
 
 class SMCPManager(RoomManager):
-    """Encodes a broadcast once, queues it without a task a receiver, and lets others in between.
+    """Encodes a broadcast once, queues it without a task for each receiver, and yields to other tasks in between.
 
     python-socketio makes a task for each receiver and waits for all. Here a large room is served in chunks, in order,
     so that an ack or a request does not wait behind a thousand notifications.
@@ -87,7 +87,7 @@ class SMCPManager(RoomManager):
         self._send((namespace, room), notice, frozenset((notice.sender,)))
 
     def is_behind(self, sid: str) -> bool:
-        """Whether so much of what a session says is still to be heard that it must wait."""
+        """Whether so many broadcasts of a session still wait that it must slow down."""
         return self._waiting_of[sid] >= _MOST_WAITING
 
     def _send(self, key: RoomKey, notice: NoticePacket, skipped: frozenset[str]) -> None:
@@ -110,7 +110,7 @@ class SMCPManager(RoomManager):
         if not notice.collapses:
             repeats.bar(notice.sender)
         elif (earlier := repeats.find(notice.sender, notice.event)) is not None:
-            # Heard by those, too, who have entered since.
+            # Members that have entered since the earlier one get it, too.
             earlier.moment = delivery.moment
             return
         else:
@@ -141,7 +141,7 @@ class SMCPManager(RoomManager):
         return delivery
 
     def _deliver(self, key: RoomKey, delivery: _Delivery, sids: Iterable[str]) -> None:
-        """Queue a packet for those of these who were in the room when it was sent, and have not left since."""
+        """Queue a packet for those of these sessions that were in the room when it was sent, and are there still."""
         namespace, room = key
         entered = self._entered.get(key, {})
         eio_sids = self.connections_in(namespace, room)

@@ -14,7 +14,7 @@ def room_of(office_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class EnterRoom:
-    """From now on this session hears what is said in the office."""
+    """From now on the session gets the notifications of the office."""
 
     sid: str
     office_id: str
@@ -22,7 +22,7 @@ class EnterRoom:
 
 @dataclass(frozen=True, slots=True)
 class LeaveRoom:
-    """From now on it does not."""
+    """From now on the session does not get the notifications of the office."""
 
     sid: str
     office_id: str

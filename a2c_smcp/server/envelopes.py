@@ -43,7 +43,7 @@ class Message:
     event: str | None
     """Its name; `None` for a name that is no text."""
     request: Any = field(default_factory=dict)
-    """What the server needs to know of it; of one that is refused its `req_id`, for the log."""
+    """The fields that the server needs; of an event that is refused only the `req_id`, for the log."""
     error: BadRequestError | None = None
     """Why it is refused."""
     body: str | None = None
@@ -87,7 +87,7 @@ def _accepted(row: Event, request: dict[str, Any], body: str) -> Message:
 
 
 def _read_closely(body: str, max_timeout: int) -> Message:
-    """Read what is not as it should be, and say what it is."""
+    """Read a message that does not have the expected shape, and find out what is wrong with it."""
     try:
         arguments = _ARGUMENTS.decode(body)
     except msgspec.ValidationError:
@@ -214,7 +214,7 @@ class _Shape:
         self.raws = msgspec.json.Decoder(msgspec.defstruct("Raws", raws))
 
     def read(self, body: str, max_timeout: int) -> dict[str, Any] | None:
-        """What is kept of an event that is as it should be; `None` for one that has to be looked at closely."""
+        """What is kept of an event that has the expected shape; `None` for one that `_read_closely` must read."""
         request = {}
         try:
             _, payload = self._whole.decode(body)

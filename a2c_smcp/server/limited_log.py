@@ -10,7 +10,7 @@ __all__ = ["LimitedLog", "SparseFilter"]
 
 #: Lines a second about one peer, unless told otherwise.
 PER_SECOND: Final = 5
-#: What is remembered when more peers than this were warned of goes away with the second.
+#: With more peers than this, those of earlier seconds are forgotten.
 _REMEMBERED: Final = 1000
 
 
@@ -90,7 +90,7 @@ class LimitedLog:
 
 
 class SparseFilter(logging.Filter):
-    """Lets a few lines a second of one wording pass: for libraries that log whatever a peer does."""
+    """Lets a few lines a second of one wording pass, for libraries that log everything that a peer does wrong."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
@@ -99,7 +99,7 @@ class SparseFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         now = self._clock()
-        # Some libraries put what a peer sent into the wording itself: where it was written tells better.
+        # Some libraries put what a peer sent into the wording itself, so a line is known by its place in the code.
         wording = (record.pathname, record.lineno)
         second = self._seconds.get(wording)
         if second is None or now - second.began >= 1:

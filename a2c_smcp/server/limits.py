@@ -97,7 +97,7 @@ class Place:
         return self._open
 
     def pass_on(self) -> "Place":
-        """The same place for another holder; this one has left."""
+        """The same place for another holder; this holder has left."""
         other = Place(self._limit, self.address)
         with self._limit.lock:
             other._open, other._joined = self._open, self._joined
@@ -105,7 +105,7 @@ class Place:
         return other
 
     def give_back(self) -> "Place":
-        """A place for a connection that goes on after what took part over it; this one has left."""
+        """A place for a connection that outlives the session over it; this place is left."""
         other = Place(self._limit, self.address)
         with self._limit.lock:
             if self._open and self._joined:
@@ -124,7 +124,7 @@ class Place:
 
     @contextmanager
     def lent(self) -> Iterator[None]:
-        """Not counted for a while, because it serves one that is."""
+        """Do not count this connection inside the block: it serves a session that is counted."""
         with self._limit.lock:
             if self._open:
                 self._limit.count_leave(self.address, self._joined)

@@ -20,7 +20,7 @@ TASK_SECONDS: Final = 0.0002
 
 
 class OwnTurn:
-    """What one connection has used since others were last let in."""
+    """The time that one connection has used since it last yielded."""
 
     __slots__ = ("_used",)
 
@@ -28,7 +28,7 @@ class OwnTurn:
         self._used = 0.0
 
     async def used(self, seconds: float) -> None:
-        """Count it, and let others in when it is enough."""
+        """Count the time, and yield to other tasks when it is enough."""
         self._used += seconds
         if self._used >= OWN_SECONDS:
             self._used = 0.0
@@ -69,7 +69,7 @@ class SharedTurns:
         await turn
 
     def used(self, seconds: float) -> None:
-        """How long something took that was not measured here. What is more than expected is kept back later."""
+        """Count time that was not measured here. What is more than expected is taken off later turns."""
         seconds = min(seconds, SHARED_SECONDS)  # it may have waited for something meanwhile
         self._debt += max(0.0, seconds - self._typical)
         self._typical += (seconds - self._typical) / 8
@@ -87,7 +87,7 @@ class SharedTurns:
             try:
                 left -= max(self._waiting.popleft()(), 1e-6)
             except Exception:
-                # The others at this queue have nothing to do with it.
+                # A failure of one piece of work must not stop the others in this queue.
                 logger.exception("failed while reading from a connection")
         self._scheduled = bool(self._waiting)
         if self._scheduled:

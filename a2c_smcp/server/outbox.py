@@ -42,7 +42,7 @@ class Outbox:
         self.queued_bytes = 0
         self._behind = False
         self._repeats: Repeats[NoticePacket] = Repeats()
-        # An update that got lost would never be made up for.
+        # A lost update would not be sent again.
         self._lock = threading.Lock()
 
     def add(self, pkt: Any) -> Queued:
@@ -72,7 +72,7 @@ class Outbox:
                 self._repeats.remove(pkt.sender, pkt.event, pkt)
 
     def end(self, pkt: Any) -> None:
-        """It is sent."""
+        """The packet is sent."""
         size = _size(pkt)
         with self._lock:
             # What was queued before there was an outbox was not counted.

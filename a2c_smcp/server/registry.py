@@ -19,7 +19,7 @@ __all__ = ["Counts", "LocalRegistry", "MemoryRegistry", "Registry"]
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many are where, for the metrics."""
+    """How many sessions, members and offices there are, for the metrics."""
 
     sessions: int
     agents: int

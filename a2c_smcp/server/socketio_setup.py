@@ -32,7 +32,7 @@ __all__ = [
 # At INFO the libraries log every packet, the one with a client's token among them.
 _libraries = logging.getLogger(f"{__name__}.libraries")
 _libraries.setLevel(logging.WARNING)
-# They warn of whatever a peer does, as often as it does it.
+# They warn of everything that a peer does wrong, each time.
 _libraries.addFilter(SparseFilter())
 
 

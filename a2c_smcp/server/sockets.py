@@ -135,7 +135,7 @@ def _is_connect(data: Any) -> bool:
 
 
 def _fault_of_connect(packet_class: Any, data: Any) -> Exception | None:
-    """Why a CONNECT packet does not decode, if it is one and does not. They are small."""
+    """Why a CONNECT packet does not decode; `None` if it does, or is another packet. They are small."""
     try:
         if _is_connect(data):
             packet_class(encoded_packet=data)

@@ -26,7 +26,7 @@ _READ_AHEAD: Final = 16
 
 
 class BoundedSocket(Bounded, Socket):
-    """The same bound for a threaded server."""
+    """An Engine.IO socket of a threaded server whose queue is bounded in bytes."""
 
     _ws: Any = None
     _is_read: bool = False

@@ -323,7 +323,7 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         if self.writable.is_set():
             super().handle_ping()
         else:
-            self.conn.data_to_send()  # who does not read our pongs needs none
+            self.conn.data_to_send()  # a peer that does not read our pongs needs none
 
     # --- from the application
 

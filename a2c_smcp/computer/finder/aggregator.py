@@ -59,7 +59,7 @@ class _KnownDocument(msgspec.Struct, eq=False, gc=False):
     doc_ref: str
     summary: DPEDocumentSummary | None = None
     marks: int = 0
-    """How often it was said to have changed: what was read before the last time is not kept."""
+    """How often it was said to have changed. A reading that began before the last change is not kept."""
     read_at: float = 0.0
     """When the last reading began; 0 before the first."""
 
@@ -70,7 +70,7 @@ class _DocumentReading(msgspec.Struct, frozen=True, eq=False, gc=False):
     document: _KnownDocument
     marks: int
     entry: Fields | None = None
-    """What the catalogue says of it, where that is not all."""
+    """What the catalogue says of it, if that is not everything."""
 
 
 class _ServerDocuments:
@@ -197,8 +197,8 @@ class FinderAggregator:
     def _refresh_old(self, shelf: _ServerDocuments) -> None:
         oldest = self._clock() - FRESH_SECONDS
         if shelf.refreshing:
-            return  # a hundred thousand may take longer than they are fresh
-        # Those that could not be read too: perhaps they can be by now.
+            return  # reading a hundred thousand documents may take longer than summaries stay fresh
+        # Documents that could not be read before are tried again, too.
         self._refresh(shelf, [document for document in shelf.documents.values() if 0 < document.read_at < oldest])
 
     def _refresh(self, shelf: _ServerDocuments, documents: list[_KnownDocument]) -> None:

@@ -90,12 +90,12 @@ def read_catalogue(result: ReadResourceResult) -> CataloguePage:
 
 
 def is_complete(fields: Fields) -> bool:
-    """Whether a catalogue's entry says all that level 1 could; a field that is `null` is said to be absent."""
+    """Whether a catalogue's entry has every field that level 1 could have; `null` says that there is none."""
     return fields.keys() >= _WANTED
 
 
 def merged(entry: Fields, document: Fields) -> Fields:
-    """What the catalogue says, and what it does not say from level 1."""
+    """The fields of the catalogue, and those that it lacks from level 1."""
     return {**document, **entry}
 
 

@@ -1,4 +1,4 @@
-"""What a way to come by an input's value must offer, and how it fails. Knows no particular way.
+"""What a layer that gives values to inputs must offer, and how it fails. Knows no particular layer.
 
 InputNotFoundError         there is no value (in `a2c_smcp.errors`); a layer raises it to pass the question on
 InputFailedError           a layer that should have had a value failed: the question is not passed on
@@ -14,7 +14,7 @@ __all__ = ["BaseInputResolver", "InputFailedError", "check_value"]
 
 
 class InputFailedError(BadRequestError):
-    """An input that could not be had: its command failed, its value is not allowed, the person refused."""
+    """An input has no usable value: its command failed, its value is not allowed, or the person refused."""
 
     title = "Input Failed"
 
@@ -38,7 +38,7 @@ class BaseInputResolver(ABC):
         """The input's value; `InputNotFoundError` when this layer has none and the next should be asked."""
 
     def remember(self, definition: MCPServerInput, value: Any) -> None:  # noqa: B027  # only a cache cares
-        """Told the value that a later layer gave."""
+        """Called with the value that a later layer gave."""
 
 
 def check_value(definition: MCPServerInput, value: Any) -> None:

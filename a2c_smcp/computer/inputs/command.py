@@ -65,7 +65,7 @@ async def _start(definition: CommandInput) -> Process:
         stdin=DEVNULL,
         stdout=PIPE,
         stderr=PIPE,
-        # Values of other inputs are none of its business.
+        # The command must not see the values of other inputs.
         env={name: value for name, value in os.environ.items() if not name.startswith(PREFIX)},
         # A group of its own, so that all of it can be ended; without a terminal it fails to ask instead of hanging.
         start_new_session=True,
@@ -82,7 +82,7 @@ async def _outcome(process: Process) -> tuple[bytes, bytes, int]:
 
 
 async def _tail(stream: asyncio.StreamReader, size: int) -> bytes:
-    """The end of what comes: a command that prints without end costs time, not memory."""
+    """Read to the end and keep the last part: a command that prints without end costs time, not memory."""
     kept = b""
     while chunk := await stream.read(_MAX_OUTPUT):
         kept = (kept + chunk)[-size:]

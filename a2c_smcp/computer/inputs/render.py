@@ -60,7 +60,7 @@ class ConfigRender:
 
 
 def servers_referencing(input_id: str, servers: Mapping[str, Any]) -> list[str]:
-    """The names of the servers whose configs, as written, refer to this input. Wrong configs are no obstacle."""
+    """The names of the servers whose configs, as written, refer to this input. Invalid configs are searched, too."""
 
     def refers(raw: Any) -> bool:
         texts = (text for _, text, is_key in _texts(raw, (), []) if not is_key)

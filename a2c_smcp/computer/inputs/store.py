@@ -31,7 +31,7 @@ class InputStore:
 
     @property
     def definitions(self) -> Mapping[str, MCPServerInput]:
-        """By id, in the order in which they were added; a view, not a copy."""
+        """The definitions by id, in the order in which they were added: a view, not a copy."""
         return MappingProxyType(self._definitions)
 
     def definition(self, input_id: str) -> MCPServerInput:
@@ -49,7 +49,7 @@ class InputStore:
         self._tell(definition.id)
 
     def put(self, definition: MCPServerInput) -> None:
-        """Define an input or define it anew; a definition that differs from the one before forgets its value."""
+        """Define an input, or replace its definition; if the definition differs, its value is forgotten."""
         before = self._definitions.get(definition.id)
         if before == definition:
             return
@@ -68,7 +68,7 @@ class InputStore:
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The values that are known, by id: secrets among them, so they are for rendering and not for showing."""
+        """The values that are known, by id. They may be secrets: render with them, and do not show them."""
         return MappingProxyType(self._values)
 
     def set_value(self, input_id: str, value: Any) -> None:
@@ -104,7 +104,7 @@ class InputStore:
     # --- listeners
 
     def subscribe(self, listener: InputListener) -> Callable[[], None]:
-        """Have the ids of changed inputs told to this function, until the one that is returned is called."""
+        """Call `listener` with the id of each input that changes. Call the returned function to end that."""
         token = object()
         self._listeners[token] = listener
 

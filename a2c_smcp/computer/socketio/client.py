@@ -75,7 +75,7 @@ class _Call:
         self._replied: asyncio.Future[Encoded | None] | None = None
 
     async def reply(self) -> Encoded:
-        """For a repeat, which may give up waiting without harm to the others."""
+        """The reply, for a repeat of the request. A repeat that stops waiting does not disturb the others."""
         if self._replied is None:
             self._replied = asyncio.get_running_loop().create_future()
         reply = await asyncio.shield(self._replied)
@@ -282,7 +282,7 @@ class SMCPComputerClient:
             self._running.discard(task)
 
     def _encode(self, key: CallKey, result: CallToolResult) -> tuple[Encoded, int]:
-        """The result and its size, encoded once, or the one that stands for a result that is too large to be sent."""
+        """The encoded result and its size, or an error result in the place of one that is too large to send."""
         text = codec.dumps(to_wire(result))
         try:
             size = fitted("the result", text, self._link.options.max_message)
@@ -302,7 +302,7 @@ class SMCPComputerClient:
 
     def _heard(self, event: LinkEvent) -> None:
         if isinstance(event, Joined):
-            self._wake.set()  # what changed while it was away is still to be said
+            self._wake.set()  # changes during its absence are still to be announced
         self._on_event(event)
 
     async def _follow(self) -> None:
@@ -315,7 +315,7 @@ class SMCPComputerClient:
                 self._wake.set()
 
     async def _announce(self) -> None:
-        """One at a time; what changes twice before its turn comes is said once."""
+        """Announce changes one at a time; a change that repeats before its turn is announced once."""
         body: UpdateComputerConfigReq = {"computer": self._computer.name}
         while True:
             await self._wake.wait()
@@ -327,14 +327,14 @@ class SMCPComputerClient:
                     if (refusal := error_from_payload(reply[0] if reply else None)) is not None:
                         raise refusal
                 except ConnectionLostError:
-                    self._to_announce.add(announcement)  # said when it is back
+                    self._to_announce.add(announcement)  # announced when it is back
                     break
                 except SMCPError as error:
                     logger.warning("%s was not announced: %s", announcement, error)
 
 
 async def _not_ours(_: Any) -> None:
-    """Notifications are for agents; the one that is not has a handler of its own."""
+    """Ignore a notification: they are for agents, but for one, which has a handler of its own."""
 
 
 def _now() -> float:

@@ -1,4 +1,4 @@
-"""Work on many items, a few at a time, so that others have their turns in between."""
+"""Work on many items, a few at a time, so that other tasks get their turns in between."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -15,7 +15,7 @@ _Item = TypeVar("_Item")
 
 
 async def for_each(items: Sequence[_Item], work: Callable[[_Item], Awaitable[None]], workers: int) -> None:
-    """A few at a time, in order; not a task per item, of which there may be a hundred thousand."""
+    """Work on a few items at a time, in order. There is no task per item: there may be a hundred thousand items."""
     waiting = iter(items)
 
     async def keep_working() -> None:
