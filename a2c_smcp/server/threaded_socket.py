@@ -3,17 +3,18 @@
 import queue
 import socket as system_socket
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
 from a2c_smcp.server.outbox import Queued
+from a2c_smcp.server.simple_websocket_internals import bound_reading, system_socket_of
 from a2c_smcp.server.socket_bounds import POLL_PACKETS, Bounded
 from a2c_smcp.utils.engineio_internals import (
     QueueEmpty,
     Socket,
     SocketIsClosedError,
     UnknownPacketError,
-    system_socket_of,
 )
 
 __all__ = ["BoundedSocket"]
@@ -149,35 +150,19 @@ class BoundedSocket(Bounded, Socket):
                 close()
 
         ws.wait, ws.close = watched, close_quietly
-        self._bound_reading(getattr(ws, "ws", None))
+        bound_reading(ws, lambda: self.limit, self._warn_of_size, self._hold)
         try:
             return super().serve_websocket(ws)
         finally:
             self._cut()  # simple-websocket goes on reading until the peer has closed its end, too
             self._ws, self._is_read = None, False
 
-    def _bound_reading(self, reader: Any) -> None:
-        """Bound what simple-websocket keeps, which reads in a thread of its own: of a message, and how many of them."""
-        if not hasattr(reader, "_handle_events"):
-            return  # another web server's websocket
-        handle = reader._handle_events
-
-        def handle_events() -> Any:
-            reader.max_message_size = self.limit
-            goes_on = handle()
-            if not goes_on:
-                if reader.incoming_message_len > reader.max_message_size:
-                    self._warn_of_size()
-                # It wakes the thread that waits for messages before it has noted this, so that one may wait for ever.
-                reader.connected = False
-                reader.event.set()
+    def _hold(self, arrived: Callable[[], list[Any]]) -> None:
+        """Keep the reader from reading on while enough has arrived."""
+        self._taken.clear()
+        while self._has_enough(arrived()):
+            self._taken.wait(_FLUSH_SECONDS)
             self._taken.clear()
-            while reader.connected and self._has_enough(list(reader.input_buffer)):
-                self._taken.wait(_FLUSH_SECONDS)
-                self._taken.clear()
-            return goes_on
-
-        reader._handle_events = handle_events
 
     def _has_enough(self, arrived: list[Any]) -> bool:
         return not self.closed and (len(arrived) > _READ_AHEAD or sum(map(len, arrived)) > self.limit)

@@ -87,7 +87,7 @@ class Connection(socketio_internals.AsyncClient):
     def forget(self, ack_id: int) -> None:
         self._asked.pop(ack_id, None)
 
-    async def send(self, text: str) -> None:
+    async def send_text(self, text: str) -> None:
         """Send an encoded packet. A connection that is lost loses it without a word: its reader tells."""
         await self.eio.send(text)
 
@@ -127,7 +127,7 @@ class Connection(socketio_internals.AsyncClient):
         event, *args = data
         reply = await self._answer(event, tuple(args))
         if ack_id is not None:
-            await self.send(encode_ack(SMCP_NAMESPACE, ack_id, () if reply is None else (reply,)))
+            await self.send_text(encode_ack(SMCP_NAMESPACE, ack_id, () if reply is None else (reply,)))
 
     # Those with attachments come to the same end through python-socketio, which waits for the bytes.
 

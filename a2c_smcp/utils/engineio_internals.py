@@ -53,7 +53,6 @@ __all__ = [
     "allow_packets_of_one_post",
     "body_of",
     "scope_of",
-    "system_socket_of",
 ]
 
 #: What the error says of a server that does not greet as one.
@@ -156,14 +155,6 @@ async def body_of(environ: Mapping[str, Any], length: int) -> AsyncGenerator[byt
         message = await environ["asgi.receive"]()
         if message["type"] == "http.disconnect":
             raise SocketIsClosedError
-
-
-def system_socket_of(ws: Any) -> Any:
-    """The operating system's socket under a websocket of a threaded server, where there is one.
-
-    `ws` is the library's wrapper of a `simple_websocket.Server`, which has its socket as `sock`.
-    """
-    return getattr(getattr(ws, "ws", ws), "sock", None)
 
 
 # --- clients

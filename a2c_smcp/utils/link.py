@@ -254,7 +254,7 @@ class OfficeLink:
             if exceeds(text, self.options.max_message):
                 raise PayloadTooLargeError(f"{event} has more than {self.options.max_message} bytes")
             async with asyncio.timeout(timeout):
-                await connection.send(text)
+                await connection.send_text(text)
                 return await answered
         except TimeoutError:
             raise RequestTimeoutError(f"the server did not answer {event} within {timeout:g} s") from None
