@@ -22,7 +22,7 @@ def bound_reading(
     After every read, `hold` is called in the reader's thread, with what gives the messages that are not yet taken; as
     long as it does not return, nothing more is read.
     """
-    reader = getattr(ws, "ws", None)
+    reader: Any = getattr(ws, "ws", None)
     if not hasattr(reader, "_handle_events"):
         return  # another web server's websocket
     handle = reader._handle_events
