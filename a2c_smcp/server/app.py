@@ -145,7 +145,7 @@ class ServerApp:
     # Engine.IO would look at the length of a POST only when the first of it has arrived.
 
     async def _refuse_large_post(self, scope: ASGIMessage, send: Send) -> bool:
-        sid = parse_qs(scope["query_string"]).get(b"sid", [b""])[0].decode("latin-1")
+        sid = parse_qs(scope["query_string"].decode("latin-1")).get("sid", [""])[0]
         socket = open_socket(self.sio, sid) if scope["method"] == "POST" else None
         length = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
         if socket is None or int(length) <= socket.limit:

@@ -46,11 +46,12 @@ def adopt_sockets(server: SocketIOServer, namespace: str, admission: Admission, 
         socket.is_elsewhere = partial(_is_elsewhere, server, eio_sid, namespace)
         socket.connect_timeout = limits.connect_timeout
         socket.join_by = time.monotonic() + limits.connect_timeout
-        peer = peer_of(scope_of(environ))
+        scope = scope_of(environ)
+        peer = peer_of(scope)
         if peer is not None and peer.place is not None and peer.place.is_open:
             socket.place = peer.place.pass_on()
             # A websocket ends with its session. What is polled over can go on, and ask for other things.
-            socket.giver = peer if environ["asgi.scope"]["type"] == "http" else None
+            socket.giver = peer if scope and scope["type"] == "http" else None
         else:
             socket.place = admission.addresses.knock(socket.address)
         if socket.place is None:

@@ -47,6 +47,8 @@ _FIRST_PIECE: Final = 2 * 1024
 _PIECE: Final = 16 * 1024
 #: What of a body must arrive in the time that headers may take.
 _BODY_PIECE: Final = 16 * 1024
+#: Bytes that may come between two parts of a request, its head for instance.
+_MOST_HEAD: Final = 64 * 1024
 #: Frames that are decoded at once.
 _FRAMES: Final = 16
 
@@ -100,6 +102,7 @@ class GuardedHTTP(HttpToolsProtocol):
         self._reading = False
         self._upgraded = False
         self._body_bytes = 0
+        self._head_bytes = 0
         self._patience: asyncio.TimerHandle | None = None
 
     def _new_peer(self) -> Peer:
@@ -146,7 +149,12 @@ class GuardedHTTP(HttpToolsProtocol):
         self._reading = False
         until = time.perf_counter() + (OWN_SECONDS if self.peer.known else 0.0)
         while self._may_read:
-            super().data_received(self._next_piece())
+            piece = self._next_piece()
+            # The parser keeps a head, of whatever size, until it is complete. It sets this back to 0.
+            self._head_bytes += len(piece)
+            super().data_received(piece)
+            if self._head_bytes > _MOST_HEAD and not self.transport.is_closing():
+                self._refuse(b"431 Request Header Fields Too Large")
             if time.perf_counter() >= until:
                 break
         if self._may_read:
@@ -180,6 +188,7 @@ class GuardedHTTP(HttpToolsProtocol):
     # --- from the parser
 
     def on_message_begin(self) -> None:
+        self._head_bytes = 0
         super().on_message_begin()
         if self.peer.trusted:
             self.peer = self._new_peer()  # the next request of a proxy may be another client's
@@ -192,12 +201,14 @@ class GuardedHTTP(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
+        self._head_bytes = 0
         self._body_bytes += len(body)
         if self._body_bytes >= _BODY_PIECE:
             self._be_patient()
         super().on_body(body)
 
     def on_message_complete(self) -> None:
+        self._head_bytes = 0
         self._end_patience()
         super().on_message_complete()
 

@@ -37,6 +37,14 @@ async def test_health_and_readiness(open_async_server: Running) -> None:
     assert (await fetch(open_async_server, "/nothing"))[0] == 404
 
 
+async def test_a_query_that_is_no_text_is_refused_without_a_traceback(
+    open_async_server: Running, caplog: pytest.LogCaptureFixture
+) -> None:
+    for query in ("sid=%ff", "EIO=4&transport=polling&sid=%ff", "EIO=%c3%28"):
+        assert (await fetch(open_async_server, f"/socket.io/?{query}", "POST"))[0] == 400
+    assert "Traceback" not in caplog.text
+
+
 async def test_metrics_count_members_relays_and_refusals(make_peer: MakePeer) -> None:
     with async_server(OpenAuthentication()) as server:
         agent = await make_peer(server)

@@ -244,6 +244,34 @@ async def test_what_is_only_half_sent_is_closed_in_time_however_slowly_it_drips(
         await anyio.to_thread.run_sync(blocking, server.url)
 
 
+@pytest.mark.parametrize(
+    ("begin", "more"),
+    [
+        (b"GET /", b"x"),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nx: ", b"x"),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\n", b"x: y\r\n"),
+        (b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n", b"x: y\r\n"),
+        (b"", b"\r\n"),
+    ],
+    ids=["path", "header", "headers", "trailer", "blank"],
+)
+async def test_headers_without_an_end_are_refused_however_fast_they_come(begin: bytes, more: bytes) -> None:
+    def blocking(url: str) -> None:
+        with connect(url) as sock:
+            sock.sendall(begin)
+            with pytest.raises((BrokenPipeError, ConnectionResetError)):
+                sock.sendall(more * 8_000_000)
+
+    def in_one_go(url: str) -> None:
+        with connect(url) as sock:
+            sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nx: " + b"x" * 40_000 + b"\r\n\r\n")
+            assert b" 200 " in sock.recv(1000)
+
+    with async_server(KEYED) as server:
+        await anyio.to_thread.run_sync(blocking, server.url)
+        await anyio.to_thread.run_sync(in_one_go, server.url)
+
+
 async def test_a_long_poll_and_an_open_websocket_outlive_the_deadline(make_peer: MakePeer) -> None:
     with async_server(OpenAuthentication(), Limits(header_timeout=0.3)) as server:
         peers = [await make_peer(server, "async", transport) for transport in ("websocket", "polling")]
