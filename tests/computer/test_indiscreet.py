@@ -60,6 +60,10 @@ async def test_what_a_server_quotes_of_its_config_is_shown_as_written(caplog: py
         assert f"started with {SHOWN}" in computer.server_logs("indiscreet")
         assert f"refused for {SHOWN}" in computer.server_logs("indiscreet")
     clean(caplog.text)
+    wrong = [record for record in caplog.records if "Failed to validate notification" in record.getMessage()]
+    assert wrong
+    assert len(wrong) < 10
+    assert "Traceback" not in caplog.text
     for told in ("resources/subscribe failed", "could not be read", "tool call 1 failed", "is backing_off"):
         assert told in caplog.text
 

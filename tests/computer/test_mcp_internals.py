@@ -164,3 +164,10 @@ async def test_a_client_speaks_over_the_dispatcher_that_it_is_given_and_leaves_i
         assert fails
     assert dispatcher.asked == ["initialize", "notifications/initialized", "tools/list"]
     assert left == [True]
+
+
+@pytest.mark.parametrize("module", ["session", "sse", "streamable_http"])
+def test_the_loggers_of_mcps_client_have_the_names_that_are_kept_brief(module: str) -> None:
+    logger = import_module(f"mcp.client.{module}").logger
+    assert logger.name in mcp_internals._LOGGERS
+    assert any(isinstance(found, mcp_internals._Brief) for found in logger.filters)

@@ -17,11 +17,15 @@ imports such a thing, and `test_mcp_internals.py` names each of them, so that an
 - `discover` and `ping` ask a session what `Client` asks by itself only while it connects. `check_tool_result` validates
   the result of a call that did not go through `Client`.
 - `says_gone` reads the words of mcp's errors: their codes are not enough.
+- mcp's client logs under `client` and the names of its transports what a server got wrong, each time with a traceback
+  in which pydantic quotes what was sent, and with it perhaps a secret. `_Brief` leaves a line of it.
 """
 
+import logging
+import time
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import mcp_types as types
 from mcp import MCPError
@@ -52,6 +56,8 @@ from mcp.shared.transport_context import TransportContext
 from mcp_types import methods
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from a2c_smcp.utils.text import cut
+
 __all__ = [
     "MODERN_PROTOCOL_VERSIONS",
     "CallOptions",
@@ -81,6 +87,32 @@ __all__ = [
     "run_notify_intercept",
     "says_gone",
 ]
+
+
+_LOGGERS: Final = ("client", "mcp.client.sse", "mcp.client.streamable_http")
+
+
+class _Brief(logging.Filter):
+    """Log records without tracebacks, at most one a second of those that say the same."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last = ("", 0.0)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        text = cut(record.getMessage())
+        if record.exc_info and (kind := record.exc_info[0]) is not None:
+            text += f" ({kind.__name__})"
+        record.msg, record.args, record.exc_info, record.exc_text = "%s", (text,), None, None
+        said, when = self._last
+        if text == said and time.monotonic() - when < 1:
+            return False
+        self._last = (text, time.monotonic())
+        return True
+
+
+for _name in _LOGGERS:
+    logging.getLogger(_name).addFilter(_Brief())
 
 
 def client_over(way: AbstractAsyncContextManager[Dispatcher[Any]], **options: Any) -> Client:

@@ -4,7 +4,7 @@
 
 Its secrets are that token and the environment variables TOKEN, PIN and PLAIN. Tools: `leak` fails with them, `shout`
 with a text of `size` characters that begins with them, `die` writes them to stderr and exits. It says them on stderr
-when it starts, and in every refusal, of a subscription too.
+when it starts, and in every refusal, of a subscription too, and before each of those in notifications that MCP refuses.
 """
 
 import json
@@ -53,6 +53,9 @@ if __name__ == "__main__":
         if message["method"] in ANSWERS:
             answer = {"result": ANSWERS[message["method"]]}
         else:
+            for _ in range(10):
+                wrong = {"method": "notifications/message", "params": {"level": [secrets()], "data": secrets()}}
+                sys.stdout.write(json.dumps({"jsonrpc": "2.0", **wrong}) + "\n")
             error = refusal(message.get("params") or {})
             answer = {"error": {"code": -32603, "message": error, "data": {"why": {"because": error}}}}
         sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": message["id"], **answer}) + "\n")
