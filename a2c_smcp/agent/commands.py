@@ -127,7 +127,7 @@ def tools(computer: str | None) -> Work:
 
 
 async def _tools_of(agent: AsyncSMCPAgentClient, computer: str) -> list[SMCPTool] | SMCPError:
-    """One computer that does not answer is no reason to keep the others' tools back."""
+    """The tools of a computer, or why they cannot be had: the tools of other computers are shown all the same."""
     try:
         return await agent.get_tools(computer)
     except SMCPError as error:
@@ -156,7 +156,7 @@ def call(computer: str, tool: str, typed: Typed, timeout: int, file: Path | None
 
 
 def _save(contents: Sequence[Mapping[str, Any]], file: Path | None, output: Printer) -> bool:
-    """Whether everything is as it was wanted: nothing was to be saved, or something was."""
+    """Save what the result holds, if that was wanted; says whether it worked, or was not wanted."""
     try:
         for path, what in save(contents, file) if file else ():
             output.note(f"saved in {path}: {what}")

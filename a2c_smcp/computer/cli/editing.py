@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 class CommandCompleter(Completer):
-    """Completes with what a function says: given the line up to the cursor, what may come, and what is there of it."""
+    """Completes with a function: from the line up to the cursor it says what may come, and what is there of it."""
 
     def __init__(self, complete: Callable[[str], tuple[list[str], str]]) -> None:
         self._complete = complete

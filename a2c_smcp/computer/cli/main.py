@@ -161,8 +161,8 @@ def run(
 
 
 def _factory(path: str | None, limits: dict[str, int | None]) -> dict[str, Any]:
-    """What makes the Computer, if it is not made as ever. A factory of the user's own need not know limits that are not
-    given.
+    """The function that makes the Computer, if it is not the class itself. A factory of the user's own need not know
+    limits that are not given.
     """
     given = {name: value for name, value in limits.items() if value is not None}
     if path is None and not given:

@@ -56,7 +56,7 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]], width: int) -> 
 
 
 def quoted(text: str) -> str:
-    """What others wrote, indented, without what could move the cursor, and not without end."""
+    """A text from outside: indented, cut if it is long, and without characters that could move the cursor."""
     if len(text) > _MAX_SHOWN:
         text = f"{text[:_MAX_SHOWN]}… ({len(text)} characters)"
     return "\n".join(f"  {printable(line)}" for line in text.split("\n"))

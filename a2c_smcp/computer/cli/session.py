@@ -89,7 +89,7 @@ class CLISession:
             await self.join(office)
 
     async def disconnect(self) -> bool:
-        """Whether there was a connection to end, or one that was being tried for."""
+        """End the connection, or the attempt to connect; says whether there was one."""
         client, self._client = self._client, None
         self.membership = None
         if client is None:

@@ -67,7 +67,7 @@ def _first_bytes(text: str, most: int) -> str:
 def fitting(desktops: Sequence[Desktop], most: int) -> list[Desktop]:
     """The windows, the most important first, that fit into so many bytes of JSON."""
     fit: list[Desktop] = []
-    most -= 1  # the brackets around them, without the comma that the last one has not
+    most -= 1  # two brackets around them, and one comma less than windows
     for desktop in desktops:
         most -= size_of(codec.dumps(desktop)) + 1
         if most < 0:
@@ -77,7 +77,7 @@ def fitting(desktops: Sequence[Desktop], most: int) -> list[Desktop]:
 
 
 class Room:
-    """How much of what was read is worth keeping while the rest is being read.
+    """Decides which windows are worth keeping while others are still being read.
 
     What is more important may come later: then the least important that was kept has to go.
     """

@@ -108,7 +108,7 @@ class Catalogue:
         if order is not None:
             position = {name: index for index, name in enumerate(order)}
             listings = dict(sorted(listings.items(), key=lambda item: position.get(item[0], len(position))))
-        # Its names are its own now, also where a tool that is hidden elsewhere waits for one of them.
+        # The server holds its names now, even if a hidden tool of another server waits for one of them.
         return _show(listings, [*others.values(), *_offers(listing)])
 
     def refresh(
@@ -136,7 +136,7 @@ class Catalogue:
         return _show(listings, self.shown.values())
 
     def hidden(self) -> Iterator[tuple[TOOL_NAME, tuple[SERVER_NAME, SERVER_NAME]]]:
-        """The names that active servers offer in vain, each with its holder and the server in the way."""
+        """The names that are hidden because another server holds them, each with both servers."""
         for listing in self.listings.values():
             for tool in _offers(listing) if listing.active else ():
                 if (holder := self.shown[tool.name]).tool is not tool.tool:

@@ -46,12 +46,12 @@ class ChangeKind(Enum):
     RESOURCES = "resources"
     """The list of resources changed."""
     RESOURCE = "resource"
-    """What one resource holds changed."""
+    """The content of one resource changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerChange:
-    """Something changed: read it again if you care. Says neither how nor how often."""
+    """Something changed, and may be read again. It says neither how it changed nor how often."""
 
     server: str
     kind: ChangeKind
@@ -65,7 +65,7 @@ class ChangeFeedTimings:
     answer: float = 5.0
     """How long a server may take to acknowledge a stream."""
     subscribe: float = 30.0
-    """And a subscription: there may be thousands of them, on a busy machine, and none is asked for twice."""
+    """How long it may take to answer a subscription. There may be thousands of them, and none is asked for twice."""
     retry_first: float = 0.5
     retry_most: float = 30.0
 
@@ -90,7 +90,7 @@ class ChangeFeed:
     _settled: anyio.Event = field(default_factory=anyio.Event, init=False)
 
     def watch(self, uris: Iterable[str]) -> None:
-        """Set whose content is watched."""
+        """Set the resources whose content is watched."""
         wanted = frozenset(uris)
         if wanted != self.watched and not self._over:
             self.watched = wanted

@@ -19,7 +19,7 @@ _MEMBER: Final = re.compile(rb"\s*(%b)\s*:\s*(%b|-?\d+|true|false|null)\s*" % (_
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What a line says of whom it is for."""
+    """What a line says of the request that it answers."""
 
     is_answer: bool
     """Whether it may answer a request: a line with a `method` is a request or a notification of the server's own."""
@@ -28,7 +28,7 @@ class Answered:
 
 
 def answered_by(line: LongLine) -> Answered:
-    """Whom this line is for, as far as its ends tell."""
+    """The request that this line answers, as far as its ends tell."""
     members = {**_last_members(line.tail), **_first_members(line.head)}
     if "method" in members:
         return Answered(is_answer=False)
@@ -38,7 +38,7 @@ def answered_by(line: LongLine) -> Answered:
 
 
 def _first_members(head: bytes) -> dict[str, object]:
-    """Those before the first object or list."""
+    """The members before the first object or list."""
     head = head.lstrip()
     members: dict[str, object] = {}
     position = 1 if head.startswith(b"{") else len(head)
@@ -49,7 +49,7 @@ def _first_members(head: bytes) -> dict[str, object]:
 
 
 def _last_members(tail: bytes) -> dict[str, object]:
-    """Those after the last object or list; a text with a comma in it ends the search."""
+    """The members after the last object or list; a text with a comma in it ends the search."""
     members: dict[str, object] = {}
     rest = tail.rstrip()
     if rest.endswith(b"}"):

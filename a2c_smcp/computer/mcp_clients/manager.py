@@ -83,10 +83,10 @@ class _Life:
         self.tools: list[Tool] = []
         self.admitted = False
         self.stale = False
-        """Whether the server said that its list of tools is not what we read."""
+        """Whether the server said that its list of tools has changed since it was read."""
         self.relisting: asyncio.Task[None] | None = None
         self.invalid: dict[TOOL_NAME, str] = {}
-        """Which of its tools are hidden because they are none, as far as that was said."""
+        """Which of its tools are hidden because their definitions are invalid, as far as that was logged."""
 
 
 @dataclass(slots=True)
@@ -95,7 +95,7 @@ class _ManagedServer:
     status: ServerStatus
     life: _Life | None = None
     failure: SMCPError | None = None
-    """Why it is `failed`, where one of our own errors says so."""
+    """Why the state is `failed`, if one of our own errors is the reason."""
 
     @property
     def name(self) -> SERVER_NAME:
@@ -187,7 +187,7 @@ class MCPServerManager:
 
     @property
     def tool_servers(self) -> dict[TOOL_NAME, SERVER_NAME]:
-        """Which server each of them is of, by shown name and in the same order."""
+        """The server of each tool, by the shown name and in the same order."""
         return {name: shown.server for name, shown in self._catalogue.shown.items()}
 
     @property
@@ -418,7 +418,7 @@ class MCPServerManager:
                 await self._boot[other].wait()
 
     async def _start(self, server: _ManagedServer) -> None:
-        """From rest to running, or to disabled; or raise, its state saying why."""
+        """Start a server that does not run, unless it is disabled. If this raises, the state says why."""
         try:
             if await self._resolver.is_disabled(server.raw):
                 self._set(server, ServerState.DISABLED)
@@ -485,7 +485,9 @@ class MCPServerManager:
         return self._is_open and self.auto_connect
 
     async def _replace(self, name: SERVER_NAME, raw: RawConfig) -> None:
-        """Start a server beside what runs under its name, and have it take that place; or raise, nothing changed."""
+        """Start a server beside the one that runs under its name, then let it take that place. If this raises, nothing
+        has changed.
+        """
         life = await self._open(raw)
         try:
             await self._its_turn(name)
@@ -532,7 +534,7 @@ class MCPServerManager:
         return life
 
     async def _close(self, life: _Life) -> None:
-        """Also when cancelled: what was started is stopped. While it is admitted, its states are the server's."""
+        """Close a connection, also when this is cancelled. While it is admitted, its states are those of the server."""
         with anyio.CancelScope(shield=True):
             await life.connection.disconnect()
             if life.relisting is not None and life.relisting is not asyncio.current_task():
@@ -540,7 +542,7 @@ class MCPServerManager:
         self._connections.pop(life.connection, None)
 
     def _admit(self, name: SERVER_NAME, life: _Life, raw: RawConfig) -> _Life | None:
-        """Have a connection serve, and return the one that served; or raise the clash, nothing changed."""
+        """Let a connection serve, and return the one that served before. If it raises a clash, nothing changed."""
         if life.connection.state is not ServerState.RUNNING:
             raise ToolExecutionError(f"Server {name} ended right after its start", {"server_name": name})
         listing = ToolListing(life.config, tuple(life.tools))
@@ -587,7 +589,9 @@ class MCPServerManager:
             self._on_event(ToolListChanged())
 
     def _relist_soon(self, life: _Life) -> asyncio.Task[None]:
-        """Outside the session's receive loop, one at a time; what changes meanwhile is read once more."""
+        """Read the tools again, outside the session's receive loop, one reading at a time; a change meanwhile asks for
+        another.
+        """
         life.stale = True
         if life.relisting is None:
             life.relisting = asyncio.create_task(self._relist(life), name=f"tools of MCP server {life.config.name}")
@@ -627,7 +631,7 @@ class MCPServerManager:
                 self._on_event(event)
 
     async def _unlisted(self, life: _Life, error: SMCPError) -> None:
-        """Its tools cannot be read. One that has served keeps its list; one that came back is of no use."""
+        """Its tools cannot be read. A server that serves keeps its old list; one that came back has none, and fails."""
         if not life.admitted or life.connection.state is not ServerState.RUNNING:
             return  # it died, and its tools are read when it is back
         server = self._servers[life.config.name]
@@ -658,13 +662,13 @@ class MCPServerManager:
                 self._tell_resources(server)
 
     def _tell_resources(self, server: _ManagedServer, change: ServerChange | None = None) -> None:
-        """A server that begins or ceases to serve counts as one whose list changed."""
+        """When a server begins or stops to serve, its list of resources counts as changed."""
         change = change or ServerChange(server.name, ChangeKind.RESOURCES)
         self._on_resources(change, self.connections.get(server.name))
 
 
 def _is_off(written: MCPServerConfig) -> bool:
-    """Whether a config says so as written; what a placeholder will say is asked when the server is to start."""
+    """Whether a config as written is disabled; a placeholder there is resolved when the server is to start."""
     return written.disabled is True
 
 
@@ -708,9 +712,9 @@ _abandoned: Final[set[asyncio.Task[None]]] = set()
 
 
 def _abandon(connections: Mapping[MCPConnection, asyncio.AbstractEventLoop]) -> None:
-    """Their manager was dropped while they ran, in whatever thread: stop them."""
+    """Stop servers whose manager was dropped while they ran, in any thread."""
     for connection, loop in list(connections.items()):
-        with suppress(RuntimeError):  # the loop is closed, and they with it
+        with suppress(RuntimeError):  # the loop is closed, and the servers with it
             loop.call_soon_threadsafe(_stop_abandoned, connection)
 
 

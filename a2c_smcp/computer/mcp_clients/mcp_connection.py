@@ -94,7 +94,7 @@ TRANSITIONS: Final[Mapping[ServerState, frozenset[ServerState]]] = {
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """A server went from one state to another; `reason` says why where there is something to say."""
+    """A server went from one state to another, for `reason` if there is one to tell."""
 
     name: str
     old: ServerState
@@ -112,7 +112,7 @@ class Timings:
     order: float = 5.0
     """How long servers that start together wait for those before them in the config, so that the earlier one wins."""
     patience: Patience = field(default_factory=Patience)
-    """With a process that is probed for its MCP era and says nothing."""
+    """How long to wait for a process that is probed for its MCP era and says nothing."""
     request: float = 30.0
     """For lists and reads; a tool call has the timeout of its caller."""
     idle_probe: float = 30.0
@@ -188,7 +188,7 @@ class MCPConnection:
         self._wire: Wire | None = None
         self._session: MCPSession | None = None
         self.ignored_resources: str | None = None
-        """What of the server's list is not looked at, in words."""
+        """Which resources of the server's list are ignored, in words."""
 
     @property
     def name(self) -> str:
@@ -365,7 +365,7 @@ class MCPConnection:
         return await self.read_resource(uri, timeout)
 
     def subscribe(self, uris: Iterable[str]) -> None:
-        """Set whose content is watched, now and after every restart."""
+        """Set the resources whose content is watched, now and after every restart."""
         self._watched = frozenset(uris)
         if self._session is not None:
             self._session.feed.watch(self._watched)
@@ -428,7 +428,7 @@ class MCPConnection:
         return self._session
 
     def _too_large(self, error: MCPError) -> PayloadTooLargeError | None:
-        """What stands for an answer that was not kept; a server that uses this code itself means the same."""
+        """The error in the place of an answer that was not kept; a server that uses this code itself means the same."""
         if error.code != PayloadTooLargeError.default_code:
             return None
         return PayloadTooLargeError(f"Server {self.name}: {self._redaction.quote(error.message)}")
@@ -599,7 +599,7 @@ class MCPConnection:
         return self._redaction.quote(why) + (f"; stderr: {cut(' | '.join(tail))}" if tail else "")
 
     def _resolve(self, error: SMCPError | None) -> None:
-        """Tell those who wait in `connect`."""
+        """Tell the callers that wait in `connect`."""
         if self._outcome is not None and not self._outcome.done():
             self._outcome.set_result(error)
         self._outcome = None

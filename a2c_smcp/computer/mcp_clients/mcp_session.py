@@ -29,7 +29,7 @@ __all__ = ["MCPSession"]
 
 
 class MCPSession:
-    """A running session: who asks is let in until it ends."""
+    """A running session. It takes requests until it ends."""
 
     def __init__(self, client: Client, feed: ChangeFeed, wire: Wire, max_calls: int) -> None:
         self.client = client
@@ -38,7 +38,7 @@ class MCPSession:
         self.over = anyio.Event()
         self.ending: str | None = None
         self.since: float | None = None
-        """When others were let in."""
+        """Since when it takes requests."""
         self._limit = anyio.Semaphore(max_calls, fast_acquire=True)
         self._requests: set[asyncio.Timeout] = set()
         self._drained = anyio.Event()
@@ -74,14 +74,14 @@ class MCPSession:
         answer = await self.dispatcher.send_raw_request("resources/read", {"uri": uri, **self._stamp})
         if answer.get("resultType") == "input_required":
             return await self.client.read_resource(uri)  # reading changes nothing: from the start, as mcp does it
-        # Only what was asked for: how long it may be kept is of no use here, and servers get it wrong.
+        # The contents without their cache hints: those are of no use here, and some servers get them wrong.
         wanted = {key: answer[key] for key in ("contents", "_meta") if key in answer}
         return ReadResourceResult.model_validate(wanted, by_name=False)
 
     # --- ending
 
     def end(self, how: str) -> None:
-        """Refuse new requests and give up those that run. The first to say how it ended is right."""
+        """Refuse new requests and give up those that run. The reason of the first call counts."""
         if self.ending is None:
             self.ending = how
             self.over.set()
@@ -115,7 +115,7 @@ class MCPSession:
 
 
 def _stamp(client: Client) -> dict[str, Any]:
-    """What a request has to carry besides its own parameters: since 2026-07-28, who asks and in what language."""
+    """What a request must carry besides its parameters: since 2026-07-28, the client and the protocol version."""
     version = client.protocol_version
     if version not in MODERN_PROTOCOL_VERSIONS:
         return {}

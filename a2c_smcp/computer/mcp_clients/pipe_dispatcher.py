@@ -185,7 +185,7 @@ class PipeDispatcher(Dispatcher[TransportContext]):
             self._handlers.take_request(request_id, method, params)
 
     def close(self) -> None:
-        """Take back what waits, and refuse what comes."""
+        """Fail the requests that wait, and refuse new ones."""
         if self._over.is_set():
             return
         self._over.set()

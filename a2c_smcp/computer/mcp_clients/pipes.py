@@ -82,7 +82,7 @@ class Lines:
 
 
 async def read(fd: int) -> bytes:
-    """What is there, as soon as something is; nothing at the end."""
+    """Read what is there, as soon as there is something; empty at the end."""
     while True:
         # Before every read, so that a server that floods us leaves the loop to others.
         await anyio.wait_readable(fd)
@@ -179,7 +179,7 @@ class Writer:
         await self._empty.wait()
 
     def close(self) -> None:
-        """Forget what waits."""
+        """Drop what is not written yet."""
         self._open = False
         if self._turn is not None:
             self._turn.cancel()

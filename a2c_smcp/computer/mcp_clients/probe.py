@@ -32,7 +32,7 @@ class Patience:
 
 
 class Probe:
-    """The first requests to one process. `on_stuck` is called when it read them all and answered none."""
+    """The first requests to one process. `on_stuck` is called when it has read them all and answers none."""
 
     def __init__(self, patience: Patience, on_stuck: Callable[[], None]) -> None:
         self._patience = patience

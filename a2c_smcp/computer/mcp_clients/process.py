@@ -103,7 +103,7 @@ class Process:
                     await anyio.wait_readable(pidfd)
                 finally:
                     os.close(pidfd)
-        # Elsewhere rarely enough: mostly it is EOF on stdout that tells.
+        # On other systems ask now and then: mostly EOF on stdout tells first.
         await self._until(self._has_exited, math.inf, every=0.5)
 
     async def stop(self, timings: StdioTimings) -> None:
@@ -117,7 +117,7 @@ class Process:
                 logger.warning("MCP server %d survived SIGKILL", self.pid)
 
     def destroy(self) -> None:
-        """Kill what is left, without an event loop, which may be gone; after `stop` nothing is. Closes the pipes."""
+        """Kill what is left, without an event loop, as it may be gone. After `stop` nothing is. Closes the pipes."""
         if not self._over:
             self._signal(signal.SIGKILL)
             with suppress(subprocess.TimeoutExpired):
