@@ -22,6 +22,8 @@ __all__ = ["News", "wait_for_tools"]
 
 #: Not every computer announces each change of its tools; in seconds.
 _ASK_AGAIN: Final = 1.0
+#: But every server tells who enters, and logs each request for a computer that is not there.
+_ASK_AGAIN_WHEN_ABSENT: Final = 5.0
 #: What passes: the computer is not in the office yet, or this agent is about to come back there.
 _PASSING: Final = (NotFoundError, NotInRoomError, ConnectionLostError, RequestTimeoutError)
 
@@ -72,8 +74,9 @@ async def wait_for_tools(
                     if missing is None:
                         return tools
                     failure = ToolNotFoundError(missing)
+                pause = _ASK_AGAIN_WHEN_ABSENT if isinstance(failure, NotFoundError) else _ASK_AGAIN
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(_ASK_AGAIN):
+                    async with asyncio.timeout(pause):
                         await heard.wait()
     raise failure or RequestTimeoutError(f"the computer did not list its tools within {timeout:g} s")
 
