@@ -1,5 +1,7 @@
 """Waiting for tools: how often a computer is asked."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from a2c_smcp.agent.waiting import News, wait_for_tools
@@ -23,7 +25,8 @@ async def test_a_computer_that_is_not_there_is_not_asked_again_before_somebody_e
 
 
 async def test_word_of_the_computer_has_it_asked_at_once() -> None:
-    news, answers = News(), iter([NotFoundError("not yet"), [], [TOOL]])
+    news = News()
+    answers: Iterator[list[SMCPTool] | NotFoundError] = iter([NotFoundError("not yet"), [], [TOOL]])
 
     async def list_tools() -> list[SMCPTool]:
         news.heard("pc")  # while it is asked
