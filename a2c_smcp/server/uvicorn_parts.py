@@ -18,6 +18,8 @@ uvicorn documents that `Config(http=…, ws=…)` take protocol classes. Ours ex
   up.
 - `conn.max_message_size` of the *websockets* library is looked at anew for every frame, as soon as its header is there.
   Why: that refuses a message before it has arrived, and can be raised once a key was shown.
+- `Config.get_loop_factory` makes the loop, on which `Server` calls `create_server(…, ssl=…)`. Why: a TLS handshake,
+  which comes before our protocol hears of a connection, may take a minute.
 - `ProxyHeadersMiddleware.trusted_hosts` answers `address in …`. Why: only such a proxy may speak for others.
 
 `tests/server/test_uvicorn_parts.py` has a test for each.
@@ -27,6 +29,7 @@ import asyncio
 import logging
 import time
 from collections import deque
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
@@ -80,6 +83,24 @@ class GuardedConfig(uvicorn.Config):
             "ws_max_size": self.admission.limits.max_message,
         }
         super().__init__(app, **{**defaults, **options, **fixed})
+
+    def get_loop_factory(self) -> Callable[[], asyncio.AbstractEventLoop]:
+        make = super().get_loop_factory() or asyncio.new_event_loop
+
+        def make_guarded() -> asyncio.AbstractEventLoop:
+            loop: Any = make()
+            create_server = loop.create_server
+
+            async def create_guarded(*args: Any, ssl: Any = None, **options: Any) -> Any:
+                if ssl is not None:
+                    options["ssl_handshake_timeout"] = self.admission.limits.header_timeout
+                return await create_server(*args, ssl=ssl, **options)
+
+            loop.create_server = create_guarded
+            guarded: asyncio.AbstractEventLoop = loop
+            return guarded
+
+        return make_guarded
 
     def trusts(self, address: str) -> bool:
         """Whether a proxy at this address is believed."""

@@ -4,10 +4,12 @@ import gc
 import itertools
 import random
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 
 import anyio.to_thread
 import pytest
@@ -15,6 +17,7 @@ import pytest
 from a2c_smcp.server import APIKeyAuthentication, Limits, OpenAuthentication
 from a2c_smcp.server.app import create_app
 from a2c_smcp.server.uvicorn_parts import GuardedConfig, GuardedWebSocket, _Frames
+from tests.certificates import self_signed
 from tests.server.conftest import MakePeer
 from tests.server.harness import Running, async_server, eventually, serving
 from tests.server.raw import (
@@ -270,6 +273,31 @@ async def test_headers_without_an_end_are_refused_however_fast_they_come(begin: 
     with async_server(KEYED) as server:
         await anyio.to_thread.run_sync(blocking, server.url)
         await anyio.to_thread.run_sync(in_one_go, server.url)
+
+
+@pytest.mark.parametrize("loop", ["auto", "asyncio"])
+async def test_a_handshake_that_does_not_come_is_not_waited_for(tmp_path: Path, loop: str) -> None:
+    certificate = self_signed(tmp_path, "localhost")
+    trusting = ssl.create_default_context(cafile=certificate.cert)
+    config = GuardedConfig(
+        create_app(KEYED, limits=Limits(header_timeout=0.5)),
+        ssl_certfile=certificate.cert,
+        ssl_keyfile=certificate.key,
+        loop=loop,
+        timeout_graceful_shutdown=1,
+    )
+
+    def blocking(url: str) -> None:
+        with connect(url) as silent, connect(url) as half:
+            half.sendall(b"\x16\x03\x01\x02")
+            assert is_closed(silent)
+            assert is_closed(half)
+        with trusting.wrap_socket(connect(url), server_hostname="localhost") as sock:
+            sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert b" 200 " in sock.recv(1000)
+
+    with serving(config) as url:
+        await anyio.to_thread.run_sync(blocking, url)
 
 
 async def test_a_long_poll_and_an_open_websocket_outlive_the_deadline(make_peer: MakePeer) -> None:
