@@ -6,6 +6,7 @@ Starts nothing, asks no person, and shows no value of an input.
 import asyncio
 import os
 import shutil
+import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -162,8 +163,20 @@ async def _url(server: _CheckedServer, written: StreamableHttpParameters | SSEPa
     try:
         status, kind = await _head(parameters)
     except (httpx2.HTTPError, OSError) as error:
+        if (untrusted := _certificate_error(error)) is not None:
+            return Finding(
+                f"{subject} has a certificate that is not trusted: {untrusted.verify_message}",
+                "if it is the right one, name a file with the certificate of its issuer in SSL_CERT_FILE",
+            )
         return Finding(f"{subject} does not answer: {type(error).__name__}", "start it, or correct its url")
     return _answered(subject, status, kind == _EVENTS, isinstance(parameters, SSEParameters))
+
+
+def _certificate_error(error: BaseException | None) -> ssl.SSLCertVerificationError | None:
+    """What was wrong with a certificate, if that is what an error was made of."""
+    while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 async def _head(parameters: StreamableHttpParameters | SSEParameters) -> tuple[int, str]:

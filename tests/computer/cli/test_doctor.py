@@ -3,6 +3,7 @@
 import http.server
 import json
 import os
+import ssl
 import subprocess
 import sys
 import threading
@@ -14,6 +15,7 @@ import pytest
 
 from a2c_smcp.computer.cli import doctor
 from a2c_smcp.server import APIKeyAuthentication
+from tests.certificates import self_signed
 from tests.computer.fakes.computers import server
 from tests.server.conftest import LIMITS
 from tests.server.harness import Running, async_server
@@ -153,6 +155,21 @@ def test_the_urls_of_mcp_servers_are_tried(hub: Running, tmp_path: Path, answers
         assert words in said, said
     assert "'off'" not in said
     assert "hunter2" not in said
+
+
+def test_an_mcp_server_whose_certificate_is_not_trusted_is_said_to_have_one(hub: Running, tmp_path: Path) -> None:
+    certificate = self_signed(tmp_path, "127.0.0.1")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate.cert, certificate.key)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers) as web:
+        web.socket = context.wrap_socket(web.socket, server_side=True)
+        threading.Thread(target=web.serve_forever, daemon=True).start()
+        file = write(tmp_path / "config.json", remote("secure", f"https://127.0.0.1:{web.server_port}/405"))
+        status, said = examine("--config", file, "--url", hub.url)
+        assert status == 1
+        assert "/405 has a certificate that is not trusted: self-signed certificate\n    if it is the right one" in said
+        assert examine("--config", file, "--url", hub.url, SSL_CERT_FILE=certificate.cert)[0] == 0
+        web.shutdown()
 
 
 @pytest.mark.parametrize(
