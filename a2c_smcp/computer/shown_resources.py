@@ -7,11 +7,11 @@ configs, nor of who asks.
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import anyio
 import anyio.to_thread
@@ -30,6 +30,7 @@ from a2c_smcp.computer.mcp_clients.resource_lists import ListedResource
 from a2c_smcp.computer.resource_routing import find_target, refusal
 from a2c_smcp.computer.types import ToolCallRecord
 from a2c_smcp.computer.utils.pool import slices
+from a2c_smcp.computer.utils.refresher import Refresher
 from a2c_smcp.computer.watch import Announcements, Channel, Listed, Watch, channel_of
 from a2c_smcp.errors import BadRequestError, InternalError, ServerNotActiveError, SMCPError, ToolError
 from a2c_smcp.smcp import DPEDocumentSummary
@@ -73,15 +74,13 @@ class _ServerWindows:
         self.connection = connection
         self.windows = windows
         self.limit = asyncio.Semaphore(READERS)
-        self.is_stale = False
         self.was_told = False
         """Whether the server said that its list changed, since it was last read."""
         self.ignored: str | None = None
         """What of its list is not looked at, as it was last logged."""
         self.has_failed = False
         """Whether its list could not be read the last time."""
-        self.refreshing: asyncio.Task[None] | None = None
-        self.refreshing_since = 0.0
+        self.refresher = Refresher()
         self.listed = asyncio.Event()
         """Set once its list was read, could not be read, or is not needed any more."""
         self.tasks: set[asyncio.Task[None]] = set()
@@ -129,10 +128,10 @@ class ShownResources:
             if shelf.connection.can_subscribe and (shelf.has_failed or not shelf.says_what_changes):
                 self._refresh_soon(shelf)
         # One that failed before is given another chance, but is not waited for.
-        pending = [shelf for shelf in self._shelves.values() if shelf.refreshing and not shelf.has_failed]
+        pending = [shelf for shelf in self._shelves.values() if shelf.refresher.running and not shelf.has_failed]
         if pending:
-            latest = max(shelf.refreshing_since for shelf in pending) + self._timings.list
-            tasks = {shelf.refreshing for shelf in pending if shelf.refreshing}
+            latest = max(shelf.refresher.since for shelf in pending) + self._timings.list
+            tasks = {shelf.refresher.running for shelf in pending if shelf.refresher.running}
             await asyncio.wait(tasks, timeout=max(0.0, latest - _now()))
 
     async def desktop(
@@ -246,32 +245,26 @@ class ShownResources:
             self._announce_all(changed)
 
     def _refresh_soon(self, shelf: _ServerWindows) -> None:
-        """Outside the session's receive loop, one at a time; what changes meanwhile is listed once more."""
-        shelf.is_stale = True
-        if shelf.refreshing is None:
-            shelf.refreshing_since = _now()
-            shelf.refreshing = self._spawn(shelf, self._refresh(shelf))
+        """Outside the session's receive loop."""
+        task = shelf.refresher.soon(partial(self._refresh, shelf), f"resources of MCP server {shelf.server}")
+        if task not in shelf.tasks:
+            self._keep(shelf, task)
 
     async def _refresh(self, shelf: _ServerWindows) -> None:
+        began = _now()
         try:
-            while shelf.is_stale:
-                shelf.is_stale = False
-                began = _now()
-                try:
-                    resources = await shelf.connection.list_resources() if shelf.connection.can_subscribe else []
-                except (SMCPError, MCPError) as error:
-                    shelf.has_failed = True
-                    shelf.listed.set()
-                    logger.warning("the resources of MCP server %s could not be listed: %s", shelf.server, error)
-                else:
-                    shelf.has_failed = False
-                    self._note_ignored(shelf)
-                    await self._relisted(shelf, resources)
-                    if shelf.is_stale and len(resources) > _LONG_LIST:
-                        # If it changes all the time, it must not have all of this computer's.
-                        await asyncio.sleep(min(_now() - began, _LONGEST_PAUSE))
-        finally:
-            shelf.refreshing = None
+            resources = await shelf.connection.list_resources() if shelf.connection.can_subscribe else []
+        except (SMCPError, MCPError) as error:
+            shelf.has_failed = True
+            shelf.listed.set()
+            logger.warning("the resources of MCP server %s could not be listed: %s", shelf.server, error)
+            return
+        shelf.has_failed = False
+        self._note_ignored(shelf)
+        await self._relisted(shelf, resources)
+        if shelf.refresher.is_stale and len(resources) > _LONG_LIST:
+            # If it changes all the time, it must not have all of this computer's.
+            await asyncio.sleep(min(_now() - began, _LONGEST_PAUSE))
 
     def _note_ignored(self, shelf: _ServerWindows) -> None:
         before, shelf.ignored = shelf.ignored, shelf.connection.ignored_resources
@@ -298,7 +291,8 @@ class ShownResources:
             await self._subscribed(shelf)
         await self._finder.relist(shelf.server, shelf.connection, resources)
         if late.cancelled_caught:
-            self._spawn(shelf, self._refresh_when_subscribed(shelf))
+            waiting = self._refresh_when_subscribed(shelf)
+            self._keep(shelf, asyncio.create_task(waiting, name=f"subscriptions of MCP server {shelf.server}"))
 
     async def _subscribed(self, shelf: _ServerWindows) -> None:
         with suppress(SMCPError):  # it has gone, or never answers: there is nothing to wait for
@@ -308,12 +302,10 @@ class ShownResources:
         await self._subscribed(shelf)
         self._finder.refresh(shelf.server)
 
-    def _spawn(self, shelf: _ServerWindows, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(work, name=f"resources of MCP server {shelf.server}")
+    def _keep(self, shelf: _ServerWindows, task: asyncio.Task[None]) -> None:
         for tasks in (shelf.tasks, self._tasks):
             tasks.add(task)
             task.add_done_callback(tasks.discard)
-        return task
 
     # --- announcing
 

@@ -103,7 +103,7 @@ async def test_what_is_ignored_is_logged_once_and_has_a_place_in_the_statuses(
         assert (await computer.get_finder())[1] == 3
         await computer._manager.connections["a"].list_resources()
         computer._resources._refresh_soon(computer._resources._shelves["a"])
-        await eventually(lambda: computer._resources._shelves["a"].refreshing is None, 20)
+        await eventually(lambda: computer._resources._shelves["a"].refresher.running is None, 20)
     assert caplog.text.count(said) == 1
 
 

@@ -50,6 +50,7 @@ from a2c_smcp.computer.mcp_clients.vrl import VRLWorker
 from a2c_smcp.computer.mcp_clients.vrl_syntax import check_vrl, check_written_vrl
 from a2c_smcp.computer.problems import InvalidConfigError, Problem
 from a2c_smcp.computer.utils.placeholder import holds_placeholder
+from a2c_smcp.computer.utils.refresher import Refresher
 from a2c_smcp.errors import (
     BadRequestError,
     NotFoundError,
@@ -82,9 +83,8 @@ class _Life:
         self.connection: MCPConnection
         self.tools: list[Tool] = []
         self.admitted = False
-        self.stale = False
-        """Whether the server said that its list of tools has changed since it was read."""
-        self.relisting: asyncio.Task[None] | None = None
+        self.refresher = Refresher()
+        """Reads its tools again; before it is admitted, it is only noted whether that is to be done."""
         self.invalid: dict[TOOL_NAME, str] = {}
         """Which of its tools are hidden because their definitions are invalid, as far as that was logged."""
 
@@ -526,7 +526,7 @@ class MCPServerManager:
         self._connections[life.connection] = asyncio.get_running_loop()
         try:
             await life.connection.connect()
-            life.stale = False
+            life.refresher.is_stale = False
             life.tools = await _list_tools(life.connection)
         except BaseException:
             await self._close(life)
@@ -537,8 +537,9 @@ class MCPServerManager:
         """Close a connection, also when this is cancelled. While it is admitted, its states are those of the server."""
         with anyio.CancelScope(shield=True):
             await life.connection.disconnect()
-            if life.relisting is not None and life.relisting is not asyncio.current_task():
-                await asyncio.wait({life.relisting})
+            relisting = life.refresher.running
+            if relisting is not None and relisting is not asyncio.current_task():
+                await asyncio.wait({relisting})
         self._connections.pop(life.connection, None)
 
     def _admit(self, name: SERVER_NAME, life: _Life, raw: RawConfig) -> _Life | None:
@@ -557,13 +558,13 @@ class MCPServerManager:
         self._tell_invalid(life)
         if old is not None:
             self._tell_resources(server)
-        if life.stale:
+        if life.refresher.is_stale:
             self._relist_soon(life)
         return old
 
     def _state_changed(self, life: _Life, change: StateChange) -> None:
         if not life.admitted:
-            life.stale |= change.new is ServerState.RUNNING  # it died and came back before its turn
+            life.refresher.is_stale |= change.new is ServerState.RUNNING  # it died and came back before its turn
             return
         server = self._servers[life.config.name]
         if change.new is ServerState.RUNNING:
@@ -589,27 +590,19 @@ class MCPServerManager:
             self._on_event(ToolListChanged())
 
     def _relist_soon(self, life: _Life) -> asyncio.Task[None]:
-        """Read the tools again, outside the session's receive loop, one reading at a time; a change meanwhile asks for
-        another.
-        """
-        life.stale = True
-        if life.relisting is None:
-            life.relisting = asyncio.create_task(self._relist(life), name=f"tools of MCP server {life.config.name}")
-        return life.relisting
+        """Read the tools again, outside the session's receive loop."""
+        return life.refresher.soon(partial(self._relist, life), f"tools of MCP server {life.config.name}")
 
     async def _relist(self, life: _Life) -> None:
+        if not life.admitted:
+            return
         try:
-            while life.stale and life.admitted:
-                life.stale = False
-                try:
-                    tools = await _list_tools(life.connection)
-                except SMCPError as error:
-                    await self._unlisted(life, error)
-                else:
-                    if life.admitted and life.connection.state is ServerState.RUNNING:
-                        self._relisted(life, tools)
-        finally:
-            life.relisting = None
+            tools = await _list_tools(life.connection)
+        except SMCPError as error:
+            await self._unlisted(life, error)
+        else:
+            if life.admitted and life.connection.state is ServerState.RUNNING:
+                self._relisted(life, tools)
 
     def _relisted(self, life: _Life, tools: list[Tool]) -> None:
         server = self._servers[life.config.name]
@@ -705,7 +698,7 @@ def _tell_change(manager: weakref.ref[MCPServerManager], life: _Life, change: Se
     elif life.admitted:
         this._relist_soon(life)
     else:
-        life.stale = True
+        life.refresher.is_stale = True
 
 
 _abandoned: Final[set[asyncio.Task[None]]] = set()

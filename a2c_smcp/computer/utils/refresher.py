@@ -1,0 +1,36 @@
+"""Reads something again when it has changed: one reading at a time, and none too few. Knows nothing of what is read."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+__all__ = ["Refresher"]
+
+
+class Refresher:
+    """What changes during a reading is read once more, however often it changes meanwhile.
+
+    It keeps `read` only while it runs, so that it keeps nothing else alive.
+    """
+
+    def __init__(self) -> None:
+        self.is_stale = False
+        """Whether something has changed since the last reading began."""
+        self.running: asyncio.Task[None] | None = None
+        self.since = 0.0
+        """When it began to run, by the event loop's clock."""
+
+    def soon(self, read: Callable[[], Awaitable[None]], name: str) -> asyncio.Task[None]:
+        """Have it read in a task of its own, which is called `name` and ends when nothing is stale any more."""
+        self.is_stale = True
+        if self.running is None:
+            self.since = asyncio.get_running_loop().time()
+            self.running = asyncio.create_task(self._run(read), name=name)
+        return self.running
+
+    async def _run(self, read: Callable[[], Awaitable[None]]) -> None:
+        try:
+            while self.is_stale:
+                self.is_stale = False
+                await read()
+        finally:
+            self.running = None

@@ -1,0 +1,39 @@
+"""One reading at a time, and one more for whatever changes meanwhile."""
+
+import asyncio
+
+import pytest
+
+from a2c_smcp.computer.utils.refresher import Refresher
+
+
+async def test_what_changes_during_a_reading_is_read_once_more() -> None:
+    refresher, gate, begun = Refresher(), asyncio.Event(), list[bool]()
+
+    async def read() -> None:
+        begun.append(refresher.is_stale)
+        await gate.wait()
+
+    task = refresher.soon(read, "reading")
+    await asyncio.sleep(0)
+    assert [refresher.soon(read, "reading") for _ in range(5)] == [task] * 5
+    assert begun == [False] and refresher.is_stale
+    gate.set()
+    await task
+    assert begun == [False, False]
+    assert refresher.running is None and not refresher.is_stale
+
+
+async def test_after_a_failed_reading_the_next_one_is_made() -> None:
+    refresher, made = Refresher(), list[int]()
+
+    async def fail() -> None:
+        raise LookupError
+
+    async def read() -> None:
+        made.append(1)
+
+    with pytest.raises(LookupError):
+        await refresher.soon(fail, "reading")
+    await refresher.soon(read, "reading")
+    assert made == [1]
