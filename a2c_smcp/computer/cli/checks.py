@@ -103,8 +103,7 @@ def _unknown(subject: str, what: str) -> Finding:
 
 def _known(definition: MCPServerInput) -> tuple[str, Any] | None:
     """The value that an input has before a person is asked."""
-    default = None if isinstance(definition, CommandInput) else definition.default
-    value = os.environ.get(variable_of(definition.id), default)
+    value = os.environ.get(variable_of(definition.id), definition.fallback)
     return None if value is None else (definition.id, value)
 
 

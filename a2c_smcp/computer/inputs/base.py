@@ -7,7 +7,7 @@ InputFailedError           a layer that should have had a value failed: the ques
 from abc import ABC, abstractmethod
 from typing import Any
 
-from a2c_smcp.computer.mcp_clients.model import MCPServerInput, PickStringInput
+from a2c_smcp.computer.mcp_clients.model import MCPServerInput
 from a2c_smcp.errors import BadRequestError
 
 __all__ = ["BaseInputResolver", "InputFailedError", "check_value"]
@@ -43,5 +43,5 @@ class BaseInputResolver(ABC):
 
 def check_value(definition: MCPServerInput, value: Any) -> None:
     """Raise `InputFailedError` for a value that the definition does not allow. The message does not show it."""
-    if isinstance(definition, PickStringInput) and value not in definition.options:
-        raise InputFailedError(definition.id, f"the value is not one of the options {definition.options}")
+    if (problem := definition.problem_with(value)) is not None:
+        raise InputFailedError(definition.id, problem)

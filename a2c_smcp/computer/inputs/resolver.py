@@ -17,7 +17,6 @@ from a2c_smcp.computer.inputs.env import EnvInputResolver, variable_of
 from a2c_smcp.computer.inputs.render import ConfigRender
 from a2c_smcp.computer.inputs.store import InputStore
 from a2c_smcp.computer.mcp_clients.model import (
-    CommandInput,
     MCPServerConfig,
     MCPServerInput,
     parse_server,
@@ -164,9 +163,9 @@ class InputResolver:
             return await self._layers.resolve(definition)
         except InputNotFoundError:
             # Not kept: next time a person may be there to be asked.
-            if isinstance(definition, CommandInput) or definition.default is None:
+            if definition.fallback is None:
                 raise
-            return definition.default
+            return definition.fallback
 
     async def _wait(self, question: _Question) -> Any:
         question.waiting += 1

@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 
 from a2c_smcp.computer.mcp_clients.model import (
     MCPServerInput,
-    PromptStringInput,
     parse_unrendered,
     wire_input,
     wire_server,
@@ -49,7 +48,7 @@ def server_view(raw: dict[str, Any]) -> dict[str, Any]:
 def input_view(definition: MCPServerInput) -> dict[str, Any]:
     """The definition of an input; never its value, nor the default of a password."""
     shown = wire_input(definition)
-    if isinstance(definition, PromptStringInput) and definition.password and definition.default is not None:
+    if definition.is_password and definition.fallback is not None:
         shown["default"] = MASK
     return shown
 

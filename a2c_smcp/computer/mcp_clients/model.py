@@ -236,11 +236,40 @@ class _Input(_Written):
     id: Annotated[str, AfterValidator(_nameable)]
     description: str = ""
 
+    # What every kind answers about itself, so that its users need not know the kinds.
+
+    @property
+    def fallback(self) -> str | None:
+        """The value that it has when no layer gives one."""
+        return None
+
+    @property
+    def is_password(self) -> bool:
+        """Whether its definition holds a secret: its default."""
+        return False
+
+    @property
+    def is_secret(self) -> bool:
+        """Whether its value is shown to nobody."""
+        return self.is_password
+
+    def problem_with(self, value: Any) -> str | None:
+        """Why it cannot have this value, in words that do not show it."""
+        return None
+
 
 class PromptStringInput(_Input):
     type: Literal["promptString"]
     default: str | None = None
     password: bool | None = None
+
+    @property
+    def fallback(self) -> str | None:
+        return self.default
+
+    @property
+    def is_password(self) -> bool:
+        return bool(self.password)
 
 
 class PickStringInput(_Input):
@@ -253,6 +282,13 @@ class PickStringInput(_Input):
         if self.default is not None and self.default not in self.options:
             raise ValueError("the default is not one of the options")
         return self
+
+    @property
+    def fallback(self) -> str | None:
+        return self.default
+
+    def problem_with(self, value: Any) -> str | None:
+        return None if value in self.options else f"the value is not one of the options {self.options}"
 
 
 class CommandInput(_Input):
@@ -267,6 +303,11 @@ class CommandInput(_Input):
         if not self.shell:
             _split(self.command)
         return self
+
+    @property
+    def is_secret(self) -> bool:
+        """What a command prints is mostly a token that a password store gave away."""
+        return True
 
 
 MCPServerInput: TypeAlias = Annotated[PromptStringInput | PickStringInput | CommandInput, Field(discriminator="type")]
