@@ -1,0 +1,116 @@
+"""Commands about the tools of this computer."""
+
+import uuid
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from mcp_types import TextContent
+
+from a2c_smcp.computer.cli.command_table import CommandGroup, arguments, number, page
+from a2c_smcp.computer.cli.output import printable, quoted
+from a2c_smcp.computer.cli.parse import options
+from a2c_smcp.computer.cli.session import CLISession
+from a2c_smcp.errors import (
+    BadRequestError,
+)
+from a2c_smcp.results import ERROR_CODE_MARKER, to_wire
+from a2c_smcp.smcp import CallToolRet
+from a2c_smcp.utils.saving import save
+from a2c_smcp.utils.values import parameters, read_values, signature
+
+__all__ = ["TOOL_COMMANDS"]
+
+TOOL_COMMANDS: Final = CommandGroup()
+
+
+def _calls(session: CLISession, words: Sequence[str]) -> Iterable[str]:
+    """A tool, and then those of its parameters that are not there yet."""
+    plain: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if not word.startswith("--"):
+            plain.append(word)
+        elif "=" not in word:
+            next(rest, None)  # the option's value
+    if not plain:
+        return session.computer.tool_servers
+    name, *given = plain
+    there = {word.partition("=")[0] for word in given}
+    return [f"{parameter}=" for parameter in parameters(_schema(session, name)) if parameter not in there]
+
+
+@TOOL_COMMANDS.command("tools list")
+async def tools_list(session: CLISession, words: list[str]) -> None:
+    """The tools that can be called now: of which server, and with which parameters (`?`: may be left out)."""
+    arguments(words)
+    servers = session.computer.tool_servers
+    rows = [
+        (tool["name"], servers[tool["name"]], signature(tool["params_schema"]), tool["description"].partition("\n")[0])
+        for tool in session.computer.get_available_tools()
+    ]
+    session.show_tools(page(("tool", "server", "parameters", "description"), rows))
+
+
+@TOOL_COMMANDS.command("tools call", "[--timeout SECONDS] [--save FILE] TOOL [JSON | @FILE | KEY=VALUE...]", _calls)
+async def tools_call(session: CLISession, words: list[str]) -> None:
+    """Call a tool, and show its result, or save the image in it. Ctrl-C cancels it."""
+    plain, given = options(words, ("timeout", "save"))
+    if not plain:
+        raise BadRequestError("expected a TOOL here")
+    name, *rest = plain
+    timeout = number(given["timeout"], "timeout") if "timeout" in given else None
+    params = read_values(rest).read(_schema(session, name))
+    req_id = uuid.uuid4().hex
+    with session.confirmations.own(req_id):
+        result = await session.computer.execute_tool(req_id, name, params, timeout)
+    wire = to_wire(result)
+    saved, unsaved = _save(wire, given.get("save"))
+    shown = [item.text if isinstance(item, TextContent) else f"[{item.type}]" for item in result.content]
+    shown += [f"saved in {path}: {what}" for path, what in saved]
+    session.output.event(
+        "tool_call_result",
+        f"{'✗' if result.is_error else '✓'} {printable(name)}\n{quoted(chr(10).join(shown))}",
+        req_id=req_id,
+        tool=name,
+        ok=not result.is_error,
+        error_code=(result.meta or {}).get(ERROR_CODE_MARKER),
+        result=wire,
+        saved=[str(path) for path, _ in saved],
+    )
+    if unsaved is not None:
+        raise unsaved
+
+
+def _save(result: CallToolRet, file: str | None) -> tuple[list[tuple[Path, str]], BadRequestError | None]:
+    """What was saved, or why it could not be: the result is shown in any case."""
+    if file is None or result["isError"]:
+        return [], None
+    try:
+        return save(result["content"], file), None
+    except BadRequestError as error:
+        return [], error
+
+
+def _schema(session: CLISession, name: str) -> dict[str, Any] | None:
+    tools = session.computer.get_available_tools()
+    return next((tool["params_schema"] for tool in tools if tool["name"] == name), None)
+
+
+_CURE: Final = (
+    "Give all tools of one of them other names with tool_prefix in its server's config (--prefix-tools does it for "
+    "every server), or a single one with tool_meta.TOOL.alias."
+)
+
+
+@TOOL_COMMANDS.command("tools conflicts")
+async def tools_conflicts(session: CLISession, words: list[str]) -> None:
+    """Tool names that two servers claim, and what to do about it."""
+    arguments(words)
+    conflicts = [(name, clash.servers) for clash in session.computer.tool_conflicts for name in clash.tool_names]
+    session.output.event(
+        "tool_conflicts",
+        page(("tool", "servers"), [(name, ", ".join(servers)) for name, servers in conflicts])
+        + (f"\n  {_CURE}" if conflicts else ""),
+        conflicts=[{"tool": name, "servers": servers} for name, servers in conflicts],
+    )
