@@ -1,14 +1,11 @@
 """A `ContextServer` over streamable HTTP: an ASGI application that checks who asks, and the command that serves it."""
 
-import contextlib
 import hashlib
 import hmac
 import ipaddress
 import logging
-import signal
-import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -19,6 +16,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from a2c_smcp.utils.hosts import AllowedHosts, is_loopback
 from a2c_smcp.utils.text import in_log
+from a2c_smcp.utils.uvicorn_server import GracefulServer, listen
 
 if TYPE_CHECKING:
     from a2c_smcp.mcp_server.server import ContextServer
@@ -220,52 +218,27 @@ async def serve(
         if not hosts:
             raise ValueError(f"say by which names {host} is reached, as in hosts=['docs.example.com'], or hosts=['*']")
     app = HttpApp(server, path=path, hosts=hosts, token=token)
-    with _listen(host, port) as listener:
+    with listen(host, port) as listener:
         shown = f"[{host}]" if ":" in host else host
         address = f"http://{shown}:{listener.getsockname()[1]}{path}"
         tell = ready or (lambda url: print(f"{server.name} ready on {url}", file=sys.stderr, flush=True))
-        await _HttpServer(app, lambda: tell(address)).serve([listener])
+
+        async def ending() -> None:
+            app.end_streams()
+
+        await GracefulServer(_config(app), ready=lambda: tell(address), ending=ending).serve([listener])
 
 
-class _HttpServer(uvicorn.Server):
-    """Says when it is ready, ends streams before it waits for requests, and exits with 0."""
-
-    def __init__(self, app: HttpApp, ready: Callable[[], None]) -> None:
-        config = uvicorn.Config(
-            app,
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            lifespan="on",
-            ws="none",
-            timeout_graceful_shutdown=_CLOSE_SECONDS,
-        )
-        super().__init__(config)
-        self._app = app
-        self._ready = ready
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self._ready()
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._app.end_streams()
-        await super().shutdown(sockets)
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        # uvicorn's own raises the signal again after its shutdown, so that a clean exit ends with status -15.
-        before = {each: signal.signal(each, self.handle_exit) for each in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for each, handler in before.items():
-                signal.signal(each, handler)
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, port), family=family, backlog=2048)
+def _config(app: HttpApp) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        ws="none",
+        timeout_graceful_shutdown=_CLOSE_SECONDS,
+    )
 
 
 def _is_any(host: str) -> bool:

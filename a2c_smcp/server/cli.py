@@ -1,10 +1,6 @@
 """`a2c server`: options, the listening socket, and a clean exit."""
 
-import contextlib
-import signal
-import socket
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +11,7 @@ from a2c_smcp.server.auth import APIKeyAuthentication, AuthenticationProvider, K
 from a2c_smcp.server.limits import Limits
 from a2c_smcp.server.uvicorn_parts import GuardedConfig
 from a2c_smcp.utils.hosts import is_loopback
+from a2c_smcp.utils.uvicorn_server import GracefulServer, listen
 
 __all__ = ["ServerOptions", "UsageProblem", "serve"]
 
@@ -48,12 +45,16 @@ def serve(options: ServerOptions) -> None:
     app = create_app(
         auth, limits=options.limits, ping_interval=options.ping_interval, ping_timeout=options.ping_timeout
     )
-    with _listen(options.host, options.port) as listener:
+    with listen(options.host, options.port) as listener:
         scheme = "https" if options.tls_cert else "http"
         host = f"[{options.host}]" if ":" in options.host else options.host
         address = f"{scheme}://{host}:{listener.getsockname()[1]}"
         open_to_all = " (no API key: every program on this machine)" if isinstance(auth, OpenAuthentication) else ""
-        _Server(_config(app, options), app, f"a2c server ready on {address}{open_to_all}").run([listener])
+        GracefulServer(
+            _config(app, options),
+            ready=lambda: print(f"a2c server ready on {address}{open_to_all}", file=sys.stderr, flush=True),
+            ending=lambda: app.drain(_DRAIN_SECONDS),
+        ).run([listener])
 
 
 def _authentication(options: ServerOptions) -> AuthenticationProvider:
@@ -72,11 +73,6 @@ def _authentication(options: ServerOptions) -> AuthenticationProvider:
     return OpenAuthentication(options.allowed_hosts)
 
 
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, port), family=family, backlog=2048)
-
-
 def _config(app: ServerApp, options: ServerOptions) -> uvicorn.Config:
     if (options.tls_cert is None) != (options.tls_key is None):
         raise UsageProblem("--tls-cert and --tls-key belong together")
@@ -88,32 +84,3 @@ def _config(app: ServerApp, options: ServerOptions) -> uvicorn.Config:
         forwarded_allow_ips=options.forwarded_allow_ips,
         timeout_graceful_shutdown=_CLOSE_SECONDS,
     )
-
-
-class _Server(uvicorn.Server):
-    """Drains before it stops, says when it is ready, and exits with 0."""
-
-    def __init__(self, config: uvicorn.Config, app: ServerApp, ready: str) -> None:
-        super().__init__(config)
-        self._app = app
-        self._ready = ready
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        print(self._ready, file=sys.stderr, flush=True)
-
-    async def on_tick(self, counter: int) -> bool:
-        if not await super().on_tick(counter):
-            return False
-        await self._app.drain(_DRAIN_SECONDS)
-        return True
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        # uvicorn's own raises the signal again after its shutdown, so that a clean exit ends with status -15.
-        originals = {sig: signal.signal(sig, self.handle_exit) for sig in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for sig, handler in originals.items():
-                signal.signal(sig, handler)

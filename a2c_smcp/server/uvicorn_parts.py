@@ -1,4 +1,5 @@
-"""uvicorn with limits that hold before a request is read. All that we use of uvicorn beyond its documentation is here.
+"""uvicorn with limits that hold before a request is read. What we use of uvicorn beyond its documentation is here, and,
+for starting and stopping it, in `a2c_smcp.utils.uvicorn_server`.
 
 uvicorn documents that `Config(http=…, ws=…)` take protocol classes. Ours extend `HttpToolsProtocol` and
 `WebSocketsSansIOProtocol`, which are not documented, and rely on this:

@@ -1,8 +1,7 @@
-"""What we use of mcp and uvicorn that their documentation does not promise: each is still there."""
+"""What we use of mcp that its documentation does not promise: each is still there."""
 
 import inspect
 
-import uvicorn
 from mcp.server.connection import Connection
 from mcp.server.lowlevel import Server
 from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata, func_metadata
@@ -29,8 +28,3 @@ def test_over_http_mcp_asks_its_server_for_the_options() -> None:
 
     assert "self.server.create_initialization_options()" in inspect.getsource(runner)
     assert "notification_options" in inspect.signature(Server.create_initialization_options).parameters
-
-
-def test_uvicorn_is_stopped_where_we_stop_it() -> None:
-    for name in ("startup", "shutdown", "capture_signals", "handle_exit", "serve"):
-        assert callable(getattr(uvicorn.Server, name))

@@ -1,0 +1,80 @@
+"""What we rely on in uvicorn's server, and in the classes that ours extend, by name: an upgrade fails here first."""
+
+import asyncio
+from typing import Any
+
+import pytest
+import uvicorn
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from uvicorn.server import ServerState
+from websockets.protocol import Protocol
+
+from a2c_smcp.server.uvicorn_parts import GuardedHTTP, GuardedWebSocket
+from a2c_smcp.utils.uvicorn_server import GracefulServer
+from tests.undocumented import Library
+
+library = Library("uvicorn", "a2c_smcp.utils.uvicorn_server")
+protocols = Library("uvicorn", "a2c_smcp.server.uvicorn_parts")
+websockets = Library("websockets", "a2c_smcp.server.uvicorn_parts")
+
+
+async def app(scope: Any, receive: Any, send: Any) -> None: ...
+
+
+def test_a_server_starts_stops_and_hears_signals_where_ours_does() -> None:
+    library.takes(uvicorn.Server.startup, "sockets")
+    library.takes(uvicorn.Server.shutdown, "sockets")
+    library.takes(uvicorn.Server.handle_exit, "sig", "frame")
+    library.says(uvicorn.Server.serve, "with self.capture_signals():")
+    library.says(uvicorn.Server._serve, "await self.startup(sockets=sockets)", "await self.shutdown(sockets=sockets)")
+    library.is_overridden(GracefulServer, uvicorn.Server, "startup", "shutdown", "capture_signals")
+
+
+async def test_the_protocols_have_what_ours_use_of_them() -> None:
+    config = uvicorn.Config(app, lifespan="off")
+    config.load()
+    http: Any = HttpToolsProtocol(config, ServerState(), {})
+    protocols.has(http, ["transport", "client", "config", "loop", "logger", "flow", "scope", "pipeline", "cycle"])
+    protocols.has(http, ["parser", "ws_protocol_class"])
+    websocket: Any = WebSocketsSansIOProtocol(config, ServerState(), {})
+    protocols.has(websocket, ["transport", "config", "loop", "logger", "queue", "read_paused", "writable"])
+    protocols.has(websocket, ["close_timeout", "conn"])
+    protocols.says(WebSocketsSansIOProtocol.handle_connect, "self.scope:", "self.response = ")
+    websockets.has(websocket.conn, ["max_message_size", "data_to_send"])
+    protocols.has(ProxyHeadersMiddleware(app, "10.0.0.1"), ["trusted_hosts"])
+    assert asyncio.get_running_loop() is http.loop is websocket.loop
+
+
+def test_the_parts_of_a_message_are_added_up_as_they_come() -> None:
+    websockets.says(Protocol, "self.max_message_size")
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "names"),
+    [
+        (
+            GuardedHTTP,
+            HttpToolsProtocol,
+            [
+                "connection_lost",
+                "connection_made",
+                "data_received",
+                "handle_websocket_upgrade",
+                "on_body",
+                "on_headers_complete",
+                "on_message_begin",
+                "on_message_complete",
+                "on_response_complete",
+            ],
+        ),
+        (
+            GuardedWebSocket,
+            WebSocketsSansIOProtocol,
+            ["connection_lost", "data_received", "handle_connect", "handle_ping", "receive"],
+        ),
+    ],
+)
+def test_we_override_what_we_mean_to(ours: type, theirs: type, names: list[str]) -> None:
+    protocols.is_overridden(ours, theirs, *names)
