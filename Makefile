@@ -4,6 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INTEROP_PIP := .venv-interop/bin/python -m pip --disable-pip-version-check --quiet
+MARKITDOWN_PIP := .venv-markitdown/bin/python -m pip --disable-pip-version-check --quiet
 MCP1_PIP := .venv-mcp1/bin/python -m pip --disable-pip-version-check --quiet
 TESTS ?= tests
 
@@ -46,8 +47,15 @@ help:
 # Clients of mcp 1.x, which cannot share an environment with mcp 2.
 .venv-mcp1/.ready: constraints-mcp1.txt
 	@echo "Setting up .venv-mcp1 (once) ..."
-	@$(PYTHON) -m venv .venv-mcp1
+	@$(PYTHON) -m venv .venv-mcp1 .venv-markitdown
 	@$(MCP1_PIP) install -c constraints-mcp1.txt mcp
+	@touch $@
+
+# What people turn whole files into text with today, for the benchmark only.
+.venv-markitdown/.ready: constraints-markitdown.txt
+	@echo "Setting up .venv-markitdown (once) ..."
+	@$(PYTHON) -m venv .venv-markitdown
+	@$(MARKITDOWN_PIP) install -c constraints-markitdown.txt 'markitdown[pdf,xlsx]'
 	@touch $@
 
 demo: .venv/.runtime
@@ -77,7 +85,7 @@ test: check .venv-interop/.ready .venv-mcp1/.ready
 test-hard: .venv/.dev .venv-interop/.ready
 	@$(BIN)/python -m tests.hard $(TESTS)
 
-bench: .venv/.dev .venv-interop/.ready
+bench: .venv/.dev .venv-interop/.ready .venv-markitdown/.ready
 	@$(BIN)/python -m bench --document docs/benchmarks.md
 
 chaos: .venv/.dev
@@ -87,4 +95,4 @@ fuzz: .venv/.dev
 	@$(BIN)/python -m tests.fuzz --packets 10000 --seed $(or $(SEED),1)
 
 clean:
-	rm -rf .venv .venv-interop .venv-mcp1 site
+	rm -rf .venv .venv-interop .venv-mcp1 .venv-markitdown site

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench import aims, boot, calls, context, offices
+from bench import aims, boot, calls, context, folders, offices
 from bench.process import CONTESTANTS, ROOT
 from bench.report import Group, aims_table, document, table
 
-CASES = ("calls", "large", "office", "desktop", "finder", "boot")
+CASES = ("calls", "large", "office", "desktop", "finder", "folder", "boot")
 
 
 def main() -> None:
@@ -57,6 +57,15 @@ def _run(case: str, *, smoke: bool) -> Iterator[Group]:
         case "finder":
             documents = 400 if smoke else 10_000
             yield Group(f"Finder, {documents:,} documents on 4 servers", context.finder(documents, 1 if smoke else 50))
+        case "folder":
+            size = (
+                {"pages": 20, "rows": 300, "mebibytes": 1}
+                if smoke
+                else {"pages": 500, "rows": 100_000, "mebibytes": 50}
+            )
+            yield Group(aims.FIRST_PAGES, folders.first_pages(**size, beside=not smoke), "markitdown")
+            files, read = (100, 20) if smoke else (10_000, 1000)
+            yield Group(f"A folder of {files:,} files", folders.catalogue(files, read))
         case "boot":
             yield Group(aims.BOOT, boot.run(contestants))
 

@@ -8,6 +8,7 @@ CALLS = "A tool call"
 OFFICE = "One office of 1000 computers"
 SLOW_WINDOWS = "Desktop, 8 servers × 5 windows, 50 ms each"
 MANY_WINDOWS = "Desktop, 1 server × 100 windows"
+FIRST_PAGES = "A first page of ours, beside the whole file by markitdown"
 BOOT = "Boot, ten MCP servers, one of which hangs"
 
 
@@ -32,5 +33,7 @@ AIMS = [
     Aim("broadcast to 999, server CPU", 0.4, _ratio(OFFICE, "broadcast, server CPU, ms")),
     Aim("desktop, 8 × 5 windows of 50 ms", 0.05, _ratio(SLOW_WINDOWS, "p50, ms")),
     Aim("desktop, 1 × 100 windows", 0.4, _ratio(MANY_WINDOWS, "p50, ms")),
+    Aim("first page of a PDF, by markitdown's whole file", 0.2, _ratio(FIRST_PAGES, "PDF of 500 pages, ms")),
+    Aim("first page of a sheet, by markitdown's whole file", 0.2, _ratio(FIRST_PAGES, "sheet of 100,000 rows, ms")),
     Aim("boot of ten, one hanging, by the slowest alone", 1.1, _boot),
 ]

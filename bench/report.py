@@ -17,6 +17,8 @@ class Group:
 
     title: str
     figures: Figures
+    beside: str = "existing"
+    """Whose figures ours are compared with."""
 
     @property
     def metrics(self) -> list[str]:
@@ -26,9 +28,9 @@ class Group:
         return self.figures.get(contestant, {}).get(metric)
 
     def ratio(self, metric: str) -> float | None:
-        """Ours by the existing one's; below 1 is better, except for rates."""
-        ours, existing = self.value("ours", metric), self.value("existing", metric)
-        return ours / existing if ours is not None and existing is not None and existing > 0 else None
+        """Ours by the other's; below 1 is better, except for rates."""
+        ours, other = self.value("ours", metric), self.value(self.beside, metric)
+        return ours / other if ours is not None and other is not None and other > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +99,14 @@ def _markdown(head: list[str], rows: Iterable[list[str]]) -> str:
 
 def _chart(group: Group) -> str:
     lines = []
+    width = len(group.beside) + 1
     for metric in group.metrics:
         if (ratio := group.ratio(metric)) is None:
             continue
         longest = max(ratio, 1.0)
         lines.append(metric)
-        for name, share in (("ours", ratio), ("existing", 1.0)):
-            lines.append(f"  {name:<9}{'█' * max(1, round(share / longest * _BAR))} {share:.2f}")
+        for name, share in (("ours", ratio), (group.beside, 1.0)):
+            lines.append(f"  {name:<{width}}{'█' * max(1, round(share / longest * _BAR))} {share:.2f}")
     return "```\n" + "\n".join(lines) + "\n```" if lines else ""
 
 

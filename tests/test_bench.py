@@ -31,6 +31,7 @@ def test_a_smoke_run_prints_tables_writes_figures_and_draws_charts(tmp_path: Pat
     assert measured["A tool call"]["ours"]["p50, 100 KB of objects, ms"] > 0
     assert measured["Desktop, 8 servers × 5 windows, 50 ms each"]["ours"]["windows"] == 40
     assert measured["An 8 MB result"]["ours"]["ms"] > 0
+    assert measured["A folder of 100 files"]["ours"]["100 files, second time, s"] > 0
     assert "## A tool call" in page.read_text()
 
 
@@ -67,6 +68,8 @@ def test_every_aim_is_measured_by_a_full_run() -> None:
         "the slowest alone, s": 1.0,
         "ten, one hanging, s": 1.0,
     }
+    figures |= {"PDF of 500 pages, ms": 1.0, "sheet of 100,000 rows, ms": 1.0}
     titles = (aims.CALLS, aims.OFFICE, aims.SLOW_WINDOWS, aims.MANY_WINDOWS, aims.BOOT)
     groups = {title: Group(title, {"ours": figures, "existing": figures}) for title in titles}
+    groups[aims.FIRST_PAGES] = Group(aims.FIRST_PAGES, {"ours": figures, "markitdown": figures}, "markitdown")
     assert all(aim.measure(groups) == 1 for aim in aims.AIMS)

@@ -84,7 +84,9 @@ def test_the_three_names_of_the_computer_command_are_one() -> None:
     assert len(texts) == 1
 
 
-@pytest.mark.parametrize("name", ["constraints.txt", "constraints-interop.txt", "constraints-mcp1.txt"])
+@pytest.mark.parametrize(
+    "name", ["constraints.txt", "constraints-interop.txt", "constraints-mcp1.txt", "constraints-markitdown.txt"]
+)
 def test_constraints_hold_names_and_versions_only(name: str) -> None:
     for line in (ROOT / name).read_text().splitlines():
         assert re.fullmatch(r"#.*|[A-Za-z0-9_.\-]+==[A-Za-z0-9_.+\-]+", line), line
