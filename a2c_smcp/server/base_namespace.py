@@ -146,7 +146,7 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
 
         The library makes two tasks of an event and one of an ack, and builds whatever they carry.
         """
-        if (incoming := sort_packet(self.server, self.namespace, socket.sid, text)) is None:
+        if (incoming := sort_packet(self.server, self.namespace, socket.sid, self._clients, text)) is None:
             return False
         sid, head = incoming
         if sid is None:

@@ -1,7 +1,7 @@
 """How python-socketio is set up for the protocol: its options, which packets it is left, how a request is numbered."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any, Final, NamedTuple
 
 from a2c_smcp.errors import NotFoundError, PayloadTooLargeError
@@ -75,7 +75,9 @@ class Incoming(NamedTuple):
     head: Head
 
 
-def sort_packet(server: SocketIOServer, namespace: str, eio_sid: str, text: str) -> Incoming | None:
+def sort_packet(
+    server: SocketIOServer, namespace: str, eio_sid: str, let_in: Container[str], text: str
+) -> Incoming | None:
     """Whose packet this is; `None` for those that are python-socketio's to read. Raises `ValueError`.
 
     It builds whatever a packet carries before it looks who sent it.
@@ -86,7 +88,7 @@ def sort_packet(server: SocketIOServer, namespace: str, eio_sid: str, text: str)
             raise ValueError(f"a packet of type {head.packet_type} has more than {_MOST_ELSE} characters")
         return None
     where = head.namespace or "/"
-    if (sid := session_of(server, where, eio_sid)) is None:
+    if (sid := session_of(server, where, eio_sid, let_in)) is None:
         return Incoming(None, head)
     return Incoming(sid, head) if where == namespace and head.packet_type in (EVENT, ACK) else None
 

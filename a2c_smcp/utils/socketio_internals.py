@@ -18,7 +18,7 @@ underscore.
 
 import itertools
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, MutableMapping
 from typing import Any, Final, Protocol
 
 import socketio
@@ -92,10 +92,16 @@ def socket_of(server: SocketIOServer, namespace: str, sid: str) -> Any:
     return server.eio.sockets.get(server.manager.eio_sid_from_sid(sid, namespace) or "")
 
 
-def session_of(server: SocketIOServer, namespace: str, eio_sid: str) -> str | None:
-    """The session of a connection in a namespace; `None` before it was let in, and after its end."""
+def session_of(
+    server: SocketIOServer, namespace: str, eio_sid: str, let_in: Container[str] = frozenset()
+) -> str | None:
+    """The session of a connection in a namespace; `None` before it was let in, and after its end.
+
+    python-socketio tells a client that it is in before it notes that. `let_in` has sessions that it may not have noted.
+    """
     sid = server.manager.sid_from_eio_sid(eio_sid, namespace)
-    return sid if sid is not None and server.manager.is_connected(sid, namespace) else None
+    is_in = sid is not None and (sid in let_in or server.manager.is_connected(sid, namespace))
+    return sid if is_in else None
 
 
 def is_open(server: SocketIOServer, namespace: str, sid: str) -> bool:

@@ -2,6 +2,7 @@
 
 import threading
 import time
+import urllib.request
 from collections.abc import Callable
 
 import anyio.to_thread
@@ -99,6 +100,39 @@ def wait_until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < until
         time.sleep(0.02)
+
+
+async def test_whoever_heard_that_it_is_in_is_answered_though_python_socketio_has_not_noted_it() -> None:
+    """It says so first. A client that polls may send its next packet before the thread goes on."""
+
+    def blocking(server: Running) -> None:
+        go = threading.Event()
+        note = server.sio.manager.connect
+
+        def note_late(sid: str, namespace: str) -> None:
+            assert go.wait(20)
+            note(sid, namespace)
+
+        server.sio.manager.connect = note_late
+        sid = ask(server, "GET", "").split('"sid":"')[1].split('"')[0]
+        connecting = threading.Thread(target=ask, args=(server, "POST", sid, '40/smcp,{"token":"right"}'))
+        connecting.start()
+        assert "40/smcp" in ask(server, "GET", sid)
+        ask(server, "POST", sid, '42/smcp,7["client:dance",{}]')
+        go.set()
+        connecting.join(20)
+        assert "43/smcp,7" in ask(server, "GET", sid)
+
+    with sync_server(SyncAPIKeyAuthentication(["right"])) as server:
+        await anyio.to_thread.run_sync(blocking, server)
+
+
+def ask(server: Running, method: str, sid: str, body: str = "") -> str:
+    """One request of a client that polls."""
+    url = f"{server.url}/socket.io/?EIO=4&transport=polling" + (f"&sid={sid}" if sid else "")
+    request = urllib.request.Request(url, data=body.encode() or None, method=method)
+    with urllib.request.urlopen(request, timeout=20) as reply:
+        return str(reply.read().decode())
 
 
 @pytest.mark.parametrize("colour", ["async", "threaded"])
