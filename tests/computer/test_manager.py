@@ -144,6 +144,21 @@ async def eventually_starting(computer: Computer, expected: list[str]) -> None:
             await anyio.sleep(0.01)
 
 
+async def test_a_change_whose_task_is_cancelled_while_it_is_undone_is_forgotten() -> None:
+    async with running(server("a", prefixed=False)) as (computer, _):
+        connections = computer._manager._connections
+        clashing = server("b", "ignores-term", prefixed=False)
+        adding = asyncio.create_task(computer.add_or_update_server(clashing))
+        await eventually(lambda: any(each.state is ServerState.STOPPING for each in connections))
+        [closing] = [each for each in connections if each.state is ServerState.STOPPING]
+        adding.cancel()
+        await asyncio.wait({adding})
+        assert adding.cancelled()
+        assert closing not in connections
+        await eventually(lambda: closing.state is STOPPED)
+        assert len(connections) == 1
+
+
 async def test_a_cancelled_boot_leaves_nothing() -> None:
     computer = Computer("pc", mcp_servers=[server("good"), server("hangs", "silent")], timings=FAST)
     with nothing_left_over():

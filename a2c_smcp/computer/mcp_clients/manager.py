@@ -535,12 +535,15 @@ class MCPServerManager:
 
     async def _close(self, life: _Life) -> None:
         """Close a connection, also when this is cancelled. While it is admitted, its states are those of the server."""
-        with anyio.CancelScope(shield=True):
-            await life.connection.disconnect()
-            relisting = life.refresher.running
-            if relisting is not None and relisting is not asyncio.current_task():
-                await asyncio.wait({relisting})
-        self._connections.pop(life.connection, None)
+        try:
+            with anyio.CancelScope(shield=True):
+                await life.connection.disconnect()
+                relisting = life.refresher.running
+                if relisting is not None and relisting is not asyncio.current_task():
+                    await asyncio.wait({relisting})
+        finally:
+            # Even when the task itself was cancelled, from which no scope shields: its owner goes on stopping it.
+            self._connections.pop(life.connection, None)
 
     def _admit(self, name: SERVER_NAME, life: _Life, raw: RawConfig) -> _Life | None:
         """Let a connection serve, and return the one that served before. If it raises a clash, nothing changed."""
