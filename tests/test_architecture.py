@@ -15,7 +15,7 @@ import a2c_smcp
 from a2c_smcp.agent import AsyncSMCPAgentClient
 from a2c_smcp.computer import Computer, SMCPComputerClient
 from a2c_smcp.computer.events import ServerStatus
-from a2c_smcp.computer.mcp_clients.mcp_connection import ServerState
+from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.server import APIKeyAuthentication
 from tests.computer.fakes.computers import FAST, Record, recorded, server
 from tests.computer.fakes.offices import options

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import ClassVar, Final, Self, TypeAlias
 
-from a2c_smcp.computer.mcp_clients.mcp_connection import ServerState
+from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.errors import ToolNameDuplicatedError
 from a2c_smcp.smcp import UPDATE_CONFIG_EVENT, UPDATE_DESKTOP_EVENT, UPDATE_FINDER_EVENT, UPDATE_TOOL_LIST_EVENT
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME

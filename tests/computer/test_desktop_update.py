@@ -11,7 +11,7 @@ import pytest
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.desktop import reading
 from a2c_smcp.computer.events import DesktopChanged, FinderChanged
-from a2c_smcp.computer.mcp_clients.mcp_connection import ServerState
+from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.computer.shown_resources import ResourceTimings
 from a2c_smcp.computer.watch import ANNOUNCE_SECONDS
 from a2c_smcp.errors import InternalError, RequestTimeoutError

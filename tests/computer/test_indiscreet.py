@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.mcp_clients.mcp_connection import ServerState
 from a2c_smcp.computer.mcp_clients.model import parse_input
+from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.errors import SMCPError
 from tests.computer.fakes.computers import FAST, recorded
 from tests.computer.fakes.processes import eventually

@@ -19,8 +19,8 @@ from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.events import RestartOffered, ServerStatus, ToolHidden, ToolInvalid, ToolListChanged
 from a2c_smcp.computer.inputs import InputResolver, InputStore
 from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
-from a2c_smcp.computer.mcp_clients.mcp_connection import ServerState
 from a2c_smcp.computer.mcp_clients.model import parse_input, parse_server
+from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.computer.problems import InvalidConfigError
 from a2c_smcp.errors import (
     BadRequestError,

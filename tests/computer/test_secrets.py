@@ -17,8 +17,8 @@ from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config_files import load_config_files
 from a2c_smcp.computer.inputs import BaseInputResolver, InputResolver, InputStore
 from a2c_smcp.computer.mcp_clients.masking import config_view
-from a2c_smcp.computer.mcp_clients.mcp_connection import ServerState
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput, StdioServerConfig, parse_input, wire_server
+from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.results import to_wire
 from tests.computer.fakes.computers import FAST, call, recorded, server

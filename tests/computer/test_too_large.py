@@ -9,7 +9,7 @@ import pytest
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.mcp_clients.item_limits import MAX_ITEMS, too_many_items
-from a2c_smcp.computer.mcp_clients.mcp_connection import ServerState
+from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.errors import PayloadTooLargeError
 from tests.computer.fakes.computers import call, code, running, server, state, text
 from tests.computer.fakes.processes import eventually

@@ -15,8 +15,8 @@ from watchfiles import awatch
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config_files import ConfigFiles, read_config_files
 from a2c_smcp.computer.inputs import servers_referencing
-from a2c_smcp.computer.mcp_clients.mcp_connection import ServerState
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
+from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.errors import NotFoundError, SMCPError
 from a2c_smcp.types import SERVER_NAME
 

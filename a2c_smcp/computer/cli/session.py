@@ -22,8 +22,8 @@ from a2c_smcp.computer.events import (
     ToolListChanged,
 )
 from a2c_smcp.computer.mcp_clients.masking import masked_url
-from a2c_smcp.computer.mcp_clients.mcp_connection import ServerState
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
+from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.computer.socketio import SMCPComputerClient
 from a2c_smcp.errors import BadRequestError, NotInRoomError, SMCPError
 from a2c_smcp.utils.link import Connected, Disconnected, Joined, Left, LinkEvent, LinkOptions, Membership, RejoinFailed

@@ -38,14 +38,9 @@ from a2c_smcp.computer.events import (
 from a2c_smcp.computer.inputs import InputResolver
 from a2c_smcp.computer.mcp_clients.catalogue import Catalogue, ShownTool, ToolListing, clashes
 from a2c_smcp.computer.mcp_clients.change_feed import ChangeKind, ServerChange
-from a2c_smcp.computer.mcp_clients.mcp_connection import (
-    MCPConnection,
-    ServerState,
-    StateChange,
-    Timings,
-    client_factory,
-)
+from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection, Timings, client_factory
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, parse_unrendered
+from a2c_smcp.computer.mcp_clients.server_state import ServerState, StateChange
 from a2c_smcp.computer.mcp_clients.vrl import VRLWorker
 from a2c_smcp.computer.mcp_clients.vrl_syntax import check_vrl, check_written_vrl
 from a2c_smcp.computer.problems import InvalidConfigError, Problem

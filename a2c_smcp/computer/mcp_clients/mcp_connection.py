@@ -17,7 +17,6 @@ import math
 import random
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -45,6 +44,7 @@ from a2c_smcp.computer.mcp_clients.pipe_dispatcher import InvalidAnswerError
 from a2c_smcp.computer.mcp_clients.probe import Patience
 from a2c_smcp.computer.mcp_clients.process import StdioTimings, describe_exit
 from a2c_smcp.computer.mcp_clients.resource_lists import ListedResource, ResourceList
+from a2c_smcp.computer.mcp_clients.server_state import TRANSITIONS, ServerState, StateChange
 from a2c_smcp.computer.mcp_clients.transports import Wire, describe_failure
 from a2c_smcp.computer.redaction import Redaction
 from a2c_smcp.errors import (
@@ -59,7 +59,7 @@ from a2c_smcp.utils.backoff import backoff
 from a2c_smcp.utils.text import cut
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
 
-__all__ = ["TRANSITIONS", "MCPConnection", "ServerState", "StateChange", "Timings", "client_factory"]
+__all__ = ["MCPConnection", "Timings", "client_factory"]
 
 logger = logging.getLogger(__name__)
 
@@ -67,41 +67,6 @@ _T = TypeVar("_T")
 
 _STDERR_LINES_IN_A_REASON: Final = 5
 _CLIENT_INFO: Final = Implementation(name="a2c-smcp", version=__version__)
-
-
-class ServerState(Enum):
-    STOPPED = "stopped"
-    STARTING = "starting"
-    RUNNING = "running"
-    BACKING_OFF = "backing_off"
-    FAILED = "failed"
-    STOPPING = "stopping"
-    DISABLED = "disabled"
-
-
-TRANSITIONS: Final[Mapping[ServerState, frozenset[ServerState]]] = {
-    ServerState.STOPPED: frozenset({ServerState.STARTING}),
-    ServerState.STARTING: frozenset(
-        {ServerState.RUNNING, ServerState.BACKING_OFF, ServerState.FAILED, ServerState.STOPPING}
-    ),
-    ServerState.RUNNING: frozenset({ServerState.BACKING_OFF, ServerState.FAILED, ServerState.STOPPING}),
-    ServerState.BACKING_OFF: frozenset({ServerState.STARTING, ServerState.STOPPING}),
-    ServerState.FAILED: frozenset({ServerState.STARTING, ServerState.STOPPING}),
-    ServerState.STOPPING: frozenset({ServerState.STOPPED}),
-    ServerState.DISABLED: frozenset(),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class StateChange:
-    """A server went from one state to another, for `reason` if there is one to tell."""
-
-    name: str
-    old: ServerState
-    new: ServerState
-    reason: str | None = None
-    restarts: int = 0
-    """How many times in a row it had to be started again."""
 
 
 @dataclass(frozen=True, slots=True)

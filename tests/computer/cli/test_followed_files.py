@@ -11,7 +11,7 @@ import pytest
 from a2c_smcp.computer.cli.followed_files import FollowedFiles
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config_files import load_config_files
-from a2c_smcp.computer.mcp_clients.mcp_connection import ServerState
+from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from tests.computer.fakes.computers import FAST, call, names, server, state, text
 
 

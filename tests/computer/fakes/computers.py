@@ -10,9 +10,10 @@ from mcp_types import CallToolResult, TextContent
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.events import ComputerEvent, ServerStatus
-from a2c_smcp.computer.mcp_clients.mcp_connection import ServerState, Timings
+from a2c_smcp.computer.mcp_clients.mcp_connection import Timings
 from a2c_smcp.computer.mcp_clients.probe import Patience
 from a2c_smcp.computer.mcp_clients.process import StdioTimings
+from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from tests.computer.fakes.misbehaving import TOOLS
 from tests.computer.fakes.processes import command, nothing_left_over
 
