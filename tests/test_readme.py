@@ -116,7 +116,12 @@ _PYTHON3 = """#!/bin/sh
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    leave_out = shutil.ignore_patterns(".*", "tests", "bench", "docs", "__pycache__")
+    everywhere = shutil.ignore_patterns(".*", "__pycache__")
+    at_the_top = shutil.ignore_patterns("tests", "bench", "docs", "build")
+
+    def leave_out(folder: str, names: list[str]) -> set[str]:
+        return everywhere(folder, names) | (at_the_top(folder, names) if Path(folder) == ROOT else set())
+
     return Path(shutil.copytree(ROOT, tmp_path / "clone", ignore=leave_out))
 
 
