@@ -139,7 +139,7 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
     # --- what arrives
 
     def mounted(self, server: SocketIOServer) -> None:
-        adopt_sockets(server, self.namespace, self.admission, self._take)
+        adopt_sockets(server, self.namespace, self.admission, self._take, self._clients)
 
     def _take(self, socket: Any, text: str) -> bool:
         """Take an event or an ack of ours off its connection; `False` leaves it to python-socketio.

@@ -6,6 +6,7 @@ connection is given our class when it opens.
 """
 
 import time
+from collections.abc import Container
 from functools import partial
 from typing import Any, Final
 
@@ -17,7 +18,14 @@ from a2c_smcp.server.outbox import Outbox
 from a2c_smcp.server.socket_bounds import TOO_MANY, Take
 from a2c_smcp.server.threaded_socket import BoundedSocket
 from a2c_smcp.utils.engineio_internals import adopt, allow_packets_of_one_post, scope_of
-from a2c_smcp.utils.socketio_internals import CONNECT, SocketIOServer, handled_namespaces, namespaces_of, session_of
+from a2c_smcp.utils.socketio_internals import (
+    CONNECT,
+    SocketIOServer,
+    handled_namespaces,
+    namespaces_of,
+    not_noted_session_of,
+    session_of,
+)
 
 __all__ = ["BoundedAsyncSocket", "BoundedSocket", "adopt_sockets", "open_socket", "release_polls"]
 
@@ -26,13 +34,17 @@ _POST_PACKETS: Final = 4096
 _CONNECT: Final = str(CONNECT)
 
 
-def adopt_sockets(server: SocketIOServer, namespace: str, admission: Admission, take: Take) -> None:
+def adopt_sockets(
+    server: SocketIOServer, namespace: str, admission: Admission, take: Take, let_in: Container[str]
+) -> None:
     """Make every connection that opens from now on obey the rules of admission. It has some time to join a namespace.
 
-    Lifts Engine.IO's POST limit process-wide. `take` is offered every message first, in the order of arrival.
+    Lifts Engine.IO's POST limit process-wide. `take` is offered every message first, in the order of arrival. `let_in`
+    has the sessions that are in the namespace.
     """
     allow_packets_of_one_post(_POST_PACKETS)
-    connected, handle = server.eio.handlers["connect"], server.eio.handlers["message"]
+    handlers = server.eio.handlers
+    connected, handle, disconnected = handlers["connect"], handlers["message"], handlers["disconnect"]
     limits = admission.limits
 
     def take_in(eio_sid: str, kind: type, environ: Any) -> bool:
@@ -95,9 +107,22 @@ def adopt_sockets(server: SocketIOServer, namespace: str, admission: Admission, 
         if fault is not None:
             complain_of(eio_sid, fault)
 
+    # A connection may end before python-socketio has noted that it was let in.
+
+    async def on_disconnect(eio_sid: str, *reason: Any) -> None:
+        if (sid := not_noted_session_of(server, namespace, eio_sid, let_in)) is not None:
+            await server.manager.connect(sid, namespace)
+        await disconnected(eio_sid, *reason)
+
+    def on_disconnect_threaded(eio_sid: str, *reason: Any) -> None:
+        if (sid := not_noted_session_of(server, namespace, eio_sid, let_in)) is not None:
+            server.manager.connect(sid, namespace)
+        disconnected(eio_sid, *reason)
+
     asyncio_based = server.is_asyncio_based()
     server.eio.on("connect", on_connect if asyncio_based else on_connect_threaded)
     server.eio.on("message", on_message if asyncio_based else on_message_threaded)
+    server.eio.on("disconnect", on_disconnect if asyncio_based else on_disconnect_threaded)
 
 
 def open_socket(server: SocketIOServer, eio_sid: str) -> BoundedAsyncSocket | None:

@@ -47,6 +47,7 @@ __all__ = [
     "is_open",
     "namespaces_of",
     "next_ack_id",
+    "not_noted_session_of",
     "session_of",
     "socket_of",
     "use_unique_ack_ids",
@@ -62,6 +63,8 @@ class Manager(Protocol):
     """By namespace and room: sessions and their connections. The room `None` has everyone."""
 
     def is_connected(self, sid: str, namespace: str) -> bool: ...
+    def is_pre_connected(self, sid: str, namespace: str) -> bool: ...
+    def connect(self, sid: str, namespace: str) -> Any: ...
     def sid_from_eio_sid(self, eio_sid: str, namespace: str) -> str | None: ...
     def eio_sid_from_sid(self, sid: str, namespace: str) -> str | None: ...
     def get_namespaces(self) -> Iterable[str]: ...
@@ -102,6 +105,13 @@ def session_of(
     sid = server.manager.sid_from_eio_sid(eio_sid, namespace)
     is_in = sid is not None and (sid in let_in or server.manager.is_connected(sid, namespace))
     return sid if is_in else None
+
+
+def not_noted_session_of(server: SocketIOServer, namespace: str, eio_sid: str, let_in: Container[str]) -> str | None:
+    """The session of a connection that was let in and is not noted yet: python-socketio would report no end of it."""
+    sid = server.manager.sid_from_eio_sid(eio_sid, namespace)
+    is_waiting = sid is not None and sid in let_in and server.manager.is_pre_connected(sid, namespace)
+    return sid if is_waiting else None
 
 
 def is_open(server: SocketIOServer, namespace: str, sid: str) -> bool:

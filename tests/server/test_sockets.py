@@ -9,6 +9,7 @@ import anyio.to_thread
 import pytest
 
 from a2c_smcp.server import APIKeyAuthentication, Limits, SyncAPIKeyAuthentication, SyncOpenAuthentication
+from a2c_smcp.server.registry import Counts
 from tests.server.conftest import MakePeer
 from tests.server.harness import Running, async_server, eventually, sync_server
 from tests.server.raw import BINARY, frame, frame_header, is_closed, joined, raw_websocket, receive_until, send_text
@@ -122,6 +123,34 @@ async def test_whoever_heard_that_it_is_in_is_answered_though_python_socketio_ha
         go.set()
         connecting.join(20)
         assert "43/smcp,7" in ask(server, "GET", sid)
+
+    with sync_server(SyncAPIKeyAuthentication(["right"])) as server:
+        await anyio.to_thread.run_sync(blocking, server)
+
+
+async def test_whoever_goes_before_python_socketio_has_noted_it_leaves_nothing_in_its_office() -> None:
+    def blocking(server: Running) -> None:
+        go, reached = threading.Event(), threading.Event()
+        note = server.sio.manager.connect
+
+        def note_late(sid: str, namespace: str) -> None:
+            if not reached.is_set():
+                reached.set()
+                assert go.wait(20)
+            note(sid, namespace)
+
+        server.sio.manager.connect = note_late
+        sid = ask(server, "GET", "").split('"sid":"')[1].split('"')[0]
+        connecting = threading.Thread(target=ask, args=(server, "POST", sid, '40/smcp,{"token":"right"}'))
+        connecting.start()
+        assert reached.wait(20)
+        ask(server, "POST", sid, '42/smcp,["server:join_office",{"role":"computer","name":"c","office_id":"o"}]')
+        assert server.namespace.registry.counts().computers == 1
+        ask(server, "POST", sid, "1")
+        go.set()
+        connecting.join(20)
+        assert server.namespace.registry.counts() == Counts(0, 0, 0, 0)
+        assert not list(server.sio.manager.get_participants("/smcp", "office:o"))
 
     with sync_server(SyncAPIKeyAuthentication(["right"])) as server:
         await anyio.to_thread.run_sync(blocking, server)

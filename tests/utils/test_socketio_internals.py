@@ -57,7 +57,7 @@ def test_a_server_and_its_manager_have_what_we_use_of_them() -> None:
 
 def test_a_manager_answers_as_we_ask_it() -> None:
     each = base_manager.BaseManager
-    for method in (each.is_connected, each.eio_sid_from_sid):
+    for method in (each.is_connected, each.is_pre_connected, each.connect, each.eio_sid_from_sid):
         library.takes(method, "sid", "namespace")
     library.takes(each.sid_from_eio_sid, "eio_sid", "namespace")
     library.takes(each.get_namespaces)
