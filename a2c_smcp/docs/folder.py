@@ -221,9 +221,10 @@ class Folder:
 
     async def _follow(self) -> None:
         while True:
-            folders = self._walk.folders or frozenset({""})
+            folders = self._walk.folders
+            watched = [os.path.join(self.root, folder) for folder in folders or {""}]
             try:
-                async with watching([os.path.join(self.root, folder) for folder in folders]) as watch:
+                async with watching(watched) as watch:
                     # Once more after the watch has begun: what happened before it is not heard of.
                     await self._catch_up()
                     while self._walk.folders == folders:
@@ -245,7 +246,8 @@ class Folder:
                     found = await asyncio.to_thread(walk, self.root, self.limits.files)
                 except OSError as error:
                     logger.warning("%s cannot be looked at: %s", self.root, error.strerror)
-                    found = Walk({}, self._walk.folders, 0)
+                    # Nothing is watched any more, so that a folder which comes back is another one.
+                    found = Walk({}, frozenset(), 0)
                 if not await self._take(found):
                     break
         self.first_pass.set()

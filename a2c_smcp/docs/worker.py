@@ -144,7 +144,8 @@ def main() -> None:
     # Libraries print: not into the frames.
     sys.stdout = sys.stderr
     limits = Limits(**_read(incoming))
-    resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
+    with suppress(ValueError, OSError):  # not every system lets a process limit itself
+        resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     desk = Desk(limits)
     while request := _read(incoming):

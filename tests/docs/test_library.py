@@ -188,6 +188,28 @@ async def test_a_folder_swapped_for_a_link_serves_nothing_from_there(tmp_path: P
         assert await by_uri(library) == {}
 
 
+async def test_a_folder_that_is_gone_serves_nothing_and_serves_again_when_it_is_back(tmp_path: Path) -> None:
+    write(tmp_path / "root" / "in" / "a.md", "# One")
+    async with running(tmp_path / "root") as (library, heard):
+        for _ in range(2):
+            heard.events.clear()
+            (tmp_path / "root").rename(tmp_path / "away")
+            await heard.until(lambda: not library.folders[0].documents)
+            (tmp_path / "away").rename(tmp_path / "root")
+            await heard.until(lambda: library.folders[0].documents)
+            assert heard.events == ["list", "list"]
+
+
+async def test_a_changed_ignore_file_counts_at_once(tmp_path: Path) -> None:
+    write(tmp_path / "a.md", "# One")
+    write(tmp_path / "b.md", "# Two")
+    async with running(tmp_path) as (library, heard):
+        heard.events.clear()
+        write(tmp_path / ".gitignore", "a.md\n")
+        await heard.until(lambda: heard.events)
+        assert set(await by_uri(library)) == {"b.md"}
+
+
 async def test_names_that_are_no_text_are_served_too(tmp_path: Path) -> None:
     write(tmp_path / os.fsdecode(b"bad\xff.md"), "# Odd name")
     async with running(tmp_path, cache=tmp_path / ".cache") as (library, _):

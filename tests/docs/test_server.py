@@ -1,6 +1,7 @@
 """`a2c docs serve` and `a2c docs check` as people start them, and the whole way from a file to an agent."""
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -9,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pexpect
 import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
@@ -113,7 +115,8 @@ async def test_it_is_served_over_http_too_and_ends_with_its_signal(folder: Path,
     try:
         assert process.stderr is not None
         url = next(match[1] for line in process.stderr if (match := re.search(r"ready on (\S+)", line)))
-        async with Client(url, cache=None) as client:
+        async with Client(url, cache=None) as client, Client(url, mode="legacy", cache=None) as other:
+            assert len((await other.list_resources()).resources) == 12
             assert len((await client.list_resources()).resources) == 12
             assert [tool.name for tool in (await client.list_tools()).tools] == ["search_documents"]
         process.send_signal(signal.SIGTERM)
@@ -123,6 +126,21 @@ async def test_it_is_served_over_http_too_and_ends_with_its_signal(folder: Path,
         if process.poll() is None:
             process.kill()
             process.communicate()
+
+
+def test_a_terminal_shows_how_far_the_first_reading_has_come(tmp_path: Path) -> None:
+    for number in range(300):
+        (tmp_path / f"{number}.txt").write_text("words")
+    serve = command("serve", tmp_path, "--http", "0", "--cache", tmp_path / ".cache")
+    terminal = pexpect.spawn(serve[0], serve[1:], timeout=60, dimensions=(24, 100), env={**os.environ, "TERM": "xterm"})
+    try:
+        terminal.expect("ready on")
+        terminal.expect(r"reading files.*/300")
+        terminal.kill(signal.SIGINT)
+        terminal.expect(pexpect.EOF)
+    finally:
+        terminal.close(force=True)
+    assert terminal.exitstatus == 0
 
 
 def test_check_lists_what_would_be_served_and_what_cannot_be_read(folder: Path) -> None:
