@@ -13,12 +13,11 @@ one's start: the later one is refused.
 """
 
 import asyncio
-import itertools
 import logging
 import weakref
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -41,6 +40,7 @@ from a2c_smcp.computer.mcp_clients.change_feed import ChangeKind, ServerChange
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection, Timings, client_factory
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, parse_unrendered
 from a2c_smcp.computer.mcp_clients.server_state import ServerState, StateChange
+from a2c_smcp.computer.mcp_clients.server_turns import ServerTurns
 from a2c_smcp.computer.mcp_clients.vrl import VRLWorker
 from a2c_smcp.computer.mcp_clients.vrl_syntax import check_vrl, check_written_vrl
 from a2c_smcp.computer.problems import InvalidConfigError, Problem
@@ -139,13 +139,7 @@ class MCPServerManager:
         self._servers: dict[SERVER_NAME, _ManagedServer] = {}
         self._catalogue = Catalogue()
         self._is_open = False
-        #: The servers that start together, in config order, and whether each of them runs or never will.
-        self._boot: dict[SERVER_NAME, asyncio.Event] = {}
-        self._boot_deadline = 0.0
-        self._booted = asyncio.Event()
-        self._booted.set()
-        self._turns: weakref.WeakValueDictionary[SERVER_NAME, asyncio.Lock] = weakref.WeakValueDictionary()
-        self._starts: dict[SERVER_NAME, anyio.CancelScope] = {}
+        self._turns = ServerTurns()
         self._stderr: dict[SERVER_NAME, deque[str]] = {}
         self._vrl: VRLWorker | None = None
         self._connections: dict[MCPConnection, asyncio.AbstractEventLoop] = {}
@@ -228,23 +222,21 @@ class MCPServerManager:
         if self._is_open:
             return
         self._is_open = True
-        self._boot = {name: asyncio.Event() for name in self._servers if self.auto_connect}
-        self._boot_deadline = anyio.current_time() + self._timings.order
-        self._booted.clear()
+        names = list(self._servers) if self.auto_connect else []
+        self._turns.begin(names, self._timings.order)
         try:
             async with anyio.create_task_group() as tasks:
-                for name in self._boot:
+                for name in names:
                     tasks.start_soon(self._start_at_boot, name)
         finally:
-            self._boot = {}
-            self._booted.set()
+            self._turns.end()
 
     async def stop_all(self) -> None:
         """Stop every server and whatever was started for them. Idempotent."""
         self._is_open = False
         with anyio.CancelScope(shield=True):
             async with anyio.create_task_group() as tasks:
-                for name in {*self._servers, *self._starts}:
+                for name in {*self._servers, *self._turns.starting}:
                     tasks.start_soon(self._stop_in_the_end, name)
             vrl, self._vrl = self._vrl, None
             if vrl is not None:
@@ -261,8 +253,8 @@ class MCPServerManager:
         written = parse_unrendered(raw)
         if written.vrl is not None and not holds_placeholder(written.vrl):
             check_vrl(written.vrl)
-        await self._booted.wait()
-        async with self._turn(written.name, is_start=True):
+        await self._turns.ended()
+        async with self._turns.take(written.name, is_start=True):
             server = self._servers.get(written.name)
             if server is None:
                 await self._add(raw, written)
@@ -271,7 +263,7 @@ class MCPServerManager:
 
     async def remove_server(self, name: SERVER_NAME) -> None:
         """Stop a server and forget it, or raise `NotFoundError`."""
-        async with self._turn(name):
+        async with self._turns.take(name):
             await self._stop(self._server(name))
             del self._servers[name]
             self._stderr.pop(name, None)
@@ -279,15 +271,15 @@ class MCPServerManager:
 
     async def start_server(self, name: SERVER_NAME) -> None:
         """Return once the server runs, or raise why it does not; a server that is backing off is started now."""
-        await self._booted.wait()
-        async with self._turn(name, is_start=True):
+        await self._turns.ended()
+        async with self._turns.take(name, is_start=True):
             server = self._server(name)
             if server.status.state is not ServerState.RUNNING:
                 await self._start_again(server)
 
     async def stop_server(self, name: SERVER_NAME) -> None:
         """Stop a server, also one that is being started. It stays stopped until it is started."""
-        async with self._turn(name):
+        async with self._turns.take(name):
             await self._stop(self._server(name))
 
     async def restart_server(self, name: SERVER_NAME) -> None:
@@ -296,8 +288,8 @@ class MCPServerManager:
         What cannot be rendered, or is another config than the one that runs and does not start, leaves the old one
         running.
         """
-        await self._booted.wait()
-        async with self._turn(name, is_start=True):
+        await self._turns.ended()
+        async with self._turns.take(name, is_start=True):
             server = self._server(name)
             life, resolver = server.life, self._resolver
             if (
@@ -357,34 +349,16 @@ class MCPServerManager:
 
     def _starting(self) -> list[SERVER_NAME]:
         """The servers on their way to `running`, also those that wait for an input or are only being added."""
-        names = dict.fromkeys([*self._servers, *self._starts])
+        names = dict.fromkeys([*self._servers, *self._turns.starting])
         states = {name: server.status.state for name, server in self._servers.items()}
         return [
             name
             for name in names
             if states.get(name) is ServerState.STARTING
-            or (name in self._starts and states.get(name) is not ServerState.RUNNING)
+            or (name in self._turns.starting and states.get(name) is not ServerState.RUNNING)
         ]
 
     # --- starting and stopping, in a server's turn
-
-    @asynccontextmanager
-    async def _turn(self, name: SERVER_NAME, *, is_start: bool = False) -> AsyncIterator[None]:
-        """One operation on a server at a time; one that stops it ends the start that it would have to wait for."""
-        if not is_start and name in self._starts:
-            self._starts[name].cancel()
-        async with self._turns.setdefault(name, asyncio.Lock()):
-            if not is_start:
-                yield
-                return
-            with anyio.CancelScope() as scope:
-                self._starts[name] = scope
-                try:
-                    yield
-                finally:
-                    del self._starts[name]
-            if scope.cancelled_caught:
-                raise ServerNotActiveError(name)
 
     def _server(self, name: SERVER_NAME) -> _ManagedServer:
         try:
@@ -394,7 +368,7 @@ class MCPServerManager:
 
     async def _start_at_boot(self, name: SERVER_NAME) -> None:
         try:
-            async with self._turn(name, is_start=True):
+            async with self._turns.take(name, is_start=True):
                 if self._is_open:
                     await self._start(self._server(name))
         except SMCPError:
@@ -403,14 +377,7 @@ class MCPServerManager:
             # A boundary: one server's fault must not keep the others from starting.
             logger.exception("MCP server %s could not be started", name)
         finally:
-            self._boot[name].set()
-
-    async def _its_turn(self, name: SERVER_NAME) -> None:
-        """While servers start together, wait for those before this one in the config, as long as is reasonable."""
-        earlier = list(itertools.takewhile(lambda other: other != name, self._boot)) if name in self._boot else ()
-        with anyio.CancelScope(deadline=self._boot_deadline):
-            for other in earlier:
-                await self._boot[other].wait()
+            self._turns.settle(name)
 
     async def _start(self, server: _ManagedServer) -> None:
         """Start a server that does not run, unless it is disabled. If this raises, the state says why."""
@@ -443,7 +410,7 @@ class MCPServerManager:
             self._set(server, ServerState.STOPPED)
 
     async def _stop_in_the_end(self, name: SERVER_NAME) -> None:
-        async with self._turn(name):
+        async with self._turns.take(name):
             if (server := self._servers.get(name)) is not None:
                 await self._stop(server)
 
@@ -485,7 +452,7 @@ class MCPServerManager:
         """
         life = await self._open(raw)
         try:
-            await self._its_turn(name)
+            await self._turns.wait_for_earlier(name)
             if life.connection.state in (ServerState.BACKING_OFF, ServerState.STARTING):
                 await life.connection.connect()  # it died while it waited
             old = self._admit(name, life, raw)

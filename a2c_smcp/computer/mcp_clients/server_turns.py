@@ -1,0 +1,83 @@
+"""Who may work on which MCP server now: one operation on a server at a time, and starts together in config order.
+
+Knows names of servers; nothing of connections or configs.
+"""
+
+import asyncio
+import itertools
+import weakref
+from collections.abc import AsyncIterator, Iterable, KeysView
+from contextlib import asynccontextmanager
+
+import anyio
+
+from a2c_smcp.errors import ServerNotActiveError
+from a2c_smcp.types import SERVER_NAME
+
+__all__ = ["ServerTurns"]
+
+
+class ServerTurns:
+    """`async with turns.take(name)` around every operation on a server."""
+
+    def __init__(self) -> None:
+        self._locks: weakref.WeakValueDictionary[SERVER_NAME, asyncio.Lock] = weakref.WeakValueDictionary()
+        self._starts: dict[SERVER_NAME, anyio.CancelScope] = {}
+        #: The servers that start together, in config order, and whether each of them runs or never will.
+        self._together: dict[SERVER_NAME, asyncio.Event] = {}
+        self._deadline = 0.0
+        self._done = asyncio.Event()
+        self._done.set()
+
+    @property
+    def starting(self) -> KeysView[SERVER_NAME]:
+        """The servers that are being started now."""
+        return self._starts.keys()
+
+    @asynccontextmanager
+    async def take(self, name: SERVER_NAME, *, is_start: bool = False) -> AsyncIterator[None]:
+        """One operation on a server at a time; one that stops it ends the start that it would have to wait for, which
+        raises `ServerNotActiveError`.
+        """
+        if not is_start and name in self._starts:
+            self._starts[name].cancel()
+        async with self._locks.setdefault(name, asyncio.Lock()):
+            if not is_start:
+                yield
+                return
+            with anyio.CancelScope() as scope:
+                self._starts[name] = scope
+                try:
+                    yield
+                finally:
+                    del self._starts[name]
+            if scope.cancelled_caught:
+                raise ServerNotActiveError(name)
+
+    # --- starting together
+
+    def begin(self, names: Iterable[SERVER_NAME], seconds: float) -> None:
+        """These start together from now on; a later one waits so long at most for those before it."""
+        self._together = {name: asyncio.Event() for name in names}
+        self._deadline = anyio.current_time() + seconds
+        self._done.clear()
+
+    def end(self) -> None:
+        self._together = {}
+        self._done.set()
+
+    async def ended(self) -> None:
+        """Wait until no servers start together."""
+        await self._done.wait()
+
+    def settle(self, name: SERVER_NAME) -> None:
+        """A server that starts together with others runs, or never will."""
+        self._together[name].set()
+
+    async def wait_for_earlier(self, name: SERVER_NAME) -> None:
+        """Wait for those before this one in the config, as long as is reasonable."""
+        if name in self._together:
+            earlier = list(itertools.takewhile(lambda other: other != name, self._together))
+            with anyio.CancelScope(deadline=self._deadline):
+                for other in earlier:
+                    await self._together[other].wait()
