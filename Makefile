@@ -79,7 +79,7 @@ hooks:
 	@echo "git runs make check before every commit; git commit --no-verify leaves it out."
 
 test: check .venv-interop/.ready .venv-mcp1/.ready
-	@$(BIN)/pytest -n 2 --dist loadfile $(TESTS)
+	@$(BIN)/pytest -n 4 --dist loadfile $(TESTS)
 
 # Tests that pass on an idle machine only, or after another test only. `TESTS=tests/agent` runs a part.
 test-hard: .venv/.dev .venv-interop/.ready

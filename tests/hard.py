@@ -2,7 +2,7 @@
 
     python -m tests.hard [--runs N] [--busy N] [--workers N] [--seed SEED] [TEST …]
 
-A failure that comes with an order is seen again with `pytest -n 2 --dist loadfile --order SEED`. Exits with 1 when
+A failure that comes with an order is seen again with `pytest -n 4 --dist loadfile --order SEED`. Exits with 1 when
 anything failed.
 """
 
@@ -30,7 +30,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("tests", nargs="*", default=["tests"])
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--busy", type=int, default=2, help="how many processes compute for nothing")
-    parser.add_argument("--workers", type=int, default=2, help="how many processes run tests; 0 for this one alone")
+    parser.add_argument("--workers", type=int, default=4, help="how many processes run tests; 0 for this one alone")
     parser.add_argument("--seed", type=int, default=None, help="of the first run; the others follow it")
     options = parser.parse_args(arguments)
     first = random.randrange(100_000) if options.seed is None else options.seed
