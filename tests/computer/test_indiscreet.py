@@ -64,6 +64,7 @@ async def test_what_a_server_quotes_of_its_config_is_shown_as_written(caplog: py
     assert wrong
     assert len(wrong) < 10
     assert "Traceback" not in caplog.text
+    assert f"a tool for {SHOWN}" in caplog.text
     for told in ("resources/subscribe failed", "could not be read", "tool call 1 failed", "is backing_off"):
         assert told in caplog.text
 

@@ -584,7 +584,7 @@ class MCPServerManager:
         known, life.invalid = life.invalid, dict(life.connection.invalid_tools)
         for tool, problem in life.invalid.items():
             if known.get(tool) != problem:
-                event = ToolInvalid(life.config.name, tool, problem)
+                event = ToolInvalid(life.config.name, self._redaction.quote(tool), self._redaction.quote(problem))
                 logger.warning("%s", event)
                 self._on_event(event)
 

@@ -5,6 +5,7 @@
 Its secrets are that token and the environment variables TOKEN, PIN and PLAIN. Tools: `leak` fails with them, `shout`
 with a text of `size` characters that begins with them, `die` writes them to stderr and exits. It says them on stderr
 when it starts, and in every refusal, of a subscription too, and before each of those in notifications that MCP refuses.
+One of its tools is named after them, and its definition is invalid.
 """
 
 import json
@@ -50,7 +51,10 @@ if __name__ == "__main__":
         message = json.loads(line)
         if "id" not in message:
             continue
-        if message["method"] in ANSWERS:
+        if message["method"] == "tools/list":
+            tools = ANSWERS["tools/list"]["tools"]
+            answer = {"result": {"tools": [*tools, {"name": f"a tool for {secrets()}", "inputSchema": 5}]}}
+        elif message["method"] in ANSWERS:
             answer = {"result": ANSWERS[message["method"]]}
         else:
             for _ in range(10):
