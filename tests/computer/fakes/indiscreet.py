@@ -53,7 +53,9 @@ if __name__ == "__main__":
             continue
         if message["method"] == "tools/list":
             tools = ANSWERS["tools/list"]["tools"]
-            answer = {"result": {"tools": [*tools, {"name": f"a tool for {secrets()}", "inputSchema": 5}]}}
+            answer: dict[str, Any] = {
+                "result": {"tools": [*tools, {"name": f"a tool for {secrets()}", "inputSchema": 5}]}
+            }
         elif message["method"] in ANSWERS:
             answer = {"result": ANSWERS[message["method"]]}
         else:
