@@ -152,8 +152,16 @@ class _Engine(engineio_internals.AsyncClient):
             return
         # aiohttp writes at once, whole frames in order, and waits only when the transport is full. It raises when the
         # connection is gone, which the reader sees too.
-        with suppress(OSError, aiohttp.ClientError):
+        try:
             await self.ws.send_str(_MESSAGE + data)
+        except (OSError, aiohttp.ClientError):
+            pass
+        except asyncio.CancelledError:
+            # All who wait for a full transport wait for one future of aiohttp's, and a sender that is cancelled cancels
+            # it for the others. What they send is written by then.
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
 
     async def request(
         self, method: str, url: str, headers: Any, body: Any, timeout: float | None
