@@ -62,7 +62,17 @@ _CLOSE_SECONDS: Final = 1.0
 # What uvicorn and websockets themselves say of a connection: at INFO that it opened and closed.
 _libraries = logging.getLogger(f"{__name__}.libraries")
 _libraries.setLevel(logging.WARNING)
+
+
+def _without_traceback(record: logging.LogRecord) -> bool:
+    """uvicorn takes text that is not UTF-8 for a fault; it is a peer's."""
+    if record.exc_info and isinstance(record.exc_info[1], UnicodeDecodeError):
+        record.exc_info = None
+    return True
+
+
 _libraries.addFilter(SparseFilter())
+_libraries.addFilter(_without_traceback)
 
 
 class GuardedConfig(uvicorn.Config):

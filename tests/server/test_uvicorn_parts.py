@@ -43,6 +43,19 @@ def trusting_nobody(limits: Limits) -> Iterator[Running]:
         yield Running(url, app.namespace, app.sio)
 
 
+async def test_text_that_is_not_utf_8_is_one_line_and_closes_the_connection(caplog: pytest.LogCaptureFixture) -> None:
+    def blocking(url: str) -> None:
+        with raw_websocket(url) as sock:
+            receive_until(sock, b'"sid"')
+            sock.sendall(frame(b"4\xff"))
+            assert is_closed(sock)
+
+    with async_server(KEYED) as server:
+        await anyio.to_thread.run_sync(blocking, server.url)
+    assert "UTF-8" in caplog.text
+    assert "Traceback" not in caplog.text
+
+
 # --- the size of a message
 
 
