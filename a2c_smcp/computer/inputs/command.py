@@ -1,18 +1,15 @@
 """Runs the program that a `command` input names and takes what it prints. Knows nothing of caches or prompts."""
 
 import asyncio
-import contextlib
 import os
 import shlex
-import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from typing import Final
-
-import anyio
 
 from a2c_smcp.computer.inputs.base import BaseInputResolver, InputFailedError
 from a2c_smcp.computer.inputs.env import PREFIX
 from a2c_smcp.computer.mcp_clients.model import CommandInput, MCPServerInput
+from a2c_smcp.computer.utils.children import kill_group
 from a2c_smcp.errors import InputNotFoundError
 
 __all__ = ["COMMAND_TIMEOUT", "CommandInputResolver"]
@@ -22,7 +19,6 @@ COMMAND_TIMEOUT: Final = 30.0
 _MAX_OUTPUT: Final = 64 * 1024
 _MAX_COMPLAINT: Final = 1000
 _COMPLAINT_LINES: Final = 5
-_REAPING: Final = 5.0
 
 
 class CommandInputResolver(BaseInputResolver):
@@ -44,10 +40,10 @@ class CommandInputResolver(BaseInputResolver):
             async with asyncio.timeout(self._timeout):
                 output, complaint, status = await _outcome(process)
         except TimeoutError:
-            await _kill(process)
+            await kill_group(process)
             raise InputFailedError(definition.id, f"the command took longer than {self._timeout:g} s") from None
         except BaseException:
-            await _kill(process)
+            await kill_group(process)
             raise
         if status:
             raise InputFailedError(definition.id, f"the command failed with status {status}{_last_lines(complaint)}")
@@ -87,16 +83,6 @@ async def _tail(stream: asyncio.StreamReader, size: int) -> bytes:
     while chunk := await stream.read(_MAX_OUTPUT):
         kept = (kept + chunk)[-size:]
     return kept
-
-
-async def _kill(process: Process) -> None:
-    """End the command and what it started. One that ended well is not killed: it may have started an agent to stay."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    # `wait()` also waits for the pipes, which something that left the group may hold open.
-    process._transport.close()  # type: ignore[attr-defined]
-    with anyio.move_on_after(_REAPING, shield=True):
-        await process.wait()
 
 
 def _value(input_id: str, output: bytes) -> str:

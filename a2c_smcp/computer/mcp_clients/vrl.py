@@ -16,6 +16,7 @@ from typing import Any, Final, Self
 import anyio
 from mcp_types import CallToolResult
 
+from a2c_smcp.computer.utils.children import kill_group
 from a2c_smcp.results import VRL_MARKER, to_wire, with_markers
 from a2c_smcp.types import TOOL_NAME
 
@@ -29,7 +30,6 @@ VRL_SECONDS: Final = 5.0
 # By its file, not as a module: importing our packages would cost the worker a second, and it needs none of them.
 _WORKER: Final = (sys.executable, "-P", str(Path(__file__).with_name("vrl_worker.py")))
 _MAX_ANSWER: Final = 64 * 1024 * 1024
-_REAP_SECONDS: Final = 5.0
 
 
 class _VRLFailure(Exception):  # noqa: N818 - never leaves this module
@@ -125,8 +125,8 @@ class VRLWorker:
 
     async def _discard(self) -> None:
         process, self._process = self._process, None
-        if process is not None:
-            await _end(process)
+        if process is not None and process.returncode is None:
+            await kill_group(process)
 
 
 async def _exchange(process: asyncio.subprocess.Process, request: bytes) -> bytes:
@@ -138,14 +138,6 @@ async def _exchange(process: asyncio.subprocess.Process, request: bytes) -> byte
     if not line.endswith(b"\n"):
         raise OSError("the VRL worker ended")
     return line
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """Kill and reap; it has nothing to save."""
-    if process.returncode is None:
-        process.kill()
-    with anyio.move_on_after(_REAP_SECONDS, shield=True):
-        await process.wait()
 
 
 def _first_line(text: str) -> str:
