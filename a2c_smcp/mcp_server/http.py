@@ -5,15 +5,16 @@ import hmac
 import ipaddress
 import logging
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import anyio
 import uvicorn
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
+from a2c_smcp.utils.asgi import ASGIMessage, Receive, Send
 from a2c_smcp.utils.hosts import AllowedHosts, is_loopback
 from a2c_smcp.utils.text import in_log
 from a2c_smcp.utils.uvicorn_server import GracefulServer, listen
@@ -24,10 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["Gate", "HttpApp", "serve"]
 
 logger = logging.getLogger(__name__)
-
-Message: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Message]]
-Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
 _SESSION_HEADER = "mcp-session-id"
 _CLOSE_SECONDS = 2
@@ -119,7 +116,7 @@ class HttpApp:
         for scope in self._streams:
             scope.cancel()
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: ASGIMessage, receive: Receive, send: Send) -> None:
         match scope["type"]:
             case "lifespan":
                 await self._lifespan(receive, send)
@@ -136,7 +133,7 @@ class HttpApp:
             await receive()
         await send({"type": "lifespan.shutdown.complete"})
 
-    async def _request(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def _request(self, scope: ASGIMessage, receive: Receive, send: Send) -> None:
         headers = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"]]
         if scope["path"].removeprefix(scope.get("root_path", "")).rstrip("/") != self._path:
             await _respond(send, Refusal(404, f"not found; the MCP endpoint is {self._path or '/'}"))
@@ -151,7 +148,12 @@ class HttpApp:
             await self._serve(manager, session_id, scope, receive, send)
 
     async def _serve(
-        self, manager: StreamableHTTPSessionManager, stream_of: str | None, scope: Message, receive: Receive, send: Send
+        self,
+        manager: StreamableHTTPSessionManager,
+        stream_of: str | None,
+        scope: ASGIMessage,
+        receive: Receive,
+        send: Send,
     ) -> None:
         """Let mcp answer. `stream_of` is the older session whose notifications come by this request, if it is such a
         stream: changes wait while there is none. A client that leaves a message unread for too long would keep its
@@ -159,7 +161,7 @@ class HttpApp:
         """
         opened = stalled = False
 
-        async def watched(message: Message) -> None:
+        async def watched(message: ASGIMessage) -> None:
             nonlocal opened, stalled
             with anyio.move_on_after(self._stall_seconds + len(message.get("body", b"")) / _SLOWEST) as patience:
                 await send(message)

@@ -1,7 +1,7 @@
 """The ASGI application that `a2c server` runs: the Socket.IO endpoint, health, readiness, metrics."""
 
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any
 from urllib.parse import parse_qs
 
 import socketio
@@ -15,13 +15,10 @@ from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.registry import LocalRegistry, Registry
 from a2c_smcp.server.socketio_setup import server_options
 from a2c_smcp.server.sockets import open_socket, release_polls
+from a2c_smcp.utils.asgi import ASGIMessage, Receive, Send
 from a2c_smcp.utils.hosts import AllowedHosts
 
 __all__ = ["ServerApp", "create_app"]
-
-ASGIMessage: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[ASGIMessage]]
-Send: TypeAlias = Callable[[ASGIMessage], Awaitable[None]]
 
 _TOO_BIG = 1009  # the websocket close code for a message over the limit
 
