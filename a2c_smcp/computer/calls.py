@@ -22,7 +22,7 @@ __all__ = [
     "MAX_BYTES",
     "MAX_RESULTS",
     "REMEMBERED_SECONDS",
-    "Admission",
+    "CallAdmission",
     "CallKey",
     "CallMemory",
     "Finished",
@@ -65,7 +65,7 @@ class Finished(Generic[R]):
     result: R
 
 
-Admission: TypeAlias = New | Running[E] | Finished[R]
+CallAdmission: TypeAlias = New | Running[E] | Finished[R]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,9 @@ class CallMemory(Generic[E, R]):
         self._finished: dict[CallKey, _Result[R]] = {}
         self._bytes = 0
 
-    def admit(self, key: CallKey, tool: TOOL_NAME, params: Mapping[str, Any], entry: E, now: float) -> Admission[E, R]:
+    def admit(
+        self, key: CallKey, tool: TOOL_NAME, params: Mapping[str, Any], entry: E, now: float
+    ) -> CallAdmission[E, R]:
         """What to do with a request; `New` keeps `entry` for its repeats.
 
         The same key with another tool or params raises `BadRequestError`, and changes nothing.

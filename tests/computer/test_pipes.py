@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2c_smcp.computer.mcp_clients.pipes import Line, LineReader, Lines, Writer
+from a2c_smcp.computer.mcp_clients.pipes import Line, LineReader, LineSplitter, Writer
 from tests.computer.fakes.processes import both_loops, eventually, nothing_left_over
 
 pytestmark = both_loops
@@ -53,7 +53,7 @@ def test_lines_are_the_same_however_the_bytes_arrive(
     anyio_backend: object, parts: list[bytes], data: st.DataObject
 ) -> None:
     whole = b"\n".join(parts)
-    lines, found, at = Lines(1000), [], 0
+    lines, found, at = LineSplitter(1000), [], 0
     while at < len(whole):
         size = data.draw(st.integers(1, len(whole) - at))
         found += lines.feed(whole[at : at + size])

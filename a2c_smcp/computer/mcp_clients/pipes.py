@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 import anyio
 
-__all__ = ["Line", "LineReader", "Lines", "LongLine", "Writer", "read"]
+__all__ = ["Line", "LineReader", "LineSplitter", "LongLine", "Writer", "read"]
 
 _CHUNK: Final = 65536
 _CHUNKS_A_TURN: Final = 4
@@ -32,7 +32,7 @@ class LongLine:
 Line: TypeAlias = bytes | LongLine
 
 
-class Lines:
+class LineSplitter:
     """Cuts bytes at newlines, in linear time for a line of any length. Of one over `limit` only `ends` are kept."""
 
     def __init__(self, limit: int, ends: int = 4096) -> None:
@@ -100,7 +100,7 @@ class LineReader:
 
     def __init__(self, fd: int, limit: int, on_line: Callable[[Line], None], on_end: Callable[[], None]) -> None:
         self._fd = fd
-        self._lines = Lines(limit)
+        self._lines = LineSplitter(limit)
         self._on_line = on_line
         self._on_end = on_end
         self._loop = asyncio.get_running_loop()

@@ -20,7 +20,7 @@ from mcp_types import PARSE_ERROR
 from a2c_smcp.computer.mcp_clients.long_lines import answered_by
 from a2c_smcp.computer.mcp_clients.model import StdioParameters
 from a2c_smcp.computer.mcp_clients.pipe_dispatcher import PipeDispatcher
-from a2c_smcp.computer.mcp_clients.pipes import Line, LineReader, Lines, LongLine, Writer, read
+from a2c_smcp.computer.mcp_clients.pipes import Line, LineReader, LineSplitter, LongLine, Writer, read
 from a2c_smcp.computer.mcp_clients.probe import Probe
 from a2c_smcp.computer.mcp_clients.process import Process, StdioTimings
 from a2c_smcp.computer.mcp_clients.server_initiated import Pipe
@@ -251,7 +251,7 @@ class StdioTransport:
         return {"jsonrpc": "2.0", "id": request_id, "error": {"code": PARSE_ERROR, "message": text}}
 
     async def _read_stderr(self, pipe: IO[bytes]) -> None:
-        lines = Lines(_MAX_STDERR_LOOKED_AT, ends=_MAX_STDERR_LOOKED_AT)
+        lines = LineSplitter(_MAX_STDERR_LOOKED_AT, ends=_MAX_STDERR_LOOKED_AT)
         while chunk := await read(pipe.fileno()):
             for line in lines.feed(chunk):
                 self._note_stderr(line)
