@@ -13,7 +13,7 @@ from a2c_smcp.utils.logs import configure_logging
 
 if TYPE_CHECKING:
     from a2c_smcp.docs.library import Library
-    from a2c_smcp.docs.limits import Limits
+    from a2c_smcp.docs.limits import DocumentLimits
 
 __all__ = ["app"]
 
@@ -86,14 +86,20 @@ def check(
     raise typer.Exit(asyncio.run(print_check(library)))
 
 
-def _limits(max_size: int, max_pages: int, seconds: float) -> "Limits":
-    from a2c_smcp.docs.limits import Limits
+def _limits(max_size: int, max_pages: int, seconds: float) -> "DocumentLimits":
+    from a2c_smcp.docs.limits import DocumentLimits
 
-    return Limits(file_bytes=max_size * 2**20, page_count=max_pages, seconds=seconds)
+    return DocumentLimits(file_bytes=max_size * 2**20, page_count=max_pages, seconds=seconds)
 
 
 def _library(
-    folders: list[Path], cache: Path | None, limits: "Limits", absolute_uris: bool, workers: int, *, keep: bool = True
+    folders: list[Path],
+    cache: Path | None,
+    limits: "DocumentLimits",
+    absolute_uris: bool,
+    workers: int,
+    *,
+    keep: bool = True,
 ) -> "Library":
     from a2c_smcp.docs.index import cache_folder
     from a2c_smcp.docs.library import Library

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from a2c_smcp.docs.describing import Facts, page_from_json, unreadable_page
 from a2c_smcp.docs.formats import file_type
 from a2c_smcp.docs.index import Hit, Index
-from a2c_smcp.docs.limits import Limits, Unreadable
+from a2c_smcp.docs.limits import DocumentLimits, Unreadable
 from a2c_smcp.docs.references import doc_refs
 from a2c_smcp.docs.walking import FoundFile, Walk, walk
 from a2c_smcp.docs.watching import watching
@@ -25,7 +25,7 @@ from a2c_smcp.errors import DocumentNotFoundError, PageOutOfRangeError
 from a2c_smcp.mcp_server.documents import Document, Page, PageSummary
 from a2c_smcp.utils.text import well_formed
 
-__all__ = ["Change", "Folder", "PageCache", "ServedFile"]
+__all__ = ["Folder", "FolderChange", "PageCache", "ServedFile"]
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class ServedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FolderChange:
     """What is different from before: whether the list is, and which documents hold something else."""
 
     listed: bool
@@ -87,7 +87,7 @@ class Folder:
         self,
         root: str | Path,
         workers: Workers,
-        limits: Limits,
+        limits: DocumentLimits,
         *,
         label: str = "",
         cache: Path | None = None,
@@ -99,7 +99,7 @@ class Folder:
         if not os.path.isdir(self.root):
             raise NotADirectoryError(f"{root} is not a folder")
         self.label = label or os.path.basename(self.root) or "root"
-        self.on_change: Callable[[Change], None] = lambda change: None
+        self.on_change: Callable[[FolderChange], None] = lambda change: None
         self.on_progress: Callable[[int, int], None] = lambda done, total: None
         self.first_pass = asyncio.Event()
         """Set when every file that was there at the start is described."""
@@ -292,7 +292,7 @@ class Folder:
         batches = [files[start : start + _BATCH] for start in range(0, len(files), _BATCH)]
         done = 0
         changed = False
-        patience = _Patience()
+        patience = _ChangePatience()
         gate = asyncio.Semaphore(self._workers.background_count)
 
         async def one(batch: Sequence[FoundFile]) -> None:
@@ -316,7 +316,7 @@ class Folder:
             done += len(batch)
             self.on_progress(done, len(files))
             if said and done < len(files) and patience.is_over():
-                self.on_change(Change(True, ()))
+                self.on_change(FolderChange(True, ()))
 
         await asyncio.gather(*map(one, batches))
         return changed
@@ -352,7 +352,7 @@ class Folder:
             (before[path].title, before[path].summary) != (now[path].title, now[path].summary) for path in updated
         )
         if listed or updated:
-            self.on_change(Change(listed, tuple(sorted(now[path].doc_ref for path in updated))))
+            self.on_change(FolderChange(listed, tuple(sorted(now[path].doc_ref for path in updated))))
 
     # --- the words
 
@@ -396,7 +396,7 @@ class Folder:
         return texts
 
 
-class _Patience:
+class _ChangePatience:
     """When to say that more documents are there while the first ones are still being described: after 1 s, 2 s, 4 s…"""
 
     def __init__(self) -> None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from a2c_smcp.docs.folder import Change, Folder, PageCache, ServedFile
-from a2c_smcp.docs.limits import Limits
+from a2c_smcp.docs.folder import Folder, FolderChange, PageCache, ServedFile
+from a2c_smcp.docs.limits import DocumentLimits
 from a2c_smcp.docs.workers import Workers
 from a2c_smcp.errors import DocumentNotFoundError
 from a2c_smcp.mcp_server.documents import Announcer, Document, Page, PageSummary
@@ -38,14 +38,14 @@ class Library:
     def __init__(
         self,
         roots: Sequence[str | Path],
-        limits: Limits | None = None,
+        limits: DocumentLimits | None = None,
         *,
         cache: Path | None = None,
         absolute_uris: bool = False,
         workers: int = 2,
     ) -> None:
         """Raises `ValueError` for folders that are none, or that stand inside each other."""
-        limits = limits or Limits()
+        limits = limits or DocumentLimits()
         self.workers = Workers(limits, workers)
         pages = PageCache(limits.cached_bytes)
         real = [os.path.realpath(root) for root in roots]
@@ -130,7 +130,7 @@ class Library:
             raise DocumentNotFoundError(doc_ref)
         return found[0]
 
-    def _changed(self, change: Change) -> None:
+    def _changed(self, change: FolderChange) -> None:
         for announcer in self._announcers:
             if change.listed:
                 announcer.documents_changed()

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from a2c_smcp.errors import InternalError, PayloadTooLargeError, RequestTimeoutError, SMCPError
 
-__all__ = ["Limits", "Unreadable", "missing_library"]
+__all__ = ["DocumentLimits", "Unreadable", "missing_library"]
 
 _ERRORS: Final[dict[int, type[InternalError] | type[PayloadTooLargeError] | type[RequestTimeoutError]]] = {
     408: RequestTimeoutError,
@@ -15,7 +15,7 @@ _ERRORS: Final[dict[int, type[InternalError] | type[PayloadTooLargeError] | type
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class DocumentLimits:
     """Bounds of one folder's server. Seconds and bytes."""
 
     file_bytes: int = 256 * 2**20

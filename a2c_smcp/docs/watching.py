@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 
 from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 
-__all__ = ["Watch", "watching"]
+__all__ = ["FolderWatch", "watching"]
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ _ODD_NAME_SECONDS = 0.1
 _STEP_MS, _DEBOUNCE_MS, _TIMEOUT_MS = 20, 100, 1000
 
 
-class Watch:
+class FolderWatch:
     """Changes in some folders. Not in the folders below them."""
 
     def __init__(self) -> None:
@@ -57,9 +57,9 @@ class Watch:
 
 
 @asynccontextmanager
-async def watching(folders: Collection[str]) -> AsyncIterator[Watch]:
+async def watching(folders: Collection[str]) -> AsyncIterator[FolderWatch]:
     """Watch these folders from now on: what happens after this was entered is heard."""
-    watch = Watch()
+    watch = FolderWatch()
     loop = asyncio.get_running_loop()
     stop = threading.Event()
     try:

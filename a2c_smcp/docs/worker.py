@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Final
 
 from a2c_smcp.docs.describing import describe, page_to_json, texts_of
 from a2c_smcp.docs.formats import OpenDocument, open_document
-from a2c_smcp.docs.limits import Limits, Unreadable
+from a2c_smcp.docs.limits import DocumentLimits, Unreadable
 from a2c_smcp.docs.paths import open_inside
 
 __all__ = ["main"]
@@ -30,7 +30,7 @@ _LARGEST_ANSWER: Final = 12 * 2**20
 class Desk:
     """The documents that were asked for last, still open."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: DocumentLimits) -> None:
         self._limits = limits
         self._open: dict[tuple[Any, ...], tuple[BinaryIO, OpenDocument | None]] = {}
 
@@ -143,7 +143,7 @@ def main() -> None:
     incoming, outgoing = sys.stdin.buffer, sys.stdout.buffer
     # Libraries print: not into the frames.
     sys.stdout = sys.stderr
-    limits = Limits(**_read(incoming))
+    limits = DocumentLimits(**_read(incoming))
     with suppress(ValueError, OSError):  # not every system lets a process limit itself
         resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

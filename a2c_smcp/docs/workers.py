@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import anyio
 
-from a2c_smcp.docs.limits import Limits, Unreadable
+from a2c_smcp.docs.limits import DocumentLimits, Unreadable
 
 __all__ = ["Workers"]
 
@@ -28,7 +28,7 @@ _REAP_SECONDS: Final = 5.0
 class _Worker:
     """One process, from its first request to its end."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: DocumentLimits) -> None:
         self._limits = limits
         self._process: asyncio.subprocess.Process | None = None
         self.last_file: Any = None
@@ -83,7 +83,7 @@ class _Worker:
 class Workers:
     """A few workers, closed with `async with`. Background work never takes the last one: somebody may be waiting."""
 
-    def __init__(self, limits: Limits, count: int = 2) -> None:
+    def __init__(self, limits: DocumentLimits, count: int = 2) -> None:
         self._limits = limits
         self._idle = [_Worker(limits) for _ in range(max(2, count))]
         self._all = list(self._idle)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from a2c_smcp.docs.library import Library
-from a2c_smcp.docs.limits import Limits
+from a2c_smcp.docs.limits import DocumentLimits
 from a2c_smcp.mcp_server.documents import Document
 
 DEADLINE = 60.0
@@ -38,7 +38,9 @@ class Heard:
 
 
 @asynccontextmanager
-async def running(*roots: Path, limits: Limits | None = None, **options: Any) -> AsyncIterator[tuple[Library, Heard]]:
+async def running(
+    *roots: Path, limits: DocumentLimits | None = None, **options: Any
+) -> AsyncIterator[tuple[Library, Heard]]:
     """A library whose files are all described."""
     library = Library(roots, limits, **options)
     heard = Heard()

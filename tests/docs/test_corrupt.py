@@ -46,16 +46,16 @@ import sys
 for name in ("pypdfium2", "python_calamine", "docx", "pptx", "selectolax", "PIL", "charset_normalizer"):
     sys.modules[name] = None
 from a2c_smcp.docs.formats import open_document
-from a2c_smcp.docs.limits import Limits, Unreadable
+from a2c_smcp.docs.limits import DocumentLimits, Unreadable
 for name in ("short.pdf", "budget.xlsx", "合同.docx", "talk.pptx", "pump.html", "plan.png"):
     try:
-        open_document(open({str(samples)!r} + "/" + name, "rb"), name, Limits())
+        open_document(open({str(samples)!r} + "/" + name, "rb"), name, DocumentLimits())
     except Unreadable as problem:
         assert "pip install 'a2c-smcp[docs]'" in problem.reason and not problem.lasting, problem.reason
     else:
         raise AssertionError(name)
 for name in ("handbook.md", "harvest.csv", "notes.txt", "旧笔记.txt", "src/count.py"):
-    assert open_document(open({str(samples)!r} + "/" + name, "rb"), name, Limits()).page_count
+    assert open_document(open({str(samples)!r} + "/" + name, "rb"), name, DocumentLimits()).page_count
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert result.returncode == 0, result.stderr

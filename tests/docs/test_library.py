@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from a2c_smcp.docs.library import Library
-from a2c_smcp.docs.limits import Limits
+from a2c_smcp.docs.limits import DocumentLimits
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.mcp_server.rendering import elements_markdown
 from tests.docs.libraries import by_uri, running, words_known
@@ -139,7 +139,7 @@ async def test_a_file_that_cannot_be_read_is_one_page_that_says_why(tmp_path: Pa
     write(tmp_path / "b.txt", "x" * 3_000_000)
     os.utime(tmp_path / "a.pdf", (0, 0))
     os.utime(tmp_path / "b.txt", (0, 0))
-    async with running(tmp_path, limits=Limits(file_bytes=2**20)) as (library, _):
+    async with running(tmp_path, limits=DocumentLimits(file_bytes=2**20)) as (library, _):
         documents = await by_uri(library)
         for uri, code, word in (("a.pdf", 500, "broken"), ("b.txt", 413, "MiB")):
             assert documents[uri].page_count == 1

@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from a2c_smcp.docs.limits import Limits
+from a2c_smcp.docs.limits import DocumentLimits
 from a2c_smcp.docs.workers import Workers
 from tests.docs.libraries import DEADLINE
 
@@ -30,7 +30,7 @@ def slow(folder: Path) -> Path:
 async def test_a_file_that_takes_too_long_is_given_up_and_the_worker_replaced(tmp_path: Path) -> None:
     quick = tmp_path / "quick.md"
     quick.write_text("# Quick")
-    async with asyncio.timeout(DEADLINE), Workers(Limits(seconds=0.3)) as workers:
+    async with asyncio.timeout(DEADLINE), Workers(DocumentLimits(seconds=0.3)) as workers:
         await workers.describe([request(quick)])
         [old] = workers.pids
         first, late, last = await workers.describe([request(quick), request(slow(tmp_path)), request(quick)])
@@ -46,7 +46,7 @@ async def test_a_file_that_needs_too_much_memory_is_given_up(tmp_path: Path) -> 
     large.write_bytes("x".encode("utf-16") + "y".encode("utf-16-le") * 60_000_000)
     quick = tmp_path / "quick.md"
     quick.write_text("# Quick")
-    async with asyncio.timeout(DEADLINE), Workers(Limits(memory_bytes=150 * 2**20)) as workers:
+    async with asyncio.timeout(DEADLINE), Workers(DocumentLimits(memory_bytes=150 * 2**20)) as workers:
         large_answer, quick_answer = await workers.describe([request(large), request(quick)])
     assert large_answer["problem"]["code"] == 413
     assert quick_answer["facts"]["title"] == "Quick"
@@ -55,7 +55,7 @@ async def test_a_file_that_needs_too_much_memory_is_given_up(tmp_path: Path) -> 
 async def test_a_worker_that_died_meanwhile_is_not_the_fault_of_the_next_file(tmp_path: Path) -> None:
     quick = tmp_path / "quick.md"
     quick.write_text("# Quick")
-    async with asyncio.timeout(DEADLINE), Workers(Limits()) as workers:
+    async with asyncio.timeout(DEADLINE), Workers(DocumentLimits()) as workers:
         await workers.describe([request(quick)])
         os.kill(workers.pids[0], signal.SIGKILL)
         [answer] = await workers.describe([request(quick)])
@@ -65,7 +65,7 @@ async def test_a_worker_that_died_meanwhile_is_not_the_fault_of_the_next_file(tm
 async def test_background_work_leaves_a_worker_for_those_who_wait(tmp_path: Path) -> None:
     quick = tmp_path / "quick.md"
     quick.write_text("# Quick")
-    async with asyncio.timeout(DEADLINE), Workers(Limits(seconds=30)) as workers:
+    async with asyncio.timeout(DEADLINE), Workers(DocumentLimits(seconds=30)) as workers:
         late = request(slow(tmp_path))
         busy = [asyncio.create_task(workers.describe([late], background=True)) for _ in range(3)]
         await asyncio.sleep(0)
@@ -80,7 +80,7 @@ async def test_background_work_leaves_a_worker_for_those_who_wait(tmp_path: Path
 async def test_a_cancelled_request_leaves_no_answer_behind(tmp_path: Path) -> None:
     quick = tmp_path / "quick.md"
     quick.write_text("# Quick")
-    async with asyncio.timeout(DEADLINE), Workers(Limits(seconds=30)) as workers:
+    async with asyncio.timeout(DEADLINE), Workers(DocumentLimits(seconds=30)) as workers:
         late = asyncio.create_task(workers.describe([request(slow(tmp_path))]))
         while not workers.pids:  # noqa: ASYNC110 - a process has no event
             await asyncio.sleep(0.01)
@@ -96,7 +96,7 @@ async def test_a_file_that_is_another_one_by_now_is_said_to_be(tmp_path: Path) -
     quick.write_text("# Quick")
     old = request(quick)
     quick.write_text("# Quicker")
-    async with asyncio.timeout(DEADLINE), Workers(Limits()) as workers:
+    async with asyncio.timeout(DEADLINE), Workers(DocumentLimits()) as workers:
         changed, gone = await workers.describe([old, [str(tmp_path), "none.md", 1, 1]])
         assert "changed" in changed and "changed" in gone
         [beyond] = await workers.read("page", request(quick), 7)

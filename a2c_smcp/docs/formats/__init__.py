@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import BinaryIO, Final, Protocol
 
-from a2c_smcp.docs.limits import Limits, Unreadable, missing_library
+from a2c_smcp.docs.limits import DocumentLimits, Unreadable, missing_library
 from a2c_smcp.mcp_server.documents import Page
 
 __all__ = [
@@ -128,7 +128,7 @@ def is_never_a_document(name: str) -> bool:
     return suffix_of(name) in _NEVER or name.startswith("~$") or name.endswith("~")
 
 
-def open_document(file: BinaryIO, name: str, limits: Limits) -> OpenDocument | None:
+def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> OpenDocument | None:
     """The document in a file, or `None` for a file that is none. Raises `Unreadable` for one that should be one."""
     head = file.read(8192)
     file.seek(0)
@@ -170,7 +170,7 @@ def _check_content(kind: str, head: bytes, name: str) -> None:
             raise Unreadable(f"it is not text, as a {suffix_of(name)} file should be")
 
 
-def check_archive(file: BinaryIO, limits: Limits) -> None:
+def check_archive(file: BinaryIO, limits: DocumentLimits) -> None:
     """Refuse a ZIP archive that is broken, or that would unpack to far more than it is."""
     try:
         with zipfile.ZipFile(file) as archive:

@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 from a2c_smcp.docs.formats import Properties, suffix_of
 from a2c_smcp.docs.formats.text import as_utf8
-from a2c_smcp.docs.limits import Limits, Unreadable
+from a2c_smcp.docs.limits import DocumentLimits, Unreadable
 from a2c_smcp.docs.paging import ROWS, bounded_table
 from a2c_smcp.mcp_server.documents import Page
 
@@ -100,5 +100,5 @@ def _delimiter(sample: str) -> str:
     return max((",", ";", "\t", "|"), key=lambda each: (first.count(each), each == ","))
 
 
-def open_document(file: BinaryIO, name: str, limits: Limits) -> DelimitedDocument:
+def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> DelimitedDocument:
     return DelimitedDocument(file, name)

@@ -9,7 +9,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from a2c_smcp.docs.formats import OpenDocument, Properties
 from a2c_smcp.docs.formats.markdown import SectionedDocument
 from a2c_smcp.docs.formats.text import TextDocument, read_text
-from a2c_smcp.docs.limits import Limits
+from a2c_smcp.docs.limits import DocumentLimits
 from a2c_smcp.mcp_server.elements import Audio, Code, Element, Heading, Image, Link, List, Separator, Table, Text, Video
 
 __all__ = ["open_document"]
@@ -24,7 +24,7 @@ _INLINE = {
 _MEDIA = {"audio": Audio, "video": Video}
 
 
-def open_document(file: BinaryIO, name: str, limits: Limits) -> OpenDocument:
+def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> OpenDocument:
     text = read_text(file)
     if len(text) > _LONGEST:
         file.seek(0)

@@ -6,7 +6,7 @@ from PIL import Image as Picture
 from PIL import UnidentifiedImageError
 
 from a2c_smcp.docs.formats import Properties
-from a2c_smcp.docs.limits import Limits, Unreadable
+from a2c_smcp.docs.limits import DocumentLimits, Unreadable
 from a2c_smcp.mcp_server.documents import Page
 from a2c_smcp.mcp_server.elements import Image
 
@@ -24,7 +24,7 @@ class ImageDocument:
         return Page("Image", [self._image])
 
 
-def open_document(file: BinaryIO, name: str, limits: Limits) -> ImageDocument:
+def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> ImageDocument:
     # Nothing is unpacked here, so that a picture which would be too large to unpack is no danger.
     Picture.MAX_IMAGE_PIXELS = None
     try:

@@ -10,7 +10,7 @@ from markdown_it.token import Token
 
 from a2c_smcp.docs.formats import OpenDocument, Properties
 from a2c_smcp.docs.formats.text import TextDocument, read_text
-from a2c_smcp.docs.limits import Limits
+from a2c_smcp.docs.limits import DocumentLimits
 from a2c_smcp.docs.paging import sections
 from a2c_smcp.mcp_server.documents import Page
 from a2c_smcp.mcp_server.elements import Code, Diagram, Element, Heading, Image, List, Separator, Table, Text
@@ -39,7 +39,7 @@ class SectionedDocument:
         return self._pages[index]
 
 
-def open_document(file: BinaryIO, name: str, limits: Limits) -> OpenDocument:
+def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> OpenDocument:
     text = read_text(file)
     if len(text) > _LONGEST:
         file.seek(0)

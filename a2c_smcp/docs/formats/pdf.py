@@ -14,7 +14,7 @@ import pypdfium2
 import pypdfium2.raw as raw
 
 from a2c_smcp.docs.formats import Properties
-from a2c_smcp.docs.limits import Limits, Unreadable
+from a2c_smcp.docs.limits import DocumentLimits, Unreadable
 from a2c_smcp.mcp_server.documents import Page
 from a2c_smcp.mcp_server.elements import Element, Heading, Image, Link, Text
 
@@ -66,7 +66,7 @@ class PdfDocument:
         self._document.close()
 
 
-def open_document(file: BinaryIO, name: str, limits: Limits) -> PdfDocument:
+def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> PdfDocument:
     try:
         return PdfDocument(pypdfium2.PdfDocument(file))
     except pypdfium2.PdfiumError as error:

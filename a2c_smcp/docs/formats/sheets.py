@@ -9,7 +9,7 @@ from python_calamine import CalamineError, CalamineWorkbook, PasswordError, Shee
 
 from a2c_smcp.docs.formats import Properties, check_archive, suffix_of
 from a2c_smcp.docs.formats.delimited import looks_like_headers
-from a2c_smcp.docs.limits import Limits, Unreadable
+from a2c_smcp.docs.limits import DocumentLimits, Unreadable
 from a2c_smcp.docs.paging import ROWS, bounded_table
 from a2c_smcp.mcp_server.documents import Page
 from a2c_smcp.mcp_server.elements import Cell, Element, Heading, Text
@@ -70,7 +70,7 @@ class SheetsDocument:
         return Page(f"{sheet.name}, rows {first} to {last}" if rows else sheet.name, [heading, table])
 
 
-def open_document(file: BinaryIO, name: str, limits: Limits) -> SheetsDocument:
+def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> SheetsDocument:
     archive = suffix_of(name) in _ARCHIVES
     if archive:
         if file.read(8) == b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1":

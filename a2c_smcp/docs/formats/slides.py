@@ -8,7 +8,7 @@ import pptx
 from pptx.exc import PythonPptxError
 
 from a2c_smcp.docs.formats import Properties, check_archive
-from a2c_smcp.docs.limits import Limits, Unreadable
+from a2c_smcp.docs.limits import DocumentLimits, Unreadable
 from a2c_smcp.docs.paging import split_table
 from a2c_smcp.mcp_server.documents import Page
 from a2c_smcp.mcp_server.elements import Annotation, Chart, Element, Heading, Image, Link, List, Table, Text
@@ -44,7 +44,7 @@ class SlidesDocument:
         return Page(words or f"Slide {index + 1}", elements)
 
 
-def open_document(file: BinaryIO, name: str, limits: Limits) -> SlidesDocument:
+def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> SlidesDocument:
     check_archive(file, limits)
     try:
         return SlidesDocument(pptx.Presentation(file))

@@ -5,7 +5,7 @@ import io
 from typing import BinaryIO
 
 from a2c_smcp.docs.formats import LANGUAGES, Properties, suffix_of
-from a2c_smcp.docs.limits import Limits
+from a2c_smcp.docs.limits import DocumentLimits
 from a2c_smcp.docs.paging import blocks_of_lines
 from a2c_smcp.mcp_server.documents import Page
 from a2c_smcp.mcp_server.elements import Code, Element, Text
@@ -101,5 +101,5 @@ def paragraphs(text: str) -> list[str]:
     return parts if len(parts) <= _LONGEST_PARAGRAPHS else [text.strip("\n")]
 
 
-def open_document(file: BinaryIO, name: str, limits: Limits) -> TextDocument:
+def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> TextDocument:
     return TextDocument(file, name)

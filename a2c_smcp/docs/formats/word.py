@@ -13,7 +13,7 @@ from docx.text.paragraph import Paragraph
 
 from a2c_smcp.docs.formats import Properties, check_archive
 from a2c_smcp.docs.formats.markdown import SectionedDocument
-from a2c_smcp.docs.limits import Limits, Unreadable
+from a2c_smcp.docs.limits import DocumentLimits, Unreadable
 from a2c_smcp.mcp_server.elements import (
     Annotation,
     Code,
@@ -31,7 +31,7 @@ from a2c_smcp.mcp_server.elements import (
 __all__ = ["open_document"]
 
 
-def open_document(file: BinaryIO, name: str, limits: Limits) -> SectionedDocument:
+def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> SectionedDocument:
     check_archive(file, limits)
     try:
         document = docx.Document(file)
