@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from a2c_smcp.docs.library import Library
-from a2c_smcp.docs.limits import Limits
+from a2c_smcp.docs.limits import DocumentLimits
 from a2c_smcp.docs.workers import Workers
 
 
@@ -19,7 +19,7 @@ def request(path):
 async def first_pages(small, large):
     """Until the first page is there: opened, described and read. The worker has seen the format before."""
     seconds = []
-    async with Workers(Limits(seconds=60)) as workers:
+    async with Workers(DocumentLimits(seconds=60)) as workers:
         await workers.describe([request(small)])
         started = time.perf_counter()
         [about] = await workers.describe([request(large)])

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from a2c_smcp.computer.mcp_clients.long_lines import Answered, answered_by
-from a2c_smcp.computer.mcp_clients.pipes import Lines, LongLine
+from a2c_smcp.computer.mcp_clients.pipes import LineSplitter, LongLine
 
 BIG = '{"content":[' + ",".join(['{"id":7,"method":"no"}'] * 1000) + '],"id":8}'
 
 
 def long_line(text: str) -> LongLine:
-    [line] = Lines(100).feed(text.encode() + b"\n")
+    [line] = LineSplitter(100).feed(text.encode() + b"\n")
     assert isinstance(line, LongLine)
     assert line.size == len(text.encode())
     return line
@@ -53,7 +53,7 @@ def test_any_id_is_found_first_or_last(request_id: int | str, first: bool) -> No
 
 
 def test_lines_that_fit_are_whole_around_one_that_does_not() -> None:
-    lines = Lines(10, ends=4)
+    lines = LineSplitter(10, ends=4)
     found = []
     for chunk in (b"first\n0123", b"456789", b"\n0123456", b"789A", b"BCDEF", b"\nlast\n", b"rest"):
         found += lines.feed(chunk)
@@ -63,7 +63,7 @@ def test_lines_that_fit_are_whole_around_one_that_does_not() -> None:
 
 
 def test_a_long_line_is_not_kept_while_it_comes() -> None:
-    lines = Lines(100_000)
+    lines = LineSplitter(100_000)
     for _ in range(1000):
         assert lines.feed(b"x" * 65536) == []
         assert sum(map(len, lines._parts)) <= 100_000 + 65536
