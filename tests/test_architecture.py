@@ -128,6 +128,36 @@ def _docstring(file: Path) -> str:
     return ast.get_docstring(ast.parse(file.read_text("utf-8"))) or ""
 
 
+# --- one name, one thing
+
+#: Names that mean two things, and why.
+_TWICE = {
+    # The specification calls both so: what crosses the wire, and what a person writes.
+    *("MCPServerConfig", "MCPServerInput", "ToolMeta"),
+    # Named after what they extend, in `utils/socketio_internals.py` and `utils/engineio_internals.py`.
+    "AsyncClient",
+}
+
+
+def test_a_class_or_alias_is_defined_once_in_the_whole_package() -> None:
+    places: dict[str, list[str]] = {}
+    for file in PACKAGE.rglob("*.py"):
+        for name in _defined(ast.parse(file.read_text("utf-8"))):
+            places.setdefault(name.lstrip("_"), []).append(str(file.relative_to(PACKAGE)))
+    twice = {name: sorted(files) for name, files in places.items() if len(files) > 1 and name not in _TWICE}
+    assert not twice
+    assert all(len(places[name]) == 2 for name in _TWICE)
+
+
+def _defined(module: ast.Module) -> Iterator[str]:
+    for node in module.body:
+        match node:
+            case ast.ClassDef(name=name):
+                yield name
+            case ast.AnnAssign(target=ast.Name(id=name), annotation=ast.Name(id="TypeAlias")):
+                yield name
+
+
 # --- journeys
 
 

@@ -31,13 +31,13 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, eq=False)
-class _AsyncClient(Client):
+class _LockedClient(Client):
     gone: bool = False
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Join, leave and disconnect of one session are serialised."""
 
 
-class SMCPNamespace(BaseSMCPNamespace[_AsyncClient], socketio.AsyncNamespace):  # type: ignore[misc]  # has no types
+class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace):  # type: ignore[misc]  # has no types
     """The server role on a `socketio.AsyncServer`: `sio.register_namespace(SMCPNamespace(auth))`.
 
     Create the server with `socketio.AsyncServer(**server_options(...))` for the protocol's message size and fast
@@ -101,7 +101,7 @@ class SMCPNamespace(BaseSMCPNamespace[_AsyncClient], socketio.AsyncNamespace):  
             grant = await self._auth.authenticate(credentials_of(environ, auth, address))
             self._check_connected(sid)
             await self.registry.connect(sid, grant)
-            self._let_in(_AsyncClient(sid, self._new_bucket()), socket)
+            self._let_in(_LockedClient(sid, self._new_bucket()), socket)
         except Exception as error:
             raise self._refused_connection(address, error) from None
 
@@ -124,7 +124,7 @@ class SMCPNamespace(BaseSMCPNamespace[_AsyncClient], socketio.AsyncNamespace):  
         except Exception as error:
             return self._refused(sid, message, error)
 
-    async def _handle(self, client: _AsyncClient, message: Message) -> Any:
+    async def _handle(self, client: _LockedClient, message: Message) -> Any:
         if self._draining:
             raise InternalError("the server is shutting down")
         row, request = self._admit_event(client, message), message.request
@@ -143,7 +143,7 @@ class SMCPNamespace(BaseSMCPNamespace[_AsyncClient], socketio.AsyncNamespace):  
                 office_id = offices.list_room(await self.registry.session(client.sid), row, request)
                 return offices.listing(await self.registry.members(office_id), request)
 
-    async def _change_membership(self, client: _AsyncClient, row: Event, request: Any) -> None:
+    async def _change_membership(self, client: _LockedClient, row: Event, request: Any) -> None:
         async with client.lock:
             if row.name == JOIN_OFFICE_EVENT:
                 self._check_backlog(client.sid)
