@@ -43,6 +43,7 @@ from a2c_smcp.server.admission import Admission, Peer, put_peer
 from a2c_smcp.server.app import ServerApp
 from a2c_smcp.server.limited_log import SparseFilter
 from a2c_smcp.server.loop_turns import OWN_SECONDS, TASK_SECONDS
+from a2c_smcp.server.websocket_frames import FrameFinder
 
 __all__ = ["GuardedConfig", "GuardedHTTP", "GuardedWebSocket"]
 
@@ -290,7 +291,7 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         self.peer.on_known = self._raise_limit
         self._raise_limit(self.peer.limit)
         self._asked = False
-        self._frames = _Frames()
+        self._frames = FrameFinder()
         self._arrived = b""
         self._at = 0
         self._has_frames = False
@@ -377,32 +378,3 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         if self.queue.empty() and not self._has_frames:
             self._resume()
         return message
-
-
-class _Frames:
-    """Finds where websocket frames end; it reads only their headers (RFC 6455, 5.2)."""
-
-    def __init__(self) -> None:
-        self._left = 0
-
-    def end_of(self, data: bytes, start: int, most: int) -> tuple[int, bool]:
-        """Where so many frames of the data end, and whether there are more. Half a header is left for later."""
-        size = len(data)
-        at = min(start + self._left, size)
-        self._left -= at - start
-        while at + 2 <= size:
-            if most == 0:
-                return at, True
-            length, head = data[at + 1] & 0x7F, 2
-            if length > 125:
-                wide = 2 if length == 126 else 8
-                head += wide
-                if at + head > size:
-                    break
-                length = int.from_bytes(data[at + 2 : at + head], "big")
-            if data[at + 1] & 0x80:
-                head += 4
-            most -= 1
-            end = at + head + length
-            at, self._left = min(end, size), max(0, end - size)
-        return at, False

@@ -1,8 +1,6 @@
 """What we rely on in uvicorn beyond its documentation, each thing by a test on a real server."""
 
 import gc
-import itertools
-import random
 import socket
 import ssl
 import threading
@@ -16,7 +14,7 @@ import pytest
 
 from a2c_smcp.server import APIKeyAuthentication, Limits, OpenAuthentication
 from a2c_smcp.server.app import create_app
-from a2c_smcp.server.uvicorn_parts import GuardedConfig, GuardedWebSocket, _Frames
+from a2c_smcp.server.uvicorn_parts import GuardedConfig, GuardedWebSocket
 from tests.certificates import self_signed
 from tests.server.conftest import MakePeer
 from tests.server.harness import Running, async_server, eventually, serving
@@ -140,29 +138,6 @@ async def test_a_post_before_a_key_was_shown_is_refused_by_its_length_and_while_
 
 
 # --- pieces
-
-
-def test_frames_are_found_however_they_arrive() -> None:
-    chance = random.Random(7)
-    sizes = [chance.choice([0, 1, 125, 126, 200, 65535, 65536, 70000]) for _ in range(60)]
-    stream = b"".join(frame(b"x" * size) for size in sizes)
-    ends = set(itertools.accumulate(len(frame(b"x" * size)) for size in sizes))
-    for longest in (1, 3, 100, 5000, 10**6):
-        frames, held, fed, batches = _Frames(), b"", 0, 0
-        at = 0
-        while at < len(stream):
-            step = chance.randint(1, longest)
-            held += stream[at : at + step]
-            at += step
-            more = True
-            while more:
-                end, more = frames.end_of(held, 0, 4)
-                fed, held = fed + end, held[end:]
-                batches += 1
-                if more:
-                    assert fed in ends
-            assert len(held) < 10
-        assert fed == len(stream)
 
 
 async def test_a_burst_of_messages_arrives_whole_and_in_order(open_async_server: Running) -> None:
