@@ -4,10 +4,8 @@ import asyncio
 import logging
 import os
 import time
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -16,68 +14,28 @@ from urllib.parse import quote
 from a2c_smcp.docs.describing import Facts, page_from_json, unreadable_page
 from a2c_smcp.docs.formats import file_type
 from a2c_smcp.docs.index import Hit, Index
+from a2c_smcp.docs.indexing import Indexer
 from a2c_smcp.docs.limits import DocumentLimits, Unreadable
+from a2c_smcp.docs.page_cache import PageCache
 from a2c_smcp.docs.references import doc_refs
+from a2c_smcp.docs.served import FolderChange, ServedFile, request_for
 from a2c_smcp.docs.walking import FoundFile, Walk, walk
-from a2c_smcp.docs.watching import watching
+from a2c_smcp.docs.watching import LONGEST_SECONDS, watching
 from a2c_smcp.docs.workers import Workers
 from a2c_smcp.errors import DocumentNotFoundError, PageOutOfRangeError
 from a2c_smcp.mcp_server.documents import Document, Page, PageSummary
 from a2c_smcp.utils.text import well_formed
 
-__all__ = ["Folder", "FolderChange", "PageCache", "ServedFile"]
+__all__ = ["Folder"]
 
 logger = logging.getLogger(__name__)
 
 _BATCH: Final = 32
 """Files that are described in one request."""
-_PAGES_AT_ONCE: Final = 16
-_MOST_INDEXED_PAGES: Final = 5000
-_MOST_INDEXED_CHARACTERS: Final = 20_000_000
 _TRIES: Final = 3
 _RETRY_SECONDS: Final = 1.0
 _YOUNG_SECONDS: Final = 2.0
 """A file that is broken and younger than this may still be on its way here."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServedFile:
-    """A document, and the file that it was read from."""
-
-    document: Document
-    found: FoundFile
-    problem: Unreadable | None = field(default=None, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class FolderChange:
-    """What is different from before: whether the list is, and which documents hold something else."""
-
-    listed: bool
-    updated: tuple[str, ...]
-
-
-class PageCache:
-    """The pages that were read last, up to a number of bytes."""
-
-    def __init__(self, most_bytes: int) -> None:
-        self._most = most_bytes
-        self._pages: OrderedDict[tuple[Any, ...], tuple[Page, int]] = OrderedDict()
-        self.bytes = 0
-
-    def get(self, key: tuple[Any, ...]) -> Page | None:
-        if key not in self._pages:
-            return None
-        self._pages.move_to_end(key)
-        return self._pages[key][0]
-
-    def put(self, key: tuple[Any, ...], page: Page, size: int) -> None:
-        if key in self._pages:
-            self.bytes -= self._pages.pop(key)[1]
-        self._pages[key] = page, size
-        self.bytes += size
-        while self.bytes > self._most and self._pages:
-            self.bytes -= self._pages.popitem(last=False)[1][1]
 
 
 class Folder:
@@ -103,14 +61,12 @@ class Folder:
         self.on_progress: Callable[[int, int], None] = lambda done, total: None
         self.first_pass = asyncio.Event()
         """Set when every file that was there at the start is described."""
-        self.words_known = asyncio.Event()
-        """Set while the words of every document are in the index."""
         self.limits = limits
         self._workers = workers
         self._index = Index(self.root, cache)
         self._absolute_uris = absolute_uris
         self._pages = PageCache(limits.cached_bytes) if pages is None else pages
-        self._walk = Walk({}, frozenset(), 0)
+        self._walk = Walk({}, {}, 0)
         self._refs: dict[str, str] = {}
         self._ref_of: dict[str, str] = {}
         self._served: dict[str, ServedFile] = {}
@@ -118,7 +74,7 @@ class Folder:
         self._no_documents: dict[str, tuple[int, int]] = {}
         self._sorted: list[Document] | None = None
         self._unsettled = False
-        self._to_index = asyncio.Event()
+        self.indexer = Indexer(self.root, self._index, workers, lambda: self._served.values())
         self._turn = asyncio.Lock()
 
     # --- what is there
@@ -163,14 +119,14 @@ class Folder:
             key = (self.root, file.found, page_index)
             if (known := self._pages.get(key)) is not None:
                 return known
-            [answer] = await self._workers.read("page", self._request(file.found), page_index)
+            [answer] = await self._workers.read("page", request_for(self.root, file.found), page_index)
             if "changed" in answer and not last_try:
                 await self._catch_up()  # it was saved a moment ago: the watch will say so, but later
                 continue
             if "page" not in answer:
                 raise _problem_of(answer).as_error()
             page = page_from_json(answer["page"])
-            self._pages.put(key, page, _size_of(page))
+            self._pages.put(key, page)
             return page
         raise AssertionError
 
@@ -182,7 +138,7 @@ class Folder:
             page = unreadable_page(file.problem)
             return [PageSummary(page.title, len(page.elements))][offset : offset + limit]
         count = max(0, min(limit, file.document.page_count - offset))
-        answers = await self._workers.read("summary", self._request(file.found), offset, count)
+        answers = await self._workers.read("summary", request_for(self.root, file.found), offset, count)
         return [
             PageSummary(well_formed(answer["title"]), answer["element_count"])
             if "title" in answer
@@ -195,15 +151,12 @@ class Folder:
         hits = await asyncio.to_thread(self._index.search, query, most * 2)
         return [(self._served[hit.path], hit) for hit in hits if hit.path in self._served][:most]
 
-    def _request(self, found: FoundFile) -> list[Any]:
-        return [self.root, found.path, found.size, found.mtime_ns]
-
     # --- keeping up
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Read the folder, and follow its changes, inside this block."""
-        tasks = [asyncio.create_task(self._follow()), asyncio.create_task(self._keep_indexing())]
+        tasks = [asyncio.create_task(self._follow()), asyncio.create_task(self.indexer.run())]
         try:
             yield
         finally:
@@ -212,46 +165,52 @@ class Folder:
             await asyncio.gather(*tasks, return_exceptions=True)
             await asyncio.to_thread(self._index.close)
 
-    async def read_all(self) -> None:
-        """Describe everything that is there now, and follow nothing."""
-        await self._catch_up()
-        while self._unsettled:
-            await asyncio.sleep(_RETRY_SECONDS)
-            await self._catch_up()
-
     async def _follow(self) -> None:
+        """Look, watch, and look again after every change."""
+        folders: dict[str, int] = {}
+        growing_since: float | None = None
+        clock = asyncio.get_running_loop().time
         while True:
-            folders = self._walk.folders
-            watched = [os.path.join(self.root, folder) for folder in folders or {""}]
             try:
-                async with watching(watched) as watch:
-                    # Once more after the watch has begun: what happened before it is not heard of.
-                    await self._catch_up()
-                    while self._walk.folders == folders:
+                async with watching([os.path.join(self.root, folder) for folder in folders]) as watch:
+                    if growing_since is not None:
+                        await watch.quiet()
+                    # What happened before the watch began is not heard of.
+                    while (found := await self._look()).folders == folders:
+                        growing_since = None
+                        await self._catch_up(found)
                         with suppress(TimeoutError):
                             async with asyncio.timeout(_RETRY_SECONDS if self._unsettled else None):
                                 await watch.settled()
-                        await self._catch_up()
+                # There are other folders now. They are watched too, and looked at when nothing more happens in them.
+                if self.first_pass.is_set() and growing_since is None:
+                    growing_since = clock()
+                elif growing_since is not None and clock() - growing_since > LONGEST_SECONDS:
+                    await self._catch_up(found)
+                folders = found.folders
             except Exception:
                 # Whatever a file system does, the next change is looked at.
                 logger.exception("%s could not be looked at; it is tried again", self.root)
                 await asyncio.sleep(_RETRY_SECONDS)
 
-    async def _catch_up(self) -> None:
-        """Walk the folder, describe what is new or changed, and say what is different."""
+    async def _look(self) -> Walk:
+        try:
+            return await asyncio.to_thread(walk, self.root, self.limits.files)
+        except OSError as error:
+            logger.warning("%s cannot be looked at: %s", self.root, error.strerror)
+            # Nothing is watched then, so that a folder which comes back is another one.
+            return Walk({}, {}, 0)
+
+    async def _catch_up(self, found: Walk | None = None) -> None:
+        """Describe what is new or changed, and say what is different. Without a walk, walk."""
         async with self._turn:
             self._unsettled = False
             for _ in range(_TRIES):
-                try:
-                    found = await asyncio.to_thread(walk, self.root, self.limits.files)
-                except OSError as error:
-                    logger.warning("%s cannot be looked at: %s", self.root, error.strerror)
-                    # Nothing is watched any more, so that a folder which comes back is another one.
-                    found = Walk({}, frozenset(), 0)
-                if not await self._take(found):
+                if not await self._take(found or await self._look()):
                     break
+                found = None
         self.first_pass.set()
-        self._to_index.set()
+        self.indexer.look()
 
     async def _take(self, found: Walk) -> bool:
         """Make a walk the state of things. True if files have changed under way, and another walk is due."""
@@ -298,7 +257,7 @@ class Folder:
         async def one(batch: Sequence[FoundFile]) -> None:
             nonlocal done, changed
             async with gate:
-                requests = [self._request(file) for file in batch]
+                requests = [request_for(self.root, file) for file in batch]
                 answers = await self._workers.describe(requests, background=background)
             lasting: list[tuple[FoundFile, dict[str, Any] | None]] = []
             for file, answer in zip(batch, answers, strict=True):
@@ -354,47 +313,6 @@ class Folder:
         if listed or updated:
             self.on_change(FolderChange(listed, tuple(sorted(now[path].doc_ref for path in updated))))
 
-    # --- the words
-
-    async def _keep_indexing(self) -> None:
-        while True:
-            await self._to_index.wait()
-            self._to_index.clear()
-            try:
-                await self._index_words()
-            except Exception:
-                # Search is worth less without these words; everything else works.
-                logger.exception("the words of %s could not be read", self.root)
-            if not self._to_index.is_set():
-                self.words_known.set()
-
-    async def _index_words(self) -> None:
-        todo = await asyncio.to_thread(self._index.without_words)
-        files = [file for path, file in list(self._served.items()) if path in todo]
-        if files:
-            self.words_known.clear()
-        for number, file in enumerate(files):
-            if self._served.get(file.found.path) is file:
-                texts = await self._texts(file)
-                await asyncio.to_thread(self._index.add_words, file.found, texts)
-            self.on_progress(number + 1, len(files))
-
-    async def _texts(self, file: ServedFile) -> list[tuple[int, int, str]]:
-        """The texts of a document, as far as the index takes them. Pages that cannot be read have none."""
-        texts: list[tuple[int, int, str]] = []
-        size = 0
-        count = 0 if file.problem else min(file.document.page_count, _MOST_INDEXED_PAGES)
-        for first in range(0, count, _PAGES_AT_ONCE):
-            pages = min(_PAGES_AT_ONCE, count - first)
-            answers = await self._workers.read("texts", self._request(file.found), first, pages, background=True)
-            for page, answer in enumerate(answers, first):
-                found = [(page, number, well_formed(text)) for number, text in answer.get("texts", ())]
-                size += sum(len(text) for _, _, text in found)
-                texts += found
-            if size > _MOST_INDEXED_CHARACTERS or any("changed" in answer for answer in answers):
-                break
-        return texts
-
 
 class _ChangePatience:
     """When to say that more documents are there while the first ones are still being described: after 1 s, 2 s, 4 s…"""
@@ -432,8 +350,3 @@ def _instant(mtime_ns: int) -> str | None:
     with suppress(ValueError, OverflowError, OSError):
         return datetime.fromtimestamp(mtime_ns // 1_000_000 / 1000, UTC).isoformat()
     return None
-
-
-def _size_of(page: Page) -> int:
-    """About how much memory a page takes."""
-    return 200 + sum(300 + 2 * len(str(element.content)) for element in page.elements)

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from a2c_smcp.docs.folder import Folder, FolderChange, PageCache, ServedFile
+from a2c_smcp.docs.folder import Folder
 from a2c_smcp.docs.limits import DocumentLimits
+from a2c_smcp.docs.page_cache import PageCache
+from a2c_smcp.docs.served import FolderChange, ServedFile
 from a2c_smcp.docs.workers import Workers
 from a2c_smcp.errors import DocumentNotFoundError
 from a2c_smcp.mcp_server.documents import Announcer, Document, Page, PageSummary
@@ -76,11 +78,11 @@ class Library:
     @property
     def words_known(self) -> bool:
         """Whether the words of every document are in the index by now."""
-        return all(folder.words_known.is_set() for folder in self.folders)
+        return all(folder.indexer.known.is_set() for folder in self.folders)
 
     def on_progress(self, tell: Callable[[int, int], None]) -> None:
         for folder in self.folders:
-            folder.on_progress = tell
+            folder.on_progress = folder.indexer.on_progress = tell
 
     # --- a source
 

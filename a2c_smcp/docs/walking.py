@@ -43,7 +43,8 @@ class Walk:
     """What a walk found: documents by path, and the folders they may stand in."""
 
     files: dict[str, FoundFile]
-    folders: frozenset[str]
+    folders: dict[str, int]
+    """With their numbers in the file system: a folder that was replaced is another one."""
     left_out: int
     """Files beyond the limit."""
 
@@ -51,19 +52,19 @@ class Walk:
 def walk(root: str, most_files: int) -> Walk:
     """Walk down a folder. What cannot be looked at is left out with a warning; a root that is gone raises `OSError`."""
     files: dict[str, FoundFile] = {}
-    folders: set[str] = set()
+    folders: dict[str, int] = {}
     left_out = 0
     todo: list[tuple[str, _Rules]] = [("", ())]
     while todo:
         folder, rules = todo.pop()
         try:
-            names = _look_into(root, folder)
+            names, number = _look_into(root, folder)
         except OSError as error:
             if not folder:
                 raise
             logger.warning("%r is left out: %s", folder, error.strerror)
             continue
-        folders.add(folder)
+        folders[folder] = number
         if _IGNORE_FILE in names and (own := _ignore_rules(root, folder)) is not None:
             rules = (*rules, (folder, own))
         for name, about in sorted(names.items()):
@@ -80,13 +81,13 @@ def walk(root: str, most_files: int) -> Walk:
                     left_out += 1
     if left_out:
         logger.warning("%d files are left out: at most %d are served", left_out, most_files)
-    return Walk(dict(sorted(files.items())), frozenset(folders), left_out)
+    return Walk(dict(sorted(files.items())), folders, left_out)
 
 
-def _look_into(root: str, folder: str) -> dict[str, os.stat_result]:
-    """What stands in a folder, links as links."""
+def _look_into(root: str, folder: str) -> tuple[dict[str, os.stat_result], int]:
+    """What stands in a folder, links as links; and the folder's number."""
     with open_folder(root, folder) as handle:
-        return dict(_entries(handle))
+        return dict(_entries(handle)), os.fstat(handle).st_ino
 
 
 def _entries(handle: int) -> Iterator[tuple[str, os.stat_result]]:

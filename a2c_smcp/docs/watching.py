@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 
 from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 
-__all__ = ["FolderWatch", "watching"]
+__all__ = ["LONGEST_SECONDS", "FolderWatch", "watching"]
 
 logger = logging.getLogger(__name__)
 
@@ -42,8 +42,14 @@ class FolderWatch:
         if not self.works:
             await asyncio.sleep(_POLL_SECONDS)
             return
+        await self.quiet(await self._paths.get())
+
+    async def quiet(self, seen: Collection[str] = ()) -> None:
+        """Return when nothing changes, or always the same."""
+        if not self.works:
+            return
+        seen = set(seen)
         clock = asyncio.get_running_loop().time
-        seen = await self._paths.get()
         started = grown = clock()
         while clock() - grown < SAME_FILES_SECONDS and clock() - started < LONGEST_SECONDS:
             try:
@@ -58,8 +64,12 @@ class FolderWatch:
 
 @asynccontextmanager
 async def watching(folders: Collection[str]) -> AsyncIterator[FolderWatch]:
-    """Watch these folders from now on: what happens after this was entered is heard."""
+    """FolderWatch these folders from now on: what happens after this was entered is heard. Of none, nothing is."""
     watch = FolderWatch()
+    if not folders:
+        watch.works = False
+        yield watch
+        return
     loop = asyncio.get_running_loop()
     stop = threading.Event()
     try:

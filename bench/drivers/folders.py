@@ -38,7 +38,7 @@ async def catalogue(folder, cache):
         _, total = await library.catalogue(0, 100)
         seconds = time.perf_counter() - started
         if not (cache / "whole").exists():
-            await library.folders[0].words_known.wait()
+            await library.folders[0].indexer.known.wait()
             (cache / "whole").touch()
     return {"seconds": seconds, "documents": total}
 

@@ -60,4 +60,4 @@ async def by_uri(library: Library) -> dict[str, Document]:
 async def words_known(library: Library) -> None:
     async with asyncio.timeout(DEADLINE):
         for folder in library.folders:
-            await folder.words_known.wait()
+            await folder.indexer.known.wait()

@@ -1,0 +1,89 @@
+"""Puts the words of a folder's documents into its index, one document after the other, while nobody waits for it."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Collection
+from typing import Final
+
+from a2c_smcp.docs.index import Index
+from a2c_smcp.docs.served import ServedFile, request_for
+from a2c_smcp.docs.workers import Workers
+from a2c_smcp.utils.text import well_formed
+
+__all__ = ["Indexer"]
+
+logger = logging.getLogger(__name__)
+
+_PAGES_AT_ONCE: Final = 16
+_MOST_PAGES: Final = 5000
+_MOST_CHARACTERS: Final = 20_000_000
+_LARGE_BYTES: Final = 2**20
+_RESTLESS_SECONDS: Final = 10.0
+"""A large file that changes all the time, such as a log, is not read again at every change."""
+
+
+class Indexer:
+    """Runs beside a folder. `look()` says that there may be something to do."""
+
+    def __init__(self, root: str, index: Index, workers: Workers, served: Callable[[], Collection[ServedFile]]) -> None:
+        self.known = asyncio.Event()
+        """Set while the words of every document are in the index."""
+        self.on_progress: Callable[[int, int], None] = lambda done, total: None
+        self._root = root
+        self._index = index
+        self._workers = workers
+        self._served = served
+        self._work = asyncio.Event()
+
+    def look(self) -> None:
+        self._work.set()
+
+    async def run(self) -> None:
+        """Index until it is cancelled."""
+        while True:
+            await self._work.wait()
+            self._work.clear()
+            whole = False
+            try:
+                whole = await self._catch_up()
+            except Exception:
+                # Search is worth less without these words; everything else works.
+                logger.exception("the words of %s could not be read", self._root)
+            if whole and not self._work.is_set():
+                self.known.set()
+
+    async def _catch_up(self) -> bool:
+        """Index what is not in the index; whether that is all by now."""
+        todo = await asyncio.to_thread(self._index.without_words)
+        files = [file for file in self._served() if file.found.path in todo]
+        if files:
+            self.known.clear()
+        restless = False
+        for number, file in enumerate(files):
+            if file.found.size > _LARGE_BYTES and time.time() - file.found.mtime_ns / 1e9 < _RESTLESS_SECONDS:
+                restless = True
+            elif file in self._served():
+                texts = await self._texts(file)
+                await asyncio.to_thread(self._index.add_words, file.found, texts)
+            self.on_progress(number + 1, len(files))
+        if restless:
+            asyncio.get_running_loop().call_later(_RESTLESS_SECONDS, self._work.set)
+        return not restless
+
+    async def _texts(self, file: ServedFile) -> list[tuple[int, int, str]]:
+        """The texts of a document, as far as the index takes them. Pages that cannot be read have none."""
+        texts: list[tuple[int, int, str]] = []
+        size = 0
+        count = 0 if file.problem else min(file.document.page_count, _MOST_PAGES)
+        for first in range(0, count, _PAGES_AT_ONCE):
+            pages = min(_PAGES_AT_ONCE, count - first)
+            request = request_for(self._root, file.found)
+            answers = await self._workers.read("texts", request, first, pages, background=True)
+            for page, answer in enumerate(answers, first):
+                found = [(page, number, well_formed(text)) for number, text in answer.get("texts", ())]
+                size += sum(len(text) for _, _, text in found)
+                texts += found
+            if size > _MOST_CHARACTERS or any("changed" in answer for answer in answers):
+                break
+        return texts

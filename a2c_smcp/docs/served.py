@@ -1,0 +1,32 @@
+"""What a folder serves, and what is different from before. Values only."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from a2c_smcp.docs.limits import Unreadable
+from a2c_smcp.docs.walking import FoundFile
+from a2c_smcp.mcp_server.documents import Document
+
+__all__ = ["FolderChange", "ServedFile", "request_for"]
+
+
+@dataclass(frozen=True, slots=True)
+class ServedFile:
+    """A document, and the file that it was read from."""
+
+    document: Document
+    found: FoundFile
+    problem: Unreadable | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FolderChange:
+    """What is different from before: whether the list is, and which documents hold something else."""
+
+    listed: bool
+    updated: tuple[str, ...]
+
+
+def request_for(root: str, found: FoundFile) -> list[Any]:
+    """A file, as workers are asked for it."""
+    return [root, found.path, found.size, found.mtime_ns]
