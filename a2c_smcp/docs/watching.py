@@ -64,7 +64,7 @@ class FolderWatch:
 
 @asynccontextmanager
 async def watching(folders: Collection[str]) -> AsyncIterator[FolderWatch]:
-    """FolderWatch these folders from now on: what happens after this was entered is heard. Of none, nothing is."""
+    """Watch these folders from now on: what happens after this was entered is heard. Of none, nothing is."""
     watch = FolderWatch()
     if not folders:
         watch.works = False
