@@ -12,11 +12,9 @@ from typing import Any
 import anyio
 import anyio.abc
 import mcp_types as types
-from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
-from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 
 from a2c_smcp.mcp_server.changes import (
     ChangeNotice,
@@ -27,6 +25,7 @@ from a2c_smcp.mcp_server.changes import (
     ToolsChanged,
     TooManyListenersError,
 )
+from a2c_smcp.mcp_server.mcp_server_internals import SUBSCRIPTION_ID_META_KEY, connection_of
 
 __all__ = ["Serving", "Sessions"]
 
@@ -100,7 +99,7 @@ class Sessions:
             stream.clear()
 
     def _listener(self, ctx: ServerRequestContext[Any, Any]) -> Listener:
-        connection = _connection(ctx.session)
+        connection = connection_of(ctx.session)
         listener: Listener | None = connection.state.get(_LISTENER)
         if listener is None:
             with _refusals():
@@ -187,13 +186,6 @@ def _refusals() -> Iterator[None]:
         yield
     except TooManyListenersError as error:
         raise MCPError(types.INTERNAL_ERROR, str(error)) from None
-
-
-def _connection(session: ServerSession) -> Connection:
-    """The connection that a request came by, where a session's state lives until it ends. mcp gives handlers no other
-    way to it.
-    """
-    return session._connection
 
 
 def _notification(notice: ChangeNotice, meta: dict[str, Any] | None) -> types.ServerNotification:

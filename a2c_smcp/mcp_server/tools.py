@@ -12,14 +12,12 @@ from typing import Any, Protocol, TypeAlias
 import anyio
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
-
-# mcp's own reading of a typed function. It is not in mcp's documentation, and used here only.
-from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata, func_metadata
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.mcp_server.changes import Changes
+from a2c_smcp.mcp_server.mcp_server_internals import FuncMetadata, func_metadata
 from a2c_smcp.mcp_server.threads import in_thread
 from a2c_smcp.utils.text import well_formed
 from a2c_smcp.utils.validation import sentence
