@@ -81,7 +81,7 @@ def _mended(method: "Callable[Concatenate[Index, P], R]") -> "Callable[Concatena
 
 
 def _is_broken(error: sqlite3.OperationalError) -> bool:
-    """Whether it is the database that is wrong, and not that somebody else is writing."""
+    """Whether the database itself is broken; another process that is writing is no such case."""
     text = str(error)
     return any(word in text for word in ("no such table", "no such column", "malformed", "disk I/O", "vtable"))
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 __all__ = ["OutsideError", "open_folder", "open_inside"]
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Without O_NONBLOCK, opening a named pipe would wait for somebody to write.
+# Without O_NONBLOCK, opening a named pipe would wait for a writer.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 

@@ -1,4 +1,4 @@
-"""A process that opens files and reads their pages for `workers.py`, so that a file can harm nobody but this process.
+"""A process that opens files and reads their pages for `workers.py`, so that a file can harm only this process.
 
 Frames on stdin and stdout: a length of four bytes, then JSON. The first frame is the limits. Every other one asks for
 something of one file or several, and is answered by as many frames as it asked for things. It ends with its stdin.
@@ -88,7 +88,7 @@ def answers(desk: Desk, request: dict[str, Any], seconds: float) -> Iterator[dic
 
 
 def _guarded(desk: Desk, what: str, file: list[Any], index: int, seconds: float) -> dict[str, Any]:
-    # The kernel ends this process if nobody else does, because the server is gone.
+    # If the server is gone, nothing else ends this process: the kernel does.
     signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE_SECONDS)
     try:
         for last_try in (False, True):

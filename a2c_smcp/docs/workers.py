@@ -81,7 +81,7 @@ class _Worker:
 
 
 class Workers:
-    """A few workers, closed with `async with`. Background work never takes the last one: somebody may be waiting."""
+    """A few workers, closed with `async with`. Background work never takes the last one: a client may be waiting."""
 
     def __init__(self, limits: DocumentLimits, count: int = 2) -> None:
         self._limits = limits

@@ -97,6 +97,7 @@ class GuardedConfig(uvicorn.Config):
         super().__init__(app, **{**defaults, **options, **fixed})
 
     def get_loop_factory(self) -> Callable[[], asyncio.AbstractEventLoop]:
+        """uvicorn's own event loop, on which a TLS handshake has no more time than the headers of a request."""
         make = super().get_loop_factory() or asyncio.new_event_loop
 
         def make_guarded() -> asyncio.AbstractEventLoop:

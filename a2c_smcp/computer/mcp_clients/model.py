@@ -250,7 +250,7 @@ class _Input(_Written):
 
     @property
     def is_secret(self) -> bool:
-        """Whether its value is shown to nobody."""
+        """Whether its value is never shown."""
         return self.is_password
 
     def problem_with(self, value: Any) -> str | None:

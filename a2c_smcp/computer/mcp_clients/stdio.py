@@ -179,7 +179,7 @@ class StdioTransport:
         self._end()
 
     def _on_broken(self) -> None:
-        """Nobody reads what is written. What the server answered before may still wait in the other pipe."""
+        """The server does not read any more. What it answered before may still wait in the other pipe."""
         asyncio.get_running_loop().call_later(self._timings.drain, self._end)
 
     def _end(self) -> None:

@@ -124,7 +124,7 @@ def file_type(name: str) -> str:
 
 
 def is_never_a_document(name: str) -> bool:
-    """Archives, programs, films, and what editors leave behind: known by the name alone."""
+    """Archives, programs, films, and what editors leave behind; the name tells."""
     return suffix_of(name) in _NEVER or name.startswith("~$") or name.endswith("~")
 
 

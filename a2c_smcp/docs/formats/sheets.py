@@ -91,7 +91,7 @@ def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> SheetsDo
 
 
 def _sheet(name: str, rows: list[list[Any]]) -> _Sheet:
-    # Rows above the first one that holds anything are left out by the library, and counted by nobody.
+    # The library leaves out the rows above the first one that holds anything, and does not count them.
     while rows and not any(cell not in ("", None) for cell in rows[-1]):
         rows.pop()
     if rows and all(isinstance(cell, str) for cell in rows[0]) and looks_like_headers(rows[0]):
