@@ -41,6 +41,7 @@ from a2c_smcp.utils.socketio_internals import (
     SocketIOServer,
     expected_ack,
     forget_ack,
+    is_connected,
     is_open,
     socket_of,
     use_unique_ack_ids,
@@ -164,7 +165,7 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         # A client can send events of these two names, too: only the library's own are meant.
         if event == "connect" and sid not in self._clients:
             return self._connect(sid, *args)
-        if event == "disconnect" and not self.server.manager.is_connected(sid, self.namespace):
+        if event == "disconnect" and not is_connected(self.server, self.namespace, sid):
             return self._disconnect(sid)
         return self._answer(sid, binary_message(event))
 
@@ -261,7 +262,7 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         """A request as it is sent, and its computer's socket. Do not keep the packet while waiting for the answer: it
         may be large.
         """
-        if not self.server.manager.is_connected(relay.target, self.namespace):
+        if not is_connected(self.server, self.namespace, relay.target):
             raise NotFoundError("the computer has gone")
         relay.ack_id, text = encode_request(
             self.server,

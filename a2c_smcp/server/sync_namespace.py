@@ -21,6 +21,7 @@ from a2c_smcp.server.relays import Relay
 from a2c_smcp.server.sockets import BoundedSocket
 from a2c_smcp.smcp import CANCEL_TOOL_CALL_NOTIFICATION, JOIN_OFFICE_EVENT, SMCP_NAMESPACE, Event, Kind
 from a2c_smcp.utils.engineio_internals import SocketIsClosedError
+from a2c_smcp.utils.socketio_internals import connections_in
 from a2c_smcp.wire import Encoded
 
 __all__ = ["SyncSMCPNamespace"]
@@ -139,7 +140,7 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
             act(change.sid, room_of(change.office_id))
         for notice in notices:
             packet = notice_of(self.namespace, notice)
-            for sid, eio_sid in list(self.server.manager.get_participants(self.namespace, room_of(notice.office_id))):
+            for sid, eio_sid in connections_in(self.server, self.namespace, room_of(notice.office_id)):
                 if sid != notice.skip_sid:
                     with suppress(SocketIsClosedError):
                         self.server.eio.send_packet(eio_sid, packet)

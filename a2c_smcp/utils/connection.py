@@ -70,7 +70,7 @@ class Connection(socketio_internals.AsyncClient):
 
     @property
     def transport_in_use(self) -> str:
-        return str(self.eio.current_transport)
+        return str(self.transport())
 
     @property
     def failure(self) -> Exception | None:
@@ -99,7 +99,7 @@ class Connection(socketio_internals.AsyncClient):
                     # Engine.IO's writer stops as soon as disconnect() begins, what waits behind a POST unsent: the
                     # word of leaving goes first, or a polling client is only missed at the ping timeout.
                     await self.send_packet(SMCPPacket(DISCONNECT, namespace=SMCP_NAMESPACE))
-                    await asyncio.wait_for(self.eio.queue.join(), 1)
+                    await asyncio.wait_for(self.eio.flushed(), 1)
                 await self.disconnect()
         await self.eio.end()
 

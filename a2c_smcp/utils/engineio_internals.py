@@ -202,6 +202,10 @@ class AsyncClient(engineio.AsyncClient):  # type: ignore[misc]  # engineio ships
         self.write_loop_task = self.start_background_task(self._write_loop)
         self.read_loop_task = self.start_background_task(self._read_loop_websocket)
 
+    async def flushed(self) -> None:
+        """Return when all that was queued is written."""
+        await self.queue.join()
+
     async def end(self) -> None:
         """End the loops and the HTTP session of a client that is disconnected, in bounded time."""
         for task in (self.read_loop_task, self.write_loop_task):

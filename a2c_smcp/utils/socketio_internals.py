@@ -40,10 +40,12 @@ __all__ = [
     "Packet",
     "RoomManager",
     "SocketIOServer",
+    "connections_in",
     "expect_ack",
     "expected_ack",
     "forget_ack",
     "handled_namespaces",
+    "is_connected",
     "is_open",
     "namespaces_of",
     "next_ack_id",
@@ -114,9 +116,19 @@ def not_noted_session_of(server: SocketIOServer, namespace: str, eio_sid: str, l
     return sid if is_waiting else None
 
 
+def is_connected(server: SocketIOServer, namespace: str, sid: str) -> bool:
+    """Whether a session was let in and has not ended."""
+    return server.manager.is_connected(sid, namespace)
+
+
 def is_open(server: SocketIOServer, namespace: str, sid: str) -> bool:
     """Whether the connection of a session is open, which may not have been let in yet."""
     return server.manager.eio_sid_from_sid(sid, namespace) in server.environ
+
+
+def connections_in(server: SocketIOServer, namespace: str, room: str) -> list[tuple[str, str]]:
+    """The sessions in a room and the ids of their connections, as they are now."""
+    return list(server.manager.get_participants(namespace, room))
 
 
 def namespaces_of(server: SocketIOServer, eio_sid: str) -> Iterator[str]:
