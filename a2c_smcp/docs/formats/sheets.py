@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Final
 
-from python_calamine import CalamineError, CalamineWorkbook, PasswordError, SheetTypeEnum
+from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError, SheetTypeEnum
 
 from a2c_smcp.docs.formats import Properties, check_archive, suffix_of
 from a2c_smcp.docs.formats.delimited import looks_like_headers
@@ -18,7 +18,7 @@ __all__ = ["open_document"]
 
 _SMALL_BYTES: Final = 512 * 1024
 _SMALL_CELLS: Final = 20_000
-_MOST_FORMULAS: Final = 200
+_MOST_FORMULAS: Final = 5000
 _ARCHIVES: Final = ("xlsx", "xlsm", "xlsb", "ods")
 
 
@@ -80,7 +80,7 @@ def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> SheetsDo
     try:
         with CalamineWorkbook.from_filelike(file) as workbook:
             shown = [each.name for each in workbook.sheets_metadata if each.typ is SheetTypeEnum.WorkSheet]
-            sheets = [_sheet(each, workbook.get_sheet_by_name(each).to_python()) for each in shown]
+            sheets = [_sheet(workbook.get_sheet_by_name(each)) for each in shown]
     except PasswordError:
         raise Unreadable("it is encrypted") from None
     except CalamineError as error:
@@ -90,13 +90,15 @@ def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> SheetsDo
     return SheetsDocument(name.rpartition("/")[2], sheets, _formulas(file, sheets) if archive else {})
 
 
-def _sheet(name: str, rows: list[list[Any]]) -> _Sheet:
-    # The library leaves out the rows above the first one that holds anything, and does not count them.
+def _sheet(sheet: CalamineSheet) -> _Sheet:
+    rows: list[list[Any]] = sheet.to_python()
+    # The library leaves out the rows above the first one that holds anything.
+    first = (sheet.start or (0, 0))[0] + 1
     while rows and not any(cell not in ("", None) for cell in rows[-1]):
         rows.pop()
     if rows and all(isinstance(cell, str) for cell in rows[0]) and looks_like_headers(rows[0]):
-        return _Sheet(name, [cell.strip() for cell in rows[0]], rows[1:], 2)
-    return _Sheet(name, [], rows, 1)
+        return _Sheet(sheet.name, [cell.strip() for cell in rows[0]], rows[1:], first + 1)
+    return _Sheet(sheet.name, [], rows, first)
 
 
 def _cell(value: Any) -> Cell:
