@@ -56,11 +56,13 @@ class Office:
         members = self._swarm.members
         heard = [member.notifications for member in members]
         before = self._host.cpu_seconds()
-        for _ in range(rounds):
-            await members[0].call("server:update_config", {"computer": "c0"})
+        # Each round another sender: repeats of one computer's announcement that wait for a slow reader are sent once.
+        for n in range(rounds):
+            await members[n].call("server:update_config", {"computer": f"c{n}"})
         await self._swarm.settled(
             lambda: all(
-                member.notifications - had >= rounds for member, had in zip(members[1:], heard[1:], strict=True)
+                member.notifications - had >= rounds
+                for member, had in zip(members[rounds:], heard[rounds:], strict=True)
             )
         )
         await _quiet(self._host)

@@ -446,6 +446,8 @@ async def test_events_leave_a_half_typed_line_intact(shared: Console, hub: Runni
         assert result["result"]["content"][0]["text"] == "intact"
         for number in range(20):
             await agent.tool("a.remove_tool", name=f"event-{number}")
+            # Read, because a terminal that nobody reads fills up, and then the computer waits for it.
+            await seen(shared, "tool_list_changed", lambda line, n=number: f"event-{n}" not in line["tools"])
 
 
 async def test_a_call_that_needs_it_is_confirmed_there_and_then(shared: Console, hub: Running) -> None:
