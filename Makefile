@@ -47,7 +47,7 @@ help:
 # Clients of mcp 1.x, which cannot share an environment with mcp 2.
 .venv-mcp1/.ready: constraints-mcp1.txt
 	@echo "Setting up .venv-mcp1 (once) ..."
-	@$(PYTHON) -m venv .venv-mcp1 .venv-markitdown
+	@$(PYTHON) -m venv .venv-mcp1
 	@$(MCP1_PIP) install -c constraints-mcp1.txt mcp
 	@touch $@
 
