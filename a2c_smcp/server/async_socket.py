@@ -146,6 +146,7 @@ class BoundedAsyncSocket(Bounded, AsyncSocket):
                 except SocketIsClosedError:
                     raise
                 except Exception as error:
+                    # Whatever a peer may send: the libraries' decoders raise what they come upon.
                     self.note_bad_frame(error)
                 await self._turn_ends(began)
                 if self.is_hopeless:

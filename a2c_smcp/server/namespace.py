@@ -122,6 +122,7 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
         try:
             return await self._handle(self._client(sid), message)
         except Exception as error:
+            # The boundary: a refusal or a fault becomes the reply to this event.
             return self._refused(sid, message, error)
 
     async def _handle(self, client: _LockedClient, message: Message) -> Any:

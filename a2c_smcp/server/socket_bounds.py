@@ -110,6 +110,7 @@ class Bounded:
         try:
             packets: list[Any] = Payload(encoded_payload=body.decode("utf-8")).packets
         except Exception as error:
+            # Whatever a peer may send: the libraries' decoders raise what they come upon.
             self.note_bad_frame(error)
             return []
         return packets

@@ -166,5 +166,6 @@ def _fault_of_connect(packet_class: Any, data: Any) -> Exception | None:
         if _is_connect(data):
             packet_class(encoded_packet=data)
     except Exception as error:
+        # Whatever a peer may send: the libraries' decoders raise what they come upon.
         return error
     return None

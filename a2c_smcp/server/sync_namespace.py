@@ -105,6 +105,7 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
         try:
             return self._handle(self._client(sid), message)
         except Exception as error:
+            # The boundary: a refusal or a fault becomes the reply to this event.
             return self._refused(sid, message, error)
 
     def _handle(self, client: Client, message: Message) -> Any:

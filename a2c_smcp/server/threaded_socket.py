@@ -112,6 +112,7 @@ class BoundedSocket(Bounded, Socket):
             except SocketIsClosedError:
                 raise
             except Exception as error:
+                # Whatever a peer may send: the libraries' decoders raise what they come upon.
                 self.note_bad_frame(error)
             if self.is_hopeless:
                 break
