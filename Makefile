@@ -58,6 +58,11 @@ help:
 	@$(MARKITDOWN_PIP) install -c constraints-markitdown.txt 'markitdown[pdf,xlsx]'
 	@touch $@
 
+# A browser for the console's tests, in a folder of this clone. Without one, and without npm, a line says what to install.
+.node/.ready: tests/browser.py
+	@echo "Looking for a browser (once) ..."
+	@$(PYTHON) -m tests.browser
+
 demo: .venv/.runtime
 	@$(BIN)/a2c demo
 
@@ -78,11 +83,11 @@ hooks:
 	@git config core.hooksPath hooks
 	@echo "git runs make check before every commit; git commit --no-verify leaves it out."
 
-test: check .venv-interop/.ready .venv-mcp1/.ready
+test: check .venv-interop/.ready .venv-mcp1/.ready .node/.ready
 	@$(BIN)/pytest -n 4 --dist loadfile $(TESTS)
 
 # Tests that pass on an idle machine only, or after another test only. `TESTS=tests/agent` runs a part.
-test-hard: .venv/.dev .venv-interop/.ready
+test-hard: .venv/.dev .venv-interop/.ready .node/.ready
 	@$(BIN)/python -m tests.hard $(TESTS)
 
 bench: .venv/.dev .venv-interop/.ready .venv-markitdown/.ready
@@ -95,4 +100,4 @@ fuzz: .venv/.dev
 	@$(BIN)/python -m tests.fuzz --packets 10000 --seed $(or $(SEED),1)
 
 clean:
-	rm -rf .venv .venv-interop .venv-mcp1 .venv-markitdown site
+	rm -rf .venv .venv-interop .venv-mcp1 .venv-markitdown .node site
