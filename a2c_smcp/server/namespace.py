@@ -33,6 +33,8 @@ logger = logging.getLogger(__name__)
 @dataclass(slots=True, eq=False)
 class _LockedClient(Client):
     gone: bool = False
+    leaves: int = 0
+    """How often it has left an office. Who waits notes this number, and looks at it again."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Join, leave and disconnect of one session are serialised."""
 
@@ -137,12 +139,23 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
                 return True, None
             case Kind.ANNOUNCE:
                 self._check_backlog(client.sid)
+                leaves = client.leaves
                 notice = offices.announce(await self.registry.session(client.sid), row, request)
+                self._check_stayed(client, leaves)
                 await self._perform((), (notice,))
                 return {}
             case _:
+                leaves = client.leaves
                 office_id = offices.list_room(await self.registry.session(client.sid), row, request)
-                return offices.listing(await self.registry.members(office_id), request)
+                members = await self.registry.members(office_id)
+                self._check_stayed(client, leaves)
+                return offices.listing(members, request)
+
+    @staticmethod
+    def _check_stayed(client: _LockedClient, leaves: int) -> None:
+        """Raise when a session has left its office, or has ended, since it had left that many."""
+        if client.gone or client.leaves != leaves:
+            raise NotInRoomError("this session has left the office meanwhile")
 
     async def _change_membership(self, client: _LockedClient, row: Event, request: Any) -> None:
         async with client.lock:
@@ -156,6 +169,7 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
                 # The session ended while the registry was asked: the office is told nothing.
                 await self.registry.disconnect(client.sid)
                 raise NotInRoomError("this session has ended")
+            client.leaves += transition.left_office
             await self._perform(transition.rooms, ())
         # Outside the lock, because a broadcast may come upon a dead member and wait for its disconnect. Nothing is
         # awaited in between, so the notices of one session stay in order.
@@ -182,9 +196,12 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
 
     # --- relays
 
-    async def _relay(self, client: Client, row: Event, message: Message) -> Encoded:
+    async def _relay(self, client: _LockedClient, row: Event, message: Message) -> Encoded:
         with self._observed(row.name) as observed:
+            leaves = client.leaves
             target = await self.registry.route(client.sid, row, message.request["computer"])
+            # From here on the end of either session finds the relay in the table; what ended before does not.
+            self._check_stayed(client, leaves)
             answer = await self._ask(client.sid, target.sid, message)
             return self._passed_on(client, message, answer, observed)
 
