@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
 __all__ = [
+    "ANNOTATION_KEY",
     "CANCELLED_MARKER",
     "ERROR_CODE_MARKER",
     "STARTING_MARKER",
     "TIMEOUT_MARKER",
+    "TITLE_KEY",
     "TOOL_META_MARKER",
     "VRL_MARKER",
     "cancelled_result",
@@ -40,6 +42,9 @@ CANCELLED_MARKER: Final = "a2c_cancelled"
 ERROR_CODE_MARKER: Final = "error_code"
 #: Beside 4001: the servers that are still starting, and may yet have the tool.
 STARTING_MARKER: Final = "starting"
+#: In `SMCPTool.meta`: MCP's annotations of the tool, as JSON text, and its title.
+ANNOTATION_KEY: Final = "MCP_TOOL_ANNOTATION"
+TITLE_KEY: Final = "MCP_TOOL_TITLE"
 
 
 def to_wire(result: "CallToolResult") -> CallToolRet:

@@ -144,7 +144,9 @@ class CallToolRet(TypedDict, total=False):
 
 
 class SMCPTool(TypedDict):
-    """A tool as agents see it. `meta` has `a2c_tool_meta` as JSON text; the client's `tool_meta` reads it."""
+    """A tool as agents see it. `meta` has `a2c_tool_meta` as JSON text, which the client's `tool_meta` reads,
+    `MCP_TOOL_ANNOTATION` likewise, and `MCP_TOOL_TITLE`, the title of the tool.
+    """
 
     name: str
     description: str

@@ -114,13 +114,21 @@ class AsyncSMCPAgentClient:
 
     async def open(self) -> None:
         """Connect, or raise: `UnauthorizedError`, or `ConnectionLostError` when the server does not answer."""
-        if self._listener is None:
-            self._listener = asyncio.create_task(self._listen(), name="a2c-agent-handlers")
+        self._start_listener()
         try:
             await self._link.open()
         except BaseException:
             await self.close()
             raise
+
+    def attend(self, office_id: str) -> None:
+        """Connect and join the office as soon as it can be done, and try for ever: the server may not be there yet.
+
+        Instead of `open` and `join_office`; returns at once. `problem` says why the agent is not in the office yet, and
+        handlers of `connection` hear when it is. Close it in the end.
+        """
+        self._start_listener()
+        self._link.attend(Membership("agent", self.name, office_id))
 
     async def close(self) -> None:
         """Disconnect for good. Safe to call twice, and from a handler."""
@@ -144,6 +152,15 @@ class AsyncSMCPAgentClient:
     def joined(self) -> bool:
         """Whether the server has this agent in its office right now."""
         return self._link.joined
+
+    @property
+    def problem(self) -> str | None:
+        """Why the office cannot be used right now, in a sentence; `None` if it can. The agent tries again by itself."""
+        if self.joined:
+            return self._listing_error and self._listing_error.message
+        if self._link.problem is not None:
+            return self._link.problem.message
+        return "not in the office yet" if self.connected else "not connected to the server yet"
 
     @property
     def way(self) -> Way | None:
@@ -400,6 +417,10 @@ class AsyncSMCPAgentClient:
     def _tell(self, name: str, data: Any) -> None:
         if self._callbacks[name]:
             self._happened.put(name, data)
+
+    def _start_listener(self) -> None:
+        if self._listener is None:
+            self._listener = asyncio.create_task(self._listen(), name="a2c-agent-handlers")
 
     async def _listen(self) -> None:
         """Run the handlers, in the order of what happened, until the agent is closed."""

@@ -63,6 +63,8 @@ _PASSING: Final = (RoomFullError, NameTakenError, UncodedRefusalError, RequestTi
 _CUTS: Final = 3
 _SHORT_LIVED: Final = 5.0
 _CUT: Final = socketio.AsyncClient.reason.TRANSPORT_ERROR
+#: Between attempts that only a person's doing can help, such as another key; in seconds.
+_SELDOM: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +193,10 @@ class OfficeLink:
         """How it is connected, or was the last time."""
         self._cuts = 0
         """How many websockets in a row were cut soon after they had connected."""
+        self.problem: SMCPError | None = None
+        """Why the last attempt to connect or to join failed, or why the connection ended; `None` when all is well."""
+        self._attending = False
+        self._was_in_office = False
 
     async def __aenter__(self) -> "OfficeLink":
         await self.open()
@@ -222,6 +228,16 @@ class OfficeLink:
             first.cancel()  # or asyncio complains of an exception that was never retrieved
             await self.close()
             raise
+
+    def attend(self, membership: Membership) -> None:
+        """Connect and join as soon as it can be done, and try for ever, whatever the refusal. Returns at once;
+        `problem` says why it is not so yet.
+        """
+        assert self._supervisor is None, "attend is called instead of open, once"
+        self.membership, self._attending = membership, True
+        connected: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        connected.set_result(None)
+        self._supervisor = asyncio.create_task(self._supervise(connected), name="a2c-link")
 
     async def close(self) -> None:
         """End the connection for good. Safe to call twice, and from any task."""
@@ -267,7 +283,7 @@ class OfficeLink:
         async with self._changing:
             await self._join(membership)
             self.membership = membership
-            self._in_office = True
+            self._enter()
         self._tell(Joined(membership, again=False))
 
     async def leave(self) -> None:
@@ -286,6 +302,10 @@ class OfficeLink:
         except NotInRoomError:
             if was_in:
                 raise  # otherwise it was not back yet, and tries no more
+
+    def _enter(self) -> None:
+        self._in_office = self._was_in_office = True
+        self.problem = None
 
     async def _join(self, membership: Membership) -> None:
         request = {"role": membership.role, "name": membership.name, "office_id": membership.office_id}
@@ -332,18 +352,22 @@ class OfficeLink:
                 try:
                     await self._connect()
                 except SMCPError as error:
+                    self.problem = error
                     if not first.done():
                         first.set_exception(error)
                         return
                     if isinstance(error, UnauthorizedError):
-                        self._tell(Disconnected(str(error), final=True))
-                        return
+                        self._tell(Disconnected(str(error), final=not self._attending))
+                        if not self._attending:
+                            return
+                        await asyncio.sleep(_SELDOM)
+                        continue
                     self._cuts = 0  # it is the server that comes and goes
                     logger.info("%s", error)
                     failures += 1
                     await asyncio.sleep(backoff(failures, *self.options.backoff) * random.uniform(0.5, 1.0))
                     continue
-                failures = 0
+                failures, self.problem = 0, None
                 if not first.done():
                     first.set_result(None)
                 self._tell(Connected(self.options.url, self.way))
@@ -379,21 +403,24 @@ class OfficeLink:
                 async with self._changing:
                     if self.membership is not membership:
                         continue  # joined or left while this waited its turn
+                    again = self._was_in_office
                     await self._join(membership)
-                    self._in_office = True
+                    self._enter()
             except ConnectionLostError:
                 return
             except SMCPError as error:
+                self.problem = error
                 passing = isinstance(error, _PASSING)
+                final = not passing and not self._attending
                 if not passing or (not reported and loop.time() - started >= self.options.rejoin_report_after):
                     reported = True
-                    logger.warning("not back in the office: %s", error)
-                    self._tell(RejoinFailed(membership, error, final=not passing))
-                if not passing:
+                    logger.warning("not %s the office: %s", "back in" if again else "in", error)
+                    self._tell(RejoinFailed(membership, error, final=final))
+                if final:
                     return
-                await asyncio.sleep(self.options.rejoin_every)
+                await asyncio.sleep(self.options.rejoin_every if passing else _SELDOM)
             else:
-                self._tell(Joined(membership, again=True))
+                self._tell(Joined(membership, again=again))
                 return
 
     async def _connect(self) -> None:
@@ -466,9 +493,10 @@ class OfficeLink:
         if connection is None:
             return
         self._in_office = False
+        self.problem = ConnectionLostError(f"the connection to the server was lost: {reason}")
         for answered in list(self._pending):
             if not answered.done():
-                answered.set_exception(ConnectionLostError(f"the connection to the server was lost: {reason}"))
+                answered.set_exception(ConnectionLostError(self.problem.message))
         await connection.dispose()
         self._tell(Disconnected(reason, final=final or not self.options.reconnect))
 

@@ -21,7 +21,7 @@ from a2c_smcp.smcp import (
 from tests.agent.conftest import MakeAgent, MakeComputer
 from tests.agent.harness import FakeComputer
 from tests.server.conftest import LIMITS
-from tests.server.harness import async_server, eventually
+from tests.server.harness import Running, async_server, eventually
 
 
 @pytest.mark.parametrize("how", ["task", "scope"])
@@ -224,3 +224,19 @@ async def test_after_a_server_restart_it_is_back_with_a_new_view() -> None:
         await agent.close()
         await first.peer.disconnect()
         await second.peer.disconnect()
+
+
+async def test_one_that_attends_says_what_the_problem_is_until_it_has_a_view(
+    make_computer: MakeComputer, server: Running, office: str
+) -> None:
+    await make_computer()
+    agent = AsyncSMCPAgentClient(server.url, name="ada")
+    agent.attend(office)
+    try:
+        assert agent.problem == "not connected to the server yet"
+        await eventually(lambda: agent.problem is None)
+        await agent.settled()
+        assert list(agent.computers) == ["laptop"]
+    finally:
+        await agent.close()
+    assert agent.problem is not None

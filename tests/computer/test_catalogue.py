@@ -396,6 +396,11 @@ def test_annotations_are_a_json_string_by_alias() -> None:
     assert meta == {"MCP_TOOL_ANNOTATION": '{"title": "读", "readOnlyHint": true}'}
 
 
+def test_the_title_is_plain_text_beside_the_title_in_the_annotations() -> None:
+    meta = described(tool("read", title="读取", annotations={"title": "old"}))["meta"]
+    assert meta == {"MCP_TOOL_TITLE": "读取", "MCP_TOOL_ANNOTATION": '{"title": "old"}'}
+
+
 @pytest.mark.parametrize("value", ["x", True, 7, 1.5, None, [], ["a", "b"], [True], [1, 2], [1.5]])
 def test_plain_values_and_lists_of_one_plain_type_stay_as_they_are(value: Any) -> None:
     assert described(tool("read", _meta={"own": value}))["meta"] == {"own": value}
@@ -410,7 +415,8 @@ def test_anything_else_is_a_json_string(value: Any) -> None:
 
 
 def test_the_reserved_keys_of_the_server_are_dropped() -> None:
-    own = {"a2c_tool_meta": "spoofed", "MCP_TOOL_ANNOTATION": "spoofed", "tags": ["own"]}
+    reserved = ("a2c_tool_meta", "MCP_TOOL_ANNOTATION", "MCP_TOOL_TITLE")
+    own = {**dict.fromkeys(reserved, "spoofed"), "tags": ["own"]}
     assert described(tool("read", _meta=own))["meta"] == {"tags": ["own"]}
 
 

@@ -13,7 +13,15 @@ import anyio
 import pytest
 from aiohttp import web
 
-from a2c_smcp.errors import ConnectionLostError, NameTakenError, PayloadTooLargeError, RequestTimeoutError, SMCPError
+from a2c_smcp.errors import (
+    ConnectionLostError,
+    NameTakenError,
+    PayloadTooLargeError,
+    RequestTimeoutError,
+    RoomFullError,
+    SMCPError,
+    UnauthorizedError,
+)
 from a2c_smcp.server import APIKeyAuthentication, Limits, OpenAuthentication
 from a2c_smcp.smcp import GET_TOOLS_EVENT, LIST_ROOM_EVENT
 from a2c_smcp.utils.link import (
@@ -29,7 +37,7 @@ from a2c_smcp.utils.link import (
 )
 from a2c_smcp.wire import parse
 from tests.server.conftest import LIMITS
-from tests.server.harness import DEADLINE, Running, async_server, eventually
+from tests.server.harness import Running, async_server, eventually
 
 pytestmark = pytest.mark.parametrize("transport", ["websocket", "polling"])
 
@@ -261,6 +269,57 @@ async def test_it_comes_back_after_the_server_was_restarted(transport: str) -> N
         await link.close()
 
 
+async def test_one_that_attends_is_there_before_its_server_and_after_it(transport: str) -> None:
+    """The first connection is tried for as often as every later one."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+    agent, _ = places()
+    events: list[LinkEvent] = []
+    link = OfficeLink(options(f"http://127.0.0.1:{port}", transport), {}, on_event=events.append)
+    link.attend(agent)
+    try:
+        await eventually(lambda: link.problem is not None)
+        assert f"cannot connect to http://127.0.0.1:{port}" in str(link.problem)
+        assert not link.joined
+        for again in (False, True):
+            with async_server(OpenAuthentication(), LIMITS, port=port):
+                await eventually(lambda: link.joined)
+                assert link.problem is None
+                assert events[-1] == Joined(agent, again=again)
+            await eventually(lambda: link.problem is not None)
+    finally:
+        await link.close()
+
+
+async def test_one_that_attends_is_not_put_off_by_a_refusal(
+    stack: AsyncExitStack, server: Running, transport: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("a2c_smcp.utils.link._SELDOM", 0.05)
+    agent, _ = places()
+    other, _ = await linked(stack, server, transport)
+    await other.join(agent)
+    link = OfficeLink(options(server.url, transport), {})
+    link.attend(agent)
+    try:
+        await eventually(lambda: isinstance(link.problem, RoomFullError))
+        await other.close()
+        await eventually(lambda: link.joined)
+    finally:
+        await link.close()
+    with async_server(APIKeyAuthentication(["right"]), LIMITS) as running:
+        events: list[LinkEvent] = []
+        link = OfficeLink(options(running.url, transport, api_key="wrong"), {}, on_event=events.append)
+        link.attend(agent)
+        try:
+            await eventually(lambda: len(events) >= 2)
+            assert {type(event) for event in events} == {Disconnected}
+            assert not any(event.final for event in events if isinstance(event, Disconnected))
+            assert isinstance(link.problem, UnauthorizedError)
+        finally:
+            await link.close()
+
+
 async def test_leaving_while_it_joins_again_leaves(stack: AsyncExitStack, server: Running, transport: str) -> None:
     member = Membership("computer", "c", f"leaving-{transport}")
     link, events = await linked(stack, server, transport)
@@ -355,7 +414,7 @@ async def test_a_connection_that_is_not_waited_for_any_more_leaves_nothing_behin
     async with silent:
         url = f"http://127.0.0.1:{silent.sockets[0].getsockname()[1]}"
         opening = asyncio.create_task(OfficeLink(options(url, transport), {}).open())
-        await asyncio.wait_for(reached.wait(), DEADLINE)
+        await asyncio.wait_for(reached.wait())
         opening.cancel()
         await asyncio.wait({opening})
         assert opening.cancelled()

@@ -19,13 +19,12 @@ from mcp_types import Tool
 
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, ToolMeta
 from a2c_smcp.errors import ServerNotActiveError, ToolDisabledError, ToolNameDuplicatedError, ToolNotFoundError
-from a2c_smcp.results import TOOL_META_MARKER
+from a2c_smcp.results import ANNOTATION_KEY, TITLE_KEY, TOOL_META_MARKER
 from a2c_smcp.smcp import SMCPTool
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME, AttributeValue
 from a2c_smcp.utils.text import cut
 
 __all__ = [
-    "ANNOTATION_KEY",
     "Catalogue",
     "ShownTool",
     "ToolListing",
@@ -35,7 +34,7 @@ __all__ = [
     "tool_meta_object",
 ]
 
-ANNOTATION_KEY: Final = "MCP_TOOL_ANNOTATION"
+_OWN_KEYS: Final = (TOOL_META_MARKER, ANNOTATION_KEY, TITLE_KEY)
 _MAX_NAMED: Final = 200
 
 
@@ -180,11 +179,13 @@ def smcp_tool(shown: ShownTool) -> SMCPTool:
 
 def _smcp_meta(shown: ShownTool) -> dict[str, AttributeValue]:
     own = shown.tool.meta or {}
-    meta = {key: _attribute(value) for key, value in own.items() if key not in (TOOL_META_MARKER, ANNOTATION_KEY)}
+    meta = {key: _attribute(value) for key, value in own.items() if key not in _OWN_KEYS}
     if shown.meta is not None:
         meta[TOOL_META_MARKER] = _json(tool_meta_object(shown.meta))
     if shown.tool.annotations is not None:
         meta[ANNOTATION_KEY] = _json(shown.tool.annotations.model_dump(mode="json", by_alias=True, exclude_none=True))
+    if shown.tool.title is not None:
+        meta[TITLE_KEY] = shown.tool.title
     return meta
 
 
