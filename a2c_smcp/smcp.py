@@ -27,6 +27,7 @@ __all__ = [
     "LEAVE_OFFICE_EVENT",
     "LEAVE_OFFICE_NOTIFICATION",
     "LIST_ROOM_EVENT",
+    "MAX_PROGRESS_MESSAGE",
     "PROTOCOL_VERSION",
     "READ_RESOURCE_EVENT",
     "SMCP_NAMESPACE",
@@ -86,6 +87,8 @@ __all__ = [
 
 PROTOCOL_VERSION = "0.2.0"
 SMCP_NAMESPACE = "/smcp"
+#: How many characters the message of a progress report may have.
+MAX_PROGRESS_MESSAGE = 1000
 
 # Agent → Server → Computer
 TOOL_CALL_EVENT = "client:tool_call"

@@ -36,6 +36,7 @@ from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
 from a2c_smcp.computer.mcp_clients.masking import config_view
 from a2c_smcp.computer.mcp_clients.mcp_connection import Timings
 from a2c_smcp.computer.mcp_clients.model import BaseServerConfig, MCPServerConfig, MCPServerInput, wire_server
+from a2c_smcp.computer.progress import CallProgress, OnProgress
 from a2c_smcp.computer.shown_resources import ResourceTimings, ShownResources
 from a2c_smcp.computer.types import ToolCallRecord
 from a2c_smcp.errors import (
@@ -282,30 +283,45 @@ class Computer:
     # --- calls
 
     async def execute_tool(
-        self, req_id: str, tool_name: TOOL_NAME, params: Mapping[str, Any], timeout: float | None = None
+        self,
+        req_id: str,
+        tool_name: TOOL_NAME,
+        params: Mapping[str, Any],
+        timeout: float | None = None,
+        on_progress: OnProgress | None = None,
     ) -> CallToolResult:
         """Run a tool and return its result. A failure is a result too, with its code (4001 to 4005, 413) in `meta`.
 
         `req_id` is any text that names the call in logs, events and history. The timeout, in seconds, covers the
         confirmation as well; `None` means no limit. Cancelling the task that waits here cancels the tool.
+
+        `on_progress` is called with `(progress, total, message)` whenever the tool reports its progress, and when the
+        call waits for its confirmation. It is a plain function that must not block.
         """
+        progress = CallProgress(on_progress, self._redaction) if on_progress is not None else None
         try:
             with anyio.move_on_after(timeout):
-                return await self._execute(req_id, self._manager.validate_tool_call(tool_name), dict(params), timeout)
+                tool = self._manager.validate_tool_call(tool_name)
+                return await self._execute(req_id, tool, dict(params), timeout, progress)
             raise ToolExecutionTimeoutError(timeout or 0)
         except (ToolError, PayloadTooLargeError) as error:
             logger.warning("tool call %s failed: %s", req_id, error)
             return error_result(error)
+        finally:
+            if progress is not None:
+                progress.end()
 
     async def _execute(
-        self, req_id: str, tool: ShownTool, params: dict[str, Any], timeout: float | None
+        self, req_id: str, tool: ShownTool, params: dict[str, Any], timeout: float | None, progress: CallProgress | None
     ) -> CallToolResult:
         approval = approve(tool.meta, can_ask=self.confirm_callback is not None)
         if isinstance(approval, Ask):
+            if progress is not None:
+                progress.waiting()
             approval = await self._confirm(req_id, tool, params)
         if isinstance(approval, Refuse):
             raise approval.error(tool.name)
-        result = await self._call(req_id, tool, params, timeout)
+        result = await self._call(req_id, tool, params, timeout, progress)
         return with_markers(result, {TOOL_META_MARKER: tool_meta_object(tool.meta)} if tool.meta is not None else {})
 
     async def _confirm(self, req_id: str, tool: ShownTool, params: dict[str, Any]) -> Run | Refuse:
@@ -332,11 +348,11 @@ class Computer:
         return await answer if inspect.isawaitable(answer) else answer
 
     async def _call(
-        self, req_id: str, tool: ShownTool, params: dict[str, Any], timeout: float | None
+        self, req_id: str, tool: ShownTool, params: dict[str, Any], timeout: float | None, progress: CallProgress | None
     ) -> CallToolResult:
         record = partial(self._remember, req_id, tool, params, timeout, datetime.now(UTC).isoformat())
         try:
-            result = await self._manager.call_tool(tool, params)
+            result = await self._manager.call_tool(tool, params, progress=progress)
         except ServerNotActiveError:
             raise  # it never reached the server
         except (ToolError, PayloadTooLargeError) as error:

@@ -44,6 +44,7 @@ from a2c_smcp.computer.mcp_clients.server_turns import ServerTurns
 from a2c_smcp.computer.mcp_clients.vrl import VRLWorker
 from a2c_smcp.computer.mcp_clients.vrl_syntax import check_vrl, check_written_vrl
 from a2c_smcp.computer.problems import InvalidConfigError, Problem
+from a2c_smcp.computer.progress import CallProgress
 from a2c_smcp.computer.utils.placeholder import holds_placeholder
 from a2c_smcp.computer.utils.refresher import Refresher
 from a2c_smcp.errors import (
@@ -320,7 +321,11 @@ class MCPServerManager:
             raise ToolNotFoundError(tool_name, self._starting()) from None
 
     async def call_tool(
-        self, tool: ShownTool, params: Mapping[str, Any], timeout: float | None = None
+        self,
+        tool: ShownTool,
+        params: Mapping[str, Any],
+        timeout: float | None = None,
+        progress: CallProgress | None = None,
     ) -> CallToolResult:
         """Call a tool, and transform its result if the config says so. Raises what `MCPConnection.call_tool` raises."""
         server = self._servers.get(tool.server)
@@ -328,7 +333,7 @@ class MCPServerManager:
             raise ServerNotActiveError(tool.server)
         life = server.life
         try:
-            result = await life.connection.call_tool(tool.original, params, timeout)
+            result = await life.connection.call_tool(tool.original, params, timeout, progress)
         except SMCPError as error:
             raise self.redacted(error) from error.__cause__
         if life.config.vrl is None:

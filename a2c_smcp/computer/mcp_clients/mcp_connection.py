@@ -46,6 +46,7 @@ from a2c_smcp.computer.mcp_clients.process import StdioTimings, describe_exit
 from a2c_smcp.computer.mcp_clients.resource_lists import ListedResource, ResourceList
 from a2c_smcp.computer.mcp_clients.server_state import TRANSITIONS, ServerState, StateChange
 from a2c_smcp.computer.mcp_clients.transports import Wire, describe_failure
+from a2c_smcp.computer.progress import CallProgress
 from a2c_smcp.computer.redaction import Redaction
 from a2c_smcp.errors import (
     PayloadTooLargeError,
@@ -253,7 +254,11 @@ class MCPConnection:
     # --- requests, from any task
 
     async def call_tool(
-        self, name: str, params: Mapping[str, Any] | None = None, timeout: float | None = None
+        self,
+        name: str,
+        params: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+        progress: CallProgress | None = None,
     ) -> CallToolResult:
         """Call a tool by its own name. Cancelling this call, or its timeout, cancels the tool.
 
@@ -264,7 +269,7 @@ class MCPConnection:
 
         arguments = dict(params or {})
         try:
-            return await self._request(lambda session: session.call_tool(name, arguments), timeout)
+            return await self._request(lambda session: session.call_tool(name, arguments, progress), timeout)
         except TimeoutError:
             raise ToolExecutionTimeoutError(timeout or 0) from None
         except (InvalidAnswerError, ValidationError) as error:

@@ -22,8 +22,15 @@ from mcp_types import (
 )
 
 from a2c_smcp.computer.mcp_clients.change_feed import ChangeFeed
-from a2c_smcp.computer.mcp_clients.mcp_internals import MODERN_PROTOCOL_VERSIONS, check_tool_result, says_gone
+from a2c_smcp.computer.mcp_clients.mcp_internals import (
+    MODERN_PROTOCOL_VERSIONS,
+    CallOptions,
+    ProgressFnT,
+    check_tool_result,
+    says_gone,
+)
 from a2c_smcp.computer.mcp_clients.transports import Wire
+from a2c_smcp.computer.progress import CallProgress
 
 __all__ = ["MCPSession"]
 
@@ -48,25 +55,34 @@ class MCPSession:
 
     # --- asking
 
-    async def call_tool(self, name: str, params: dict[str, Any]) -> CallToolResult:
+    async def call_tool(
+        self, name: str, params: dict[str, Any], progress: CallProgress | None = None
+    ) -> CallToolResult:
+        """Without `progress` the server is not asked to report any."""
         async with self._limit:
             if self.dispatcher is None:
-                return await self.client.call_tool(name, params)
+                return await self.client.call_tool(name, params, progress_callback=_listener(progress))
+            options: CallOptions | None = {"on_progress": progress.take} if progress is not None else None
             answer = await self.dispatcher.send_raw_request(
-                "tools/call", {"name": name, "arguments": params, **self._stamp}
+                "tools/call", {"name": name, "arguments": params, **self._stamp}, options
             )
             if answer.get("resultType") == "input_required":
-                return await self._go_on(name, params, InputRequiredResult.model_validate(answer, by_name=False))
+                rest = InputRequiredResult.model_validate(answer, by_name=False)
+                return await self._go_on(name, params, rest, progress)
             result = CallToolResult.model_validate(answer, by_name=False)
             if not result.is_error:
                 await check_tool_result(self.client, name, result)
             return result
 
-    async def _go_on(self, name: str, params: dict[str, Any], rest: InputRequiredResult) -> CallToolResult:
+    async def _go_on(
+        self, name: str, params: dict[str, Any], rest: InputRequiredResult, progress: CallProgress | None
+    ) -> CallToolResult:
         """A tool since 2026-07-28 may want to be asked again, or to ask in turn."""
         if rest.input_requests:
             raise MCPError(INTERNAL_ERROR, "the tool asks for input, which nobody can give here")
-        return await self.client.call_tool(name, params, request_state=rest.request_state)
+        return await self.client.call_tool(
+            name, params, request_state=rest.request_state, progress_callback=_listener(progress)
+        )
 
     async def read_resource(self, uri: str) -> ReadResourceResult:
         if self.dispatcher is None:
@@ -112,6 +128,10 @@ class MCPSession:
         if self._requests:
             self._drained = anyio.Event()
             await self._drained.wait()
+
+
+def _listener(progress: CallProgress | None) -> ProgressFnT | None:
+    return progress.take if progress is not None else None
 
 
 def _stamp(client: Client) -> dict[str, Any]:

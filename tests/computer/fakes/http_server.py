@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Mount, Route
 
-from a2c_smcp.mcp_server import ContextServer, Window
+from a2c_smcp.mcp_server import ContextServer, ToolCall, Window
 
 counters = {"started": 0, "cancelled": 0, "pings": 0}
 server = ContextServer("http", host="http", windows={"0": Window("window 0")})
@@ -38,6 +38,14 @@ async def sleep(seconds: float) -> str:
         counters["cancelled"] += 1
         raise
     return "done"
+
+
+@server.tool
+async def report(steps: int, seconds: float, call: ToolCall) -> str:
+    for step in range(1, steps + 1):
+        await call.progress(step, steps, f"step {step}")
+        await anyio.sleep(seconds / steps)
+    return "reported" if call.wants_progress else "did not report"
 
 
 @server.tool

@@ -60,6 +60,7 @@ TOOLS = {
     "twice": "since 2026-07-28: wants to be asked again before it answers",
     "asks": "since 2026-07-28: wants to know something before it answers",
     "chatter": "lines: so many log messages before its answer",
+    "report": "steps, seconds, message: so many reports of progress in that time; or values, the reports themselves",
     "fail": "an error result",
     "broken": "breaks its own output schema",
     "stats": "→ pid, era, counters, subscriptions as JSON text",
@@ -112,6 +113,7 @@ class Server:
         self.spoken: str | None = None
         self.calls: dict[Any, threading.Event] = {}
         self.request_state: str | None = None
+        self.progress_token: Any = None
         self.called = self.cancelled = 0
         self.lock = threading.Lock()
 
@@ -268,6 +270,7 @@ class Server:
                 self.cancel(params["requestId"])
             case "tools/call":
                 self.request_state = params.get("requestState")
+                self.progress_token = params.get("_meta", {}).get("progressToken")
                 self.call(id_, params["name"], params.get("arguments") or {})
             case _ if id_ is not None:
                 self.error(id_, -32601, f"Method not found: {method}")
@@ -359,8 +362,12 @@ class Server:
                 self.notify("message", level="info", data="x" * arguments["size"])
                 self.text(id_, "done")
             case "twice" if self.request_state is None:
+                if self.progress_token is not None:
+                    self.notify("progress", progressToken=self.progress_token, progress=3, total=4)
                 self.send({"id": id_, "result": {"resultType": "input_required", "requestState": "once"}})
             case "twice":
+                if self.progress_token is not None:
+                    self.notify("progress", progressToken=self.progress_token, progress=1, total=4)
                 self.text(id_, f"asked {self.request_state} before")
             case "asks":
                 question = {"method": "elicitation/create", "params": {"message": "who?", "requestedSchema": OBJECT}}
@@ -369,6 +376,10 @@ class Server:
                 for number in range(arguments["lines"]):
                     self.notify("message", level="info", data=f"line {number}")
                 self.text(id_, "done")
+            case "report":
+                self.calls[id_] = threading.Event()
+                work = (id_, self.progress_token, arguments)
+                threading.Thread(target=self.report, args=work, daemon=True).start()
             case "fail":
                 self.text(id_, "it went wrong", isError=True)
             case "broken":
@@ -418,6 +429,22 @@ class Server:
                     else:
                         self.notify("cancelled", requestId=id_)
                 self.listens.clear()
+
+    def report(self, id_: Any, token: Any, arguments: dict[str, Any]) -> None:
+        steps = arguments.get("steps", 0)
+        text = {"message": arguments["message"]} if "message" in arguments else {}
+        values = arguments.get("values") or [{"progress": step, "total": steps, **text} for step in range(1, steps + 1)]
+        pause = arguments.get("seconds", 0) / len(values)
+        for value in values:
+            if token is not None:
+                self.notify("progress", progressToken=token, **value)
+            if pause and self.calls[id_].wait(pause):
+                self.cancelled += 1
+                self.say("cancelled report")
+                break
+        else:
+            self.text(id_, "reported" if token is not None else "did not report")
+        del self.calls[id_]
 
     def sleep(self, id_: Any, seconds: float) -> None:
         self.say("started sleep")
