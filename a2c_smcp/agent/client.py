@@ -157,7 +157,7 @@ class AsyncSMCPAgentClient:
     def problem(self) -> str | None:
         """Why the office cannot be used right now, in a sentence; `None` if it can. The agent tries again by itself."""
         if self.joined:
-            return self._listing_error and self._listing_error.message
+            return None if self._listing_error is None else self._listing_error.message
         if self._link.problem is not None:
             return self._link.problem.message
         return "not in the office yet" if self.connected else "not connected to the server yet"

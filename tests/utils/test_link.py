@@ -37,7 +37,7 @@ from a2c_smcp.utils.link import (
 )
 from a2c_smcp.wire import parse
 from tests.server.conftest import LIMITS
-from tests.server.harness import Running, async_server, eventually
+from tests.server.harness import DEADLINE, Running, async_server, eventually
 
 pytestmark = pytest.mark.parametrize("transport", ["websocket", "polling"])
 
@@ -414,7 +414,7 @@ async def test_a_connection_that_is_not_waited_for_any_more_leaves_nothing_behin
     async with silent:
         url = f"http://127.0.0.1:{silent.sockets[0].getsockname()[1]}"
         opening = asyncio.create_task(OfficeLink(options(url, transport), {}).open())
-        await asyncio.wait_for(reached.wait())
+        await asyncio.wait_for(reached.wait(), DEADLINE)
         opening.cancel()
         await asyncio.wait({opening})
         assert opening.cancelled()
