@@ -28,7 +28,7 @@ help:
 	@echo "Setting up .venv (once) ..."
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "a2c-smcp needs Python 3.11 or newer; set PYTHON=")'
 	@$(PYTHON) -m venv .venv
-	@$(PIP) install -c constraints.txt hatchling editables
+	@$(PIP) install -c constraints.txt hatchling editables setuptools wheel
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[all]'
 	@touch $@
 

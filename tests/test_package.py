@@ -14,7 +14,7 @@ import a2c_smcp
 
 ROOT = Path(__file__).parent.parent
 
-HEAVY = ("typer", "rich", "prompt_toolkit", "uvicorn", "prometheus_client", "watchfiles", "vrl_python", "mcp")
+HEAVY = ("typer", "rich", "prompt_toolkit", "uvicorn", "prometheus_client", "watchfiles", "vrl_python", "nats", "mcp")
 
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:
@@ -101,7 +101,7 @@ def test_what_is_imported_is_declared_with_bounds_and_its_version_is_in_the_cons
     extras = project["optional-dependencies"]
     declared = {
         _normal(re.split(r"[\[<>=;]", line)[0]): line
-        for line in (*project["dependencies"], *extras["docs"], *extras["vrl"])
+        for line in (*project["dependencies"], *extras["cluster"], *extras["docs"], *extras["vrl"])
     }
     constrained = {_normal(line.split("==")[0]) for line in (ROOT / "constraints.txt").read_text().splitlines()}
     distributions = importlib.metadata.packages_distributions()
