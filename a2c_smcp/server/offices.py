@@ -41,6 +41,7 @@ from a2c_smcp.utils.text import first_invisible_character, has_control_character
 __all__ = [
     "MAX_NAME",
     "MAX_OFFICE_ID",
+    "Change",
     "Grant",
     "Member",
     "Session",
@@ -49,6 +50,7 @@ __all__ = [
     "announce",
     "check_names",
     "disconnect",
+    "effects_of",
     "join",
     "leave",
     "list_room",
@@ -90,6 +92,8 @@ class Member:
     role: Role
     name: str
     office_id: str
+    process: str = ""
+    """The server process that holds its connection; empty where there is only one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,21 @@ class Session:
     grant: Grant = field(default_factory=Grant)
     role: Role | None = None
     member: Member | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A session has come, gone or moved."""
+
+    before: Member | None
+    after: Member | None
+
+    @property
+    def left_office(self) -> bool:
+        """Whether the session is no longer where it was: calls to it and from it have lost their peer."""
+        if self.before is None:
+            return False
+        return self.after is None or self.after.office_id != self.before.office_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +133,8 @@ class Transition:
 
     @property
     def left_office(self) -> bool:
-        """Whether the session is no longer where it was: calls to it and from it have lost their peer."""
-        if self.before is None:
-            return False
-        now = self.after.member if self.after else None
-        return now is None or now.office_id != self.before.office_id
+        """Whether the session is no longer where it was."""
+        return Change(self.before, self.after.member if self.after else None).left_office
 
 
 def admit(event: object) -> Event:
@@ -141,10 +157,13 @@ def check_names(request: EnterOfficeReq, max_name: int = MAX_NAME, max_office_id
     _check_name("office_id", request["office_id"], max_office_id)
 
 
-def join(session: Session, request: EnterOfficeReq, *, seat: Member | None, holder: str | None) -> Transition:
+def join(
+    session: Session, request: EnterOfficeReq, *, seat: Member | None, holder: str | None, process: str = ""
+) -> Transition:
     """Enter an office, move to another, or take another name in it.
 
-    `seat` is the office's agent, `holder` the session of that role which has the name there.
+    `seat` is the office's agent, `holder` the session of that role which has the name there, `process` the server
+    process that holds the connection.
     """
     role, name, office_id = request["role"], request["name"], request["office_id"]
     if role not in session.grant.roles:
@@ -161,7 +180,7 @@ def join(session: Session, request: EnterOfficeReq, *, seat: Member | None, hold
             raise RoomFullError(f"the office has an agent: {seat.name!r}", {"agent": seat.name})
     if holder not in (None, session.sid):
         raise NameTakenError(f"the name {name!r} is taken by another {role} of the office")
-    return _move(session, Member(session.sid, role, name, office_id))
+    return _move(session, Member(session.sid, role, name, office_id, process))
 
 
 def leave(session: Session, request: LeaveOfficeReq) -> Transition:
@@ -176,11 +195,11 @@ def disconnect(session: Session) -> Transition:
     return replace(_move(session, None), after=None)
 
 
-def _move(session: Session, target: Member | None) -> Transition:
-    here = session.member
-    after = replace(session, member=target, role=target.role if target else session.role)
+def effects_of(change: Change) -> tuple[tuple[RoomChange, ...], tuple[Broadcast, ...]]:
+    """What follows from a change: the rooms that the session enters and leaves, and what the offices are told."""
+    here, target = change.before, change.after
     if here == target:
-        return Transition(here, after)
+        return (), ()
     rooms: list[RoomChange] = []
     notices = []
     stays = here is not None and target is not None and here.office_id == target.office_id
@@ -192,7 +211,12 @@ def _move(session: Session, target: Member | None) -> Transition:
         if not stays:
             rooms.append(EnterRoom(target.sid, target.office_id))
         notices.append(_notice(ENTER_OFFICE_NOTIFICATION, target))
-    return Transition(here, after, tuple(rooms), tuple(notices))
+    return tuple(rooms), tuple(notices)
+
+
+def _move(session: Session, target: Member | None) -> Transition:
+    after = replace(session, member=target, role=target.role if target else session.role)
+    return Transition(session.member, after, *effects_of(Change(session.member, target)))
 
 
 def _notice(event: str, member: Member) -> Broadcast:

@@ -4,22 +4,22 @@ membership can also be kept for several processes.
 A registry looks up what a decision needs, decides, and commits in one atomic step; the decisions are in `offices`.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from a2c_smcp.errors import NotInRoomError
 from a2c_smcp.server import offices
-from a2c_smcp.server.offices import Grant, Member, Session, Transition
+from a2c_smcp.server.directory import Directory
+from a2c_smcp.server.offices import Change, Grant, Member, Session, Transition
 from a2c_smcp.smcp import EnterOfficeReq, Event, LeaveOfficeReq
-from a2c_smcp.types import Role
 
-__all__ = ["Counts", "LocalRegistry", "MemoryRegistry", "Registry"]
+__all__ = ["Counts", "LocalRegistry", "MemoryRegistry", "Registry", "RegistryListener"]
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many sessions, members and offices there are, for the metrics."""
+    """How many sessions, members and offices this process has, for the metrics."""
 
     sessions: int
     agents: int
@@ -27,8 +27,52 @@ class Counts:
     offices: int
 
 
+class RegistryListener(Protocol):
+    """Is told by a registry that several processes share what it did not ask for itself. None of these may raise."""
+
+    async def began(self, process: str) -> None:
+        """This process is about to be known to the others under this name."""
+
+    def changed(self, changes: Sequence[Change]) -> None:
+        """Members of any process came, went or moved. All processes are told the same, in the same order."""
+
+    def ended(self, process: str) -> None:
+        """This process is not known under this name any more, and nobody is a member through it: all its connections
+        must be closed at once.
+        """
+
+    def lost(self, sid: str) -> None:
+        """A session of this process is not a member any more, and did not ask for it: close its connection."""
+
+
 class Registry(Protocol):
-    """What the asyncio shell asks of membership. Each method is atomic; `join` and `leave` raise coded refusals."""
+    """What the asyncio shell asks of membership. Each method is atomic; `join` and `leave` raise coded refusals.
+
+    What follows from a change is in the `Transition`, to be performed by the caller, or is told to the listener before
+    the method returns; never both.
+    """
+
+    @property
+    def process(self) -> str:
+        """The name by which the members say that this process holds them."""
+
+    @property
+    def processes(self) -> Collection[str]:
+        """The names of all processes."""
+
+    @property
+    def revision(self) -> int:
+        """How much of the membership's history is known here."""
+
+    def listen(self, listener: RegistryListener) -> None: ...
+    def check(self) -> None:
+        """Raise `InternalError` when this process may not act for its members any more."""
+
+    def unavailable(self) -> str | None:
+        """Why nobody could join now."""
+
+    async def reached(self, revision: int) -> None:
+        """Wait until that much is known here; raises `InternalError` when it takes too long."""
 
     async def connect(self, sid: str, grant: Grant) -> None: ...
     async def disconnect(self, sid: str) -> Transition | None: ...
@@ -37,23 +81,10 @@ class Registry(Protocol):
     async def session(self, sid: str) -> Session: ...
     async def route(self, sid: str, event: Event, computer: str) -> Member: ...
     async def members(self, office_id: str) -> Sequence[Member]: ...
+    def holders(self, office_id: str) -> Collection[str]:
+        """The processes that hold members of an office."""
+
     def counts(self) -> Counts: ...
-
-
-@dataclass(slots=True)
-class _Office:
-    agent: Member | None = None
-    computers: dict[str, Member] = field(default_factory=dict)
-
-    def holder(self, role: Role, name: str) -> Member | None:
-        if role == "computer":
-            return self.computers.get(name)
-        return self.agent if self.agent and self.agent.name == name else None
-
-    def __iter__(self) -> Iterator[Member]:
-        if self.agent:
-            yield self.agent
-        yield from self.computers.values()
 
 
 class MemoryRegistry:
@@ -61,7 +92,7 @@ class MemoryRegistry:
 
     def __init__(self) -> None:
         self._sessions: dict[str, Session] = {}
-        self._offices: dict[str, _Office] = {}
+        self._directory = Directory()
 
     def connect(self, sid: str, grant: Grant) -> None:
         self._sessions[sid] = Session(sid, grant)
@@ -72,11 +103,10 @@ class MemoryRegistry:
         return self._commit(sid, offices.disconnect(session)) if session else None
 
     def join(self, sid: str, request: EnterOfficeReq) -> Transition:
-        session = self.session(sid)
-        office = self._offices.get(request["office_id"])
-        agent = office.agent if office else None
-        holder = office.holder(request["role"], request["name"]) if office else None
-        transition = offices.join(session, request, seat=agent, holder=holder.sid if holder else None)
+        session, office_id = self.session(sid), request["office_id"]
+        holder = self._directory.holder(office_id, request["role"], request["name"])
+        seat = self._directory.seat(office_id)
+        transition = offices.join(session, request, seat=seat, holder=holder.sid if holder else None)
         return self._commit(sid, transition)
 
     def leave(self, sid: str, request: LeaveOfficeReq) -> Transition:
@@ -90,43 +120,27 @@ class MemoryRegistry:
 
     def route(self, sid: str, event: Event, computer: str) -> Member:
         session = self.session(sid)
-        office = self._offices.get(session.member.office_id) if session.member else None
-        return offices.route(session, event, computer, office.computers.get(computer) if office else None)
+        target = self._directory.computer(session.member.office_id, computer) if session.member else None
+        return offices.route(session, event, computer, target)
 
     def members(self, office_id: str) -> Sequence[Member]:
-        return tuple(self._offices.get(office_id, ()))
+        return self._directory.members(office_id)
 
     def counts(self) -> Counts:
-        agents = sum(office.agent is not None for office in self._offices.values())
-        members = agents + sum(len(office.computers) for office in self._offices.values())
-        return Counts(len(self._sessions), agents, members - agents, len(self._offices))
+        members = list(self._directory)
+        agents = sum(member.role == "agent" for member in members)
+        return Counts(len(self._sessions), agents, len(members) - agents, len(self._directory))
 
     def _commit(self, sid: str, transition: Transition) -> Transition:
         if transition.before:
-            self._remove(transition.before)
+            self._directory.remove(transition.before)
         if transition.after is None:
             del self._sessions[sid]
         else:
             self._sessions[sid] = transition.after
             if transition.after.member:
-                self._add(transition.after.member)
+                self._directory.add(transition.after.member)
         return transition
-
-    def _add(self, member: Member) -> None:
-        office = self._offices.setdefault(member.office_id, _Office())
-        if member.role == "agent":
-            office.agent = member
-        else:
-            office.computers[member.name] = member
-
-    def _remove(self, member: Member) -> None:
-        office = self._offices[member.office_id]
-        if member.role == "agent":
-            office.agent = None
-        else:
-            del office.computers[member.name]
-        if office.agent is None and not office.computers:
-            del self._offices[member.office_id]
 
 
 class LocalRegistry:
@@ -134,6 +148,30 @@ class LocalRegistry:
 
     def __init__(self, memory: MemoryRegistry | None = None) -> None:
         self._memory = memory or MemoryRegistry()
+
+    @property
+    def process(self) -> str:
+        return ""
+
+    @property
+    def processes(self) -> Collection[str]:
+        return ("",)
+
+    @property
+    def revision(self) -> int:
+        return 0
+
+    def listen(self, listener: RegistryListener) -> None:
+        """Nothing happens here that was not asked for."""
+
+    def check(self) -> None:
+        """This process is the only one."""
+
+    def unavailable(self) -> str | None:
+        return None
+
+    async def reached(self, revision: int) -> None:
+        """Everything is known here at once."""
 
     async def connect(self, sid: str, grant: Grant) -> None:
         self._memory.connect(sid, grant)
@@ -155,6 +193,9 @@ class LocalRegistry:
 
     async def members(self, office_id: str) -> Sequence[Member]:
         return self._memory.members(office_id)
+
+    def holders(self, office_id: str) -> Collection[str]:
+        return ("",)
 
     def counts(self) -> Counts:
         return self._memory.counts()

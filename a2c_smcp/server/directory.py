@@ -1,0 +1,82 @@
+"""The members of all offices, and how they are found. Pure: it keeps what it is given, and refuses nothing."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from a2c_smcp.server.offices import Member
+from a2c_smcp.types import Role
+
+__all__ = ["Directory"]
+
+
+@dataclass(slots=True)
+class _Office:
+    agent: Member | None = None
+    computers: dict[str, Member] = field(default_factory=dict)
+    processes: Counter[str] = field(default_factory=Counter)
+
+    def __iter__(self) -> Iterator[Member]:
+        if self.agent:
+            yield self.agent
+        yield from self.computers.values()
+
+
+class Directory:
+    """Members by office, role and name."""
+
+    def __init__(self) -> None:
+        self._offices: dict[str, _Office] = {}
+
+    def __len__(self) -> int:
+        """How many offices have a member."""
+        return len(self._offices)
+
+    def __iter__(self) -> Iterator[Member]:
+        for office in self._offices.values():
+            yield from office
+
+    def seat(self, office_id: str) -> Member | None:
+        """The agent of an office."""
+        office = self._offices.get(office_id)
+        return office.agent if office else None
+
+    def computer(self, office_id: str, name: str) -> Member | None:
+        office = self._offices.get(office_id)
+        return office.computers.get(name) if office else None
+
+    def holder(self, office_id: str, role: Role, name: str) -> Member | None:
+        """Who has this name in this role."""
+        if role == "computer":
+            return self.computer(office_id, name)
+        seat = self.seat(office_id)
+        return seat if seat and seat.name == name else None
+
+    def members(self, office_id: str) -> Sequence[Member]:
+        return tuple(self._offices.get(office_id, ()))
+
+    def processes(self, office_id: str) -> Collection[str]:
+        """The server processes that hold members of an office."""
+        office = self._offices.get(office_id)
+        return office.processes.keys() if office else ()
+
+    def add(self, member: Member) -> None:
+        office = self._offices.setdefault(member.office_id, _Office())
+        if member.role == "agent":
+            office.agent = member
+        else:
+            office.computers[member.name] = member
+        office.processes[member.process] += 1
+
+    def remove(self, member: Member) -> None:
+        """Remove a member that was added."""
+        office = self._offices[member.office_id]
+        if member.role == "agent":
+            office.agent = None
+        else:
+            del office.computers[member.name]
+        office.processes[member.process] -= 1
+        if not office.processes[member.process]:
+            del office.processes[member.process]
+        if not office.processes:
+            del self._offices[member.office_id]
