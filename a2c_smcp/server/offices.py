@@ -41,7 +41,7 @@ from a2c_smcp.utils.text import first_invisible_character, has_control_character
 __all__ = [
     "MAX_NAME",
     "MAX_OFFICE_ID",
-    "Change",
+    "MemberChange",
     "Grant",
     "Member",
     "Session",
@@ -107,7 +107,7 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class MemberChange:
     """A session has come, gone or moved."""
 
     before: Member | None
@@ -134,7 +134,7 @@ class Transition:
     @property
     def left_office(self) -> bool:
         """Whether the session is no longer where it was."""
-        return Change(self.before, self.after.member if self.after else None).left_office
+        return MemberChange(self.before, self.after.member if self.after else None).left_office
 
 
 def admit(event: object) -> Event:
@@ -195,7 +195,7 @@ def disconnect(session: Session) -> Transition:
     return replace(_move(session, None), after=None)
 
 
-def effects_of(change: Change) -> tuple[tuple[RoomChange, ...], tuple[Broadcast, ...]]:
+def effects_of(change: MemberChange) -> tuple[tuple[RoomChange, ...], tuple[Broadcast, ...]]:
     """What follows from a change: the rooms that the session enters and leaves, and what the offices are told."""
     here, target = change.before, change.after
     if here == target:
@@ -216,7 +216,7 @@ def effects_of(change: Change) -> tuple[tuple[RoomChange, ...], tuple[Broadcast,
 
 def _move(session: Session, target: Member | None) -> Transition:
     after = replace(session, member=target, role=target.role if target else session.role)
-    return Transition(session.member, after, *effects_of(Change(session.member, target)))
+    return Transition(session.member, after, *effects_of(MemberChange(session.member, target)))
 
 
 def _notice(event: str, member: Member) -> Broadcast:

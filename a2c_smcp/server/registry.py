@@ -11,7 +11,7 @@ from typing import Protocol
 from a2c_smcp.errors import NotInRoomError
 from a2c_smcp.server import offices
 from a2c_smcp.server.directory import Directory
-from a2c_smcp.server.offices import Change, Grant, Member, Session, Transition
+from a2c_smcp.server.offices import MemberChange, Grant, Member, Session, Transition
 from a2c_smcp.smcp import EnterOfficeReq, Event, LeaveOfficeReq
 
 __all__ = ["Counts", "LocalRegistry", "MemoryRegistry", "Registry", "RegistryListener"]
@@ -33,7 +33,7 @@ class RegistryListener(Protocol):
     async def began(self, process: str) -> None:
         """This process is about to be known to the others under this name."""
 
-    def changed(self, changes: Sequence[Change]) -> None:
+    def changed(self, changes: Sequence[MemberChange]) -> None:
         """Members of any process came, went or moved. All processes are told the same, in the same order."""
 
     def ended(self, process: str) -> None:
