@@ -41,9 +41,9 @@ from a2c_smcp.utils.text import first_invisible_character, has_control_character
 __all__ = [
     "MAX_NAME",
     "MAX_OFFICE_ID",
-    "MemberChange",
     "Grant",
     "Member",
+    "MemberChange",
     "Session",
     "Transition",
     "admit",

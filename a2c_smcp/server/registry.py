@@ -11,7 +11,7 @@ from typing import Protocol
 from a2c_smcp.errors import NotInRoomError
 from a2c_smcp.server import offices
 from a2c_smcp.server.directory import Directory
-from a2c_smcp.server.offices import MemberChange, Grant, Member, Session, Transition
+from a2c_smcp.server.offices import Grant, Member, MemberChange, Session, Transition
 from a2c_smcp.smcp import EnterOfficeReq, Event, LeaveOfficeReq
 
 __all__ = ["Counts", "LocalRegistry", "MemoryRegistry", "Registry", "RegistryListener"]
