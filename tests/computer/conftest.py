@@ -21,9 +21,18 @@ def http_server() -> Iterator[str]:
         process.communicate(timeout=20)  # closes its stdin
 
 
-def start_http_server(port: int = 0) -> "subprocess.Popen[str]":
+@pytest.fixture(scope="session")
+def asking_http_server() -> Iterator[str]:
+    """The base URL of an MCP server whose tools ask, in both eras, with mcp's own way to do so."""
+    with start_http_server(fake="asking_http") as process:
+        assert process.stdout is not None
+        yield f"http://127.0.0.1:{int(process.stdout.readline())}"
+        process.communicate(timeout=20)
+
+
+def start_http_server(port: int = 0, fake: str = "http_server") -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.computer.fakes.http_server", str(port)],
+        [sys.executable, "-m", f"tests.computer.fakes.{fake}", str(port)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -22,7 +22,7 @@ from mcp_types import methods
 
 import a2c_smcp.computer
 from a2c_smcp.computer.mcp_clients import mcp_internals
-from a2c_smcp.computer.mcp_clients.mcp_internals import client_over, says_gone
+from a2c_smcp.computer.mcp_clients.mcp_internals import NoBackChannelError, client_over, lacks_back_channel, says_gone
 
 #: Every name that is handed on as it is, and where mcp has it.
 HANDED_ON = {
@@ -42,7 +42,10 @@ HANDED_ON = {
     "mcp_types.version": ("MODERN_PROTOCOL_VERSIONS",),
 }
 #: What is made of other things, each with a test of its own below.
-MADE = {"check_tool_result", "client_over", "discover", "parse_server_result", "ping", "says_gone"}
+MADE = {
+    *("check_tool_result", "client_over", "discover", "lacks_back_channel", "parse_server_result", "ping"),
+    "says_gone",
+}
 #: What mcp's documentation offers to clients; the rest goes through `mcp_internals`.
 DOCUMENTED = {
     *("mcp", "mcp_types", "mcp.client.client", "mcp.client.sse", "mcp.client.stdio", "mcp.client.streamable_http"),
@@ -105,6 +108,12 @@ def test_the_end_of_a_session_is_still_said_in_these_words(code: int, words: str
     assert says_gone(MCPError(code, words))
     assert not says_gone(MCPError(code, "no such row"))
     assert not says_gone(MCPError(-1, words))
+
+
+def test_a_server_without_a_back_channel_still_says_so_in_these_words() -> None:
+    assert lacks_back_channel(NoBackChannelError("elicitation/create"))
+    assert not lacks_back_channel(MCPError(mcp_types.INVALID_REQUEST, "Session terminated"))
+    assert not lacks_back_channel(MCPError(-1, NoBackChannelError("elicitation/create").message))
 
 
 class Spoken:

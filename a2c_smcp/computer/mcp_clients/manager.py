@@ -35,6 +35,7 @@ from a2c_smcp.computer.events import (
     ToolListChanged,
 )
 from a2c_smcp.computer.inputs import InputResolver
+from a2c_smcp.computer.mcp_clients.asking import Asker
 from a2c_smcp.computer.mcp_clients.catalogue import Catalogue, ShownTool, ToolListing, clashes
 from a2c_smcp.computer.mcp_clients.change_feed import ChangeKind, ServerChange
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection, Timings, client_factory
@@ -106,8 +107,9 @@ class MCPServerManager:
     """`initialize` with configs, change what runs at any time, `stop_all` in the end.
 
     `on_event` is called from the event loop and must return at once. So is `on_resources`: for every change of the
-    resources of a server that serves, and when one begins or ceases to serve, with the connection that serves now. A
-    manager that is dropped while its servers run has them stopped.
+    resources of a server that serves, and when one begins or ceases to serve, with the connection that serves now.
+    `asker` puts the servers' questions to a person; without one nobody is asked. A manager that is dropped while its
+    servers run has them stopped.
     """
 
     def __init__(
@@ -122,6 +124,7 @@ class MCPServerManager:
         max_calls: int = 64,
         max_message: int = DEFAULT_MAX_MESSAGE,
         timings: Timings | None = None,
+        asker: Asker | None = None,
     ) -> None:
         self.auto_connect = auto_connect
         self.auto_reconnect = auto_reconnect
@@ -135,7 +138,10 @@ class MCPServerManager:
             "max_calls": max_calls,
             "max_message": max_message,
             "timings": self._timings,
+            "asker": asker,
         }
+        #: The servers that need the older handshake of MCP, as it turned out, with the configs that they had.
+        self._old_handshakes: dict[SERVER_NAME, RawConfig] = {}
         #: In config order.
         self._servers: dict[SERVER_NAME, _ManagedServer] = {}
         self._catalogue = Catalogue()
@@ -268,6 +274,7 @@ class MCPServerManager:
             await self._stop(self._server(name))
             del self._servers[name]
             self._stderr.pop(name, None)
+            self._old_handshakes.pop(name, None)
             self._show(self._catalogue.remove(name))
 
     async def start_server(self, name: SERVER_NAME) -> None:
@@ -488,6 +495,8 @@ class MCPServerManager:
             on_change=partial(_tell_change, this, life),
             on_stderr=stderr.append,
             redaction=self._redaction,
+            old_handshake=self._old_handshakes.get(config.name) == raw,
+            on_old_handshake=partial(_tell_old_handshake, this, config.name, raw),
             **self._connection_options,
         )
         self._connections[life.connection] = asyncio.get_running_loop()
@@ -545,6 +554,11 @@ class MCPServerManager:
             self._connections.pop(life.connection, None)
         self._show(self._catalogue.stop(server.name))
         self._set(server, change.new, change.reason, change.restarts)
+
+    def _needs_old_handshake(self, name: SERVER_NAME, raw: RawConfig) -> None:
+        self._old_handshakes[name] = raw
+        if not self.auto_reconnect:
+            self._on_event(RestartOffered(name, "it can ask the person only with the handshake of MCP's older era"))
 
     def _resources_changed(self, life: _Life, change: ServerChange) -> None:
         server = self._servers.get(life.config.name)
@@ -658,6 +672,11 @@ async def _list_tools(connection: MCPConnection) -> list[Tool]:
 def _tell_state(manager: weakref.ref[MCPServerManager], life: _Life, change: StateChange) -> None:
     if (this := manager()) is not None:
         this._state_changed(life, change)
+
+
+def _tell_old_handshake(manager: weakref.ref[MCPServerManager], name: SERVER_NAME, raw: RawConfig) -> None:
+    if (this := manager()) is not None:
+        this._needs_old_handshake(name, raw)
 
 
 def _tell_change(manager: weakref.ref[MCPServerManager], life: _Life, change: ServerChange) -> None:

@@ -28,6 +28,7 @@ from mcp_types import (
     METHOD_NOT_FOUND,
     CallToolResult,
     Implementation,
+    LoggingMessageNotificationParams,
     ReadResourceResult,
     Resource,
     ServerCapabilities,
@@ -36,8 +37,17 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from a2c_smcp import __version__
+from a2c_smcp.computer.mcp_clients.asking import Asker, Questions
 from a2c_smcp.computer.mcp_clients.change_feed import ChangeFeed, ChangeFeedTimings, ServerChange
-from a2c_smcp.computer.mcp_clients.mcp_internals import MODERN_PROTOCOL_VERSIONS, client_over, discover, ping
+from a2c_smcp.computer.mcp_clients.log_messages import MAX_LOG_LINE, log_lines
+from a2c_smcp.computer.mcp_clients.mcp_internals import (
+    MODERN_PROTOCOL_VERSIONS,
+    IncomingMessage,
+    client_over,
+    discover,
+    lacks_back_channel,
+    ping,
+)
 from a2c_smcp.computer.mcp_clients.mcp_session import MCPSession
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, SSEServerConfig
 from a2c_smcp.computer.mcp_clients.pipe_dispatcher import InvalidAnswerError
@@ -67,6 +77,7 @@ logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 _STDERR_LINES_IN_A_REASON: Final = 5
+_FELL_BACK: Final = "it asks the person as in MCP's older era, and is started again with that handshake"
 _CLIENT_INFO: Final = Implementation(name="a2c-smcp", version=__version__)
 
 
@@ -108,6 +119,8 @@ class _Ending:
     lasted: float | None
     """How long it ran; `None` when it never did."""
     asks_for_the_old_handshake: bool = False
+    is_planned: bool = False
+    """It was ended to be started anew."""
 
 
 class MCPConnection:
@@ -115,6 +128,9 @@ class MCPConnection:
 
     What it says of the server, in errors, reasons and stderr lines, went through `redaction`, and is not longer than
     such things should be.
+
+    `asker` puts the server's questions to a person. `old_handshake` says that this server needs the handshake of MCP's
+    older era; `on_old_handshake` is called when that turns out to be so.
 
     The callbacks are called from the event loop and must return at once; what they raise is logged.
     """
@@ -132,8 +148,13 @@ class MCPConnection:
         on_change: Callable[[ServerChange], None] | None = None,
         on_stderr: Callable[[str], None] | None = None,
         redaction: Redaction | None = None,
+        asker: Asker | None = None,
+        old_handshake: bool = False,
+        on_old_handshake: Callable[[], None] | None = None,
     ) -> None:
         self.config = config
+        self._asker = asker
+        self._on_old_handshake = on_old_handshake
         self._redaction = redaction or Redaction()
         self.auto_reconnect = auto_reconnect
         self._max_restarts = max_restarts
@@ -147,7 +168,7 @@ class MCPConnection:
         self._state = ServerState.DISABLED if config.disabled else ServerState.STOPPED
         self._restarts = 0
         self._watched: frozenset[str] = frozenset()
-        self._old_handshake = False
+        self._old_handshake = old_handshake
         self._owner: asyncio.Task[None] | None = None
         self._outcome: asyncio.Future[SMCPError | None] | None = None
         self._interrupt: anyio.CancelScope | None = None
@@ -275,7 +296,8 @@ class MCPConnection:
         except (InvalidAnswerError, ValidationError) as error:
             raise self._failed(f"tool {name} answered with something that is no MCP result") from error
         except MCPError as error:
-            raise self._too_large(error) or self._failed(error.message, mcp_code=error.code) from None
+            advice = self._fall_back() if lacks_back_channel(error) else ""
+            raise self._too_large(error) or self._failed(error.message + advice, mcp_code=error.code) from None
         except RuntimeError as error:  # a result that breaks the output schema; the first line says how
             raise self._failed(str(error).partition("\n")[0]) from error
 
@@ -406,6 +428,24 @@ class MCPConnection:
     def _failed(self, message: str, **details: Any) -> ToolExecutionError:
         return ToolExecutionError(self._redaction.quote(message), {"server_name": self.name, **details})
 
+    def _fall_back(self) -> str:
+        """The server wants to ask as only the older era of MCP lets it. Start it anew in that era once it is idle.
+
+        Returns what its caller is to know of that.
+        """
+        session = self._session
+        if session is None or not session.is_modern or self.config.protocol not in (None, "auto"):
+            return ""
+        if not self._old_handshake:
+            self._old_handshake = True
+            logger.info("MCP server %s asks as in MCP's older era: it is to be started with that handshake", self.name)
+            if self._on_old_handshake is not None:
+                self._on_old_handshake()
+        if not self.auto_reconnect:
+            return " (the server can ask after a restart)"
+        session.retire(_FELL_BACK)
+        return " (the server is started again so that it can ask; call it again)"
+
     # --- the owner task
 
     async def _own(self) -> None:
@@ -414,6 +454,10 @@ class MCPConnection:
                 ending = await self._life()
                 if self._is_stopping():
                     return
+                if ending.is_planned:
+                    self._move(ServerState.BACKING_OFF, ending.reason)
+                    self._move(ServerState.STARTING)
+                    continue
                 failed = self._failed(f"Server {self.name} failed: {ending.reason}")
                 if not self._may_restart(ending):
                     self._move(ServerState.FAILED, ending.reason)
@@ -469,18 +513,33 @@ class MCPConnection:
 
     async def _hold_session(self, mode: str) -> _Ending:
         """Open a session, let it be used, close it. The start has its deadline, or ends where the probe cannot."""
+        questions = Questions(self.name, self._asker, self._redaction)
         wire = self._wire = Wire(
             self.config,
             stdio_timings=self._timings.stdio,
             on_stderr=self._on_stderr,
             redaction=self._redaction,
             patience=self._timings.patience if mode == "auto" else None,
+            can_ask=lambda: questions.can_ask,
             max_message=self._max_message,
         )
         feed = ChangeFeed(
             self.name, self._on_change or _ignore, self._timings.feed, self._watched, self._redaction.quote
         )
-        client = client_over(wire, mode=mode, cache=None, message_handler=feed.on_message, client_info=_CLIENT_INFO)
+
+        async def heard(message: IncomingMessage) -> None:
+            questions.on_message(message)
+            await feed.on_message(message)
+
+        client = client_over(
+            wire,
+            mode=mode,
+            cache=None,
+            message_handler=heard,
+            elicitation_callback=questions.elicit,
+            logging_callback=self._log,
+            client_info=_CLIENT_INFO,
+        )
         probing = mode == "auto" and wire.process is not None
         session: MCPSession | None = None
         failure: Exception | None = None
@@ -501,15 +560,23 @@ class MCPConnection:
                         await discover(client, mode)
                     self._old_handshake = mode == "legacy"
                     wire.protocol_version = client.protocol_version
-                    session = MCPSession(client, feed, wire, self._max_calls)
+                    session = MCPSession(client, feed, wire, questions, self._max_calls)
                     wire.on_end = partial(session.end, "ended the connection")
                     await self._serve(session, scope)
             except Exception as error:
                 failure = error
         reason = self._reason(wire, session, failure)
+        if session is not None and session.has_retired:
+            return _Ending(_FELL_BACK, anyio.current_time() - (session.since or 0), is_planned=True)
         if session is not None and session.since is not None:
             return _Ending(reason, anyio.current_time() - session.since)
         return _Ending(reason, None, probing and (wire.has_ended or stuck) and self.pid is not None)
+
+    async def _log(self, params: LoggingMessageNotificationParams) -> None:
+        """A log message of the server goes beside what it writes to stderr."""
+        if self._on_stderr is not None:
+            for line in log_lines(params):
+                self._on_stderr(self._redaction(line)[:MAX_LOG_LINE])
 
     async def _serve(self, session: MCPSession, scope: anyio.CancelScope) -> None:
         """Let others use the session until it is over. Started under `scope`'s deadline, ended under a new one."""

@@ -16,7 +16,7 @@ imports such a thing, and `test_mcp_internals.py` names each of them, so that an
   version, so that one tool with an invalid definition can be left out of a list.
 - `discover` and `ping` ask a session what `Client` asks by itself only while it connects. `check_tool_result` validates
   the result of a call that did not go through `Client`.
-- `says_gone` reads the words of mcp's errors: their codes are not enough.
+- `says_gone` and `lacks_back_channel` read the words of mcp's errors: their codes are not enough.
 - mcp's client logs under `client` and the names of its transports what a server got wrong, each time with a traceback
   in which pydantic quotes what was sent, and with it perhaps a secret. `_Brief` leaves a line of it.
 """
@@ -81,6 +81,7 @@ __all__ = [
     "coerce_request_id",
     "discover",
     "handler_exception_to_error_data",
+    "lacks_back_channel",
     "parse_server_result",
     "ping",
     "progress_token_from_params",
@@ -150,6 +151,11 @@ def parse_server_result(method: str, version: str, result: Mapping[str, Any]) ->
     version that mcp does not know.
     """
     methods.parse_server_result(method, version, result)
+
+
+def lacks_back_channel(error: MCPError) -> bool:
+    """Whether a server of mcp's could not ask because its session is of 2026-07-28, and it asks as before that."""
+    return error.code == types.INVALID_REQUEST and "no back-channel" in error.message
 
 
 def says_gone(error: MCPError) -> bool:

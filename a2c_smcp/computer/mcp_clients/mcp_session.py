@@ -6,7 +6,8 @@ that dispatcher directly: the models that mcp makes of a call would cost half as
 """
 
 import asyncio
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 import anyio
 from mcp import MCPError
@@ -14,14 +15,19 @@ from mcp.client.client import Client
 from mcp_types import (
     CLIENT_CAPABILITIES_META_KEY,
     CLIENT_INFO_META_KEY,
+    HEADER_MISMATCH,
     INTERNAL_ERROR,
     PROTOCOL_VERSION_META_KEY,
+    URL_ELICITATION_REQUIRED,
     CallToolResult,
     InputRequiredResult,
+    InputResponses,
     ReadResourceResult,
 )
 
+from a2c_smcp.computer.mcp_clients.asking import AskedCall, Questions
 from a2c_smcp.computer.mcp_clients.change_feed import ChangeFeed
+from a2c_smcp.computer.mcp_clients.declaring import QUESTIONS
 from a2c_smcp.computer.mcp_clients.mcp_internals import (
     MODERN_PROTOCOL_VERSIONS,
     CallOptions,
@@ -31,15 +37,24 @@ from a2c_smcp.computer.mcp_clients.mcp_internals import (
 )
 from a2c_smcp.computer.mcp_clients.transports import Wire
 from a2c_smcp.computer.progress import CallProgress
+from a2c_smcp.utils.backoff import backoff
 
 __all__ = ["MCPSession"]
+
+#: How many times a tool may ask before it answers, or want to be called again.
+_MOST_ROUNDS: Final = 10
+#: Before a tool is called again that asked nothing, in seconds.
+_FIRST_PAUSE: Final = 0.05
+_LONGEST_PAUSE: Final = 0.25
+_MOST_PAGES: Final = 100
 
 
 class MCPSession:
     """A running session. It takes requests until it ends."""
 
-    def __init__(self, client: Client, feed: ChangeFeed, wire: Wire, max_calls: int) -> None:
+    def __init__(self, client: Client, feed: ChangeFeed, wire: Wire, questions: Questions, max_calls: int) -> None:
         self.client = client
+        self.questions = questions
         self.feed = feed
         self.wire = wire
         self.over = anyio.Event()
@@ -49,9 +64,12 @@ class MCPSession:
         self._limit = anyio.Semaphore(max_calls, fast_acquire=True)
         self._requests: set[asyncio.Timeout] = set()
         self._drained = anyio.Event()
+        self._retiring: str | None = None
         self.dispatcher = wire.process.dispatcher if wire.process else None
         """For requests without mcp's models, over a pipe."""
-        self._stamp = _stamp(client)
+        self.is_modern = questions.is_modern = client.protocol_version in MODERN_PROTOCOL_VERSIONS
+        self._stamp = _stamp(client, {}) if self.is_modern else {}
+        self._asking_stamp = _stamp(client, QUESTIONS) if self.is_modern else {}
 
     # --- asking
 
@@ -60,31 +78,99 @@ class MCPSession:
     ) -> CallToolResult:
         """Without `progress` the server is not asked to report any."""
         async with self._limit:
-            if self.dispatcher is None:
-                return await self.client.call_tool(name, params, progress_callback=_listener(progress))
-            options: CallOptions | None = {"on_progress": progress.take} if progress is not None else None
-            answer = await self.dispatcher.send_raw_request(
-                "tools/call", {"name": name, "arguments": params, **self._stamp}, options
-            )
-            if answer.get("resultType") == "input_required":
-                rest = InputRequiredResult.model_validate(answer, by_name=False)
-                return await self._go_on(name, params, rest, progress)
-            result = CallToolResult.model_validate(answer, by_name=False)
-            if not result.is_error:
-                await check_tool_result(self.client, name, result)
-            return result
+            call = self.questions.begin(progress)
+            try:
+                return await self._call(name, params, call)
+            finally:
+                self.questions.end(call)
 
-    async def _go_on(
-        self, name: str, params: dict[str, Any], rest: InputRequiredResult, progress: CallProgress | None
-    ) -> CallToolResult:
-        """A tool since 2026-07-28 may want to be asked again, or to ask in turn."""
-        if rest.input_requests:
-            raise MCPError(INTERNAL_ERROR, "the tool asks for input, which nobody can give here")
-        return await self.client.call_tool(
-            name, params, request_state=rest.request_state, progress_callback=_listener(progress)
-        )
+    async def _call(self, name: str, params: dict[str, Any], call: AskedCall) -> CallToolResult:
+        """Call a tool until it has a result: it may ask something first, or want to be called again."""
+        answers: InputResponses | None = None
+        state: str | None = None
+        for number in range(_MOST_ROUNDS + 1):
+            try:
+                result = await self._send_call(name, params, call.progress, answers, state)
+            except MCPError as error:
+                if error.code != URL_ELICITATION_REQUIRED or self.is_modern:
+                    raise
+                await self.questions.visit_required(error, call)
+                continue
+            if isinstance(result, CallToolResult):
+                return result
+            state, answers = result.request_state, None
+            if result.input_requests:
+                answers = {**await self.questions.answer(result.input_requests, call)}
+            else:
+                await anyio.sleep(backoff(number + 1, _FIRST_PAUSE, _LONGEST_PAUSE))
+        raise MCPError(INTERNAL_ERROR, f"the tool asked {_MOST_ROUNDS} times, and wants to ask again")
+
+    async def _send_call(
+        self,
+        name: str,
+        params: dict[str, Any],
+        progress: CallProgress | None,
+        answers: InputResponses | None,
+        state: str | None,
+    ) -> CallToolResult | InputRequiredResult:
+        if self.dispatcher is None:
+            return await self._send_by_mcp(name, params, progress, answers, state)
+        options: CallOptions | None = {"on_progress": progress.take} if progress is not None else None
+        stamp = self._asking_stamp if self.questions.can_ask else self._stamp
+        request = {"name": name, "arguments": params, **stamp}
+        if answers is not None:
+            request["inputResponses"] = {
+                key: answer.model_dump(mode="json", by_alias=True, exclude_none=True) for key, answer in answers.items()
+            }
+        if state is not None:
+            request["requestState"] = state
+        answer = await self.dispatcher.send_raw_request("tools/call", request, options)
+        if answer.get("resultType") == "input_required":
+            return InputRequiredResult.model_validate(answer, by_name=False)
+        result = CallToolResult.model_validate(answer, by_name=False)
+        if not result.is_error:
+            await check_tool_result(self.client, name, result)
+        return result
+
+    async def _send_by_mcp(
+        self,
+        name: str,
+        params: dict[str, Any],
+        progress: CallProgress | None,
+        answers: InputResponses | None,
+        state: str | None,
+        *,
+        is_again: bool = False,
+    ) -> CallToolResult | InputRequiredResult:
+        try:
+            return await self.client.session.call_tool(
+                name,
+                params,
+                progress_callback=_listener(progress),
+                input_responses=answers,
+                request_state=state,
+                allow_input_required=True,
+            )
+        except MCPError as error:
+            if error.code != HEADER_MISMATCH or is_again:
+                raise
+        # The headers of a call follow the schema of its tool, which is another one by now.
+        await self._list_again(name)
+        return await self._send_by_mcp(name, params, progress, answers, state, is_again=True)
+
+    async def _list_again(self, tool: str) -> None:
+        cursor: str | None = None
+        for _ in range(_MOST_PAGES):
+            page = await self.client.list_tools(cursor=cursor)
+            cursor = page.next_cursor
+            if cursor is None or any(listed.name == tool for listed in page.tools):
+                return
 
     async def read_resource(self, uri: str) -> ReadResourceResult:
+        with self.questions.reading():
+            return await self._read(uri)
+
+    async def _read(self, uri: str) -> ReadResourceResult:
         if self.dispatcher is None:
             return await self.client.read_resource(uri)
         answer = await self.dispatcher.send_raw_request("resources/read", {"uri": uri, **self._stamp})
@@ -105,6 +191,16 @@ class MCPSession:
                 if not limit.expired():
                     limit.reschedule(0)
 
+    def retire(self, how: str) -> None:
+        """End as soon as no request runs."""
+        self._retiring = how
+        if not self._requests:
+            self.end(how)
+
+    @property
+    def has_retired(self) -> bool:
+        return self.ending is not None and self.ending == self._retiring
+
     def is_ended_by(self, error: Exception) -> bool:
         """Whether an error of a request means that the session is over, as it is from now on."""
         if isinstance(error, MCPError):
@@ -123,6 +219,8 @@ class MCPSession:
         self._requests.discard(limit)
         if not self._requests:
             self._drained.set()
+            if self._retiring is not None:
+                self.end(self._retiring)
 
     async def drained(self) -> None:
         if self._requests:
@@ -134,16 +232,15 @@ def _listener(progress: CallProgress | None) -> ProgressFnT | None:
     return progress.take if progress is not None else None
 
 
-def _stamp(client: Client) -> dict[str, Any]:
-    """What a request must carry besides its parameters: since 2026-07-28, the client and the protocol version."""
-    version = client.protocol_version
-    if version not in MODERN_PROTOCOL_VERSIONS:
-        return {}
+def _stamp(client: Client, capabilities: Mapping[str, Any]) -> dict[str, Any]:
+    """What a request must carry besides its parameters, since 2026-07-28: who asks, in which version, and what we can
+    do.
+    """
     info = client.client_info
     return {
         "_meta": {
-            PROTOCOL_VERSION_META_KEY: version,
+            PROTOCOL_VERSION_META_KEY: client.protocol_version,
             CLIENT_INFO_META_KEY: info.model_dump(mode="json", by_alias=True, exclude_none=True) if info else {},
-            CLIENT_CAPABILITIES_META_KEY: {},
+            CLIENT_CAPABILITIES_META_KEY: dict(capabilities),
         }
     }

@@ -19,6 +19,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import ErrorData, JSONRPCError, JSONRPCResponse
 
+from a2c_smcp.computer.mcp_clients.declaring import DeclaringDispatcher
 from a2c_smcp.computer.mcp_clients.item_limits import too_many_items
 from a2c_smcp.computer.mcp_clients.mcp_internals import (
     Dispatcher,
@@ -46,8 +47,15 @@ from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
 __all__ = ["Wire", "describe_failure"]
 
 
+def _never() -> bool:
+    return False
+
+
 class Wire:
-    """One way to a server, entered once, that tells when the server last spoke and when it hung up."""
+    """One way to a server, entered once, that tells when the server last spoke and when it hung up.
+
+    `can_ask` tells whether the server's questions would be answered now.
+    """
 
     def __init__(
         self,
@@ -57,8 +65,10 @@ class Wire:
         on_stderr: Callable[[str], None] | None = None,
         redaction: Callable[[str], str] = str,
         patience: Patience | None = None,
+        can_ask: Callable[[], bool] = _never,
         max_message: int = DEFAULT_MAX_MESSAGE,
     ) -> None:
+        self._can_ask = can_ask
         self.process: StdioTransport | None = None
         self.heard_at = 0.0
         """When anything last came from the server, by the event loop's clock."""
@@ -96,7 +106,7 @@ class Wire:
             self._way = self._over_streams(_streamable(config.server_parameters))
 
     async def __aenter__(self) -> Dispatcher[Any]:
-        return await self._way.__aenter__()
+        return DeclaringDispatcher(await self._way.__aenter__(), self._can_ask)
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None

@@ -1,0 +1,74 @@
+"""What this side declares to MCP servers that it can do: to put their questions to a person, while there is one.
+
+Servers change their path by it: one that cannot ask may do without asking what it would have asked about. mcp's client
+declares what it has a callback for, always; here that is taken back where nobody would be asked.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import anyio
+from anyio.abc import TaskStatus
+from mcp_types import CLIENT_CAPABILITIES_META_KEY
+
+from a2c_smcp.computer.mcp_clients.mcp_internals import (
+    CallOptions,
+    Dispatcher,
+    OnNotify,
+    OnNotifyIntercept,
+    OnRequest,
+)
+
+__all__ = ["QUESTIONS", "DeclaringDispatcher", "declared"]
+
+#: The capability as MCP spells it: forms to fill in, and URLs to visit.
+QUESTIONS: Final[Mapping[str, Any]] = {"elicitation": {"form": {}, "url": {}}}
+
+#: Windows and documents are read in the background, where nobody is asked anything.
+_NEVER_ASKS: Final = frozenset({"resources/read"})
+
+
+def declared(method: str, params: Mapping[str, Any] | None, can_ask: bool) -> Mapping[str, Any] | None:
+    """The parameters of a request of mcp's client, with questions declared only where somebody answers them.
+
+    Before 2026-07-28 the handshake declares it, for the whole session. Since then every request does.
+    """
+    if params is None or (can_ask and method not in _NEVER_ASKS):
+        return params
+    if method == "initialize":
+        return {**params, "capabilities": _without_questions(params.get("capabilities"))}
+    meta = params.get("_meta")
+    if not isinstance(meta, Mapping) or CLIENT_CAPABILITIES_META_KEY not in meta:
+        return params
+    capabilities = _without_questions(meta[CLIENT_CAPABILITIES_META_KEY])
+    return {**params, "_meta": {**meta, CLIENT_CAPABILITIES_META_KEY: capabilities}}
+
+
+def _without_questions(capabilities: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {key: value for key, value in (capabilities or {}).items() if key not in QUESTIONS}
+
+
+class DeclaringDispatcher(Dispatcher[Any]):
+    """The dispatcher that mcp's session is given: the one of the wire, with `declared` requests."""
+
+    def __init__(self, inner: Dispatcher[Any], can_ask: Callable[[], bool]) -> None:
+        self._inner = inner
+        self._can_ask = can_ask
+
+    async def send_raw_request(
+        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
+    ) -> dict[str, Any]:
+        return await self._inner.send_raw_request(method, declared(method, params, self._can_ask()), opts)
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
+        await self._inner.notify(method, params, opts)
+
+    async def run(
+        self,
+        on_request: OnRequest,
+        on_notify: OnNotify,
+        on_notify_intercept: OnNotifyIntercept | None = None,
+        *,
+        task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+    ) -> None:
+        await self._inner.run(on_request, on_notify, on_notify_intercept, task_status=task_status)
