@@ -88,7 +88,8 @@ def name_of(body: str) -> str | None:
 
 
 def encode_event(namespace: str, event: str, data: Any, ack_id: int | None = None) -> str:
-    return _encode(EVENT, namespace, ack_id, codec.dumps([event, data]))
+    body = f"[{codec.dumps(event)},{data.text}]" if isinstance(data, Encoded) else codec.dumps([event, data])
+    return _encode(EVENT, namespace, ack_id, body)
 
 
 def encode_ack(namespace: str, ack_id: int, args: Sequence[Any]) -> str:

@@ -37,7 +37,16 @@ from a2c_smcp.smcp import (
     ToolMeta,
 )
 from a2c_smcp.types import Desktop
-from a2c_smcp.utils.link import Disconnected, Joined, LinkEvent, LinkOptions, Membership, OfficeLink, Way
+from a2c_smcp.utils.link import (
+    Disconnected,
+    Joined,
+    LinkEvent,
+    LinkFactory,
+    LinkOptions,
+    Membership,
+    OfficeLink,
+    Way,
+)
 from a2c_smcp.wire import parse
 
 if TYPE_CHECKING:
@@ -61,7 +70,8 @@ class AsyncSMCPAgentClient:
 
     Join an office next, then ask its computers. Instead of a URL the client takes `LinkOptions`, which say more about
     the connection. `handler` hears what happens in the office; so do functions that are registered with `on`. With
-    `live=False` the client does not fetch what the computers have: `computers` stays empty.
+    `live=False` the client does not fetch what the computers have: `computers` stays empty. `link` makes the way to the
+    office; by default it is a connection of this client's own.
 
     A tool that ran and failed is a result with `is_error`. Every other failure raises the `SMCPError` of its code:
     `NotFoundError` for a computer that is not in the office, `NotInRoomError` without an office, `RequestTimeoutError`
@@ -78,6 +88,7 @@ class AsyncSMCPAgentClient:
         handler: AgentHandler | None = None,
         live: bool = True,
         deadlines: Deadlines | None = None,
+        link: LinkFactory = OfficeLink,
     ) -> None:
         self.name = name
         self._deadlines = deadlines or Deadlines()
@@ -103,7 +114,7 @@ class AsyncSMCPAgentClient:
             options = replace(options, api_key=api_key)
         notifications = [event.name for event in EVENTS.values() if event.kind is Kind.NOTIFICATION]
         handlers = {name: self._notification_handler(name) for name in notifications}
-        self._link = OfficeLink(options, handlers, on_event=self._on_link_event)
+        self._link = link(options, handlers, on_event=self._on_link_event)
 
     async def __aenter__(self) -> "AsyncSMCPAgentClient":
         await self.open()

@@ -10,6 +10,8 @@ from typing import Any, Final, TypeAlias
 from a2c_smcp.agent.client import AsyncSMCPAgentClient
 from a2c_smcp.agent.printing import Printer
 from a2c_smcp.agent.requests import DEFAULT_WAIT, computers_in, still_starting
+from a2c_smcp.agent.seat.place import NotSharedError
+from a2c_smcp.agent.seat.seat_link import NobodyHoldsItError, shared_seat
 from a2c_smcp.agent.types import Change, Disconnected, Joined, LinkEvent, Part, RejoinFailed
 from a2c_smcp.agent.view import ComputerView
 from a2c_smcp.errors import BadRequestError, ConnectionLostError, NotFoundError, SMCPError, ToolNotFoundError
@@ -79,6 +81,8 @@ def run(session: CommandOptions, work: Work, *, live: bool = False) -> int:
 
 
 async def _opened(session: CommandOptions, output: Printer, live: bool) -> AsyncSMCPAgentClient:
+    if (agent := await _through_the_seat(session, live)) is not None:
+        return agent
     now = asyncio.get_running_loop().time
     deadline, said = now() + session.wait, False
     while True:
@@ -94,6 +98,17 @@ async def _opened(session: CommandOptions, output: Printer, live: bool) -> Async
             await asyncio.sleep(_RETRY_SECONDS)
         else:
             return agent
+
+
+async def _through_the_seat(session: CommandOptions, live: bool) -> AsyncSMCPAgentClient | None:
+    """An agent that shares the seat which this user's `a2c mcp` holds, if there is one."""
+    try:
+        link = shared_seat(session.link, session.office, session.name, start=False, take_over=live)
+        agent = AsyncSMCPAgentClient(session.link, name=session.name, live=live, link=link)
+        await agent.open()
+    except (NotSharedError, NobodyHoldsItError):
+        return None
+    return agent
 
 
 def room() -> Work:

@@ -15,12 +15,13 @@ from typing import Any, Final
 
 import aiohttp
 
-from a2c_smcp.packets import SMCPPacket, encode_ack, read_ack, read_event, read_head
+from a2c_smcp.packets import SMCPPacket, encode_ack, read_event, read_head
 from a2c_smcp.smcp import SMCP_NAMESPACE
 from a2c_smcp.utils import engineio_internals, socketio_internals
 from a2c_smcp.utils.engineio_internals import MESSAGE, PING, PONG, UPGRADE, Packet
 from a2c_smcp.utils.proxies import Proxy
 from a2c_smcp.utils.socketio_internals import ACK, DISCONNECT, EVENT
+from a2c_smcp.wire import codec
 
 __all__ = ["Connection"]
 
@@ -65,7 +66,7 @@ class Connection(socketio_internals.AsyncClient):
         self.eio.on_message = self._take
         self._answer = answer
         self._ack_ids = itertools.count(1)
-        self._asked: dict[int, Callable[..., None]] = {}
+        self._asked: dict[int, Callable[[str], None]] = {}
         self._answering: set[asyncio.Task[None]] = set()
 
     @property
@@ -78,8 +79,8 @@ class Connection(socketio_internals.AsyncClient):
         failure: Exception | None = self.eio.failure
         return failure
 
-    def ask(self, on_ack: Callable[..., None]) -> int:
-        """An ack id, and what is to be called when that ack comes. To be forgotten once no caller waits for it."""
+    def ask(self, on_ack: Callable[[str], None]) -> int:
+        """An ack id, and what is to be called with the JSON of that ack. To be forgotten when nobody waits for it."""
         ack_id = next(self._ack_ids)
         self._asked[ack_id] = on_ack
         return ack_id
@@ -112,16 +113,16 @@ class Connection(socketio_internals.AsyncClient):
         if head.namespace != SMCP_NAMESPACE or head.packet_type not in (EVENT, ACK) or self.awaits_attachments:
             return False
         if head.packet_type == ACK:
-            self._acked(head.ack_id, read_ack(head.body))
+            self._acked(head.ack_id, head.body)
         else:
             task = asyncio.create_task(self._asked_for(head.ack_id, read_event(head.body)))
             self._answering.add(task)
             task.add_done_callback(self._answering.discard)
         return True
 
-    def _acked(self, ack_id: int | None, args: Any) -> None:
+    def _acked(self, ack_id: int | None, body: str) -> None:
         if ack_id is not None and (on_ack := self._asked.pop(ack_id, None)) is not None:
-            on_ack(*args)
+            on_ack(body)
 
     async def _asked_for(self, ack_id: int | None, data: Any) -> None:
         event, *args = data
@@ -133,7 +134,7 @@ class Connection(socketio_internals.AsyncClient):
 
     async def handle_ack(self, namespace: str | None, ack_id: int | None, data: Any) -> None:
         if namespace == SMCP_NAMESPACE:
-            self._acked(ack_id, data)
+            self._acked(ack_id, codec.dumps(data))
 
     async def handle_event(self, namespace: str | None, ack_id: int | None, data: Any) -> None:
         if namespace == SMCP_NAMESPACE:

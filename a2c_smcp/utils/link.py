@@ -11,7 +11,7 @@ import random
 import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import socketio
 
@@ -30,7 +30,7 @@ from a2c_smcp.errors import (
     error_from_payload,
     error_from_reason,
 )
-from a2c_smcp.packets import encode_event
+from a2c_smcp.packets import encode_event, read_ack
 from a2c_smcp.smcp import JOIN_OFFICE_EVENT, LEAVE_OFFICE_EVENT, SMCP_NAMESPACE
 from a2c_smcp.types import Role
 from a2c_smcp.utils.backoff import backoff
@@ -41,11 +41,14 @@ from a2c_smcp.utils.ways import Failure, Transport, Way, attempts, explain, unre
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, Encoded, codec, exceeds, fitted
 
 __all__ = [
+    "AnyLink",
     "Connected",
     "Disconnected",
+    "Handler",
     "Joined",
     "Left",
     "LinkEvent",
+    "LinkFactory",
     "LinkOptions",
     "Membership",
     "OfficeLink",
@@ -158,6 +161,46 @@ class LinkOptions:
     """Seconds after which such a refusal is reported as `RejoinFailed`."""
 
 
+class AnyLink(Protocol):
+    """A client's way to its office: a connection of its own (`OfficeLink`), or a seat that it shares with others."""
+
+    @property
+    def membership(self) -> Membership | None:
+        """Where this client is, or will be again as soon as it can."""
+
+    @property
+    def connected(self) -> bool: ...
+
+    @property
+    def joined(self) -> bool: ...
+
+    @property
+    def way(self) -> Way | None: ...
+
+    @property
+    def problem(self) -> SMCPError | None: ...
+
+    async def open(self) -> None: ...
+
+    def attend(self, membership: Membership) -> None: ...
+
+    async def close(self) -> None: ...
+
+    async def request(self, event: str, data: Any, timeout: float) -> tuple[Any, ...]: ...
+
+    async def join(self, membership: Membership) -> None: ...
+
+    async def leave(self) -> None: ...
+
+
+class LinkFactory(Protocol):
+    """Makes a link: from its options, handlers of what the server sends, and a listener to its events."""
+
+    def __call__(
+        self, options: LinkOptions, handlers: Mapping[str, Handler], *, on_event: Callable[[LinkEvent], None]
+    ) -> AnyLink: ...
+
+
 def _ignore(_: LinkEvent) -> None:
     pass
 
@@ -182,7 +225,7 @@ class OfficeLink:
         self._handlers = dict(handlers)
         self._on_event = on_event
         self._connection: Connection | None = None
-        self._pending: set[asyncio.Future[tuple[Any, ...]]] = set()
+        self._pending: set[asyncio.Future[str]] = set()
         self._supervisor: asyncio.Task[None] | None = None
         self._dropped = asyncio.Event()
         self._in_office = False
@@ -254,14 +297,18 @@ class OfficeLink:
         Raises `RequestTimeoutError`, `PayloadTooLargeError`, or `ConnectionLostError` at once when the connection
         drops.
         """
+        return tuple(read_ack(await self.exchange(event, data, timeout)))
+
+    async def exchange(self, event: str, data: Any, timeout: float) -> str:
+        """As `request`, and returns the ack as the JSON that came. `data` may be `Encoded`."""
         connection = self._connection
         if connection is None:
             raise ConnectionLostError("not connected to the server")
-        answered: asyncio.Future[tuple[Any, ...]] = asyncio.get_running_loop().create_future()
+        answered: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
-        def on_ack(*args: Any) -> None:
+        def on_ack(body: str) -> None:
             if not answered.done():
-                answered.set_result(args)
+                answered.set_result(body)
 
         ack_id = connection.ask(on_ack)
         self._pending.add(answered)

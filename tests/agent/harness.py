@@ -21,6 +21,7 @@ from a2c_smcp.smcp import (
     READ_RESOURCE_EVENT,
     TOOL_CALL_EVENT,
 )
+from a2c_smcp.utils.link import OfficeLink
 from tests.server.harness import AsyncPeer, eventually, heard
 
 DOCUMENT = "dpe://com.example.docs/report"
@@ -169,8 +170,9 @@ class Asyncio(AsyncSMCPAgentClient):
 
 async def cut(client: AsyncSMCPAgentClient) -> None:
     """As a cable that is pulled: no word to the server."""
-    assert client._link._connection is not None
-    await client._link._connection.eio.ws.close()
+    link = client._link
+    assert isinstance(link, OfficeLink) and link._connection is not None
+    await link._connection.eio.ws.close()
 
 
 Agent: TypeAlias = Any  # Asyncio | Blocking; the latter's methods cannot be typed

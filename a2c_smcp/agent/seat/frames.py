@@ -1,0 +1,127 @@
+"""What a holder and the processes behind it say to each other: frames of a short head and a body. No sockets.
+
+A frame is its length in four bytes, the head as a JSON array on one line, and the body, which is JSON that is passed on
+as it is.
+
+    ask     id, event, timeout, agent, req_id   and the event's data; the last two of a tool call only
+    forget  id                                  nobody waits for that answer any more
+    answer  id                                  and the ack's arguments
+    failed  id                                  and the error
+    notice  event                               and its data
+    state                                       and what `State` has
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from a2c_smcp.errors import ConnectionLostError, SMCPError, error_from_payload
+from a2c_smcp.utils.proxies import Proxy
+from a2c_smcp.utils.ways import Way
+from a2c_smcp.wire import codec
+
+__all__ = ["FrameReader", "MalformedFrameError", "State", "frame", "read_error"]
+
+_LENGTH: Final = 4
+_HEADS: Final = msgspec.json.Decoder(list[Any])
+
+
+class MalformedFrameError(ValueError):
+    """What came is no frame, or one that is too long."""
+
+
+def frame(head: list[Any], body: bytes = b"") -> bytes:
+    line = codec.dumps(head).encode()
+    return (len(line) + 1 + len(body)).to_bytes(_LENGTH, "big") + line + b"\n" + body
+
+
+class FrameReader:
+    """Takes bytes as they come and hands over each frame that is whole: its head and its body."""
+
+    def __init__(self, take: Callable[[list[Any], bytes], None], longest: int) -> None:
+        self._take = take
+        self._longest = longest
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> None:
+        """Raises `MalformedFrameError`; the connection is of no use then."""
+        buffer = self._buffer
+        buffer += data
+        start = 0
+        while len(buffer) - start >= _LENGTH:
+            length = int.from_bytes(buffer[start : start + _LENGTH], "big")
+            if length > self._longest:
+                raise MalformedFrameError(f"a frame has {length} bytes, and may have {self._longest}")
+            end = start + _LENGTH + length
+            if len(buffer) < end:
+                break
+            whole = bytes(buffer[start + _LENGTH : end])
+            start = end
+            line, _, body = whole.partition(b"\n")
+            try:
+                head = _HEADS.decode(line)
+            except msgspec.DecodeError as error:
+                raise MalformedFrameError(f"a frame's head is no list: {error}") from None
+            self._take(head, body)
+        del buffer[:start]
+
+
+# --- what the holder says about itself
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How the seat is: said to every process when it comes, and to all when it changes."""
+
+    name: str
+    """Under which name the office has it."""
+    connected: bool = False
+    joined: bool = False
+    way: Way | None = None
+    reason: str = ""
+    """Why it is not connected any more."""
+    problem: SMCPError | None = None
+    """Why it is not in the office."""
+
+    def encode(self) -> bytes:
+        fields = {
+            "name": self.name,
+            "connected": self.connected,
+            "joined": self.joined,
+            "way": _plain_way(self.way),
+            "reason": self.reason,
+            "problem": self.problem and self.problem.payload(),
+        }
+        return codec.dumps(fields).encode()
+
+    @classmethod
+    def decode(cls, body: bytes) -> "State":
+        fields = codec.loads(body)
+        problem = fields["problem"] and read_error(fields["problem"])
+        return cls(
+            fields["name"], fields["connected"], fields["joined"], _way(fields["way"]), fields["reason"], problem
+        )
+
+
+def read_error(payload: dict[str, Any]) -> SMCPError:
+    """The error, of its own class again: a lost connection has no code on the wire, but it has one here."""
+    error = error_from_payload(payload)
+    assert error is not None
+    if error.code == ConnectionLostError.default_code:
+        return ConnectionLostError(error.message, error.details)
+    return error
+
+
+def _plain_way(way: Way | None) -> dict[str, Any] | None:
+    if way is None:
+        return None
+    proxy = [way.proxy.scheme, way.proxy.host, way.proxy.port] if way.proxy else None  # without its password
+    return {"transport": way.transport, "proxy": proxy, "no_websocket": way.no_websocket}
+
+
+def _way(plain: dict[str, Any] | None) -> Way | None:
+    if plain is None:
+        return None
+    return Way(plain["transport"], Proxy(*plain["proxy"]) if plain["proxy"] else None, plain["no_websocket"])

@@ -1,0 +1,293 @@
+"""The process that holds a seat: it is the agent of an office, for every process of this user that comes to its socket.
+
+It passes requests, answers and notifications on as text. It ends some seconds after the last process has gone, and at
+SIGTERM. Whoever runs it has the lock of its place.
+"""
+
+import asyncio
+import logging
+import os
+import socket
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Final
+
+from a2c_smcp.agent.seat.frames import State, frame
+from a2c_smcp.agent.seat.pipe import MAX_WAITING, SeatPipe
+from a2c_smcp.agent.seat.place import SeatPlace, peer_pid
+from a2c_smcp.errors import (
+    ConnectionLostError,
+    ForbiddenError,
+    InternalError,
+    NameTakenError,
+    RoomFullError,
+    SMCPError,
+)
+from a2c_smcp.smcp import (
+    CANCEL_TOOL_CALL_EVENT,
+    EVENTS,
+    JOIN_OFFICE_EVENT,
+    LEAVE_OFFICE_EVENT,
+    TOOL_CALL_EVENT,
+    Kind,
+)
+from a2c_smcp.utils.link import (
+    Connected,
+    Disconnected,
+    Joined,
+    LinkEvent,
+    LinkOptions,
+    Membership,
+    OfficeLink,
+    RejoinFailed,
+)
+from a2c_smcp.wire import Encoded, codec
+
+__all__ = ["LONGEST_HEAD", "Holder", "HolderOptions"]
+
+logger = logging.getLogger(__name__)
+
+#: What a frame may have beside its body, in bytes.
+LONGEST_HEAD: Final = 64 * 1024
+#: Seconds between attempts to get into the office; a refusal that only a person can change is asked about less often.
+_RETRY: Final = 1.0
+_RETRY_REFUSED: Final = 30.0
+#: A seat that another holder had until now is free in a moment; until then nobody is told of a refusal.
+_PASSING: Final = (RoomFullError, NameTakenError)
+_PASSES_WITHIN: Final = 3.0
+_RETRY_PASSING: Final = 0.1
+_CANCEL_SECONDS: Final = 2.0
+#: How often it looks whether its socket is still there, in seconds.
+_LOOK: Final = 5.0
+_BACKLOG: Final = 128
+_MEMBERSHIP: Final = (JOIN_OFFICE_EVENT, LEAVE_OFFICE_EVENT)
+
+
+@dataclass(frozen=True, slots=True)
+class HolderOptions:
+    """Which seat it takes, and how long it keeps it for nobody."""
+
+    link: LinkOptions
+    membership: Membership
+    linger: float = 10.0
+    """Seconds that the seat is kept after the last process has gone: some hosts start one for every call."""
+    max_waiting: int = MAX_WAITING
+    """Bytes that may wait for a process that does not read; then it is cut off."""
+
+
+@dataclass(slots=True, eq=False)
+class _Sharer:
+    """A process that goes through this seat."""
+
+    pipe: SeatPipe
+    asked: dict[int, asyncio.Task[None]] = field(default_factory=dict)
+    calls: dict[int, tuple[str, str]] = field(default_factory=dict)
+    """The tool calls among them, each with its `agent` and `req_id`."""
+
+
+class Holder:
+    """`await Holder(options, place).run()` holds the seat until nobody wants it any more."""
+
+    def __init__(self, options: HolderOptions, place: SeatPlace) -> None:
+        self._options = options
+        self._place = place
+        self._sharers: set[_Sharer] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._state = State(options.membership.name)
+        self._ending = False
+        self._news = asyncio.Event()
+        """Something has changed that may end the run."""
+        self._left = asyncio.Event()
+        """The link will not come back to the office by itself."""
+        self._empty_since = 0.0
+        notifications = [event.name for event in EVENTS.values() if event.kind is Kind.NOTIFICATION]
+        handlers = {name: partial(self._pass_on, name) for name in notifications}
+        self._link = OfficeLink(options.link, handlers, on_event=self._on_link_event)
+
+    async def run(self) -> None:
+        path = self._place.socket
+        with suppress(FileNotFoundError):
+            path.unlink()  # of a holder that was killed
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+            listener.bind(str(path))
+            path.chmod(0o600)
+            inode = path.stat().st_ino
+            listener.listen(_BACKLOG)
+            listener.setblocking(False)
+            server = await asyncio.get_running_loop().create_unix_server(self._greet, sock=listener)
+            attending = asyncio.create_task(self._attend())
+            try:
+                await self._until_unwanted(inode)
+            finally:
+                server.close()
+                if _is_at(path, inode):
+                    path.unlink()
+                attending.cancel()
+                for sharer in list(self._sharers):
+                    sharer.pipe.close()
+                await self._link.close()
+
+    def end(self) -> None:
+        """Give the seat up now. One of the processes that go through it starts another holder."""
+        self._ending = True
+        self._news.set()
+
+    async def _until_unwanted(self, inode: int) -> None:
+        now = asyncio.get_running_loop().time
+        self._empty_since = now()
+        # A socket that somebody has removed leads nobody here any more.
+        while not self._ending and _is_at(self._place.socket, inode):
+            pause = _LOOK
+            if not self._sharers:
+                pause = min(pause, self._empty_since + self._options.linger - now())
+                if pause <= 0:
+                    return
+            self._news.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._news.wait()
+
+    # --- the office
+
+    async def _attend(self) -> None:
+        """Connect and join, for ever."""
+        now = asyncio.get_running_loop().time
+        begun = now()
+        while True:
+            try:
+                await self._link.open()
+                await self._link.join(self._options.membership)
+            except _PASSING as error:
+                passing = now() - begun < _PASSES_WITHIN
+                if not passing:
+                    self._say(problem=error)
+                await asyncio.sleep(_RETRY_PASSING if passing else _RETRY)
+            except SMCPError as error:
+                logger.warning("not in the office: %s", error)
+                self._say(problem=error)
+                await asyncio.sleep(_RETRY if isinstance(error, ConnectionLostError) else _RETRY_REFUSED)
+            else:
+                await self._left.wait()
+                self._left.clear()
+                begun = now()
+
+    def _on_link_event(self, event: LinkEvent) -> None:
+        match event:
+            case Connected(way=way):
+                self._say(connected=True, way=way, reason="")
+            case Disconnected(reason=reason, final=final):
+                self._say(connected=False, joined=False, reason=reason)
+                if final:
+                    self._left.set()
+            case Joined():
+                self._say(joined=True, problem=None)
+            case RejoinFailed(error=error, final=final):
+                self._say(problem=error)
+                if final:
+                    self._left.set()
+
+    def _say(self, **changes: Any) -> None:
+        self._state = replace(self._state, **changes)
+        self._tell_all(["state"], self._state.encode())
+
+    async def _pass_on(self, event: str, data: Any) -> None:
+        # Nothing is awaited here, so notifications are passed on in the order they came in.
+        self._tell_all(["notice", event], codec.dumps(data).encode())
+
+    def _tell_all(self, head: list[Any], body: bytes) -> None:
+        data = frame(head, body)
+        for sharer in self._sharers:
+            sharer.pipe.send_frame(data)
+
+    # --- the processes
+
+    def _greet(self) -> SeatPipe:
+        sharer: _Sharer
+
+        def come() -> None:
+            try:
+                pid = peer_pid(sharer.pipe.socket)
+            except OSError as error:
+                logger.warning("refused a process: %s", error)
+                sharer.pipe.close()
+                return
+            logger.info("process %s came", pid)
+            self._sharers.add(sharer)
+            sharer.pipe.ended.add_done_callback(lambda _: self._go(sharer))
+            sharer.pipe.send(["state"], self._state.encode())
+
+        sharer = _Sharer(
+            SeatPipe(
+                lambda head, body: self._take(sharer, head, body),
+                self._options.link.max_message + LONGEST_HEAD,
+                made=come,
+                max_waiting=self._options.max_waiting,
+            )
+        )
+        return sharer.pipe
+
+    def _go(self, sharer: _Sharer) -> None:
+        """A process has ended, or was cut off: nobody waits for what it asked, and its tools need not run on."""
+        self._sharers.discard(sharer)
+        for number in list(sharer.asked):
+            self._forget(sharer, number)
+        for agent, req_id in sharer.calls.values():
+            self._start(self._cancel({"agent": agent, "req_id": req_id}))
+        if not self._sharers:
+            self._empty_since = asyncio.get_running_loop().time()
+            self._news.set()
+
+    def _take(self, sharer: _Sharer, head: list[Any], body: bytes) -> None:
+        match head:
+            case ["ask", int() as number, str() as event, int() | float() as timeout, *call]:
+                if event == TOOL_CALL_EVENT:
+                    sharer.calls[number] = (str(call[0]), str(call[1]))
+                sharer.asked[number] = self._start(self._relay(sharer, number, event, timeout, body))
+            case ["forget", int() as number]:
+                self._forget(sharer, number)
+                sharer.calls.pop(number, None)  # who stops waiting cancels it, too
+            case _:
+                logger.warning("ignored a frame that begins with %r", head[:1])
+
+    async def _relay(self, sharer: _Sharer, number: int, event: str, timeout: float, body: bytes) -> None:
+        try:
+            sharer.pipe.send(["answer", number], await self._exchange(event, timeout, body))
+        except SMCPError as error:
+            sharer.pipe.send(["failed", number], codec.dumps(error.payload()).encode())
+        sharer.asked.pop(number, None)
+        sharer.calls.pop(number, None)
+
+    async def _exchange(self, event: str, timeout: float, body: bytes) -> bytes:
+        if event in _MEMBERSHIP:
+            raise ForbiddenError(f"{event} is not for those who share a seat")
+        try:
+            answer = await self._link.exchange(event, Encoded(body.decode()), timeout)
+            return answer.encode()
+        except SMCPError:
+            raise
+        except Exception:
+            # The last boundary: the caller would wait until its timeout.
+            logger.exception("failed to pass %s on", event)
+            raise InternalError(f"the seat's holder failed to pass {event} on; {self._place.log} says why") from None
+
+    def _forget(self, sharer: _Sharer, number: int) -> None:
+        if (task := sharer.asked.pop(number, None)) is not None:
+            task.cancel()
+
+    async def _cancel(self, call: dict[str, str]) -> None:
+        with suppress(SMCPError):
+            await self._link.request(CANCEL_TOOL_CALL_EVENT, call, _CANCEL_SECONDS)
+
+    def _start(self, work: Any) -> asyncio.Task[None]:
+        task: asyncio.Task[None] = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+def _is_at(path: os.PathLike[str], inode: int) -> bool:
+    try:
+        return os.stat(path).st_ino == inode
+    except OSError:
+        return False

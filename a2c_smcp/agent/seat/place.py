@@ -1,0 +1,137 @@
+"""Where the processes of one user find the seat of an office: a socket and a lock in a directory of that user alone.
+
+The lock is held by the holder for as long as it lives, however it ends. Whoever has the lock may replace the socket.
+"""
+
+import hashlib
+import json
+import os
+import socket
+import stat
+import struct
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+if sys.platform != "win32":
+    import fcntl
+
+from a2c_smcp.utils.link import LinkOptions
+
+__all__ = ["NotSharedError", "SeatPlace", "is_held", "peer_pid", "place_of", "try_lock"]
+
+#: Part of the socket's name: processes that speak differently do not meet.
+_VERSION: Final = 1
+#: What a socket's address may have: 108 bytes on Linux, 104 elsewhere, with the zero at its end.
+_LONGEST: Final = 103
+_DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
+
+
+class NotSharedError(Exception):
+    """Processes cannot share a seat here; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeatPlace:
+    """The files of one seat. Another URL, office or key has others."""
+
+    socket: Path
+    lock: Path
+    log: Path
+    """What the holder writes to stderr."""
+
+
+def place_of(link: LinkOptions, office: str) -> SeatPlace:
+    """The place of this office's seat, in a directory that only this user may enter; `NotSharedError` without one."""
+    if sys.platform == "win32":
+        raise NotSharedError("Python has no local sockets on Windows")
+    # Which key it is must not be found by somebody who sees the name: it is hashed with all the rest.
+    wanted = [_VERSION, _normal(link.url), link.socketio_path, office, link.api_key_header, link.api_key]
+    wanted.append(sorted(link.headers.items()))
+    digest = hashlib.sha256(json.dumps(wanted).encode("utf-8", "surrogatepass")).hexdigest()[:24]
+    folder = _folder(len(digest) + len("/.sock"))
+    return SeatPlace(folder / f"{digest}.sock", folder / f"{digest}.lock", folder / f"{digest}.log")
+
+
+def _normal(url: str) -> str:
+    """The same for `http://host`, `HTTP://Host/` and `http://host:80`."""
+    scheme, separator, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    user, at, address = host.rpartition("@")
+    scheme = scheme.lower()
+    address = address.lower().removesuffix(_DEFAULT_PORTS.get(scheme, "\0"))
+    return f"{scheme}{separator}{user}{at}{address}{slash}{path}".rstrip("/")
+
+
+def _folder(name_length: int) -> Path:
+    """A directory of this user's, made if it is missing. Where a stranger may have made it first, it is looked at."""
+    user = os.geteuid()
+    runtime = Path(os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{user}")
+    places = [Path(tempfile.gettempdir()) / f"a2c-{user}"]
+    if _is_ours(runtime):
+        places.insert(0, runtime / "a2c")
+    fitting = [place for place in places if len(os.fsencode(place)) + name_length <= _LONGEST]
+    if not fitting:
+        raise NotSharedError(f"the path {places[-1]} is too long for a local socket; set TMPDIR to a shorter one")
+    folder = fitting[0]
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise NotSharedError(f"{folder} cannot be made: {error.strerror}") from None
+    if not _is_ours(folder):
+        raise NotSharedError(f"{folder} is not a directory that belongs to this user alone")
+    return folder
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether this is a directory, and no link to one, that nobody else may enter."""
+    try:
+        found = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
+
+
+def try_lock(place: SeatPlace) -> int | None:
+    """The lock as a file descriptor, which holds it until its last copy is closed; `None` while another has it."""
+    assert sys.platform != "win32"
+    lock = os.open(place.lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Somebody may have removed the file meanwhile: a lock on it would keep nobody out.
+        if os.fstat(lock).st_ino != os.stat(place.lock).st_ino:
+            raise BlockingIOError
+    except OSError:
+        os.close(lock)
+        return None
+    return lock
+
+
+def is_held(place: SeatPlace) -> bool:
+    """Whether a holder has the lock, or is about to. Leaves no trace."""
+    assert sys.platform != "win32"
+    try:
+        lock = os.open(place.lock, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    else:
+        return False
+    finally:
+        os.close(lock)
+
+
+def peer_pid(connected: socket.socket) -> int | None:
+    """Which process is at the other end, where the system tells; `PermissionError` for one of another user."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return None  # the directory keeps others out
+    packed = struct.Struct("3i")
+    pid, user, _ = packed.unpack(connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, packed.size))
+    if user != os.geteuid():
+        raise PermissionError(f"user {user} is at the other end of the socket")
+    return int(pid)

@@ -1,0 +1,357 @@
+"""An agent's way to its office through a seat that is shared. It has the interface of `OfficeLink`.
+
+When the holder ends, one of the processes behind it starts the next one. What had not been sent then waits for it, what
+only reads is asked again, and a tool call that was on its way fails: nobody can tell whether the tool has run.
+"""
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from a2c_smcp.agent.seat.frames import State, read_error
+from a2c_smcp.agent.seat.holder import LONGEST_HEAD, HolderOptions
+from a2c_smcp.agent.seat.pipe import SeatPipe
+from a2c_smcp.agent.seat.place import SeatPlace, is_held, peer_pid, place_of, try_lock
+from a2c_smcp.agent.seat.starting import start_holder
+from a2c_smcp.errors import ConnectionLostError, PayloadTooLargeError, RequestTimeoutError, SMCPError
+from a2c_smcp.packets import read_ack
+from a2c_smcp.smcp import TOOL_CALL_EVENT
+from a2c_smcp.utils.backoff import backoff
+from a2c_smcp.utils.link import (
+    Connected,
+    Disconnected,
+    Handler,
+    Joined,
+    LinkEvent,
+    LinkFactory,
+    LinkOptions,
+    Membership,
+    RejoinFailed,
+)
+from a2c_smcp.utils.ways import Way
+from a2c_smcp.wire import PACKET_OVERHEAD, codec
+
+__all__ = ["NobodyHoldsItError", "SeatLink", "SharedSeat", "shared_seat"]
+
+logger = logging.getLogger(__name__)
+
+#: Seconds between looks whether a holder that is starting is there.
+_LOOK: Final = 0.02
+#: The first and the longest pause before this process starts another holder.
+_RESTART: Final = (0.5, 10.0)
+#: How long a holder may take to say its first word, in seconds.
+_GREETING: Final = 5.0
+#: How long a request waits for a seat that is being taken, in seconds.
+_TAKING: Final = 10.0
+_ENDED: Final = "the process that held the seat has ended"
+
+
+class NobodyHoldsItError(Exception):
+    """No process holds this seat, and none was to be started."""
+
+
+class _HolderGoneError(Exception):
+    """The holder ended before it answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedSeat:
+    """Which seat, and whether this process starts a holder where there is none."""
+
+    place: SeatPlace
+    options: HolderOptions
+    start: bool = True
+    take_over: bool = True
+    """Whether it starts one after the one that it found has ended."""
+
+
+def shared_seat(
+    link: LinkOptions, office: str, name: str, *, start: bool = True, take_over: bool = True, linger: float = 10.0
+) -> LinkFactory:
+    """What `AsyncSMCPAgentClient(link, name=…, link=…)` takes to share the seat of this office; `NotSharedError` where
+    seats cannot be shared. The options are as in `SharedSeat` and `HolderOptions`.
+    """
+    options = HolderOptions(link, Membership("agent", name, office), linger)
+    return partial(SeatLink, seat=SharedSeat(place_of(link, office), options, start, take_over))
+
+
+class SeatLink:
+    """What `AsyncSMCPAgentClient` asks of a link, over the local socket of a holder."""
+
+    def __init__(
+        self,
+        options: LinkOptions,
+        handlers: Mapping[str, Handler],
+        *,
+        on_event: Callable[[LinkEvent], None],
+        seat: SharedSeat,
+    ) -> None:
+        self.options = options
+        self.membership: Membership | None = None
+        self._handlers = handlers
+        self._on_event = on_event
+        self._seat = seat
+        self._name = seat.options.membership.name
+        self._pipe: SeatPipe | None = None
+        self._state = State(self._name)
+        self._trouble: SMCPError | None = None
+        """Why there is no holder to ask."""
+        self._supervisor: asyncio.Task[None] | None = None
+        self._changed = asyncio.Event()
+        self._numbers = itertools.count(1)
+        self._pending: dict[int, asyncio.Future[str]] = {}
+        self._hearing: set[asyncio.Task[None]] = set()
+        self._was_joined = False
+
+    # --- as OfficeLink
+
+    @property
+    def connected(self) -> bool:
+        return self._state.connected
+
+    @property
+    def joined(self) -> bool:
+        return self._state.joined and self.membership is not None
+
+    @property
+    def way(self) -> Way | None:
+        return self._state.way
+
+    @property
+    def problem(self) -> SMCPError | None:
+        """Why the office cannot be used right now, as far as it is known."""
+        if self._state.joined:
+            return None
+        lost = ConnectionLostError(self._state.reason) if self._state.reason else None
+        return self._trouble or self._state.problem or lost
+
+    async def open(self) -> None:
+        """Go to the holder, which is started where that is wanted; otherwise `NobodyHoldsItError`."""
+        if self._supervisor is not None:
+            return
+        first: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._supervisor = asyncio.create_task(self._supervise(first), name="a2c-seat")
+        try:
+            await asyncio.shield(first)
+        except BaseException:
+            first.cancel()  # or asyncio complains of an exception that was never retrieved
+            await self.close()
+            raise
+
+    def attend(self, membership: Membership) -> None:
+        """Go to the holder and be in the office as soon as it is; returns at once. `problem` says why not yet."""
+        assert self._supervisor is None, "attend is called instead of open, once"
+        self.membership = membership
+        begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        begun.set_result(None)
+        self._supervisor = asyncio.create_task(self._supervise(begun), name="a2c-seat")
+
+    async def close(self) -> None:
+        """Leave the seat to the others."""
+        supervisor, self._supervisor = self._supervisor, None
+        if supervisor is not None:
+            supervisor.cancel()
+            await asyncio.wait({supervisor})
+        if self._pipe is not None:
+            self._pipe.close()
+            self._lose("closed by this side", final=True)
+
+    async def join(self, membership: Membership) -> None:
+        """Wait until the holder is in the office, or raise why it is not."""
+        await self._ready(self.options.connect_timeout + self.options.membership_timeout)
+        self.membership = membership
+        self._was_joined = True
+        self._tell(Joined(membership, again=False))
+
+    async def leave(self) -> None:
+        """Hear no more of the office. The seat stays with the others."""
+        self.membership = None
+
+    async def request(self, event: str, data: Any, timeout: float) -> tuple[Any, ...]:
+        """As `OfficeLink.request`. A holder that ends meanwhile fails a tool call with `ConnectionLostError`."""
+        body = codec.dumps(data).encode()
+        if len(body) + len(event) + PACKET_OVERHEAD > self.options.max_message:
+            raise PayloadTooLargeError(f"{event} has more than {self.options.max_message} bytes")
+        is_call = event == TOOL_CALL_EVENT
+        call = [data["agent"], data["req_id"]] if is_call else []
+        try:
+            async with asyncio.timeout(timeout):
+                while True:
+                    pipe = await self._ready(_TAKING)
+                    try:
+                        return tuple(read_ack(await self._exchange(pipe, [event, timeout, *call], body)))
+                    except _HolderGoneError:
+                        if is_call:
+                            raise ConnectionLostError(f"{_ENDED} while the tool was called; it may have run") from None
+        except TimeoutError:
+            raise RequestTimeoutError(f"the server did not answer {event} within {timeout:g} s") from None
+
+    # ---
+
+    async def _exchange(self, pipe: SeatPipe, head: list[Any], body: bytes) -> str:
+        number = next(self._numbers)
+        answered: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._pending[number] = answered
+        try:
+            pipe.send(["ask", number, *head], body)
+            return await answered
+        except asyncio.CancelledError:
+            pipe.send(["forget", number])
+            raise
+        finally:
+            self._pending.pop(number, None)
+
+    async def _ready(self, seconds: float) -> SeatPipe:
+        """The pipe to a holder that is in the office. One that is on its way there is waited for."""
+        if self._pipe is not None and self._state.joined:
+            return self._pipe
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while True:
+                    if self._supervisor is None:
+                        raise ConnectionLostError("not connected to the server")
+                    if self._pipe is not None and self._state.joined:
+                        return self._pipe
+                    if (problem := self._trouble or self._state.problem) is not None:
+                        raise problem
+                    if self._pipe is not None and self._state.reason:
+                        raise ConnectionLostError(f"not connected to the server: {self._state.reason}")
+                    self._changed.clear()
+                    await self._changed.wait()
+        raise ConnectionLostError(f"the seat of the office was not taken within {seconds:g} s")
+
+    # --- going to the holder
+
+    async def _supervise(self, first: asyncio.Future[None]) -> None:
+        while True:
+            try:
+                pipe = await self._attach(first)
+            except (NobodyHoldsItError, ConnectionLostError) as error:
+                if not first.done():
+                    first.set_exception(error)
+                    return
+                await asyncio.sleep(_RESTART[0])
+                continue
+            if not first.done():
+                first.set_result(None)
+            await asyncio.shield(pipe.ended)
+            self._lose(_ENDED)
+
+    async def _attach(self, first: asyncio.Future[None]) -> SeatPipe:
+        """Connect to the holder, and start one where that is wanted; `NobodyHoldsItError` where it is not, and
+        `ConnectionLostError` for one that cannot be used.
+        """
+        now, place = asyncio.get_running_loop().time, self._seat.place
+        may_start = self._seat.take_over if first.done() else self._seat.start
+        starts, not_before = 0, 0.0
+        while True:
+            try:
+                return await self._connect()
+            except (FileNotFoundError, ConnectionError):
+                pass  # there is no socket, or nobody behind it any more
+            except OSError as error:
+                raise self._note(str(error)) from None
+            if not may_start:
+                if not is_held(place):
+                    raise NobodyHoldsItError
+            elif now() >= not_before and (lock := try_lock(place)) is not None:
+                if starts:
+                    self._note(f"the process that is to hold the seat does not start; {place.log} says why")
+                starts += 1
+                not_before = now() + backoff(starts, *_RESTART)
+                await asyncio.to_thread(start_holder, place, lock, self._seat.options)
+            await asyncio.sleep(_LOOK)
+
+    async def _connect(self) -> SeatPipe:
+        """A pipe whose holder has said its first word, or `OSError`, of which `TimeoutError` is one."""
+        longest = self.options.max_message + LONGEST_HEAD
+        pipe = SeatPipe(lambda head, body: self._take(pipe, head, body), longest)
+        path = str(self._seat.place.socket)
+        await asyncio.get_running_loop().create_unix_connection(lambda: pipe, path)
+        pipe.ended.add_done_callback(lambda _: self._changed.set())
+        try:
+            pid = peer_pid(pipe.socket)
+            async with asyncio.timeout(_GREETING):
+                while self._pipe is not pipe:
+                    if pipe.ended.done():
+                        raise ConnectionResetError
+                    self._changed.clear()
+                    await self._changed.wait()
+        except BaseException as error:
+            pipe.close()
+            if isinstance(error, TimeoutError):
+                raise TimeoutError(f"process {pid} holds the seat and does not answer") from None
+            raise
+        return pipe
+
+    def _note(self, trouble: str) -> ConnectionLostError:
+        if self._trouble is None or self._trouble.message != trouble:
+            logger.warning("%s", trouble)
+        self._trouble = ConnectionLostError(trouble)
+        self._changed.set()
+        return self._trouble
+
+    def _lose(self, reason: str, *, final: bool = False) -> None:
+        was_connected, self._pipe = self._state.connected, None
+        self._state = State(self._name, reason=reason)
+        for answered in self._pending.values():
+            if not answered.done():
+                answered.set_exception(ConnectionLostError(reason) if final else _HolderGoneError())
+        if was_connected:
+            self._tell(Disconnected(reason, final))
+        self._changed.set()
+
+    # --- hearing from the holder
+
+    def _take(self, pipe: SeatPipe, head: list[Any], body: bytes) -> None:
+        match head:
+            case ["answer", int() as number]:
+                if (answered := self._pending.get(number)) is not None and not answered.done():
+                    answered.set_result(body.decode())
+            case ["failed", int() as number]:
+                if (answered := self._pending.get(number)) is not None and not answered.done():
+                    answered.set_exception(read_error(codec.loads(body)))
+            case ["notice", str() as event]:
+                task = asyncio.create_task(self._hear(event, codec.loads(body)))
+                self._hearing.add(task)
+                task.add_done_callback(self._hearing.discard)
+            case ["state"]:
+                self._pipe = pipe
+                self._apply(State.decode(body))
+
+    def _apply(self, state: State) -> None:
+        before, self._state, self._trouble = self._state, state, None
+        if state.connected and not before.connected:
+            self._tell(Connected(self.options.url, state.way))
+        if before.connected and not state.connected:
+            self._tell(Disconnected(state.reason, final=False))
+        if self.membership is not None:
+            if state.joined and not before.joined:
+                self._tell(Joined(self.membership, again=self._was_joined))
+                self._was_joined = True
+            elif state.problem is not None and before.problem is None:
+                self._tell(RejoinFailed(self.membership, state.problem, final=False))
+        self._changed.set()
+
+    async def _hear(self, event: str, data: Any) -> None:
+        if (handler := self._handlers.get(event)) is None:
+            return
+        try:
+            await handler(data)
+        except SMCPError as error:
+            logger.warning("ignored %s: %s", event, error)
+        except Exception:
+            # Not our code: whatever it raises, the seat is kept.
+            logger.exception("failed to take %s", event)
+
+    def _tell(self, event: LinkEvent) -> None:
+        try:
+            self._on_event(event)
+        except Exception:
+            # Not our code: whatever it raises, the seat is kept.
+            logger.exception("a listener failed to take %s", type(event).__name__)

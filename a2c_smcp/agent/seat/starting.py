@@ -1,0 +1,66 @@
+"""Starting a holder: a process in a session of its own, which has the lock, and nothing else, of who started it."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from typing import Any
+
+from a2c_smcp.agent.seat.holder import Holder, HolderOptions
+from a2c_smcp.agent.seat.place import SeatPlace
+from a2c_smcp.utils.link import LinkOptions, Membership
+from a2c_smcp.utils.logs import configure_logging
+from a2c_smcp.utils.loops import fast_command_loop
+from a2c_smcp.utils.quick_end import quick_end
+
+__all__ = ["hold", "start_holder"]
+
+
+def start_holder(place: SeatPlace, lock: int, options: HolderOptions) -> None:
+    """Start a holder and give it the lock, of which this process keeps no copy. Blocks for a moment; `OSError`."""
+    try:
+        log = os.open(place.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            starter = subprocess.Popen(
+                # -P: a package of this name in the directory where it starts is not ours.
+                [sys.executable, "-P", "-m", "a2c_smcp.agent.seat"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                pass_fds=[lock],
+                start_new_session=True,
+                cwd="/",
+            )
+        finally:
+            os.close(log)
+        # Not in its arguments, which everybody may see: the key is among them.
+        starter.communicate(json.dumps(_plain(place, options)).encode())
+    finally:
+        os.close(lock)
+
+
+def hold(told: dict[str, Any]) -> None:
+    """What the holder's process does with what it was told."""
+    place = SeatPlace(*(Path(told.pop(field.name)) for field in fields(SeatPlace)))
+    link, membership = LinkOptions(**told.pop("link")), Membership(**told.pop("membership"))
+    options = HolderOptions(link, membership, **told)
+    configure_logging("info")
+
+    async def run() -> None:
+        holder = Holder(options, place)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, holder.end)
+        await holder.run()
+
+    with quick_end(), asyncio.Runner(loop_factory=fast_command_loop) as runner:
+        runner.run(run())
+
+
+def _plain(place: SeatPlace, options: HolderOptions) -> dict[str, Any]:
+    link = options.link
+    link = replace(link, headers=dict(link.headers), ca=os.path.abspath(link.ca) if link.ca is not None else None)
+    files = {field.name: str(getattr(place, field.name)) for field in fields(SeatPlace)}
+    return {**files, **asdict(replace(options, link=link))}
