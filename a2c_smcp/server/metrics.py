@@ -12,7 +12,7 @@ _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 
 
 
 class Metrics:
-    """An `Observer` that renders what it heard, and the registry's counts, as Prometheus text."""
+    """An `Observer` and `BusObserver` that renders what it heard, and the registry's counts, as Prometheus text."""
 
     def __init__(self, registry: Registry) -> None:
         self._collectors = collectors = CollectorRegistry()
@@ -24,6 +24,19 @@ class Metrics:
         self._relays_of = cache(relays.labels)
         self._seconds_of = cache(seconds.labels)
         self._refusals = Counter("a2c_refusals", "Requests and connections refused.", ["code"], registry=collectors)
+        across = Counter(
+            "a2c_messages_across",
+            "Messages between server processes.",
+            ["direction", "kind"],
+            registry=collectors,
+        )
+        self._across_of = cache(across.labels)
+        self._seconds_across = Histogram(
+            "a2c_across_seconds",
+            "Time until another server process had answered.",
+            buckets=_BUCKETS,
+            registry=collectors,
+        )
         members = Gauge("a2c_members", "Members of offices.", ["role"], registry=collectors)
         members.labels("agent").set_function(lambda: registry.counts().agents)
         members.labels("computer").set_function(lambda: registry.counts().computers)
@@ -40,6 +53,15 @@ class Metrics:
 
     def refused(self, code: int) -> None:
         self._refusals.labels(str(code)).inc()
+
+    def sent_across(self, kind: str) -> None:
+        self._across_of("sent", kind).inc()
+
+    def heard_across(self, kind: str) -> None:
+        self._across_of("heard", kind).inc()
+
+    def answered_across(self, seconds: float) -> None:
+        self._seconds_across.observe(seconds)
 
     def render(self) -> bytes:
         return generate_latest(self._collectors)

@@ -2,32 +2,53 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import socketio
 
-from a2c_smcp.errors import InternalError, NotFoundError, NotInRoomError, RequestTimeoutError, TooManyRequestsError
+from a2c_smcp.errors import (
+    InternalError,
+    NotFoundError,
+    NotInRoomError,
+    RequestTimeoutError,
+    SMCPError,
+    TooManyRequestsError,
+)
 from a2c_smcp.server import offices
 from a2c_smcp.server.auth import AuthenticationProvider, credentials_of
 from a2c_smcp.server.base_namespace import BaseSMCPNamespace, Client, PendingAck
-from a2c_smcp.server.boundary import Observer, ack_packet, cancellation, notice_of, remote_address
+from a2c_smcp.server.boundary import Observer, ack_packet, cancellation, log_refusal, notice_of, remote_address
 from a2c_smcp.server.broadcast import SMCPManager
+from a2c_smcp.server.bus import Bus, Errand, LocalBus
 from a2c_smcp.server.effects import Broadcast, EnterRoom, RoomChange, room_of
 from a2c_smcp.server.envelopes import Answer, Message
 from a2c_smcp.server.limits import Limits
+from a2c_smcp.server.offices import Member, MemberChange
+from a2c_smcp.server.outbox import NoticePacket
 from a2c_smcp.server.registry import LocalRegistry, Registry
 from a2c_smcp.server.relays import Relay
 from a2c_smcp.server.sockets import BoundedAsyncSocket
-from a2c_smcp.smcp import CANCEL_TOOL_CALL_NOTIFICATION, JOIN_OFFICE_EVENT, SMCP_NAMESPACE, Event, Kind
+from a2c_smcp.smcp import (
+    CANCEL_TOOL_CALL_NOTIFICATION,
+    JOIN_OFFICE_EVENT,
+    SMCP_NAMESPACE,
+    TOOL_CALL_EVENT,
+    Event,
+    Kind,
+)
 from a2c_smcp.utils.engineio_internals import SocketIsClosedError
+from a2c_smcp.utils.socketio_internals import is_connected, socket_of
 from a2c_smcp.wire import Encoded
 
 __all__ = ["SMCPNamespace"]
 
 logger = logging.getLogger(__name__)
+
+#: How much longer a call to another process is waited for than that process waits: its answer should come first.
+_ELSEWHERE_GRACE: Final = 1.0
 
 
 @dataclass(slots=True, eq=False)
@@ -44,6 +65,8 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
 
     Create the server with `socketio.AsyncServer(**server_options(...))` for the protocol's message size and fast
     broadcasts. Before the process stops, await `drain`. `create_app` does all of this, and adds health and metrics.
+
+    It is the `RegistryListener` of its registry and the `BusInbox` of its bus.
     """
 
     def __init__(
@@ -52,11 +75,15 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
         *,
         limits: Limits | None = None,
         registry: Registry | None = None,
+        bus: Bus | None = None,
         observer: Observer | None = None,
         namespace: str = SMCP_NAMESPACE,
     ) -> None:
         super().__init__(limits, observer, namespace)
         self.registry: Registry = registry or LocalRegistry()
+        self.registry.listen(self)
+        self._bus: Bus = bus or LocalBus()
+        self._bus.serve(self)
         self._auth = auth
         self._serving: set[asyncio.Task[None]] = set()
         self._draining = False
@@ -142,7 +169,7 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
                 leaves = client.leaves
                 notice = offices.announce(await self.registry.session(client.sid), row, request)
                 self._check_stayed(client, leaves)
-                await self._perform((), (notice,))
+                self._bus.publish(notice, await self._tell(notice))
                 return {}
             case _:
                 leaves = client.leaves
@@ -181,13 +208,17 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
         for change in rooms:
             act = self.enter_room if isinstance(change, EnterRoom) else self.leave_room
             await act(change.sid, room_of(change.office_id))
-        manager = self.server.manager
         for notice in notices:
-            room = room_of(notice.office_id)
-            if isinstance(manager, SMCPManager):
-                manager.broadcast(self.namespace, room, notice_of(self.namespace, notice))
-            else:
-                await self.emit(notice.event, notice.data, room=room, skip_sid=notice.skip_sid)
+            await self._tell(notice)
+
+    async def _tell(self, notice: Broadcast) -> str:
+        """Tell the members of an office that are here; returns the packet's text."""
+        manager, room, packet = self.server.manager, room_of(notice.office_id), notice_of(self.namespace, notice)
+        if isinstance(manager, SMCPManager):
+            manager.broadcast(self.namespace, room, packet)
+        else:
+            await self.emit(notice.event, notice.data, room=room, skip_sid=notice.skip_sid)
+        return str(packet.data)
 
     def _check_backlog(self, sid: str) -> None:
         manager = self.server.manager
@@ -202,22 +233,48 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
             target = await self.registry.route(client.sid, row, message.request["computer"])
             # From here on the end of either session finds the relay in the table; what ended before does not.
             self._check_stayed(client, leaves)
-            answer = await self._ask(client.sid, target.sid, message)
+            ask = self._ask if target.process == self.registry.process else self._ask_elsewhere
+            answer = await ask(client.sid, target, message, asyncio.get_running_loop().create_future())
             return self._passed_on(client, message, answer, observed)
 
-    async def _ask(self, caller: str, target: str, message: Message) -> Answer | None:
+    async def _ask(
+        self, caller: str, target: Member, message: Message, future: "asyncio.Future[Answer | None]"
+    ) -> Answer | None:
         """Send a request to a computer and wait for its ack: not for ever, and not after either end has gone."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Answer | None] = loop.create_future()
-        pending = PendingAck(future)
-        relay = self._open_relay(caller, target, message, pending)
-        seconds = self.limits.deadline(relay.event, message.request.get("timeout"))
-        timer = loop.call_later(
-            seconds, pending.fail, RequestTimeoutError(f"the computer did not answer within {seconds:g} s")
-        )
-        try:
+        with self._waiting(caller, target, message, future) as (relay, pending):
             await self._send(relay, message, pending)
             return await future
+
+    async def _ask_elsewhere(
+        self, caller: str, target: Member, message: Message, future: "asyncio.Future[Answer | None]"
+    ) -> Answer | None:
+        """The same for a computer that another process holds."""
+        with self._waiting(caller, target, message, future, _ELSEWHERE_GRACE) as (relay, _):
+            timeout = message.request.get("timeout")
+            errand = Errand(caller, target, relay.event, relay.agent, relay.req_id, timeout, message.take_body())
+            try:
+                await self._bus.ask(errand, future)
+                return await future
+            finally:
+                self._bus.forget(errand)
+
+    @contextmanager
+    def _waiting(
+        self,
+        caller: str,
+        target: Member,
+        message: Message,
+        future: "asyncio.Future[Answer | None]",
+        grace: float = 0.0,
+    ) -> Iterator[tuple[Relay, PendingAck]]:
+        """File a relay that waits for this future, until its deadline."""
+        pending = PendingAck(future)
+        relay = self._open_relay(caller, target.sid, message, pending)
+        seconds = self.limits.deadline(relay.event, message.request.get("timeout"))
+        late = RequestTimeoutError(f"the computer did not answer within {seconds:g} s")
+        timer = asyncio.get_running_loop().call_later(seconds + grace, pending.fail, late)
+        try:
+            yield relay, pending
         finally:
             timer.cancel()
             self._close_relay(relay)
@@ -233,4 +290,86 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
 
     async def _end_relays(self, sid: str) -> None:
         for relay in self._fail_relays(sid):
-            await self.emit(CANCEL_TOOL_CALL_NOTIFICATION, cancellation(relay), to=relay.target)
+            if relay.target in self._clients:
+                await self._cancel(relay.target, cancellation(relay))
+
+    async def _cancel(self, sid: str, call: dict[str, str]) -> None:
+        await self.emit(CANCEL_TOOL_CALL_NOTIFICATION, call, to=sid)
+
+    # --- for other processes: the inbox of the bus
+
+    async def answer(self, errand: Errand, answer: "asyncio.Future[Answer | None]") -> Answer | None:
+        request = {"agent": errand.agent, "req_id": errand.req_id, "timeout": errand.timeout}
+        message = Message(errand.event, request, body=errand.take_body())
+        try:
+            await self._check_is_here(errand.target)
+            return await self._ask(errand.caller, errand.target, message, answer)
+        except NotInRoomError:
+            # The caller has gone, or its process has. A computer that has not got the call ignores this.
+            if errand.event == TOOL_CALL_EVENT and errand.target.sid in self._clients:
+                await self._cancel(errand.target.sid, {"agent": errand.agent, "req_id": errand.req_id})
+            raise
+        except SMCPError as error:
+            log_refusal(self.admission.session_log, message, errand.caller, error)
+            raise
+
+    async def _check_is_here(self, target: Member) -> None:
+        """Another process has looked up a computer; look whether it is still there."""
+        if self._draining:
+            raise InternalError("the server is shutting down")
+        session = await self.registry.session(target.sid) if target.sid in self._clients else None
+        if session is None or session.member is None or session.member.office_id != target.office_id:
+            raise NotFoundError("the computer has gone")
+
+    def hear(self, notice: Broadcast, text: str) -> None:
+        manager = self._rooms
+        if manager.is_behind(notice.skip_sid):
+            # Its own process refuses what it says when that is too much there; it cannot know of this process's rooms.
+            sender = notice.skip_sid
+            self.admission.session_log.warn(sender, "left out %s of %s: too much of it waits", notice.event, sender)
+            return
+        packet = NoticePacket(text, notice.skip_sid, notice.event, collapses=notice.collapses)
+        manager.broadcast(self.namespace, room_of(notice.office_id), packet)
+
+    # --- for a registry that several processes share: its listener
+
+    async def began(self, process: str) -> None:
+        await self._bus.began(process)
+
+    def ended(self, process: str) -> None:
+        self._bus.ended(process)
+        for sid in list(self._clients):
+            self.lost(sid)
+
+    def lost(self, sid: str) -> None:
+        if (socket := socket_of(self.server, self.namespace, sid)) is not None:
+            self.server.start_background_task(socket.cut_off)
+
+    def changed(self, changes: Sequence[MemberChange]) -> None:
+        for change in changes:
+            rooms, notices = offices.effects_of(change)
+            member = change.after or change.before
+            assert member is not None
+            if member.process == self.registry.process:
+                self._change_rooms(rooms)
+            elif change.left_office:
+                # What it asked of computers here, and what was asked of it from here. A shell ends those of its own.
+                self._fail_relays(f"{member.process}/{member.sid}")
+                self._fail_relays(member.sid)
+            if not self._draining:
+                for notice in notices:
+                    packet = notice_of(self.namespace, notice)
+                    self._rooms.broadcast(self.namespace, room_of(notice.office_id), packet)
+
+    def _change_rooms(self, rooms: Iterable[RoomChange]) -> None:
+        for change in rooms:
+            if not is_connected(self.server, self.namespace, change.sid):
+                continue  # it has gone meanwhile, and is in no room
+            act = self._rooms.enter if isinstance(change, EnterRoom) else self._rooms.leave
+            act(change.sid, self.namespace, room_of(change.office_id))
+
+    @property
+    def _rooms(self) -> SMCPManager:
+        manager = self.server.manager
+        assert isinstance(manager, SMCPManager), "create the server with server_options()"
+        return manager

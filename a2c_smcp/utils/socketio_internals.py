@@ -227,6 +227,13 @@ class RoomManager(socketio.AsyncManager):  # type: ignore[misc]  # python-socket
         """The sessions in a room and the ids of their connections."""
         return self.rooms.get(namespace, {}).get(room, {})
 
+    def enter(self, sid: str, namespace: str, room: str) -> None:
+        """Put a session that is connected into a room at once; the library's own way has to be awaited."""
+        self.basic_enter_room(sid, namespace, room)
+
+    def leave(self, sid: str, namespace: str, room: str) -> None:
+        self.basic_leave_room(sid, namespace, room)
+
     def basic_enter_room(self, sid: str, namespace: str, room: str | None, eio_sid: str | None = None) -> None:
         super().basic_enter_room(sid, namespace, room, eio_sid)
         if room is not None and room != sid:
