@@ -36,6 +36,11 @@ def test_importing_a_room_imports_nothing_heavy_before_a_name_of_it_is_used(room
     assert run(sys.executable, "-c", code).stdout.strip() == "[]"
 
 
+def test_a_server_that_is_alone_imports_nothing_of_nats() -> None:
+    code = "import sys, a2c_smcp.cli, a2c_smcp.server.app, a2c_smcp.server.cli as cli; print('nats' in sys.modules)"
+    assert run(sys.executable, "-c", code).stdout.strip() == "False"
+
+
 def test_the_names_that_a_reader_of_the_specification_imports_are_there_and_each_is_one_thing() -> None:
     from a2c_smcp import SMCPError, SmcpError, errors
     from a2c_smcp.computer import Computer, LinkOptions, SMCPComputerClient, load_config_files

@@ -1,0 +1,245 @@
+"""The key-value bucket that the server processes share. Knows NATS, nothing of members.
+
+It is a JetStream stream, used as NATS's own key-value clients do, so that their tools can look at it. Those clients
+cannot renew a key that expires, compare when they delete, or make a deletion expire: this module publishes itself.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, Final, TypeVar
+
+from nats.aio.msg import Msg
+from nats.errors import ConnectionClosedError, NoRespondersError, OutboundBufferLimitError
+from nats.errors import Error as NatsError
+from nats.errors import TimeoutError as NatsTimeoutError
+from nats.js import JetStreamContext, api
+from nats.js.errors import APIError, NoStreamResponseError, NotFoundError, ServiceUnavailableError
+
+from a2c_smcp.errors import InternalError
+from a2c_smcp.server.cluster.connection import OUT_OF_REACH, NatsConnection
+from a2c_smcp.server.cluster.keys import Entry
+
+__all__ = ["Bucket", "BucketWatch", "Take", "WrongRevisionError"]
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Take = Callable[[Entry | None, int], None]
+"""Takes an entry, or `None` when there is none, and how many more wait."""
+
+#: Seconds that NATS has for an answer. It takes about a millisecond; without a leader it does not come.
+_ANSWER: Final = 2.0
+#: Seconds for which the bucket remembers that a key was deleted or has expired, for those that watch.
+_MARKER: Final = 60
+#: Seconds after which NATS forgets a watch that nobody listens to.
+_IDLE: Final = 30
+_MOST_REPLICAS: Final = 3
+_WRONG_REVISION: Final = (10071, 10164)
+_NOT_CLUSTERED: Final = 10074
+
+_OPERATION: Final = "KV-Operation"
+_MARKER_REASON: Final = "Nats-Marker-Reason"
+
+
+class WrongRevisionError(Exception):
+    """The key has another revision than the one that was expected: somebody else was first."""
+
+
+class Bucket:
+    """Every method raises `InternalError` when NATS cannot do it now."""
+
+    def __init__(self, connection: NatsConnection) -> None:
+        self._connection = connection
+        self._js: JetStreamContext = connection.client.jetstream(timeout=_ANSWER)
+        self.name = f"{connection.options.prefix}-members"
+        self.stream = f"KV_{self.name}"
+        self._subjects = f"$KV.{self.name}."
+
+    async def open(self) -> None:
+        """Make the bucket, unless it is there."""
+        self._connection.check()
+        version = self._connection.client.connected_server_version
+        if (version.major, version.minor) < (2, 11):
+            raise InternalError("NATS 2.11 or newer is needed")
+        replicas = min(_MOST_REPLICAS, len(self._connection.client.servers))
+        try:
+            info = await _answer(self._js.stream_info(self.stream))
+        except _MissingError:
+            await self._create(replicas)
+        else:
+            await self._grow(info, replicas)
+
+    async def _create(self, replicas: int) -> None:
+        try:
+            await _answer(self._js.add_stream(self._config(replicas)))
+        except _RefusedError as error:
+            if error.err_code != _NOT_CLUSTERED or replicas == 1:
+                raise
+            # Two addresses of one server.
+            await _answer(self._js.add_stream(self._config(1)))
+
+    async def _grow(self, info: api.StreamInfo, replicas: int) -> None:
+        if (info.config.num_replicas or 1) >= replicas:
+            return
+        try:
+            await _answer(self._js.update_stream(info.config, num_replicas=replicas))
+        except InternalError as error:
+            logger.warning("the bucket %s stays with fewer copies than there are NATS servers: %s", self.name, error)
+
+    def _config(self, replicas: int) -> api.StreamConfig:
+        return api.StreamConfig(
+            name=self.stream,
+            description="the members of the offices of a2c servers",
+            subjects=[f"{self._subjects}>"],
+            storage=api.StorageType.FILE,
+            num_replicas=replicas,
+            max_msgs_per_subject=1,
+            discard=api.DiscardPolicy.NEW,
+            allow_rollup_hdrs=True,
+            deny_delete=True,
+            # Reads go to the leader, so that they see every write that was acknowledged.
+            allow_direct=False,
+            allow_msg_ttl=True,
+            # Without it nobody who watches is told of an expiry.
+            subject_delete_marker_ttl=_MARKER,
+        )
+
+    async def write(self, key: str, value: bytes, expected: int, seconds: int | None = None) -> int:
+        """Write a key if it has the expected revision, 0 for one that is not there, and return the new one.
+
+        Raises `WrongRevisionError` otherwise. With `seconds` it expires when they have passed.
+        """
+        return await self._publish(key, value, {}, expected, seconds)
+
+    async def delete(self, key: str, expected: int) -> int:
+        """Delete a key if it has the expected revision, and return the deletion's. Raises `WrongRevisionError`."""
+        # A purge, unlike a deletion, expires without leaving another marker.
+        headers = {_OPERATION: "PURGE", api.Header.ROLLUP.value: "sub"}
+        return await self._publish(key, b"", headers, expected, _MARKER)
+
+    async def read(self, key: str) -> Entry:
+        """The key as the bucket has it now, with revision 0 if it knows nothing of it."""
+        self._connection.check()
+        try:
+            found = await _answer(self._js.get_msg(self.stream, subject=f"{self._subjects}{key}"))
+        except _MissingError:
+            return Entry(key, 0, None)
+        return Entry(key, found.seq or 0, None if _is_marker(found.headers) else found.data or b"")
+
+    async def _publish(
+        self, key: str, value: bytes, headers: dict[str, Any], expected: int, seconds: int | None
+    ) -> int:
+        self._connection.check()
+        headers[api.Header.EXPECTED_LAST_SUBJECT_SEQUENCE.value] = str(expected)
+        ack = await _answer(self._js.publish(f"{self._subjects}{key}", value, headers=headers, msg_ttl=seconds))
+        return ack.seq
+
+    async def watch(self, take: Take, on_gap: Callable[[], None]) -> "BucketWatch":
+        """Hand over every key that there is, then every change, in the order of revisions. `on_gap` is called when
+        something is missing; close the watch then, and make another one.
+        """
+        self._connection.check()
+        watch = BucketWatch(self, take, on_gap)
+        try:
+            await watch.begin()
+        except BaseException:
+            await watch.close()
+            raise
+        return watch
+
+
+class BucketWatch:
+    """A consumer of our own. nats-py's ordered one goes on after a gap where it stopped: what was deleted there, and is
+    forgotten, would be missed.
+    """
+
+    def __init__(self, bucket: Bucket, take: Take, on_gap: Callable[[], None]) -> None:
+        self._bucket = bucket
+        self._take = take
+        self._on_gap = on_gap
+        self._subscription: Any = None
+        self._consumer: str | None = None
+        self._count = 0
+
+    async def begin(self) -> None:
+        bucket, client = self._bucket, self._bucket._connection.client
+        inbox = client.new_inbox()
+        self._subscription = await _answer(client.subscribe(inbox, cb=self._on_message))
+        config = api.ConsumerConfig(
+            deliver_subject=inbox,
+            deliver_policy=api.DeliverPolicy.LAST_PER_SUBJECT,
+            filter_subject=f"{bucket._subjects}>",
+            ack_policy=api.AckPolicy.NONE,
+            max_deliver=1,
+            mem_storage=True,
+            num_replicas=1,
+            inactive_threshold=_IDLE,
+        )
+        info = await _answer(bucket._js.add_consumer(bucket.stream, config))
+        self._consumer = info.name
+        if info.num_pending == 0 and self._count == 0:
+            self._take(None, 0)
+
+    async def close(self) -> None:
+        """Take nothing from now on."""
+        self._take = _ignore
+        with suppress(NatsError, APIError):
+            if self._subscription is not None:
+                await self._subscription.unsubscribe()
+        if self._consumer is not None and self._bucket._connection.is_connected:
+            # NATS forgets it by itself a little later.
+            with suppress(NatsError, APIError):
+                await self._bucket._js.delete_consumer(self._bucket.stream, self._consumer)
+
+    async def _on_message(self, message: Msg) -> None:
+        metadata = message.metadata
+        self._count += 1
+        if metadata.sequence.consumer != self._count:
+            self._take = _ignore
+            self._on_gap()
+            return
+        value = None if _is_marker(message.headers) else message.data
+        key = message.subject[len(self._bucket._subjects) :]
+        self._take(Entry(key, metadata.sequence.stream, value), metadata.num_pending)
+
+
+def _ignore(entry: Entry | None, pending: int) -> None:
+    pass
+
+
+def _is_marker(headers: Any) -> bool:
+    return headers is not None and (_OPERATION in headers or _MARKER_REASON in headers)
+
+
+class _MissingError(InternalError):
+    """What was asked for is not there."""
+
+
+class _RefusedError(InternalError):
+    """NATS does not do it."""
+
+    def __init__(self, error: APIError) -> None:
+        super().__init__(f"NATS refused it: {error.description or error.code}")
+        self.err_code = error.err_code
+
+
+async def _answer(asked: Awaitable[T]) -> T:
+    """Await NATS's answer; what goes wrong becomes our own errors, which say it in words for a client."""
+    try:
+        return await asked
+    except NotFoundError:
+        raise _MissingError("NATS does not have the bucket of the members") from None
+    except (NoStreamResponseError, NoRespondersError, ServiceUnavailableError):
+        raise InternalError("NATS has no JetStream, or no quorum for it") from None
+    except APIError as error:
+        if error.err_code in _WRONG_REVISION:
+            raise WrongRevisionError from None
+        raise _RefusedError(error) from None
+    except (NatsTimeoutError, TimeoutError):
+        raise InternalError("NATS did not answer in time; it may have no quorum") from None
+    except (OutboundBufferLimitError, ConnectionClosedError):
+        raise InternalError(OUT_OF_REACH) from None
+    except (NatsError, OSError) as error:
+        logger.warning("NATS: %s: %s", type(error).__name__, error)
+        raise InternalError("NATS failed; the server's log says how") from None

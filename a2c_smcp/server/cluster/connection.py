@@ -1,0 +1,106 @@
+"""The one connection of a server process to NATS. It is tried for ever; nothing is kept for later while it is down."""
+
+import asyncio
+import logging
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+from nats.aio.client import Client as NatsClient
+from nats.errors import Error as NatsError
+
+from a2c_smcp.errors import InternalError
+from a2c_smcp.server.cluster.options import ClusterOptions
+
+__all__ = ["OUT_OF_REACH", "NatsConnection"]
+
+logger = logging.getLogger(__name__)
+
+OUT_OF_REACH = "NATS is out of reach"
+#: Seconds between attempts, and for one.
+_RETRY = 0.5
+_ATTEMPT = 2
+#: nats-py pings every 120 s by default: a silent server would be noticed after minutes.
+_PING = 1
+
+
+class NatsConnection:
+    """`async with NatsConnection(options)` begins to connect and does not wait for it; `connected` does.
+
+    `client` is nats-py's, the same one over all reconnects. Its subscriptions are made again by themselves.
+    """
+
+    def __init__(self, options: ClusterOptions) -> None:
+        self.options = options
+        self.client = NatsClient()
+        self._up = asyncio.Event()
+        self._connecting: asyncio.Task[None] | None = None
+        self._complaint = ""
+
+    async def __aenter__(self) -> Self:
+        self._connecting = asyncio.create_task(self._connect())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        assert self._connecting is not None
+        self._connecting.cancel()
+        await asyncio.wait({self._connecting})
+        with suppress(NatsError, OSError, TimeoutError):
+            await self.client.close()
+
+    @property
+    def is_connected(self) -> bool:
+        return self.client.is_connected
+
+    def check(self) -> None:
+        """Raise `InternalError` at once while NATS is out of reach."""
+        if not self.is_connected:
+            raise InternalError(OUT_OF_REACH)
+
+    async def connected(self) -> None:
+        """Wait for the connection."""
+        await self._up.wait()
+
+    async def _connect(self) -> None:
+        while True:
+            try:
+                await self.client.connect(
+                    list(self.options.servers),
+                    user_credentials=self.options.creds,
+                    name="a2c server",
+                    connect_timeout=_ATTEMPT,
+                    max_reconnect_attempts=-1,
+                    reconnect_time_wait=_RETRY,  # type: ignore[arg-type]  # any number of seconds
+                    ping_interval=_PING,
+                    max_outstanding_pings=2,
+                    # What is published while there is no connection is refused, not sent later.
+                    pending_size=0,
+                    error_cb=self._on_error,
+                    disconnected_cb=self._on_disconnected,
+                    reconnected_cb=self._on_connected,
+                )
+                break
+            except Exception as error:
+                # nats-py tries again by itself after what it knows; a credentials file can be bad in other ways.
+                await self._on_error(error)
+                await asyncio.sleep(_RETRY)
+        await self._on_connected()
+
+    async def _on_connected(self) -> None:
+        logger.info("connected to NATS")
+        self._complaint = ""
+        self._up.set()
+
+    async def _on_disconnected(self) -> None:
+        self._up.clear()
+        if not self.client.is_closed:
+            logger.warning("the connection to NATS is lost; trying again")
+
+    async def _on_error(self, error: Exception) -> None:
+        complaint = f"{type(error).__name__}: {error}"
+        # It is tried twice a second, with the same result for as long as NATS is away.
+        if complaint != self._complaint:
+            self._complaint = complaint
+            logger.warning("NATS: %s", complaint)

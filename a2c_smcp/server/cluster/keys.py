@@ -1,0 +1,65 @@
+"""The keys and values of the bucket that several server processes share. Pure.
+
+`n.<process>` is the lease of a process. `m.<office>.agent` and `m.<office>.c.<name>` are claims: each makes one session
+a member, so that no claim needs two keys. Offices and names may have any character, keys may not: there they are
+hashed, and the value has the texts.
+"""
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from a2c_smcp.server.offices import Member
+
+__all__ = ["Entry", "claim_key", "encode_claim", "lease_key", "leased_process", "read_claim"]
+
+_LEASE: Final = "n."
+_CLAIM: Final = "m."
+_READER: Final = msgspec.json.Decoder(Member)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A key as the bucket has it at a revision; without a value it was deleted, or has expired."""
+
+    key: str
+    revision: int
+    value: bytes | None
+
+
+def lease_key(process: str) -> str:
+    return _LEASE + process
+
+
+def leased_process(key: str) -> str | None:
+    """The process whose lease this key is, if it is one."""
+    return key[len(_LEASE) :] if key.startswith(_LEASE) else None
+
+
+def claim_key(member: Member) -> str:
+    """Where a member's claim is: at the office's seat, or at the computer's name."""
+    office = _CLAIM + _hashed(member.office_id)
+    return f"{office}.agent" if member.role == "agent" else f"{office}.c.{_hashed(member.name)}"
+
+
+def encode_claim(member: Member) -> bytes:
+    return msgspec.json.encode(member)
+
+
+def read_claim(entry: Entry) -> Member | None:
+    """The member that a claim makes; `None` where there is none, or none that makes sense at this key."""
+    if entry.value is None or not entry.key.startswith(_CLAIM):
+        return None
+    try:
+        member = _READER.decode(entry.value)
+    except msgspec.DecodeError:
+        return None
+    return member if claim_key(member) == entry.key else None
+
+
+def _hashed(text: str) -> str:
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=18).digest()
+    return base64.urlsafe_b64encode(digest).decode("ascii")

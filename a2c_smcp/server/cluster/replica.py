@@ -1,0 +1,148 @@
+"""The members of all processes, as one process knows them from the bucket. Pure: a fold of the bucket's entries.
+
+A claim makes its session a member while the lease of its process is there. A session is in one place, its newest
+claim: a move is one change, though the bucket sees two keys, and what a session has left is void.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from a2c_smcp.server.cluster.keys import Entry, leased_process, read_claim
+from a2c_smcp.server.directory import Directory
+from a2c_smcp.server.offices import Member, MemberChange
+
+__all__ = ["Replica"]
+
+#: Revisions of deleted keys that are remembered. A claim at a forgotten one costs a look into the bucket.
+_MOST_GRAVES: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    member: Member
+    revision: int
+
+
+class Replica:
+    """Takes the bucket's entries in the order of their revisions, and says what changed."""
+
+    def __init__(self) -> None:
+        self.directory = Directory()
+        self.revision = 0
+        self._leases: dict[str, int] = {}
+        self._claims: dict[str, _Claim] = {}
+        self._graves: dict[str, int] = {}
+        self._keys_of: dict[str, set[str]] = {}
+        self._places: dict[str, str] = {}
+        self._visible: dict[str, Member] = {}
+
+    @property
+    def processes(self) -> Collection[str]:
+        """The processes that have a lease."""
+        return self._leases.keys()
+
+    def revision_of(self, key: str) -> int:
+        """The newest revision of a key that is known, to be compared when it is written."""
+        claim = self._claims.get(key)
+        return claim.revision if claim else self._graves.get(key, 0)
+
+    def claimed(self, key: str) -> Member | None:
+        """The member that the claim at a key makes, void or not."""
+        claim = self._claims.get(key)
+        return claim.member if claim else None
+
+    def member(self, sid: str) -> Member | None:
+        """Where a session is."""
+        return self._visible.get(sid)
+
+    def abandoned(self) -> list[Member]:
+        """The members that there would be if their process had not gone."""
+        gone = [keys for process, keys in self._keys_of.items() if process not in self._leases]
+        return [self._claims[key].member for keys in gone for key in keys]
+
+    def apply(self, entry: Entry) -> list[MemberChange]:
+        """Take the next entry. One that is known already, as after a restart of NATS, changes nothing."""
+        if entry.revision <= self.revision:
+            return []
+        return self._settle(self._store(entry))
+
+    def resync(self, entries: Iterable[Entry]) -> list[MemberChange]:
+        """Take all that is in the bucket, and say in what it differs from what was known."""
+        others = Replica()
+        for entry in sorted(entries, key=lambda entry: entry.revision):
+            others._store(entry)
+        for sid, key in list(others._places.items()):
+            # It was left for a place that was given up before this look into the bucket.
+            if self._claims.get(key) == others._claims[key] and self._places.get(sid) != key:
+                del others._places[sid]
+        known = dict.fromkeys((*self._visible, *others._places))
+        self.revision = max(self.revision, others.revision)
+        self._leases, self._claims, self._graves = others._leases, others._claims, others._graves
+        self._keys_of, self._places = others._keys_of, others._places
+        return self._settle(known)
+
+    def _store(self, entry: Entry) -> Iterable[str]:
+        """Keep an entry; returns the sessions that it may have moved, those that it ends first."""
+        self.revision = entry.revision
+        process = leased_process(entry.key)
+        if process is None:
+            return self._store_claim(entry)
+        known = process in self._leases
+        if entry.value is None:
+            self._leases.pop(process, None)
+        else:
+            self._leases[process] = entry.revision
+        if known == (process in self._leases):
+            return ()
+        return [self._claims[key].member.sid for key in self._keys_of.get(process, ())]
+
+    def _store_claim(self, entry: Entry) -> Iterable[str]:
+        sids = []
+        if (old := self._claims.pop(entry.key, None)) is not None:
+            sids.append(old.member.sid)
+            if self._places.get(old.member.sid) == entry.key:
+                del self._places[old.member.sid]
+            keys = self._keys_of[old.member.process]
+            keys.discard(entry.key)
+            if not keys:
+                del self._keys_of[old.member.process]
+        self._graves.pop(entry.key, None)
+        if (member := read_claim(entry)) is None:
+            self._bury(entry)
+        else:
+            self._claims[entry.key] = _Claim(member, entry.revision)
+            self._keys_of.setdefault(member.process, set()).add(entry.key)
+            self._places[member.sid] = entry.key
+            sids.append(member.sid)
+        return dict.fromkeys(sids)
+
+    def _bury(self, entry: Entry) -> None:
+        self._graves[entry.key] = entry.revision
+        if len(self._graves) > _MOST_GRAVES:
+            del self._graves[next(iter(self._graves))]
+
+    def _settle(self, sids: Iterable[str]) -> list[MemberChange]:
+        """Make visible what the claims and leases say of these sessions: first who goes, then who comes or moves."""
+        changes = [
+            change
+            for sid in sids
+            if (change := MemberChange(self._visible.get(sid), self._now(sid))).before != change.after
+        ]
+        for change in changes:
+            if change.before is not None:
+                self.directory.remove(change.before)
+                del self._visible[change.before.sid]
+        for change in changes:
+            if change.after is not None:
+                self.directory.add(change.after)
+                self._visible[change.after.sid] = change.after
+        return sorted(changes, key=self._order)
+
+    def _now(self, sid: str) -> Member | None:
+        key = self._places.get(sid)
+        member = self._claims[key].member if key is not None else None
+        return member if member is not None and member.process in self._leases else None
+
+    def _order(self, change: MemberChange) -> int:
+        return self._claims[self._places[change.after.sid]].revision if change.after is not None else 0

@@ -1,0 +1,248 @@
+"""The time for which a server process is one of those that know each other: from a lease until it is over, and again.
+
+The lease is looked at whenever something is done, not by a timer: a process that was stopped does nothing in its old
+name when it wakes. One whose lease is over never gets it back. It begins anew, under another name.
+"""
+
+import asyncio
+import logging
+import os
+import secrets
+import socket
+from collections.abc import Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Final, Protocol, Self
+
+import msgspec
+
+from a2c_smcp.errors import InternalError
+from a2c_smcp.server.cluster import clock
+from a2c_smcp.server.cluster.bucket import Bucket, WrongRevisionError
+from a2c_smcp.server.cluster.connection import OUT_OF_REACH, NatsConnection
+from a2c_smcp.server.cluster.keys import lease_key
+from a2c_smcp.server.cluster.lease import Lease
+from a2c_smcp.server.cluster.replica import Replica
+from a2c_smcp.server.cluster.watcher import ReplicaWatcher
+from a2c_smcp.server.offices import MemberChange
+
+__all__ = ["Tenant", "Tenure"]
+
+logger = logging.getLogger(__name__)
+
+#: Seconds between attempts while NATS does not do what it is asked.
+_AGAIN: Final = 0.5
+_NO_LEASE: Final = "NATS has not given this process a lease yet"
+
+
+class Tenant(Protocol):
+    """What happens to the one whose tenure it is."""
+
+    async def began(self, process: str) -> None:
+        """The lease of this name is about to be taken."""
+
+    def changed(self, changes: Sequence[MemberChange]) -> None:
+        """The replica shows these changes; the lease is there."""
+
+    def ended(self, process: str) -> None:
+        """The lease is over: nobody is a member through this process any more."""
+
+    async def upkeep(self) -> None:
+        """The time of a renewal has passed."""
+
+
+class Tenure:
+    """`async with Tenure(...)` takes a lease as soon as NATS lets it, renews it, and takes another when it is over."""
+
+    def __init__(self, connection: NatsConnection, bucket: Bucket, tenant: Tenant) -> None:
+        self._options = connection.options
+        self._connection = connection
+        self._bucket = bucket
+        self._tenant = tenant
+        self._watcher = ReplicaWatcher(bucket, self._on_changes)
+        self._lease: Lease | None = None
+        self._trouble: str | None = _NO_LEASE
+        self._over = asyncio.Event()
+        self._released = False
+        self._running: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._running = asyncio.create_task(self._run())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.release()
+        assert self._running is not None
+        self._running.cancel()
+        await asyncio.wait({self._running})
+        await self._watcher.close()
+
+    @property
+    def process(self) -> str:
+        """The name of the process while it has a lease."""
+        return self._lease.process if self._lease is not None else ""
+
+    @property
+    def replica(self) -> Replica:
+        return self._watcher.replica
+
+    @property
+    def revision(self) -> int:
+        """The revision up to which the tenant was told everything."""
+        return self._watcher.revision
+
+    async def reached(self, revision: int) -> None:
+        """Wait until a revision is known here; raises `InternalError` after some seconds."""
+        await self._watcher.reached(revision)
+
+    @property
+    def age(self) -> float:
+        """Seconds since the last renewal; not a number without a lease."""
+        return clock.now() - self._lease.renewed_at if self._lease is not None else float("nan")
+
+    @property
+    def trouble(self) -> str | None:
+        """Why nothing can be changed now."""
+        return self._trouble if self._lease is None or self._connection.is_connected else OUT_OF_REACH
+
+    def check(self) -> None:
+        """Raise `InternalError` unless the lease is valid at this moment."""
+        if self._lease is not None and self._lease.is_over(clock.now()):
+            self._end("NATS was out of reach for longer than the lease of this process")
+        if self._lease is None:
+            raise InternalError(self._trouble or _NO_LEASE)
+
+    async def release(self) -> None:
+        """Give up the lease, and every membership with it. This process does not begin again."""
+        self._released = True
+        lease, self._lease = self._lease, None
+        self._trouble = "the server is shutting down"
+        self._over.set()
+        if lease is not None:
+            with suppress(InternalError):
+                await self._drop(lease)
+
+    async def _drop(self, lease: Lease) -> None:
+        key = lease_key(lease.process)
+        while lease.revision:
+            try:
+                await self._bucket.delete(key, lease.revision)
+                return
+            except WrongRevisionError:
+                # A renewal was on its way.
+                entry = await self._bucket.read(key)
+                lease.revision = entry.revision if entry.value is not None else 0
+
+    # --- how it goes on
+
+    def _end(self, reason: str) -> None:
+        lease, self._lease = self._lease, None
+        assert lease is not None
+        logger.error("%s; closing all connections", reason)
+        self._trouble = reason
+        self._over.set()
+        self._tenant.ended(lease.process)
+
+    def _on_changes(self, changes: Sequence[MemberChange]) -> None:
+        if self._lease is None:
+            return  # nobody is a member through this process, so nobody here is to be told
+        if self._lease.process not in self.replica.processes:
+            self._end("NATS ended the lease of this process")
+        elif changes:
+            self._tenant.changed(changes)
+
+    async def _run(self) -> None:
+        while not self._released:
+            await self._connection.connected()
+            try:
+                await self._begin()
+            except InternalError as error:
+                self._note(error.message)
+            except Exception:
+                # The tenant is not ours; without another attempt this process would stay out for ever.
+                logger.exception("failed to join the other processes")
+            else:
+                await self._stay()
+            await asyncio.sleep(_AGAIN)
+
+    async def _begin(self) -> None:
+        await self._watcher.close()
+        self._watcher = ReplicaWatcher(self._bucket, self._on_changes)
+        await self._bucket.open()
+        await self._watcher.look()
+        process = secrets.token_urlsafe(16)
+        await self._tenant.began(process)
+        asked_at = clock.now()
+        revision = await self._bucket.write(lease_key(process), _about_us(), 0, self._options.lease)
+        await self.reached(revision)
+        if not self._released:
+            self._over.clear()
+            self._lease = Lease(process, self._options.lease, asked_at, revision)
+            self._note(None)
+
+    async def _stay(self) -> None:
+        tasks = [asyncio.create_task(work) for work in (self._watcher.run(), self._renewals(), self._upkeep())]
+        try:
+            await self._over.wait()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+
+    async def _upkeep(self) -> None:
+        while True:
+            await asyncio.sleep(self._options.renewal)
+            try:
+                await self._tenant.upkeep()
+            except InternalError as error:
+                logger.info("what is left over in the bucket stays for now: %s", error)
+
+    async def _renewals(self) -> None:
+        was_connected = True
+        while True:
+            await asyncio.sleep(min(self._options.renewal, _AGAIN) if self._trouble else self._options.renewal)
+            with suppress(InternalError):
+                self.check()
+            if (lease := self._lease) is None:
+                return
+            is_connected = self._connection.is_connected
+            # What this process wrote itself does not show: the watch has stopped.
+            behind = self.revision < lease.revision and self.age >= self._options.renewal
+            if behind or (is_connected and not was_connected):
+                self._watcher.expire()
+            was_connected = is_connected
+            await self._renew(lease)
+
+    async def _renew(self, lease: Lease) -> None:
+        asked_at = clock.now()
+        key = lease_key(lease.process)
+        try:
+            revision = await self._bucket.write(key, _about_us(), lease.revision, self._options.lease)
+        except WrongRevisionError:
+            await self._look_after(lease, key)
+        except InternalError as error:
+            self._note(error.message)
+        else:
+            lease.renew(asked_at, revision)
+            self._note(None)
+
+    async def _look_after(self, lease: Lease, key: str) -> None:
+        """A renewal was refused: either the lease is over, or an earlier one counted and its answer was lost."""
+        with suppress(InternalError):
+            entry = await self._bucket.read(key)
+            if entry.value is not None:
+                lease.revision = entry.revision
+            elif self._lease is lease:
+                self._end("NATS ended the lease of this process")
+
+    def _note(self, trouble: str | None) -> None:
+        if trouble != self._trouble and not self._released:
+            logger.log(logging.INFO if trouble is None else logging.WARNING, "membership: %s", trouble or "in order")
+            self._trouble = trouble
+
+
+def _about_us() -> bytes:
+    """What a lease says of its process, for people who look at the bucket."""
+    return msgspec.json.encode({"host": socket.gethostname(), "pid": os.getpid()})

@@ -1,0 +1,115 @@
+"""Keeps a replica up with the bucket: a first look, then every change, and a new look when something is missing."""
+
+import asyncio
+import heapq
+import itertools
+import logging
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from a2c_smcp.errors import InternalError
+from a2c_smcp.server.cluster.bucket import Bucket, BucketWatch
+from a2c_smcp.server.cluster.keys import Entry
+from a2c_smcp.server.cluster.replica import Replica
+from a2c_smcp.server.offices import MemberChange
+
+__all__ = ["ReplicaWatcher"]
+
+logger = logging.getLogger(__name__)
+
+#: Seconds for a look at the whole bucket. Ten thousand keys take 0.15 s.
+_LOOK: Final = 10.0
+#: Seconds between two looks, when the first one failed.
+_AGAIN: Final = 0.5
+#: Seconds for which a caller waits until a revision is known here.
+_PATIENCE: Final = 5.0
+
+
+class ReplicaWatcher:
+    """`on_changes` is called with what each entry changed, be it nothing, before `revision` says that it is known."""
+
+    def __init__(self, bucket: Bucket, on_changes: Callable[[Sequence[MemberChange]], None]) -> None:
+        self.replica = Replica()
+        self.revision = 0
+        self._bucket = bucket
+        self._on_changes = on_changes
+        self._watch: BucketWatch | None = None
+        self._look: list[Entry] | None = None
+        self._looked: asyncio.Future[None] | None = None
+        self._stale = asyncio.Event()
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._numbers = itertools.count()
+
+    async def look(self) -> None:
+        """BucketWatch the bucket anew; returns when the replica is as the bucket was."""
+        await self._unwatch()
+        self._stale.clear()
+        self._look = []
+        self._looked = asyncio.get_running_loop().create_future()
+        try:
+            async with asyncio.timeout(_LOOK):
+                self._watch = await self._bucket.watch(self._take, self.expire)
+                await self._looked
+        except TimeoutError:
+            raise InternalError("NATS did not show the whole bucket in time") from None
+
+    def expire(self) -> None:
+        """What the watch shows is not to be relied on: look anew."""
+        self._stale.set()
+
+    async def run(self) -> None:
+        """Look anew whenever that is needed, until cancelled."""
+        while True:
+            await self._stale.wait()
+            try:
+                await self.look()
+            except InternalError as error:
+                logger.warning("the members of other processes may be out of date: %s", error)
+                await asyncio.sleep(_AGAIN)
+                self.expire()
+
+    async def close(self) -> None:
+        for _, _, known in self._waiting:
+            known.cancel()
+        await self._unwatch()
+
+    async def _unwatch(self) -> None:
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            await watch.close()
+
+    async def reached(self, revision: int) -> None:
+        """Wait until a revision is known here, or raise `InternalError` after some seconds."""
+        if self.revision >= revision:
+            return
+        known: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._waiting, (revision, next(self._numbers), known))
+        await asyncio.wait({known}, timeout=_PATIENCE)
+        if known.done() and not known.cancelled():
+            return
+        known.cancel()
+        raise InternalError("NATS did not show the change in time")
+
+    def _take(self, entry: Entry | None, pending: int) -> None:
+        if self._look is None:
+            assert entry is not None
+            self._known(self.replica.apply(entry))
+            return
+        if entry is not None:
+            self._look.append(entry)
+        newest = entry.revision if entry is not None else 0
+        # A server that is behind may show an older bucket than the one we know; what is missing follows.
+        if pending == 0 and newest >= self.replica.revision:
+            entries, self._look = self._look, None
+            self._known(self.replica.resync(entries))
+            assert self._looked is not None
+            if not self._looked.done():
+                self._looked.set_result(None)
+
+    def _known(self, changes: Sequence[MemberChange]) -> None:
+        self._on_changes(changes)
+        self.revision = self.replica.revision
+        while self._waiting and self._waiting[0][0] <= self.revision:
+            _, _, known = heapq.heappop(self._waiting)
+            if not known.done():
+                known.set_result(None)

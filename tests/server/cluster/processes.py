@@ -1,0 +1,82 @@
+"""Registries over one NATS, each standing for a server process, and what they tell their listeners."""
+
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+
+from a2c_smcp.server.cluster.connection import NatsConnection
+from a2c_smcp.server.cluster.options import ClusterOptions
+from a2c_smcp.server.cluster.registry import ClusterRegistry
+from a2c_smcp.server.offices import Grant, Member, MemberChange
+from a2c_smcp.smcp import EnterOfficeReq
+from a2c_smcp.types import Role
+from tests.server.harness import eventually
+
+__all__ = ["Heard", "registries", "registry", "request"]
+
+
+@dataclass
+class Heard:
+    """A listener that writes down what it was told."""
+
+    changes: list[MemberChange] = field(default_factory=list)
+    began_as: list[str] = field(default_factory=list)
+    ended_as: list[str] = field(default_factory=list)
+    lost_sids: list[str] = field(default_factory=list)
+
+    async def began(self, process: str) -> None:
+        self.began_as.append(process)
+
+    def changed(self, changes: Sequence[MemberChange]) -> None:
+        self.changes += changes
+
+    def ended(self, process: str) -> None:
+        self.ended_as.append(process)
+
+    def lost(self, sid: str) -> None:
+        self.lost_sids.append(sid)
+
+    @property
+    def told(self) -> list[tuple[Member | None, Member | None]]:
+        return [(change.before, change.after) for change in self.changes]
+
+
+@dataclass
+class Process:
+    """One registry with its listener."""
+
+    registry: ClusterRegistry
+    heard: Heard
+    connection: NatsConnection
+
+    async def join(self, sid: str, role: Role, name: str, office_id: str) -> None:
+        """Connect a session and let it join; raises what refuses it."""
+        await self.registry.connect(sid, Grant())
+        await self.registry.join(sid, request(role, name, office_id))
+
+    def names(self, office_id: str) -> list[str]:
+        return sorted(member.name for member in self.registry._tenure.replica.directory.members(office_id))
+
+
+def request(role: Role, name: str, office_id: str) -> EnterOfficeReq:
+    return {"role": role, "name": name, "office_id": office_id}
+
+
+@contextlib.asynccontextmanager
+async def registry(options: ClusterOptions, *, ready: bool = True) -> AsyncIterator[Process]:
+    heard = Heard()
+    async with NatsConnection(options) as connection:
+        made = ClusterRegistry(connection)
+        made.listen(heard)
+        async with made:
+            if ready:
+                await eventually(lambda: made.unavailable() is None)
+            yield Process(made, heard, connection)
+
+
+@contextlib.asynccontextmanager
+async def registries(options: ClusterOptions, count: int) -> AsyncIterator[list[Process]]:
+    async with contextlib.AsyncExitStack() as stack:
+        made = [await stack.enter_async_context(registry(options)) for _ in range(count)]
+        await eventually(lambda: all(len(each.registry.processes) == count for each in made))
+        yield made

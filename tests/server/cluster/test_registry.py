@@ -1,0 +1,143 @@
+"""Membership over a real NATS: who gets a name, who hears of it, and what is left of those that go."""
+
+import asyncio
+
+import pytest
+
+from a2c_smcp.errors import AlreadyInRoomError, NameTakenError, NotFoundError, RoomFullError, SMCPError
+from a2c_smcp.server.cluster.options import ClusterOptions
+from a2c_smcp.server.offices import Grant, Member
+from a2c_smcp.smcp import EVENTS, GET_TOOLS_EVENT
+from tests.nats_server import NatsServer
+from tests.server.cluster.processes import Process, registries, registry, request
+from tests.server.harness import eventually
+
+ROUTED = EVENTS[GET_TOOLS_EVENT]
+
+
+@pytest.fixture
+def options(nats: NatsServer, prefix: str) -> ClusterOptions:
+    return ClusterOptions((nats.url,), prefix=prefix)
+
+
+async def test_who_joins_through_one_process_is_reached_and_listed_through_the_other(options: ClusterOptions) -> None:
+    async with registries(options, 2) as (here, there):
+        await here.join("s1", "agent", "a", "o")
+        await there.join("s2", "computer", "laptop", "o")
+        laptop = Member("s2", "computer", "laptop", "o", there.registry.process)
+        await eventually(lambda: here.names("o") == ["a", "laptop"])
+        assert await here.registry.route("s1", ROUTED, "laptop") == laptop
+        assert set(here.registry.holders("o")) == {here.registry.process, there.registry.process}
+        assert (None, laptop) in here.heard.told and (None, laptop) in there.heard.told
+        with pytest.raises(NotFoundError):
+            await here.registry.route("s1", ROUTED, "desktop")
+
+
+async def test_a_join_is_told_before_it_is_answered_and_the_answer_has_nothing_to_perform(
+    options: ClusterOptions,
+) -> None:
+    async with registry(options) as here:
+        await here.registry.connect("s1", Grant())
+        transition = await here.registry.join("s1", request("computer", "laptop", "o"))
+        assert transition.after is not None and transition.after.member is not None
+        assert transition.rooms == () and transition.notices == ()
+        assert here.heard.told == [(None, transition.after.member)]
+
+
+@pytest.mark.parametrize(("role", "error"), [("agent", RoomFullError), ("computer", NameTakenError)])
+async def test_a_seat_and_a_name_are_taken_in_all_processes_and_free_in_all(
+    options: ClusterOptions, role: str, error: type[SMCPError]
+) -> None:
+    async with registries(options, 2) as (here, there):
+        await here.join("s1", role, "n", "o")  # type: ignore[arg-type]
+        # It has not waited for the other process to hear of it.
+        with pytest.raises(error):
+            await there.join("s2", role, "n", "o")  # type: ignore[arg-type]
+        assert there.registry.counts().agents + there.registry.counts().computers == 0
+        await here.registry.leave("s1", {"office_id": "o"})
+        await there.registry.join("s2", request(role, "n", "o"))  # type: ignore[arg-type]
+        await eventually(lambda: here.names("o") == ["n"])
+        assert [bool(after) for _, after in here.heard.told] == [True, False, True]
+
+
+async def test_a_move_and_a_rename_are_one_change_each_and_free_what_was_left(options: ClusterOptions) -> None:
+    async with registries(options, 2) as (here, there):
+        await here.join("s1", "computer", "a", "o")
+        first, second, third = (
+            Member("s1", "computer", name, office, here.registry.process) for name, office in ("ao", "ap", "bp")
+        )
+        await here.registry.join("s1", request("computer", "a", "p"))
+        await here.registry.join("s1", request("computer", "b", "p"))
+        await here.registry.join("s1", request("computer", "b", "p"))
+        expected = [(None, first), (first, second), (second, third)]
+        assert here.heard.told == expected
+        await eventually(lambda: there.heard.told == expected)
+        await there.join("s2", "computer", "a", "o")
+        await there.registry.join("s2", request("computer", "a", "p"))
+        with pytest.raises(NameTakenError):
+            await there.registry.join("s2", request("computer", "b", "p"))
+        assert there.names("p") == ["a", "b"]
+
+
+async def test_an_agent_takes_another_name_on_its_seat_and_must_leave_before_it_goes_elsewhere(
+    options: ClusterOptions,
+) -> None:
+    async with registry(options) as here:
+        await here.join("s1", "agent", "a", "o")
+        await here.registry.join("s1", request("agent", "b", "o"))
+        assert here.names("o") == ["b"]
+        with pytest.raises(AlreadyInRoomError):
+            await here.registry.join("s1", request("agent", "b", "p"))
+
+
+async def test_a_disconnect_frees_the_name_and_is_told(options: ClusterOptions) -> None:
+    async with registries(options, 2) as (here, there):
+        await here.join("s1", "computer", "a", "o")
+        transition = await here.registry.disconnect("s1")
+        assert transition is not None and transition.left_office and transition.notices == ()
+        await there.join("s2", "computer", "a", "o")
+        await eventually(lambda: len(here.heard.changes) == 3)
+        assert await here.registry.disconnect("s1") is None
+
+
+async def test_a_process_that_ends_in_good_order_gives_up_everything_at_once(options: ClusterOptions) -> None:
+    async with registry(options) as here:
+        async with registry(options) as there:
+            await there.join("s1", "agent", "a", "o")
+            await there.join("s2", "computer", "c", "o")
+            await eventually(lambda: here.names("o") == ["a", "c"])
+        # Well before the lease of 15 s is over.
+        await eventually(lambda: len(here.registry.processes) == 1, 10)
+        assert here.names("o") == []
+        await here.join("s3", "agent", "a", "o")
+        # The claim that nobody took over is deleted.
+        await eventually(lambda: here.registry._tenure.replica.abandoned() == [])
+
+
+async def test_what_is_in_the_bucket_is_known_to_a_process_that_comes_later(options: ClusterOptions) -> None:
+    async with registry(options) as here:
+        for number in range(300):
+            await here.join(f"s{number}", "computer", f"c{number}", f"o{number % 3}")
+        async with registry(options) as late:
+            assert len(late.names("o0")) == 100
+            assert late.heard.changes == []
+            await late.join("x", "agent", "a", "o0")
+            assert len(await late.registry.members("o0")) == 101
+
+
+async def test_200_agents_through_three_processes_for_20_seats(options: ClusterOptions) -> None:
+    async with registries(options, 3) as processes:
+
+        async def attempt(process: Process, number: int) -> str | None:
+            try:
+                await process.join(f"s{number}", "agent", f"a{number}", f"o{number % 20}")
+            except RoomFullError:
+                return None
+            return f"o{number % 20}"
+
+        outcomes = await asyncio.gather(*(attempt(processes[n % 3], n) for n in range(200)))
+        assert sorted(office for office in outcomes if office) == sorted(f"o{n}" for n in range(20))
+        await eventually(lambda: len({each.registry.revision for each in processes}) == 1)
+        told = processes[0].heard.told
+        assert len(told) == 20
+        assert all(each.heard.told == told for each in processes)
