@@ -4,11 +4,12 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from a2c_smcp.computer.decisions import Outcome, Resolution
 from a2c_smcp.computer.mcp_clients.model import ToolMeta
 from a2c_smcp.errors import ToolConfirmationError
 from a2c_smcp.types import TOOL_NAME
 
-__all__ = ["CALLING_AGENT", "Approval", "Ask", "Refuse", "Run", "approve", "approve_answer", "approve_silence"]
+__all__ = ["CALLING_AGENT", "Approval", "Ask", "Refuse", "Run", "approve", "approve_resolution"]
 
 #: The agent whose call this is, for callbacks that show who asks; unset for calls that come from no agent.
 CALLING_AGENT: Final[ContextVar[str]] = ContextVar("calling_agent")
@@ -21,7 +22,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """The confirmation callback is to be asked; `approve_answer` takes what it returns."""
+    """A person is to be asked; `approve_resolution` takes what came of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +38,24 @@ class Refuse:
 Approval: TypeAlias = Run | Ask | Refuse
 
 
-def approve(meta: ToolMeta | None, *, can_ask: bool) -> Approval:
-    """What to do with a call to a tool of this merged meta, given whether there is a callback to ask."""
-    if meta is not None and meta.auto_apply is True:
+def approve(meta: ToolMeta | None, *, can_ask: bool, is_allowed: bool = False) -> Approval:
+    """What to do with a call to a tool of this merged meta, given whether somebody can be asked, or has allowed it
+    already.
+    """
+    if (meta is not None and meta.auto_apply is True) or is_allowed:
         return Run()
     return Ask() if can_ask else Refuse("nobody can confirm it here")
 
 
-def approve_answer(answer: object) -> Run | Refuse:
-    """What to do after the callback answered. Only `True` is a yes: a callback that forgets to return refuses."""
-    return Run() if answer is True else Refuse("the person refused")
+def approve_resolution(resolution: Resolution) -> Run | Refuse:
+    """What to do after somebody was asked. Silence is no refusal, and no yes."""
+    return Run() if resolution.outcome is Outcome.ACCEPTED else Refuse(_REASONS[resolution.outcome])
 
 
-def approve_silence() -> Refuse:
-    """What to do when no person answered in time: silence is no refusal, and no yes."""
-    return Refuse("nobody answered in time")
+_REASONS: Final = {
+    Outcome.DECLINED: "the person refused",
+    Outcome.DISMISSED: "the person refused",
+    Outcome.UNANSWERED: "nobody answered in time",
+    Outcome.WITHDRAWN: "it was withdrawn before somebody answered",
+    Outcome.FAILED: "asking for it failed",
+}

@@ -1,67 +1,52 @@
 """The Computer: MCP servers, inputs, approvals and history under one roof, behind one lifecycle.
 
-Knows nothing of prompts, terminals or sockets. The code that shows or serves a Computer follows its `events`, and hands
-in a callback that confirms calls and a resolver that asks for inputs.
+Knows nothing of prompts, terminals or sockets. The code that shows or serves a Computer follows its `events`, and
+answers what is to be decided through its `decisions`.
 """
 
-import inspect
-import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
-from datetime import UTC, datetime
-from functools import partial
 from types import TracebackType
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Self
 
 import anyio
-import anyio.to_thread
 from mcp_types import CallToolResult, ReadResourceResult
 
-from a2c_smcp.computer.approvals import Ask, Refuse, Run, approve, approve_answer, approve_silence
+from a2c_smcp.computer.call_log import CallLog, EndedCall, RunningCall
+from a2c_smcp.computer.callbacks import ConfirmCallback, confirming, resolving
+from a2c_smcp.computer.decision_store import Attendance, DecisionStore
+from a2c_smcp.computer.decisions import Accepted, MissingInput
 from a2c_smcp.computer.desktop.cutting import MAX_WINDOW, DesktopLimits
 from a2c_smcp.computer.events import (
     BUFFERED_EVENTS,
     ConfigChanged,
     EventHub,
     EventStream,
+    OfficeStatus,
     RestartOffered,
     ServerStatus,
 )
-from a2c_smcp.computer.history import remember
 from a2c_smcp.computer.inputs import BaseInputResolver, InputResolver, InputStore, servers_referencing
-from a2c_smcp.computer.mcp_clients.catalogue import ShownTool, tool_meta_object
+from a2c_smcp.computer.inputs.asked import AskedInputResolver
 from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
 from a2c_smcp.computer.mcp_clients.masking import config_view
 from a2c_smcp.computer.mcp_clients.mcp_connection import Timings
 from a2c_smcp.computer.mcp_clients.model import BaseServerConfig, MCPServerConfig, MCPServerInput, wire_server
-from a2c_smcp.computer.progress import CallProgress, OnProgress
+from a2c_smcp.computer.office_states import OfficeStates
+from a2c_smcp.computer.progress import OnProgress
 from a2c_smcp.computer.shown_resources import ResourceTimings, ShownResources
+from a2c_smcp.computer.snapshot import ComputerSnapshot
+from a2c_smcp.computer.tool_calls import ToolCalls
 from a2c_smcp.computer.types import ToolCallRecord
-from a2c_smcp.errors import (
-    PayloadTooLargeError,
-    ServerNotActiveError,
-    SMCPError,
-    ToolError,
-    ToolExecutionTimeoutError,
-    ToolNameDuplicatedError,
-)
-from a2c_smcp.results import TOOL_META_MARKER, error_result, text_of, with_markers
+from a2c_smcp.errors import SMCPError, ToolNameDuplicatedError
 from a2c_smcp.smcp import DPEDocumentSummary, GetComputerConfigRet, SMCPTool
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME, Desktop
+from a2c_smcp.utils.link import LinkEvent
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
 
 __all__ = ["Computer", "ConfirmCallback"]
-
-logger = logging.getLogger(__name__)
-
-#: A confirmation ends this long before the call's deadline: past the deadline it would be a timeout of the tool.
-_CONFIRM_MARGIN: Final = 0.1
-
-#: Called with `(req_id, server, tool, params)`; `True` runs the call. A callback that is not async runs in a thread. It
-#: has until just before the call's deadline, then it is cancelled. It raises `TimeoutError` if no person answered.
-ConfirmCallback: TypeAlias = Callable[[str, SERVER_NAME, TOOL_NAME, dict[str, Any]], bool | Awaitable[bool]]
 
 
 class Computer:
@@ -70,15 +55,15 @@ class Computer:
     Then call its tools with `execute_tool`, or let an agent do so: `SMCPComputerClient` puts the Computer into an
     office. A server is given as a config model, or as a dictionary like those in config files, with `${input:id}` in
     place; `load_config_files` reads such files. One that is invalid raises `InvalidConfigError`. The attribute `inputs`
-    holds the definitions and values of the inputs.
+    holds the definitions and values of the inputs, `decisions` what waits for a person, and whoever can answer.
 
     - `auto_connect=False` starts no server by itself; use `start_server`.
     - `auto_reconnect=False` leaves a server stopped that has died. Otherwise it is restarted, up to `max_restarts`
       times in a row, with growing pauses.
-    - `confirm_callback` is asked `(req_id, server, tool, params)` before a tool runs that has no `auto_apply`. Without
-      a callback such calls are refused (4005).
-    - `input_resolver` asks a person for the value of an input. Without one, only variables, commands and defaults
-      count.
+    - `confirm_callback` is asked `(req_id, server, tool, params)` before a tool runs that has no `auto_apply`. It is
+      one more place that answers `decisions`. With nobody there to answer such calls are refused (4005).
+    - `input_resolver` asks a person for the value of an input; it, too, is one more such place. With none, only
+      variables, commands and defaults count.
     - `max_calls` is how many calls run at a time on one server; the others wait.
     - `max_message` is how many bytes a message may have where the results go, `max_window` how many bytes of a
       window's text show on the desktop.
@@ -103,12 +88,18 @@ class Computer:
     ) -> None:
         self.name = name
         self.inputs = InputStore(inputs)
-        self.confirm_callback = confirm_callback
         self._limits = DesktopLimits(max_window, max_message)
         self._events = EventHub()
-        resolver = InputResolver(self.inputs, input_resolver)
-        self._redaction = resolver.redaction
-        self._resources = ShownResources(self._events.publish, resource_timings, self._redaction.quote)
+        self._log = CallLog()
+        self._offices = OfficeStates()
+        self.decisions = DecisionStore(self._events.publish)
+        self._confirm_callback: ConfirmCallback | None = None
+        self._confirming: Attendance | None = None
+        self.confirm_callback = confirm_callback
+        if input_resolver is not None:
+            self.decisions.attend("callback", {"input"}, resolving(input_resolver)).begin()
+        resolver = InputResolver(self.inputs, AskedInputResolver(self.decisions, self._servers_of))
+        self._resources = ShownResources(self._events.publish, resource_timings, resolver.redaction.quote)
         self._manager = MCPServerManager(
             resolver,
             on_event=self._events.publish,
@@ -121,7 +112,7 @@ class Computer:
             timings=timings,
         )
         self._manager.load(map(_as_written, mcp_servers))
-        self._history: tuple[ToolCallRecord, ...] = ()
+        self._calls = ToolCalls(self._manager, self.decisions, self._events, self._log, resolver.redaction)
         self._shown_config = self.get_config()
         self.inputs.subscribe(self._input_changed)
 
@@ -140,7 +131,12 @@ class Computer:
             raise
 
     async def shutdown(self) -> None:
-        """Stop every server and the calls that run there, in bounded time. Safe to call twice, and before `boot_up`."""
+        """Stop every server and the calls that run there, in bounded time. Safe to call twice, and before `boot_up`.
+
+        What waits for a decision is withdrawn.
+        """
+        for decision in self.decisions.pending:
+            self.decisions.withdraw(decision.id)
         await self._manager.stop_all()
         with anyio.CancelScope(shield=True):
             await self._resources.aclose()
@@ -154,12 +150,33 @@ class Computer:
     ) -> None:
         await self.shutdown()
 
-    def events(self, limit: int = BUFFERED_EVENTS) -> EventStream:
+    def events(self, limit: int = BUFFERED_EVENTS, *, kinds: Collection[type] | None = None) -> EventStream:
         """What happens from now on, for one reader: `async with computer.events() as events`, then `async for`.
 
         `a2c_smcp.computer.events` has the classes. At most `limit` events wait for a slow reader; older ones are lost.
+        A reader that wants few `kinds` says which: what nobody wants is not made. One that wants the progress of calls
+        has the servers asked for it.
         """
-        return self._events.subscribe(limit)
+        return self._events.subscribe(limit, kinds)
+
+    def snapshot(self) -> ComputerSnapshot:
+        """Everything as it is now, with the number of the last event, for a watcher that starts late or lost some."""
+        return ComputerSnapshot(
+            number=self._events.number,
+            name=self.name,
+            servers=tuple(self.statuses),
+            tools=tuple(self.get_available_tools()),
+            tool_servers=self.tool_servers,
+            conflicts=tuple(self.tool_conflicts),
+            config=self.get_config(),
+            inputs={input_id: input_id in self.inputs.values for input_id in self.inputs.definitions},
+            offices=self.offices,
+            running_calls=self.running_calls,
+            ended_calls=self.ended_calls,
+            decisions=self.decisions.pending,
+            answerers=self.decisions.answerers,
+            allowed=self.decisions.allowed,
+        )
 
     # --- what there is
 
@@ -171,7 +188,22 @@ class Computer:
     @property
     def history(self) -> tuple[ToolCallRecord, ...]:
         """The last ten calls that reached a server, oldest first."""
-        return self._history
+        return self._calls.history
+
+    @property
+    def running_calls(self) -> tuple[RunningCall, ...]:
+        """The calls that have no result yet, oldest first; also those that wait for a confirmation."""
+        return self._log.running
+
+    @property
+    def ended_calls(self) -> tuple[EndedCall, ...]:
+        """The last hundred calls that ended, oldest first, as agents see them; large results are cut."""
+        return self._log.ended
+
+    @property
+    def offices(self) -> tuple[OfficeStatus, ...]:
+        """How each connection to a server stands, and in which office it is."""
+        return self._offices.statuses
 
     def get_available_tools(self) -> list[SMCPTool]:
         """The tools that can be called now, as agents see them. Do not change them."""
@@ -196,7 +228,7 @@ class Computer:
         read, this raises `PayloadTooLargeError`.
         """
         limits = self._limits if max_bytes is None else replace(self._limits, message=max_bytes)
-        return await self._resources.desktop(size, window, self._history, limits)
+        return await self._resources.desktop(size, window, self._calls.history, limits)
 
     async def get_finder(
         self,
@@ -209,7 +241,7 @@ class Computer:
 
         Do not change the documents.
         """
-        return await self._resources.finder(keywords, file_type, self._history, offset, limit)
+        return await self._resources.finder(keywords, file_type, self._calls.history, offset, limit)
 
     async def read_resource(self, uri: str) -> ReadResourceResult:
         """Read a window, a document or a part of a document by its URI.
@@ -275,10 +307,46 @@ class Computer:
 
     def _input_changed(self, input_id: str) -> None:
         self._announce_config()
+        self._answer_with_value(input_id)
         running = self._manager.connections
         for name in servers_referencing(input_id, self._manager.configs):
             if name in running:
                 self._events.publish(RestartOffered(name, f"the input {input_id!r} changed"))
+
+    def _servers_of(self, input_id: str) -> tuple[SERVER_NAME, ...]:
+        return tuple(servers_referencing(input_id, self._manager.configs))
+
+    def _answer_with_value(self, input_id: str) -> None:
+        """An input that is being asked for was given a value meanwhile."""
+        definition = self.inputs.definitions.get(input_id)
+        for decision in self.decisions.pending if input_id in self.inputs.values else ():
+            if isinstance(decision, MissingInput) and decision.definition is definition:
+                self.decisions.answer(decision.id, Accepted(self.inputs.values[input_id]), by="inputs")
+
+    # --- decisions and offices
+
+    @property
+    def confirm_callback(self) -> ConfirmCallback | None:
+        """Asked before a tool runs that has no `auto_apply`, beside everybody else who attends `decisions`."""
+        return self._confirm_callback
+
+    @confirm_callback.setter
+    def confirm_callback(self, callback: ConfirmCallback | None) -> None:
+        if self._confirming is not None:
+            self._confirming.end()
+        self._confirm_callback, self._confirming = callback, None
+        if callback is not None:
+            self._confirming = self.decisions.attend("callback", {"confirmation"}, confirming(callback))
+            self._confirming.begin()
+
+    def office_heard(self, connection: str, url: str, event: LinkEvent) -> None:
+        """Told by whatever connects this Computer to a server, for those who watch."""
+        self._events.publish(self._offices.hear(connection, url, event))
+
+    def office_closed(self, connection: str) -> None:
+        """Such a connection was closed on purpose."""
+        if (status := self._offices.close(connection)) is not None:
+            self._events.publish(status)
 
     # --- calls
 
@@ -289,6 +357,8 @@ class Computer:
         params: Mapping[str, Any],
         timeout: float | None = None,
         on_progress: OnProgress | None = None,
+        *,
+        confirmed_by: str | None = None,
     ) -> CallToolResult:
         """Run a tool and return its result. A failure is a result too, with its code (4001 to 4005, 413) in `meta`.
 
@@ -296,94 +366,17 @@ class Computer:
         confirmation as well; `None` means no limit. Cancelling the task that waits here cancels the tool.
 
         `on_progress` is called with `(progress, total, message)` whenever the tool reports its progress, and when the
-        call waits for its confirmation. It is a plain function that must not block.
+        call waits for its confirmation. It is a plain function that must not block. `confirmed_by` names the place
+        where a person made or confirmed this call already: then nobody is asked.
         """
-        progress = CallProgress(on_progress, self._redaction) if on_progress is not None else None
-        try:
-            with anyio.move_on_after(timeout):
-                tool = self._manager.validate_tool_call(tool_name)
-                return await self._execute(req_id, tool, dict(params), timeout, progress)
-            raise ToolExecutionTimeoutError(timeout or 0)
-        except (ToolError, PayloadTooLargeError) as error:
-            logger.warning("tool call %s failed: %s", req_id, error)
-            return error_result(error)
-        finally:
-            if progress is not None:
-                progress.end()
+        return await self._calls.execute(req_id, tool_name, params, timeout, on_progress, confirmed_by)
 
-    async def _execute(
-        self, req_id: str, tool: ShownTool, params: dict[str, Any], timeout: float | None, progress: CallProgress | None
-    ) -> CallToolResult:
-        approval = approve(tool.meta, can_ask=self.confirm_callback is not None)
-        if isinstance(approval, Ask):
-            if progress is not None:
-                progress.waiting()
-            approval = await self._confirm(req_id, tool, params)
-        if isinstance(approval, Refuse):
-            raise approval.error(tool.name)
-        result = await self._call(req_id, tool, params, timeout, progress)
-        return with_markers(result, {TOOL_META_MARKER: tool_meta_object(tool.meta)} if tool.meta is not None else {})
+    def cancel_call(self, call_id: str, *, by: str | None = None) -> bool:
+        """Cancel one of the `running_calls` by its id; says whether it was still running.
 
-    async def _confirm(self, req_id: str, tool: ShownTool, params: dict[str, Any]) -> Run | Refuse:
-        """What the callback decides, or its silence until just before the call's deadline."""
-        with anyio.CancelScope(deadline=anyio.current_effective_deadline() - _CONFIRM_MARGIN):
-            try:
-                return approve_answer(await self._ask(req_id, tool, params))
-            except TimeoutError:
-                return approve_silence()
-            except Exception as error:
-                # A boundary: the callback is not ours.
-                logger.exception("the confirmation callback failed for tool call %s", req_id)
-                raise Refuse("asking for it failed").error(tool.name) from error
-        return approve_silence()
-
-    async def _ask(self, req_id: str, tool: ShownTool, params: dict[str, Any]) -> object:
-        assert self.confirm_callback is not None
-        ask = partial(self.confirm_callback, req_id, tool.server, tool.original, params)
-        if inspect.iscoroutinefunction(self.confirm_callback):
-            answer = ask()
-        else:
-            # It may block on a person; the loop, and the call's deadline, must not wait for that.
-            answer = await anyio.to_thread.run_sync(ask, abandon_on_cancel=True)
-        return await answer if inspect.isawaitable(answer) else answer
-
-    async def _call(
-        self, req_id: str, tool: ShownTool, params: dict[str, Any], timeout: float | None, progress: CallProgress | None
-    ) -> CallToolResult:
-        record = partial(self._remember, req_id, tool, params, timeout, datetime.now(UTC).isoformat())
-        try:
-            result = await self._manager.call_tool(tool, params, progress=progress)
-        except ServerNotActiveError:
-            raise  # it never reached the server
-        except (ToolError, PayloadTooLargeError) as error:
-            record(error.message)
-            raise
-        except anyio.get_cancelled_exc_class():
-            record("cancelled, or out of time")
-            raise
-        record(self._redaction.quote(text_of(result)) if result.is_error else None)
-        return result
-
-    def _remember(
-        self,
-        req_id: str,
-        tool: ShownTool,
-        params: dict[str, Any],
-        timeout: float | None,
-        timestamp: str,
-        error: str | None,
-    ) -> None:
-        record: ToolCallRecord = {
-            "timestamp": timestamp,
-            "req_id": req_id,
-            "server": tool.server,
-            "tool": tool.original,
-            "parameters": params,
-            "timeout": timeout,
-            "success": error is None,
-            "error": error,
-        }
-        self._history = remember(self._history, record)
+        Its caller gets a result with `a2c_cancelled` in its `meta`. `by` names the place where a person did this.
+        """
+        return self._calls.cancel(call_id, by)
 
 
 def _as_written(config: MCPServerConfig | dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from a2c_smcp.computer.approvals import Ask, Refuse, Run, approve, approve_answer
+from a2c_smcp.computer.approvals import Ask, Refuse, Run, approve, approve_resolution
+from a2c_smcp.computer.decisions import Outcome, Resolution
 from a2c_smcp.computer.mcp_clients.model import ToolMeta
 
 
@@ -25,10 +26,20 @@ def test_without_a_callback_it_is_refused_with_4005(meta: ToolMeta | None) -> No
     assert "delete" in error.message
 
 
+def test_what_was_allowed_before_runs() -> None:
+    assert approve(ToolMeta(), can_ask=False, is_allowed=True) == Run()
+
+
 def test_a_yes_runs() -> None:
-    assert approve_answer(True) == Run()
+    assert approve_resolution(Resolution(Outcome.ACCEPTED, "terminal")) == Run()
 
 
-@pytest.mark.parametrize("answer", [False, None, 0, 1, "", "no", "yes"])
-def test_whatever_is_not_true_refuses(answer: object) -> None:
-    assert isinstance(approve_answer(answer), Refuse)
+@pytest.mark.parametrize("outcome", sorted(set(Outcome) - {Outcome.ACCEPTED}))
+def test_whatever_is_not_a_yes_refuses(outcome: Outcome) -> None:
+    assert isinstance(approve_resolution(Resolution(outcome)), Refuse)
+
+
+def test_silence_is_not_called_a_refusal() -> None:
+    silence, refusal = (approve_resolution(Resolution(outcome)) for outcome in (Outcome.UNANSWERED, Outcome.DECLINED))
+    assert silence == Refuse("nobody answered in time")
+    assert refusal == Refuse("the person refused")

@@ -337,12 +337,12 @@ REFUSED: list[tuple[dict[str, Any], type[SMCPError]]] = [
 @pytest.mark.parametrize("known", [True, False])
 async def test_a_refused_config_changes_nothing(known: bool, ours: Ours) -> None:
     async with running(server("a"), *([server("b")] if known else [])) as (computer, record):
-        before = names(computer), computer.get_config(), computer.statuses, len(record.events)
+        before = names(computer), computer.get_config(), computer.statuses, len(record.changes)
         process = await pid(computer, "b") if known else None
         for config, error in REFUSED:
             with pytest.raises(error):
                 await computer.add_or_update_server(config)
-        assert (names(computer), computer.get_config(), computer.statuses, len(record.events)) == before
+        assert (names(computer), computer.get_config(), computer.statuses, len(record.changes)) == before
         if known:
             assert await pid(computer, "b") == process
         assert len(ours()) == (2 if known else 1)
@@ -361,10 +361,10 @@ async def test_a_vrl_program_that_does_not_compile_is_refused_when_the_config_is
 
 async def test_the_same_config_again_changes_nothing() -> None:
     async with running(server("a")) as (computer, record):
-        process, events = await pid(computer, "a"), len(record.events)
+        process, events = await pid(computer, "a"), len(record.changes)
         await computer.add_or_update_server(server("a"))
         assert await pid(computer, "a") == process
-        assert len(record.events) == events
+        assert len(record.changes) == events
 
 
 async def test_without_auto_reconnect_an_update_is_kept_and_offered_and_a_crash_ends_in_failed() -> None:

@@ -60,10 +60,6 @@ def run_headless(options: HeadlessOptions) -> None:
         runner.run(_Service(options, files).run())
 
 
-async def _yes(*_: object) -> bool:
-    return True
-
-
 class _Service:
     def __init__(self, options: HeadlessOptions, files: ConfigFiles) -> None:
         self._options = options
@@ -73,8 +69,8 @@ class _Service:
             mcp_servers=files.servers,
             auto_connect=options.auto_connect,
             auto_reconnect=options.auto_reconnect,
-            confirm_callback=_yes if options.yes else None,
         )
+        self._computer.decisions.allow_all = options.yes
         self._client = SMCPComputerClient(self._computer, options.link, on_event=self._heard)
         self._files = FollowedFiles(self._computer, options.files, files, prefix_tools=options.prefix_tools)
         self._booted = asyncio.Event()

@@ -23,7 +23,7 @@ class Output:
         self._write = write
         self._json_lines = json_lines
 
-    def event(self, kind: str, text: str = "", **fields: Any) -> None:
+    def event(self, kind: str, text: str = "", /, **fields: Any) -> None:
         """Something that a program may wait for, in one piece: what a person reads, then its line."""
         line = ""
         if self._json_lines:

@@ -41,11 +41,13 @@ class CliInputResolver(BaseInputResolver):
             raise InputNotFoundError(definition.id)
         async with self._turn():
             try:
-                if isinstance(definition, PickStringInput):
-                    return await self._pick(definition)
-                return await self._prompt(definition)
+                return await self.ask(definition)
             except (KeyboardInterrupt, EOFError):
                 raise InputFailedError(definition.id, "it was asked for, and not given") from None
+
+    async def ask(self, definition: PickStringInput | PromptStringInput) -> str:
+        """What the person types, for a caller that has the terminal; Ctrl-C and Ctrl-D raise as in `Terminal`."""
+        return await (self._pick(definition) if isinstance(definition, PickStringInput) else self._prompt(definition))
 
     def _can_ask(self) -> bool:
         return self._input is not None or (sys.stdin.isatty() and sys.stdout.isatty())

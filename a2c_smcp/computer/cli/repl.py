@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 
 from a2c_smcp.computer.cli import commands
-from a2c_smcp.computer.cli.confirm import Confirmations
+from a2c_smcp.computer.cli.answering import TerminalAnswers
 from a2c_smcp.computer.cli.editing import CommandCompleter, command_history
 from a2c_smcp.computer.cli.followed_files import FollowedFiles
 from a2c_smcp.computer.cli.output import Output, printable
@@ -71,7 +71,6 @@ class _Repl:
             completer=CommandCompleter(lambda line: commands.completions(self._session, line)),
         )
         self._output = Output(self._terminal.write, json_lines=options.json_lines)
-        confirmations = Confirmations(self._terminal, self._output, yes=options.yes)
         resolver = CliInputResolver(terminal_output=self._terminal.output, turn=self._terminal.turn)
         self._computer = options.factory(
             options.name,
@@ -79,13 +78,12 @@ class _Repl:
             mcp_servers=files.servers,
             auto_connect=options.auto_connect,
             auto_reconnect=options.auto_reconnect,
-            confirm_callback=confirmations.ask,
-            input_resolver=resolver,
         )
+        self._computer.decisions.allow_all = options.yes
+        self._answers = TerminalAnswers(self._computer.decisions, self._terminal, self._output, resolver)
         self._session = CLISession(
             self._computer,
             self._output,
-            confirmations,
             options.link,
             options.office,
             FollowedFiles(self._computer, options.files, files, prefix_tools=options.prefix_tools),
@@ -102,7 +100,7 @@ class _Repl:
         with self._terminal.owned():
             configure_logging()
             try:
-                with self._scope:
+                with self._scope, self._answers.attend():
                     await self._work()
             finally:
                 self._output.text("stopping")

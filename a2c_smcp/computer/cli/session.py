@@ -1,12 +1,11 @@
 """What the commands act on: a Computer, its connection to a server, and the events of both as output."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Final
 
 import anyio
 from anyio.abc import TaskStatus
 
-from a2c_smcp.computer.cli.confirm import Confirmations
 from a2c_smcp.computer.cli.followed_files import FollowedFiles
 from a2c_smcp.computer.cli.output import Output, printable
 from a2c_smcp.computer.computer import Computer
@@ -30,6 +29,16 @@ from a2c_smcp.utils.link import Connected, Disconnected, Joined, Left, LinkEvent
 
 __all__ = ["CLISession", "status_fields"]
 
+#: What a line at the prompt is printed for.
+_REPORTED: Final = (
+    ServerStatus,
+    ToolListChanged,
+    DesktopChanged,
+    FinderChanged,
+    RestartOffered,
+    ToolHidden,
+    ToolInvalid,
+)
 _SIGNS = {ServerState.RUNNING: "✓", ServerState.FAILED: "✗"}
 
 
@@ -40,7 +49,6 @@ class CLISession:
         self,
         computer: Computer,
         output: Output,
-        confirmations: Confirmations,
         link: LinkOptions,
         office: str | None,
         files: FollowedFiles,
@@ -48,7 +56,6 @@ class CLISession:
     ) -> None:
         self.computer = computer
         self.output = output
-        self.confirmations = confirmations
         self.link = link
         """How the server is reached, unless `connect` says otherwise."""
         self.office = office
@@ -124,7 +131,7 @@ class CLISession:
 
     async def report(self, *, task_status: TaskStatus[None]) -> None:
         """Print what happens on the Computer, until cancelled."""
-        async with self.computer.events() as events:
+        async with self.computer.events(kinds=_REPORTED) as events:
             task_status.started()
             async for event in events:
                 self._computer_event(event)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from mcp_types import TextContent
 
+from a2c_smcp.computer.cli.answering import TERMINAL
 from a2c_smcp.computer.cli.command_table import CommandGroup, arguments, number, page
 from a2c_smcp.computer.cli.output import printable, quoted
 from a2c_smcp.computer.cli.parse import options
@@ -62,8 +63,7 @@ async def tools_call(session: CLISession, words: list[str]) -> None:
     timeout = number(given["timeout"], "timeout") if "timeout" in given else None
     params = read_values(rest).read(_schema(session, name))
     req_id = uuid.uuid4().hex
-    with session.confirmations.own(req_id):
-        result = await session.computer.execute_tool(req_id, name, params, timeout)
+    result = await session.computer.execute_tool(req_id, name, params, timeout, confirmed_by=TERMINAL)
     wire = to_wire(result)
     saved, unsaved = _save(wire, given.get("save"))
     shown = [item.text if isinstance(item, TextContent) else f"[{item.type}]" for item in result.content]

@@ -68,7 +68,7 @@ class CompositeResolver(BaseInputResolver):
 
 
 @dataclass(slots=True)
-class _Question:
+class _OpenQuestion:
     """One input being asked for, and how many wait for the answer."""
 
     definition: MCPServerInput
@@ -100,7 +100,7 @@ class InputResolver:
                 *([] if last is None else [last]),
             ]
         )
-        self._questions: dict[str, _Question] = {}
+        self._questions: dict[str, _OpenQuestion] = {}
         self.redaction = Redaction()
 
     async def resolve(self, input_id: str) -> Any:
@@ -108,7 +108,7 @@ class InputResolver:
         definition = self._store.definition(input_id)
         question = self._questions.get(input_id)
         if question is None or question.definition is not definition:
-            question = self._questions[input_id] = _Question(definition, asyncio.create_task(self._ask(definition)))
+            question = self._questions[input_id] = _OpenQuestion(definition, asyncio.create_task(self._ask(definition)))
             # A failure that comes after all callers have left is of no use to them.
             question.answer.add_done_callback(lambda answer: answer.cancelled() or answer.exception())
         return await self._wait(question)
@@ -167,7 +167,7 @@ class InputResolver:
                 raise
             return definition.fallback
 
-    async def _wait(self, question: _Question) -> Any:
+    async def _wait(self, question: _OpenQuestion) -> Any:
         question.waiting += 1
         try:
             return await asyncio.shield(question.answer)
@@ -176,7 +176,7 @@ class InputResolver:
             if not question.waiting:
                 await self._close(question)
 
-    async def _close(self, question: _Question) -> None:
+    async def _close(self, question: _OpenQuestion) -> None:
         """The last caller has stopped waiting: a prompt that is not needed any more goes away, a command is ended."""
         if self._questions.get(question.definition.id) is question:
             del self._questions[question.definition.id]

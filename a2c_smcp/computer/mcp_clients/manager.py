@@ -29,6 +29,7 @@ from mcp_types import CallToolResult, Tool
 from a2c_smcp.computer.events import (
     ComputerEvent,
     RestartOffered,
+    ServerLogged,
     ServerStatus,
     ToolHidden,
     ToolInvalid,
@@ -493,7 +494,7 @@ class MCPServerManager:
             auto_reconnect=self.auto_reconnect,
             on_state=partial(_tell_state, this, life),
             on_change=partial(_tell_change, this, life),
-            on_stderr=stderr.append,
+            on_stderr=partial(_tell_line, this, config.name, stderr),
             redaction=self._redaction,
             old_handshake=self._old_handshakes.get(config.name) == raw,
             on_old_handshake=partial(_tell_old_handshake, this, config.name, raw),
@@ -677,6 +678,12 @@ def _tell_state(manager: weakref.ref[MCPServerManager], life: _Life, change: Sta
 def _tell_old_handshake(manager: weakref.ref[MCPServerManager], name: SERVER_NAME, raw: RawConfig) -> None:
     if (this := manager()) is not None:
         this._needs_old_handshake(name, raw)
+
+
+def _tell_line(manager: weakref.ref[MCPServerManager], server: SERVER_NAME, lines: deque[str], line: str) -> None:
+    lines.append(line)
+    if (this := manager()) is not None:
+        this._on_event(ServerLogged(server, line))
 
 
 def _tell_change(manager: weakref.ref[MCPServerManager], life: _Life, change: ServerChange) -> None:

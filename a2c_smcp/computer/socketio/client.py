@@ -6,6 +6,7 @@ more method in `_handlers`, announcing one more change is one more `AnnouncedEve
 
 import asyncio
 import logging
+import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from types import TracebackType
@@ -59,7 +60,8 @@ __all__ = ["SMCPComputerClient"]
 
 logger = logging.getLogger(__name__)
 
-_ANNOUNCEMENTS: Final = frozenset(kind.announced_by for kind in get_args(AnnouncedEvent))
+_ANNOUNCED: Final = get_args(AnnouncedEvent)
+_ANNOUNCEMENTS: Final = frozenset(kind.announced_by for kind in _ANNOUNCED)
 _ANNOUNCE_SECONDS: Final = 5.0
 #: For running calls to end once the client is disconnected.
 _CANCEL_SECONDS: Final = 5.0
@@ -116,6 +118,7 @@ class SMCPComputerClient:
         if api_key is not None:
             options = replace(options, api_key=api_key)
         self._link = OfficeLink(options, self._handlers(), on_event=self._heard)
+        self._id = uuid.uuid4().hex
         #: Known before the server says yes: an agent may ask before that answer is here.
         self._office = ""
         self._calls: CallMemory[_Call, Encoded] = CallMemory()
@@ -142,6 +145,7 @@ class SMCPComputerClient:
             await self._link.close()
             if tasks:
                 await asyncio.wait(tasks, timeout=_CANCEL_SECONDS)
+            self._computer.office_closed(self._id)
 
     async def __aenter__(self) -> Self:
         await self.connect()
@@ -303,10 +307,11 @@ class SMCPComputerClient:
     def _heard(self, event: LinkEvent) -> None:
         if isinstance(event, Joined):
             self._wake.set()  # changes during its absence are still to be announced
+        self._computer.office_heard(self._id, self._link.options.url, event)
         self._on_event(event)
 
     async def _follow(self) -> None:
-        async with self._computer.events() as events:
+        async with self._computer.events(kinds=_ANNOUNCED) as events:
             async for event in events:
                 if isinstance(event, EventsLost):
                     self._to_announce.update(_ANNOUNCEMENTS)

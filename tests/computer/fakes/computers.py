@@ -9,7 +9,7 @@ import anyio
 from mcp_types import CallToolResult, TextContent
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.events import ComputerEvent, ServerStatus
+from a2c_smcp.computer.events import CallEnded, CallProgressed, CallStarted, ComputerEvent, ServerLogged, ServerStatus
 from a2c_smcp.computer.mcp_clients.mcp_connection import Timings
 from a2c_smcp.computer.mcp_clients.probe import Patience
 from a2c_smcp.computer.mcp_clients.process import StdioTimings
@@ -72,6 +72,12 @@ class Record:
     async def of(self, kind: type[E], times: int = 1) -> list[E]:
         found: list[E] = await self.until(lambda: len(self.now(kind)) >= times and self.now(kind))
         return found
+
+    @property
+    def changes(self) -> list[ComputerEvent]:
+        """Without what calls and logs have to say."""
+        others = (CallStarted, CallProgressed, CallEnded, ServerLogged)
+        return [event for event in self.events if not isinstance(event, others)]
 
     def now(self, kind: type[E]) -> list[E]:
         return [event for event in self.events if isinstance(event, kind)]

@@ -1,0 +1,382 @@
+"""The tool calls that run, and the last ones that ended, for people who watch. Pure: the clocks are passed in.
+
+Two agents may use the same `req_id`, so each call has an id of ours. A call costs a few microseconds here whether
+somebody watches or not: the values that watchers see are made when they are asked for. What is kept of calls that
+ended has bounds, in number and in bytes.
+"""
+
+import hashlib
+import itertools
+import json
+import secrets
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from a2c_smcp.results import CANCELLED_MARKER, ERROR_CODE_MARKER, to_wire
+from a2c_smcp.smcp import CallToolRet
+from a2c_smcp.types import SERVER_NAME, TOOL_NAME
+from a2c_smcp.utils.text import cut
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult
+
+__all__ = [
+    "KEPT_BYTES",
+    "KEPT_CALLS",
+    "KEPT_OF_A_CALL",
+    "CallLog",
+    "EndedCall",
+    "ProgressReport",
+    "RunningCall",
+    "WatchedCall",
+]
+
+#: How many calls that ended are kept, and how many bytes of them, about.
+KEPT_CALLS: Final = 100
+KEPT_BYTES: Final = 16 * 1024 * 1024
+#: How much is kept of the arguments of one call, and as much of its result.
+KEPT_OF_A_CALL: Final = 1024 * 1024
+
+_DEEPEST: Final = 64
+_MARK: Final = "…"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedCall:
+    """A tool call: who made it, and of what. `digest` stands for server, tool and arguments."""
+
+    id: str
+    """Ours, and unique in the process: two agents may use the same `req_id`."""
+    req_id: str
+    agent: str | None
+    """`None` for a call that comes from no agent: one of this program, or of the person at the computer."""
+    server: SERVER_NAME | None
+    """`None` for a name that no server has."""
+    tool: TOOL_NAME | None
+    """The server's own name for it."""
+    name: TOOL_NAME
+    """The name that agents see."""
+    arguments: Mapping[str, Any]
+    timeout: float | None
+    started_at: float
+    """Unix time."""
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of server, tool and arguments, in hex."""
+        return digest_of([self.server, self.tool, self.arguments])
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressReport:
+    """How far a call is, as its tool reports it."""
+
+    progress: float
+    total: float | None = None
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunningCall:
+    """A call that has no result yet; perhaps it waits for a confirmation."""
+
+    call: WatchedCall
+    progress: ProgressReport | None
+
+
+@dataclass(frozen=True, slots=True)
+class EndedCall:
+    """A call and its result, as the agent sees them. Of what is very large, only a part is kept."""
+
+    call: WatchedCall
+    duration: float
+    """Seconds."""
+    result: CallToolRet
+    decided_by: str | None
+    """Who confirmed or refused it, or cancelled it while it ran."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the tool did what it was asked to."""
+        return not self.result["isError"]
+
+    @property
+    def code(self) -> int | None:
+        """The code of the protocol, if it failed with one: 4001 to 4005, 413."""
+        code = (self.result["meta"] or {}).get(ERROR_CODE_MARKER)
+        return code if isinstance(code, int) else None
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether it was cancelled, by the agent or at the computer."""
+        return bool((self.result["meta"] or {}).get(CANCELLED_MARKER))
+
+
+class LoggedCall:
+    """The log's entry of one call. Its owner says what becomes of it; `call` is the view for watchers."""
+
+    __slots__ = (
+        "_call",
+        "_result",
+        "agent",
+        "arguments",
+        "cancel",
+        "decided_by",
+        "duration",
+        "id",
+        "is_cancelled",
+        "name",
+        "progress",
+        "req_id",
+        "server",
+        "size",
+        "started",
+        "started_at",
+        "timeout",
+        "tool",
+    )
+
+    def __init__(
+        self,
+        call_id: str,
+        req_id: str,
+        agent: str | None,
+        name: TOOL_NAME,
+        arguments: dict[str, Any],
+        timeout: float | None,
+        started_at: float,
+        started: float,
+        cancel: Callable[[], None],
+    ) -> None:
+        self.id = call_id
+        self.req_id = req_id
+        self.agent = agent
+        self.name = name
+        self.arguments = arguments
+        self.timeout = timeout
+        self.started_at = started_at
+        self.started = started
+        self.cancel = cancel
+        self.server: SERVER_NAME | None = None
+        self.tool: TOOL_NAME | None = None
+        self.progress: ProgressReport | None = None
+        self.decided_by: str | None = None
+        self.is_cancelled = False
+        """At the computer: an agent that cancels its call needs no word of it."""
+        self.duration = 0.0
+        self.size = 0
+        self._call: WatchedCall | None = None
+        self._result: CallToolResult | CallToolRet
+
+    @property
+    def call(self) -> WatchedCall:
+        if self._call is None:
+            self._call = WatchedCall(
+                self.id,
+                self.req_id,
+                self.agent,
+                self.server,
+                self.tool,
+                self.name,
+                self.arguments,
+                self.timeout,
+                self.started_at,
+            )
+        return self._call
+
+    @property
+    def ended(self) -> EndedCall:
+        if not isinstance(self._result, dict):
+            self._result = to_wire(self._result)
+        return EndedCall(self.call, self.duration, self._result, self.decided_by)
+
+    def end(self, result: "CallToolResult", now: float, most: int) -> None:
+        self.duration = now - self.started
+        self.cancel = _nothing  # it holds the call's task
+        of_arguments = weight(self.arguments, most)
+        if of_arguments > most:
+            self.arguments = _cut(self.arguments, most)
+            self._call, of_arguments = None, most
+        of_result = weight_of_result(result, most)
+        self._result = result
+        if of_result > most:
+            self._result, of_result = _cut_result(to_wire(result), most), most
+        self.size = of_arguments + of_result
+
+
+class CallLog:
+    """`start` a call, then `end` it with its result, once."""
+
+    def __init__(
+        self, kept_calls: int = KEPT_CALLS, kept_bytes: int = KEPT_BYTES, kept_of_a_call: int = KEPT_OF_A_CALL
+    ) -> None:
+        self._kept_calls = kept_calls
+        self._kept_bytes = kept_bytes
+        self._kept_of_a_call = kept_of_a_call
+        self._running: dict[str, LoggedCall] = {}
+        self._ended: deque[LoggedCall] = deque()
+        self._bytes = 0
+        self._prefix = secrets.token_hex(4)
+        self._numbers = itertools.count(1)
+
+    def start(
+        self,
+        req_id: str,
+        agent: str | None,
+        name: TOOL_NAME,
+        arguments: dict[str, Any],
+        timeout: float | None,
+        *,
+        unix_time: float,
+        now: float,
+        cancel: Callable[[], None],
+    ) -> LoggedCall:
+        """A new running call; `cancel` is what ends it early. Which tool it is may be said later."""
+        call_id = f"{self._prefix}-{next(self._numbers)}"
+        entry = LoggedCall(call_id, req_id, agent, name, arguments, timeout, unix_time, now, cancel)
+        self._running[call_id] = entry
+        return entry
+
+    def end(self, entry: LoggedCall, result: "CallToolResult", now: float) -> None:
+        """The call has this result; the oldest of those that ended are forgotten until the rest fit."""
+        del self._running[entry.id]
+        entry.end(result, now, self._kept_of_a_call)
+        self._ended.append(entry)
+        self._bytes += entry.size
+        while len(self._ended) > self._kept_calls or self._bytes > self._kept_bytes:
+            self._bytes -= self._ended.popleft().size
+
+    def find(self, call_id: str) -> LoggedCall | None:
+        """The entry of a call that runs now."""
+        return self._running.get(call_id)
+
+    @property
+    def running(self) -> tuple[RunningCall, ...]:
+        """The calls that run, oldest first."""
+        return tuple(RunningCall(entry.call, entry.progress) for entry in self._running.values())
+
+    @property
+    def ended(self) -> tuple[EndedCall, ...]:
+        """The last calls that ended, oldest first."""
+        return tuple(entry.ended for entry in self._ended)
+
+    def running_on(self, server: SERVER_NAME) -> tuple[WatchedCall, ...]:
+        """The calls that run on a server, oldest first."""
+        return tuple(entry.call for entry in self._running.values() if entry.server == server)
+
+
+def _nothing() -> None:
+    pass
+
+
+# --- digests
+
+
+def digest_of(value: Any) -> str:
+    """The SHA-256 of a JSON value, in hex: the same for the same value, whatever the order of its keys."""
+    try:
+        text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # what only the standard library takes, an integer over 64 bits for instance
+        text = json.dumps(value, sort_keys=True, default=str).encode()
+    return hashlib.sha256(text).hexdigest()
+
+
+# --- sizes
+
+
+def weight(value: Any, most: int) -> int:
+    """About how many bytes a JSON value has in memory; of one that has more than `most`, anything above that."""
+    total, waiting = 0, [value]
+    while waiting and total <= most:
+        item = waiting.pop()
+        total += 8
+        if isinstance(item, str | bytes):
+            total += len(item)
+        elif isinstance(item, Mapping):
+            total += 16 * len(item)
+            if total <= most:
+                total += sum(len(key) for key in item if isinstance(key, str))
+                waiting.extend(item.values())
+        elif isinstance(item, list | tuple):
+            total += 8 * len(item)
+            if total <= most:
+                waiting.extend(item)
+    return total
+
+
+def weight_of_result(result: "CallToolResult", most: int) -> int:
+    """The same of a tool's result."""
+    total = weight(result.structured_content, most) + weight(result.meta, most)
+    for item in result.content:
+        if total > most:
+            break
+        total += 64 + _length(item) + _length(getattr(item, "resource", None))
+    return total
+
+
+def _length(item: object) -> int:
+    return sum(len(getattr(item, part, None) or "") for part in ("text", "data", "blob"))
+
+
+@dataclass(slots=True)
+class _Budget:
+    left: int
+
+
+def _cut(value: Any, most: int) -> Any:
+    """A copy that has about `most` bytes, with marks where something is missing."""
+    return _fitted(value, _Budget(most), 0)
+
+
+def _cut_result(result: CallToolRet, most: int) -> CallToolRet:
+    room = _Budget(most)
+    content = [_fitted_item(item, room) for item in result["content"]]
+    # Its markers are the Computer's own, and small, but for what a server or a transformation put there.
+    meta = {key: _fitted(value, room, 0) for key, value in (result["meta"] or {}).items()} or None
+    structured = _fitted(result["structuredContent"], room, 0)
+    if not isinstance(structured, dict | None):
+        structured = {_MARK: "too large to be kept"}
+    return {"meta": meta, "content": content, "structuredContent": structured, "isError": result["isError"]}
+
+
+def _fitted_item(item: dict[str, Any], room: _Budget) -> dict[str, Any]:
+    """A content item, or a text in the place of an image that does not fit: half an image shows nothing."""
+    within = item.get("resource", item)
+    binary = next((within[key] for key in ("data", "blob") if isinstance(within.get(key), str)), "")
+    if len(binary) > room.left:
+        kind = within.get("mimeType") or item.get("type")
+        return {"type": "text", "text": f"[{kind}, {len(binary)} characters of base64: too large to be kept]"}
+    fitted = _fitted(item, room, 0)
+    return fitted if isinstance(fitted, dict) else {"type": "text", "text": _MARK}
+
+
+def _fitted(value: Any, room: _Budget, depth: int) -> Any:
+    room.left -= 8
+    if isinstance(value, str):
+        kept = value[: max(0, room.left)]
+        room.left -= len(kept)
+        return value if len(kept) == len(value) else f"{kept}{_MARK} ({len(value)} characters)"
+    if not isinstance(value, Mapping | list | tuple):
+        return value
+    if room.left <= 0 or depth > _DEEPEST:
+        return _MARK
+    if isinstance(value, Mapping):
+        copy: dict[Any, Any] = {}
+        for key, child in value.items():
+            if room.left <= 0:
+                copy[_MARK] = f"{len(value) - len(copy)} more"
+                break
+            room.left -= 16 + len(str(key))
+            copy[cut(str(key))] = _fitted(child, room, depth + 1)
+        return copy
+    items: list[Any] = []
+    for child in value:
+        if room.left <= 0:
+            items.append(f"{_MARK} ({len(value) - len(items)} more)")
+            break
+        items.append(_fitted(child, room, depth + 1))
+    return items

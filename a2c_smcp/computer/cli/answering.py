@@ -1,0 +1,90 @@
+"""The person at the terminal as one of those who decide: asked when it is their turn, told when another was quicker."""
+
+from typing import Final
+
+import anyio
+
+from a2c_smcp.computer.cli.confirm import ask_to_confirm
+from a2c_smcp.computer.cli.output import Output, printable
+from a2c_smcp.computer.cli.prompts import CliInputResolver
+from a2c_smcp.computer.cli.terminal import Terminal
+from a2c_smcp.computer.decision_store import Attendance, DecisionStore
+from a2c_smcp.computer.decisions import (
+    Accepted,
+    AlreadyDecidedError,
+    Confirmation,
+    Decision,
+    DecisionAnswer,
+    DecisionKind,
+    Declined,
+    Dismissed,
+    MissingInput,
+    Outcome,
+)
+from a2c_smcp.computer.mcp_clients.model import CommandInput
+
+__all__ = ["TERMINAL", "TerminalAnswers"]
+
+#: How this place is called where people read who decided.
+TERMINAL: Final = "terminal"
+_KINDS: Final[frozenset[DecisionKind]] = frozenset({"confirmation", "input"})
+
+
+class TerminalAnswers:
+    """`with answers.attend():` the person at this terminal is asked, one decision after the other."""
+
+    def __init__(self, decisions: DecisionStore, terminal: Terminal, output: Output, inputs: CliInputResolver) -> None:
+        self._decisions = decisions
+        self._terminal = terminal
+        self._output = output
+        self._inputs = inputs
+
+    def attend(self) -> Attendance:
+        return self._decisions.attend(TERMINAL, _KINDS, self._ask)
+
+    async def _ask(self, decision: Decision) -> None:
+        """Ask, and answer, in a turn of the terminal's. Cancelled when it was decided elsewhere, or not at all."""
+        is_shown = False
+        try:
+            async with self._terminal.turn():
+                is_shown = True
+                try:
+                    answer = await self._put(decision)
+                except (KeyboardInterrupt, EOFError):
+                    answer = Declined()
+                self._decisions.answer(decision.id, answer, by=TERMINAL, digest=decision.digest)
+        except AlreadyDecidedError:
+            self._tell(decision, is_shown=True)
+        except anyio.get_cancelled_exc_class():
+            self._tell(decision, is_shown=is_shown)
+            raise
+
+    async def _put(self, decision: Decision) -> DecisionAnswer:
+        match decision:
+            case Confirmation():
+                return await ask_to_confirm(self._terminal, self._output, decision)
+            case MissingInput(definition=definition) if not isinstance(definition, CommandInput):
+                return Accepted(await self._inputs.ask(definition))
+            case _:
+                return Dismissed()
+
+    def _tell(self, decision: Decision, *, is_shown: bool) -> None:
+        """Say what came of it: the person may be looking at the question, or wonder what became of the call."""
+        resolution = self._decisions.resolution(decision.id)
+        if resolution is None:
+            return  # the program ends
+        if isinstance(decision, Confirmation) and resolution.outcome is Outcome.UNANSWERED:
+            text = f"Nobody answered in time: {printable(decision.call.tool or '')} is not run."
+        elif is_shown:
+            text = f"Decided: {resolution}."
+        else:
+            return
+        self._output.event(
+            "decision_decided",
+            text,
+            decision=decision.id,
+            kind=decision.kind,
+            outcome=resolution.outcome.value,
+            by=resolution.by,
+            always=resolution.always,
+        )

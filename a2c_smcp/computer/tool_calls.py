@@ -1,0 +1,204 @@
+"""The tool calls of a Computer, one by one: approved, run, remembered, and told to whoever watches.
+
+Knows no agent and no office. Which server has a tool, and how it is reached, is the manager's.
+"""
+
+import logging
+import time
+from collections.abc import Mapping
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Final
+
+import anyio
+from mcp_types import CallToolResult
+
+from a2c_smcp.computer.approvals import CALLING_AGENT, Ask, Refuse, Run, approve, approve_resolution
+from a2c_smcp.computer.call_log import CallLog, LoggedCall, ProgressReport, weight
+from a2c_smcp.computer.decision_store import DecisionStore
+from a2c_smcp.computer.events import BUFFERED_BYTES, CallEnded, CallProgressed, CallStarted, EventHub
+from a2c_smcp.computer.history import remember
+from a2c_smcp.computer.mcp_clients.catalogue import ShownTool, tool_meta_object
+from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
+from a2c_smcp.computer.progress import CallProgress, OnProgress
+from a2c_smcp.computer.redaction import Redaction
+from a2c_smcp.computer.types import ToolCallRecord
+from a2c_smcp.errors import (
+    InternalError,
+    PayloadTooLargeError,
+    ServerNotActiveError,
+    ToolError,
+    ToolExecutionTimeoutError,
+)
+from a2c_smcp.results import TOOL_META_MARKER, cancelled_result, error_result, text_of, with_markers
+from a2c_smcp.types import TOOL_NAME
+
+__all__ = ["CURRENT_CALL", "ToolCalls"]
+
+logger = logging.getLogger(__name__)
+
+#: A confirmation ends this long before the call's deadline: past the deadline it would be a timeout of the tool.
+_CONFIRM_MARGIN: Final = 0.1
+
+#: The call that the task works on, while its MCP server is at it.
+CURRENT_CALL: Final[ContextVar[LoggedCall]] = ContextVar("current_call")
+
+
+class ToolCalls:
+    """`execute` a call; `log` has what runs and what ended, `history` what the protocol wants remembered."""
+
+    def __init__(
+        self, manager: MCPServerManager, decisions: DecisionStore, events: EventHub, log: CallLog, redaction: Redaction
+    ) -> None:
+        self._manager = manager
+        self._decisions = decisions
+        self._events = events
+        self._log = log
+        self._redaction = redaction
+        self.history: tuple[ToolCallRecord, ...] = ()
+
+    async def execute(
+        self,
+        req_id: str,
+        name: TOOL_NAME,
+        params: Mapping[str, Any],
+        timeout: float | None,
+        on_progress: OnProgress | None,
+        confirmed_by: str | None,
+    ) -> CallToolResult:
+        """The result of a call, whatever becomes of it; see `Computer.execute_tool`."""
+        now = anyio.current_time()
+        scope = anyio.CancelScope(deadline=float("inf") if timeout is None else now + timeout)
+        call = self._log.start(
+            req_id,
+            CALLING_AGENT.get(None),
+            name,
+            dict(params),
+            timeout,
+            unix_time=time.time(),
+            now=now,
+            cancel=scope.cancel,
+        )
+        call.decided_by = confirmed_by
+        progress = self._progress(call, on_progress)
+        result = None
+        try:
+            tool = self._find(call)
+            with scope:
+                result = await self._run(call, tool, progress)
+                return result
+            if call.is_cancelled:
+                result = cancelled_result()
+                return result
+            raise ToolExecutionTimeoutError(timeout or 0)
+        except (ToolError, PayloadTooLargeError) as error:
+            logger.warning("tool call %s failed: %s", req_id, error)
+            result = error_result(error)
+            return result
+        except Exception:
+            # Its caller says so where it belongs.
+            result = error_result(InternalError("this computer failed to run the call; its log says why"))
+            raise
+        finally:
+            if progress is not None:
+                progress.end()
+            self._end(call, result or cancelled_result())
+
+    def cancel(self, call_id: str, by: str | None) -> bool:
+        """Cancel a call that runs; says whether there was one."""
+        if (call := self._log.find(call_id)) is None:
+            return False
+        call.is_cancelled = True
+        call.decided_by = by
+        call.cancel()
+        return True
+
+    # --- one call
+
+    def _find(self, call: LoggedCall) -> ShownTool:
+        try:
+            tool = self._manager.validate_tool_call(call.name)
+            call.server, call.tool = tool.server, tool.original
+            return tool
+        finally:
+            if self._events.wants(CallStarted):
+                self._events.publish(CallStarted(call.call), weight(call.arguments, BUFFERED_BYTES))
+
+    async def _run(self, call: LoggedCall, tool: ShownTool, progress: CallProgress | None) -> CallToolResult:
+        decisions = self._decisions
+        approval = approve(
+            tool.meta,
+            can_ask=decisions.can_answer("confirmation"),
+            is_allowed=call.decided_by is not None or decisions.is_allowed(tool.server, tool.original),
+        )
+        if isinstance(approval, Ask):
+            if progress is not None:
+                progress.waiting()
+            approval = await self._confirm(call, tool)
+        if isinstance(approval, Refuse):
+            raise approval.error(tool.name)
+        result = await self._call(call, tool, progress)
+        return with_markers(result, {TOOL_META_MARKER: tool_meta_object(tool.meta)} if tool.meta is not None else {})
+
+    async def _confirm(self, call: LoggedCall, tool: ShownTool) -> Run | Refuse:
+        """What somebody decides, or their silence until just before the call's deadline."""
+        expires = anyio.current_effective_deadline() - _CONFIRM_MARGIN
+        resolution = await self._decisions.ask_confirmation(call.call, expires=expires)
+        call.decided_by = resolution.by
+        approval = approve_resolution(resolution)
+        if isinstance(approval, Refuse) and resolution.error is not None:
+            raise approval.error(tool.name) from resolution.error
+        return approval
+
+    async def _call(self, call: LoggedCall, tool: ShownTool, progress: CallProgress | None) -> CallToolResult:
+        record = partial(self._remember, call, tool, datetime.now(UTC).isoformat())
+        current = CURRENT_CALL.set(call)
+        try:
+            result = await self._manager.call_tool(tool, call.arguments, progress=progress)
+        except ServerNotActiveError:
+            raise  # it never reached the server
+        except (ToolError, PayloadTooLargeError) as error:
+            record(error.message)
+            raise
+        except anyio.get_cancelled_exc_class():
+            record("cancelled, or out of time")
+            raise
+        finally:
+            CURRENT_CALL.reset(current)
+        record(self._redaction.quote(text_of(result)) if result.is_error else None)
+        return result
+
+    # --- what is told of it
+
+    def _progress(self, call: LoggedCall, on_progress: OnProgress | None) -> CallProgress | None:
+        """A way for the server's reports, if somebody wants them: otherwise it is not asked to make any."""
+        if on_progress is None and not self._events.wants(CallProgressed):
+            return None
+
+        def tell(progress: float, total: float | None, message: str | None) -> None:
+            call.progress = ProgressReport(progress, total, message)
+            if self._events.wants(CallProgressed):
+                self._events.publish(CallProgressed(call.id, call.progress))
+            if on_progress is not None:
+                on_progress(progress, total, message)
+
+        return CallProgress(tell, self._redaction)
+
+    def _end(self, call: LoggedCall, result: CallToolResult) -> None:
+        self._log.end(call, result, anyio.current_time())
+        if self._events.wants(CallEnded):
+            self._events.publish(CallEnded(call.ended), call.size)
+
+    def _remember(self, call: LoggedCall, tool: ShownTool, timestamp: str, error: str | None) -> None:
+        record: ToolCallRecord = {
+            "timestamp": timestamp,
+            "req_id": call.req_id,
+            "server": tool.server,
+            "tool": tool.original,
+            "parameters": call.arguments,
+            "timeout": call.timeout,
+            "success": error is None,
+            "error": error,
+        }
+        self.history = remember(self.history, record)

@@ -1,0 +1,114 @@
+"""Calls that run and calls that ended: told apart by an id of ours, and kept within bounds."""
+
+from typing import Any
+
+from mcp_types import CallToolResult, ImageContent, TextContent
+
+from a2c_smcp.computer.call_log import CallLog, LoggedCall, ProgressReport, weight
+from a2c_smcp.errors import ToolExecutionTimeoutError
+from a2c_smcp.results import cancelled_result, error_result
+
+
+def start(log: CallLog, req_id: str = "r", agent: str | None = "max", **arguments: Any) -> LoggedCall:
+    call = log.start(req_id, agent, "echo", arguments, 30, unix_time=1000.0, now=5.0, cancel=lambda: None)
+    call.server, call.tool = "files", "echo"
+    return call
+
+
+def said(text: str, **more: Any) -> CallToolResult:
+    return CallToolResult(content=[TextContent(text=text)], **more)
+
+
+def test_two_calls_with_one_req_id_are_two() -> None:
+    log = CallLog()
+    one, two = start(log, agent="max"), start(log, agent="mia")
+    assert one.id != two.id
+    assert [(running.call.agent, running.call.req_id) for running in log.running] == [("max", "r"), ("mia", "r")]
+    log.end(one, said("done"), 7.5)
+    assert [running.call.agent for running in log.running] == ["mia"]
+    (ended,) = log.ended
+    assert (ended.call.agent, ended.duration, ended.ok, ended.code, ended.cancelled) == ("max", 2.5, True, None, False)
+    assert ended.result["content"] == [{"type": "text", "text": "done"}]
+    assert log.find(one.id) is None
+    assert log.find(two.id) is two
+
+
+def test_what_runs_on_a_server_and_how_far_it_is() -> None:
+    log = CallLog()
+    call = start(log)
+    assert log.running_on("files") == (call.call,)
+    assert log.running_on("mail") == ()
+    call.progress = ProgressReport(3, 10, "reading")
+    assert log.running[0].progress == ProgressReport(3, 10, "reading")
+
+
+def test_how_a_call_failed() -> None:
+    log = CallLog()
+    log.end(start(log), error_result(ToolExecutionTimeoutError(3)), 5.0)
+    log.end(start(log), cancelled_result(), 5.0)
+    late, cancelled = log.ended
+    assert (late.ok, late.code, late.cancelled) == (False, 4004, False)
+    assert (cancelled.ok, cancelled.code, cancelled.cancelled) == (False, None, True)
+
+
+def test_only_the_last_ones_are_kept() -> None:
+    log = CallLog(kept_calls=3)
+    for number in range(5):
+        log.end(start(log, str(number)), said(""), 5.0)
+    assert [ended.call.req_id for ended in log.ended] == ["2", "3", "4"]
+
+
+def test_all_together_have_a_bound_in_bytes() -> None:
+    log = CallLog(kept_bytes=10_000, kept_of_a_call=4_000)
+    for number in range(20):
+        log.end(start(log, str(number)), said("x" * 3_000), 5.0)
+    assert 2 <= len(log.ended) <= 3
+    assert log.ended[-1].call.req_id == "19"
+
+
+def test_large_arguments_and_results_are_cut_with_marks() -> None:
+    log = CallLog(kept_of_a_call=1_000)
+    arguments: dict[str, Any] = {"text": "a" * 5_000, "list": list(range(5_000)), "x" * 5_000: 1}
+    result = CallToolResult(
+        content=[
+            TextContent(text="b" * 400),
+            ImageContent(data="c" * 5_000, mime_type="image/png"),
+            TextContent(text="d" * 5_000),
+            TextContent(text="e"),
+        ],
+        structured_content={"rows": [{"n": number} for number in range(1_000)]},
+    )
+    call = start(log, **arguments)
+    assert log.running[0].call.arguments == arguments  # whole, as long as it runs
+    log.end(call, result, 5.0)
+    (ended,) = log.ended
+    assert weight(ended.call.arguments, 10**9) < 4_000
+    assert ended.call.arguments["text"].startswith("aaaa")
+    assert ended.call.arguments["text"].endswith("… (5000 characters)")
+    first, image, third, _ = ended.result["content"]
+    assert first == {"type": "text", "text": "b" * 400}
+    assert image == {"type": "text", "text": "[image/png, 5000 characters of base64: too large to be kept]"}
+    assert third["text"].endswith("… (5000 characters)")
+    assert weight(ended.result, 10**9) < 4_000
+
+
+def test_an_image_that_fits_is_kept_whole() -> None:
+    log = CallLog(kept_of_a_call=10_000)
+    picture = ImageContent(data="c" * 5_000, mime_type="image/png")
+    log.end(start(log), CallToolResult(content=[picture, TextContent(text="d" * 50_000)]), 5.0)
+    assert log.ended[0].result["content"][0]["data"] == "c" * 5_000
+
+
+def test_what_nests_deeply_is_kept_within_bounds() -> None:
+    deep: Any = "x" * 3_000
+    for _ in range(500):
+        deep = [deep]
+    log = CallLog(kept_of_a_call=1_000)
+    log.end(start(log, deep=deep), said(""), 5.0)
+    assert weight(log.ended[0].call.arguments, 10**9) < 4_000
+
+
+def test_a_weight_is_not_counted_beyond_what_matters() -> None:
+    many = [[0] * 1_000] * 100_000  # a hundred million numbers
+    assert 1_000 < weight(many, 1_000) < 10_000_000
+    assert weight({"text": "abc"}, 1_000) < 60
