@@ -86,13 +86,14 @@ class Asker(Protocol):
         """The server says that what its question asked for was done: it is answered with that."""
 
 
-@dataclass(eq=False, slots=True)
 class AskedCall:
-    """A call that runs on the server, and may ask."""
+    """A call that runs on the server, and may ask. `call` is what the asker calls it."""
 
-    call: object | None
-    """What the asker calls it."""
-    progress: CallProgress | None
+    __slots__ = ("call", "progress")
+
+    def __init__(self, call: object | None, progress: CallProgress | None) -> None:
+        self.call = call
+        self.progress = progress
 
 
 @dataclass(eq=False, slots=True)
@@ -110,7 +111,7 @@ class Questions:
         self._server = server
         self._asker = asker
         self._redaction = redaction
-        self._calls: dict[AskedCall, None] = {}
+        self._calls: list[AskedCall] = []
         self._reads = 0
         self.is_modern = False
         """Whether the server speaks 2026-07-28, where calls ask, and nothing else may."""
@@ -125,12 +126,12 @@ class Questions:
     def begin(self, progress: CallProgress | None) -> AskedCall:
         """The current task makes a call that may ask, until `end`."""
         call = AskedCall(self._asker.current_call() if self._asker is not None else None, progress)
-        self._calls[call] = None
+        self._calls.append(call)
         return call
 
     def end(self, call: AskedCall) -> None:
         """The call has ended: what only it can have asked is withdrawn."""
-        del self._calls[call]
+        self._calls.remove(call)
         for waiting in self._waiting:
             if call in waiting.calls:
                 waiting.calls.discard(call)

@@ -80,29 +80,39 @@ class MCPSession:
         async with self._limit:
             call = self.questions.begin(progress)
             try:
-                return await self._call(name, params, call)
+                result = await self._send_call(name, params, progress)
+                return result if isinstance(result, CallToolResult) else await self._go_on(name, params, call, result)
+            except MCPError as error:
+                if error.code != URL_ELICITATION_REQUIRED or self.is_modern:
+                    raise
+                return await self._go_on(name, params, call, error)
             finally:
                 self.questions.end(call)
 
-    async def _call(self, name: str, params: dict[str, Any], call: AskedCall) -> CallToolResult:
-        """Call a tool until it has a result: it may ask something first, or want to be called again."""
+    async def _go_on(
+        self, name: str, params: dict[str, Any], call: AskedCall, said: InputRequiredResult | MCPError
+    ) -> CallToolResult:
+        """Call a tool until it has a result: it asked something first, or wants to be called again."""
         answers: InputResponses | None = None
         state: str | None = None
-        for number in range(_MOST_ROUNDS + 1):
+        for number in range(_MOST_ROUNDS):
+            if isinstance(said, MCPError):
+                await self.questions.visit_required(said, call)
+            elif said.input_requests:
+                state, answers = said.request_state, {**await self.questions.answer(said.input_requests, call)}
+            else:
+                state, answers = said.request_state, None
+                await anyio.sleep(backoff(number + 1, _FIRST_PAUSE, _LONGEST_PAUSE))
             try:
                 result = await self._send_call(name, params, call.progress, answers, state)
             except MCPError as error:
                 if error.code != URL_ELICITATION_REQUIRED or self.is_modern:
                     raise
-                await self.questions.visit_required(error, call)
-                continue
-            if isinstance(result, CallToolResult):
-                return result
-            state, answers = result.request_state, None
-            if result.input_requests:
-                answers = {**await self.questions.answer(result.input_requests, call)}
+                said = error
             else:
-                await anyio.sleep(backoff(number + 1, _FIRST_PAUSE, _LONGEST_PAUSE))
+                if isinstance(result, CallToolResult):
+                    return result
+                said = result
         raise MCPError(INTERNAL_ERROR, f"the tool asked {_MOST_ROUNDS} times, and wants to ask again")
 
     async def _send_call(
@@ -110,8 +120,8 @@ class MCPSession:
         name: str,
         params: dict[str, Any],
         progress: CallProgress | None,
-        answers: InputResponses | None,
-        state: str | None,
+        answers: InputResponses | None = None,
+        state: str | None = None,
     ) -> CallToolResult | InputRequiredResult:
         if self.dispatcher is None:
             return await self._send_by_mcp(name, params, progress, answers, state)
