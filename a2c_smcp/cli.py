@@ -89,6 +89,21 @@ def server(
             help="Without a key: one more name, beside those of loopback, that Host and Origin may have; repeatable.",
         ),
     ] = None,
+    nats: Annotated[
+        str | None,
+        typer.Option(
+            envvar="A2C_NATS",
+            metavar="URL[,URL]",
+            help="NATS servers, nats:// or tls://, that several servers share to be one; default: this one is alone.",
+        ),
+    ] = None,
+    nats_creds: Annotated[
+        Path | None, typer.Option(envvar="A2C_NATS_CREDS", metavar="FILE", help="NATS credentials file.")
+    ] = None,
+    nats_prefix: Annotated[str, typer.Option(help="What the names of this system in NATS begin with.")] = "a2c",
+    nats_lease: Annotated[
+        int, typer.Option(min=2, help="Seconds of silence after which a server counts as gone; the same for all.")
+    ] = 15,
     log_level: LogLevelOption = "info",
     log_format: LogFormatOption = "text",
 ) -> None:
@@ -121,6 +136,10 @@ def server(
         forwarded_allow_ips=forwarded_allow_ips,
         allowed_hosts=tuple(allowed_host or ()),
         limits=limits,
+        nats=nats,
+        nats_creds=nats_creds,
+        nats_prefix=nats_prefix,
+        nats_lease=nats_lease,
     )
     try:
         serve(options)

@@ -1,7 +1,8 @@
 """The ASGI application that `a2c server` runs: the Socket.IO endpoint, health, readiness, metrics."""
 
 from collections.abc import Sequence
-from typing import Any
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 import socketio
@@ -18,6 +19,10 @@ from a2c_smcp.server.sockets import open_socket, release_polls
 from a2c_smcp.utils.asgi import ASGIMessage, Receive, Send
 from a2c_smcp.utils.hosts import AllowedHosts
 
+if TYPE_CHECKING:
+    from a2c_smcp.server.cluster.options import ClusterOptions
+    from a2c_smcp.server.cluster.tie import ClusterTie
+
 __all__ = ["ServerApp", "create_app"]
 
 _TOO_BIG = 1009  # the websocket close code for a message over the limit
@@ -28,6 +33,7 @@ def create_app(
     *,
     limits: Limits | None = None,
     registry: Registry | None = None,
+    cluster: "ClusterOptions | None" = None,
     ping_interval: float = 10.0,
     ping_timeout: float = 10.0,
     socketio_path: str = "socket.io",
@@ -40,10 +46,18 @@ def create_app(
 
     `uvicorn.Server(GuardedConfig(app))`, of `a2c_smcp.server.uvicorn_parts`, serves it as `a2c server` does, with
     limits that hold before a request is read. Await `drain` before you stop it.
+
+    With `cluster` it is one of several processes that share their offices over NATS, which needs the extra `cluster`.
+    It joins the others while the ASGI lifespan lasts.
     """
     limits = limits or Limits()
+    tie = _tie(cluster) if cluster is not None else None
+    if tie is not None:
+        registry = tie.registry
     registry = registry or LocalRegistry()
     metrics = Metrics(registry)
+    if tie is not None:
+        tie.measure(metrics)
     namespace = SMCPNamespace(auth, limits=limits, registry=registry, observer=metrics)
     options = server_options(limits.max_message, ping_interval, ping_timeout)
     hosts = auth.hosts if isinstance(auth, OpenAuthentication) else None
@@ -51,7 +65,14 @@ def create_app(
         options["cors_allowed_origins"] = lambda origin, _: origin is not None and hosts.allows_origin(origin)
     sio = socketio.AsyncServer(**options)
     sio.register_namespace(namespace)
-    return ServerApp(sio, namespace, metrics, socketio_path, hosts)
+    return ServerApp(sio, namespace, metrics, socketio_path, hosts, tie)
+
+
+def _tie(options: "ClusterOptions") -> "ClusterTie":
+    # Only here is anything of NATS imported.
+    from a2c_smcp.server.cluster.tie import ClusterTie
+
+    return ClusterTie(options)
 
 
 class ServerApp:
@@ -60,12 +81,19 @@ class ServerApp:
     """
 
     def __init__(
-        self, sio: Any, namespace: SMCPNamespace, metrics: Metrics, socketio_path: str, hosts: AllowedHosts | None
+        self,
+        sio: Any,
+        namespace: SMCPNamespace,
+        metrics: Metrics,
+        socketio_path: str,
+        hosts: AllowedHosts | None,
+        tie: "ClusterTie | None" = None,
     ) -> None:
         self.sio = sio
         self._hosts = hosts
         self.namespace = namespace
         self._metrics = metrics
+        self._tie = tie
         self._draining = False
         self._drained = False
         self._socketio = socketio.ASGIApp(sio, other_asgi_app=self._http, socketio_path=socketio_path)
@@ -91,13 +119,18 @@ class ServerApp:
         """
         self._draining = True
         await self.namespace.drain(seconds)
+        # Names are free at once where the clients come back: at the other processes.
+        await self.namespace.registry.release()
         self._drained = True
         release_polls(self.sio)
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
-        while (message := await receive())["type"] != "lifespan.shutdown":
-            await send({"type": f"{message['type']}.complete"})
-        await self.sio.shutdown()
+        async with AsyncExitStack() as stack:
+            while (message := await receive())["type"] != "lifespan.shutdown":
+                if self._tie is not None:
+                    await stack.enter_async_context(self._tie)
+                await send({"type": f"{message['type']}.complete"})
+            await self.sio.shutdown()
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _http(self, scope: ASGIMessage, receive: Receive, send: Send) -> None:
@@ -108,7 +141,8 @@ class ServerApp:
             case "/healthz":
                 status, body = 200, b"ok\n"
             case "/readyz":
-                status, body = (503, b"draining\n") if self._draining else (200, b"ready\n")
+                reason = "draining" if self._draining else self.namespace.registry.unavailable()
+                status, body = (503, f"{reason}\n".encode()) if reason else (200, b"ready\n")
             case "/metrics":
                 status, body = 200, self._metrics.render()
             case _:

@@ -2,12 +2,14 @@
 
 import sys
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import uvicorn
 
 from a2c_smcp.server.app import ServerApp, create_app
 from a2c_smcp.server.auth import APIKeyAuthentication, AuthenticationProvider, Key, OpenAuthentication, load_keys
+from a2c_smcp.server.cluster.options import ClusterOptions, parse_servers
 from a2c_smcp.server.limits import Limits
 from a2c_smcp.server.uvicorn_parts import GuardedConfig
 from a2c_smcp.utils.hosts import is_loopback
@@ -37,13 +39,21 @@ class ServerOptions:
     forwarded_allow_ips: str
     allowed_hosts: tuple[str, ...]
     limits: Limits
+    nats: str | None = None
+    nats_creds: Path | None = None
+    nats_prefix: str = "a2c"
+    nats_lease: int = 15
 
 
 def serve(options: ServerOptions) -> None:
     """Serve until a signal says stop. Raises `UsageProblem`, `KeyFileError` or `OSError` before anything is served."""
     auth = _authentication(options)
     app = create_app(
-        auth, limits=options.limits, ping_interval=options.ping_interval, ping_timeout=options.ping_timeout
+        auth,
+        limits=options.limits,
+        cluster=_cluster(options),
+        ping_interval=options.ping_interval,
+        ping_timeout=options.ping_timeout,
     )
     with listen(options.host, options.port) as listener:
         scheme = "https" if options.tls_cert else "http"
@@ -71,6 +81,28 @@ def _authentication(options: ServerOptions) -> AuthenticationProvider:
             "Give --api-key, A2C_API_KEY or --keys, or bind 127.0.0.1."
         )
     return OpenAuthentication(options.allowed_hosts)
+
+
+def _cluster(options: ServerOptions) -> ClusterOptions | None:
+    if options.nats is None:
+        if options.nats_creds is not None:
+            raise UsageProblem("--nats-creds needs --nats")
+        return None
+    if find_spec("nats") is None:
+        raise UsageProblem("--nats needs the extra cluster: pip install 'a2c-smcp[cluster]'")
+    if options.nats_creds is not None:
+        options.nats_creds.open("rb").close()  # said now; NATS is tried for ever
+    try:
+        return ClusterOptions(
+            parse_servers(options.nats),
+            options.nats_creds,
+            options.nats_prefix,
+            options.nats_lease,
+            # Seven renewals in a lease of 15 s: NATS may elect a leader meanwhile, which takes it up to 7 s.
+            renewal=min(2.0, options.nats_lease / 5),
+        )
+    except ValueError as error:
+        raise UsageProblem(str(error)) from None
 
 
 def _config(app: ServerApp, options: ServerOptions) -> uvicorn.Config:

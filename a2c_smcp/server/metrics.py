@@ -1,5 +1,6 @@
 """What the server counts, for `GET /metrics`. One collector registry an application, none of the process's own."""
 
+from collections.abc import Callable
 from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -46,6 +47,10 @@ class Metrics:
         Gauge("a2c_offices", "Offices with at least one member.", registry=collectors).set_function(
             lambda: registry.counts().offices
         )
+
+    def gauge(self, name: str, text: str, value: Callable[[], float]) -> None:
+        """Render one more number, asked for each time."""
+        Gauge(name, text, registry=self._collectors).set_function(value)
 
     def relayed(self, event: str, outcome: str, seconds: float) -> None:
         self._relays_of(event, outcome).inc()

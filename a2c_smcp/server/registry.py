@@ -85,6 +85,8 @@ class Registry(Protocol):
         """The processes that hold members of an office."""
 
     def counts(self) -> Counts: ...
+    async def release(self) -> None:
+        """Give up every membership of this process at once: it is about to end."""
 
 
 class MemoryRegistry:
@@ -199,3 +201,6 @@ class LocalRegistry:
 
     def counts(self) -> Counts:
         return self._memory.counts()
+
+    async def release(self) -> None:
+        """The members end with this process."""

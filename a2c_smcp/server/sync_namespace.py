@@ -32,7 +32,7 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
 
     Create the server with `socketio.Server(async_mode="threading", **sync_server_options(...))` for the protocol's
     message size, and serve it with a WSGI server that has threads. Every relay has a thread; membership, rooms and the
-    table of relays are changed under one lock.
+    table of relays are changed under one lock. It is one process: several that share offices need the asyncio server.
     """
 
     def __init__(

@@ -152,6 +152,24 @@ def test_options_that_cannot_work_are_refused(args: list[str]) -> None:
     assert run(*args).returncode == 2
 
 
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["--nats", "redis://host"], "not the address of a NATS server"),
+        (["--nats", "nats://host", "--nats-prefix", "a.b"], "prefix"),
+        (["--nats-creds", "x.creds"], "--nats-creds needs --nats"),
+    ],
+)
+def test_options_for_nats_that_cannot_work_are_refused_in_words(args: list[str], words: str) -> None:
+    result = run(*args)
+    assert result.returncode == 2 and words in result.stderr
+
+
+def test_a_credentials_file_that_is_not_there_is_said(tmp_path: Path) -> None:
+    result = run("--nats", "nats://127.0.0.1:1", "--nats-creds", str(tmp_path / "none.creds"))
+    assert result.returncode == 1 and "none.creds" in result.stderr
+
+
 def test_an_empty_key_is_refused_in_words() -> None:
     result = run("--api-key", "")
     assert result.returncode == 2

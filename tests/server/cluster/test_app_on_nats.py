@@ -1,0 +1,77 @@
+"""The application with `cluster`: readiness, metrics, and what NATS's absence and return do to clients."""
+
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from a2c_smcp.server import OpenAuthentication
+from a2c_smcp.server.cluster.options import ClusterOptions
+from tests.nats_server import NatsServer
+from tests.server.conftest import MakePeer
+from tests.server.harness import Running, async_server, eventually, heard
+
+
+def get(server: Running, path: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(server.url + path, timeout=10) as reply:
+            return reply.status, reply.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+async def test_without_nats_it_serves_is_not_ready_and_refuses_joins_at_once_and_all_is_well_when_nats_comes(
+    tmp_path: Path, make_peer: MakePeer
+) -> None:
+    nats = NatsServer(tmp_path)
+    with async_server(OpenAuthentication(), cluster=ClusterOptions((nats.url,), lease=4, renewal=0.5)) as server:
+        assert get(server, "/healthz")[0] == 200
+        status, body = get(server, "/readyz")
+        assert status == 503 and "NATS" in body
+        computer = await make_peer(server)
+        joining = ("server:join_office", {"role": "computer", "name": "c", "office_id": "o"})
+        done, reason = await computer.call(*joining)
+        assert done is False and reason.startswith("500 ") and "NATS" in reason
+        try:
+            nats.start()
+            await eventually(lambda: get(server, "/readyz")[0] == 200)
+            assert tuple(await computer.call(*joining)) == (True, None)
+            text = get(server, "/metrics")[1]
+            assert "a2c_processes 1.0" in text and "a2c_lease_age_seconds" in text
+            assert 'a2c_members{role="computer"} 1.0' in text
+
+            # Gone for longer than the lease: what is inside this process goes on until then.
+            agent = await make_peer(server)
+            await agent.call("server:join_office", {"role": "agent", "name": "a", "office_id": "o"})
+            nats.kill()
+            await eventually(lambda: get(server, "/readyz")[0] == 503)
+            room = await agent.call("server:list_room", {"agent": "a", "req_id": "1", "office_id": "o"})
+            assert [session["name"] for session in room["sessions"]] == ["a", "c"]
+            left = await computer.call("server:leave_office", {"office_id": "o"})
+            assert left[0] is False and "NATS" in left[1]
+            await eventually(lambda: not agent.connected and not computer.connected)
+
+            nats.start()
+            await eventually(lambda: get(server, "/readyz")[0] == 200)
+            again = await make_peer(server)
+            assert tuple(await again.call(*joining)) == (True, None)
+        finally:
+            nats.kill()
+
+
+async def test_a_restart_of_nats_is_not_noticed_by_clients(tmp_path: Path, make_peer: MakePeer) -> None:
+    nats = NatsServer(tmp_path)
+    try:
+        nats.start()
+        with async_server(OpenAuthentication(), cluster=ClusterOptions((nats.url,))) as server:
+            await eventually(lambda: get(server, "/readyz")[0] == 200)
+            agent, computer = await make_peer(server), await make_peer(server)
+            await agent.call("server:join_office", {"role": "agent", "name": "a", "office_id": "o"})
+            await computer.call("server:join_office", {"role": "computer", "name": "c", "office_id": "o"})
+            nats.restart()
+            await eventually(lambda: get(server, "/readyz")[0] == 200)
+            assert tuple(await computer.call("server:leave_office", {"office_id": "o"})) == (True, None)
+            await eventually(lambda: heard(agent, "notify:leave_office"))
+            assert [event for event, _ in agent.received] == ["notify:enter_office", "notify:leave_office"]
+    finally:
+        nats.kill()
