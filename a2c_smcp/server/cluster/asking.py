@@ -1,0 +1,259 @@
+"""The questions of this process to another one: sent once, answered once, given up together when it is gone."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from a2c_smcp.errors import (
+    InternalError,
+    NotFoundError,
+    PayloadTooLargeError,
+    SMCPError,
+    TooManyRequestsError,
+    error_from_payload,
+)
+from a2c_smcp.server.bus import BusObserver, Errand
+from a2c_smcp.server.cluster.clock import now as elapsed
+from a2c_smcp.server.cluster.frames import (
+    CHUNK_BYTES,
+    MOST_WHOLE,
+    AskFrame,
+    BusFrame,
+    ChunkFrame,
+    Gathering,
+    PingFrame,
+    PongFrame,
+    ReplyFrame,
+    WithdrawFrame,
+    encode,
+    from_text,
+    kind_of,
+    to_text,
+)
+from a2c_smcp.server.cluster.line import ProcessLine
+from a2c_smcp.server.cluster.peers import PING_SECONDS
+from a2c_smcp.server.envelopes import Answer, read_answer
+from a2c_smcp.utils.text import req_id_in_log
+from a2c_smcp.wire import Encoded, codec
+
+__all__ = ["Asking", "fail"]
+
+logger = logging.getLogger(__name__)
+
+#: An ask that has been under way for so long is named in pings.
+_NAMED_AFTER: Final = PING_SECONDS
+_MOST_NAMED: Final = 10_000
+
+
+@dataclass(slots=True, eq=False)
+class _AskedCall:
+    number: int
+    errand: Errand
+    answer: "asyncio.Future[Answer | None]"
+    began: float
+    sent_at: float | None = None
+    """When it was sent to its end."""
+    frame: bytes | None = None
+    """The frame as it was sent, kept for a moment: NATS may say that nobody took it, and then it is sent again."""
+    refused: bool = False
+    reply: ReplyFrame | None = None
+    gathering: Gathering | None = None
+    answered: bool = False
+
+
+class Asking:
+    """What this process waits for from one other process."""
+
+    def __init__(
+        self, line: ProcessLine, numbers: Callable[[], int], revision: Callable[[], int], observer: BusObserver
+    ) -> None:
+        self._line = line
+        self._next_number = numbers
+        self._revision = revision
+        self._observer = observer
+        self._calls: dict[int, _AskedCall] = {}
+        self._numbers: dict[Errand, int] = {}
+        self._met: asyncio.Future[None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    # --- sending
+
+    async def ask(self, errand: Errand, answer: "asyncio.Future[Answer | None]") -> None:
+        """Send a errand; it is sent when this returns, unless `answer` is done."""
+        data = from_text(errand.take_body())
+        if len(errand.agent) + len(errand.req_id) > MOST_WHOLE // 4:
+            raise PayloadTooLargeError("the ids of a request to a computer at another server process are too long")
+        if not self._line.has_room_for(len(data)):
+            raise TooManyRequestsError(
+                "too much waits to be sent to the server process of this computer; try again later"
+            )
+        call = _AskedCall(self._next_number(), errand, answer, elapsed())
+        self._calls[call.number] = call
+        self._numbers[errand] = call.number
+        if not self._line.clock.is_fresh(elapsed()):
+            await self._meet(answer)
+        if answer.done():
+            return
+        ask = self._frame_of(call, len(data))
+        if len(data) <= CHUNK_BYTES:
+            call.frame = encode(ask, data)
+            self._send_whole(call)
+        elif not await self._line.send_chunks(data, lambda start: self._chunk_of(call, ask, start)):
+            return
+        call.sent_at = elapsed()
+
+    def forget(self, errand: Errand) -> None:
+        """Nobody waits any more. What was not answered is withdrawn."""
+        call = self._calls.pop(self._numbers.pop(errand, 0), None)
+        if call is not None and not call.answered:
+            self._line.send(WithdrawFrame(call.number))
+
+    async def _meet(self, answer: "asyncio.Future[Answer | None]") -> None:
+        """Learn the other clock, unless the other process is given up first."""
+        if self._met is None or self._met.done():
+            self._met = asyncio.get_running_loop().create_future()
+            self.ping()
+        await asyncio.wait((self._met, answer), return_when=asyncio.FIRST_COMPLETED)
+
+    def _frame_of(self, call: _AskedCall, size: int) -> AskFrame:
+        errand = call.errand
+        return AskFrame(
+            call.number,
+            self._revision(),
+            self._instant(),
+            size,
+            errand.caller,
+            errand.target.sid,
+            errand.target.office_id,
+            errand.target.name,
+            errand.event,
+            errand.agent,
+            errand.req_id,
+            errand.timeout,
+            errand.report is not None,
+        )
+
+    def _instant(self) -> float:
+        """The moment at which we may give up, by the clock of the other process."""
+        now = elapsed()
+        return self._line.clock.at(self._line.health.gives_up_at(now))
+
+    def _chunk_of(self, call: _AskedCall, ask: AskFrame, start: int) -> BusFrame | None:
+        if call.answer.done():
+            return None
+        self._line.health.sent(elapsed())
+        return ChunkFrame(call.number, of_ask=True, instant=self._instant()) if start else ask
+
+    def _send_whole(self, call: _AskedCall) -> None:
+        assert call.frame is not None
+        call.refused = False
+        self._line.health.sent(elapsed())
+        self._line.send_encoded(
+            kind_of(AskFrame), call.frame, number=call.number, undelivered=lambda: fail(call.answer, _out_of_reach())
+        )
+
+    # --- what comes back
+
+    def take_reply(self, reply: ReplyFrame, text: bytes) -> None:
+        if (call := self._calls.get(reply.id)) is not None:
+            call.reply, call.gathering = reply, Gathering(reply.size)
+            self._add(call, text)
+
+    def take_chunk(self, chunk: ChunkFrame, text: bytes) -> None:
+        if (call := self._calls.get(chunk.id)) is not None:
+            self._add(call, text)
+
+    def take_report(self, number: int, text: bytes) -> None:
+        if (call := self._calls.get(number)) is not None and call.errand.report is not None:
+            call.errand.report(to_text(text))
+
+    def _add(self, call: _AskedCall, text: bytes) -> None:
+        if call.reply is None or call.gathering is None or (whole := call.gathering.add(text)) is None:
+            return
+        call.gathering = None
+        call.answered = True
+        self._observer.answered_across(elapsed() - call.began)
+        try:
+            result = _read(call.reply, whole)
+        except SMCPError as error:
+            fail(call.answer, error)
+        else:
+            if not call.answer.done():
+                call.answer.set_result(result)
+
+    # --- whether it is there
+
+    def ping(self) -> None:
+        """Ask whether the other process is there, and whether it has what we wait for."""
+        now = elapsed()
+        self._line.health.sent(now)
+        late = [
+            number
+            for number, call in self._calls.items()
+            if call.sent_at is not None and not call.refused and now - call.sent_at > _NAMED_AFTER
+        ]
+        for number in late:
+            self._calls[number].frame = None
+        self._line.send(PingFrame(now, tuple(late[:_MOST_NAMED])))
+
+    def take_pong(self, pong: PongFrame) -> None:
+        self._line.clock.learn(elapsed(), pong.clock)
+        if self._met is not None and not self._met.done():
+            self._met.set_result(None)
+        for number in pong.unknown:
+            if (call := self._calls.get(number)) is not None and call.gathering is None:
+                req_id = req_id_in_log({"req_id": call.errand.req_id})
+                logger.warning("%s, req_id %s, was lost between server processes", call.errand.event, req_id)
+                fail(call.answer, InternalError("the request or its answer was lost between two server processes"))
+
+    def take_refusal(self, number: int) -> None:
+        """NATS says that nobody took a errand."""
+        if (call := self._calls.get(number)) is None:
+            return
+        if call.frame is None:
+            fail(call.answer, _gone())
+        else:
+            call.refused = True
+
+    def send_again(self) -> None:
+        """Send what nobody took."""
+        for call in list(self._calls.values()):
+            if call.refused and call.frame is not None and not call.answer.done():
+                self._send_whole(call)
+
+    def give_up(self, error: SMCPError | None = None) -> None:
+        """The other process counts as gone: everything that waits for it fails."""
+        for call in self._calls.values():
+            fail(call.answer, error or _gone())
+        if self._met is not None:
+            self._met.cancel()
+
+
+def fail(answer: "asyncio.Future[Answer | None]", error: SMCPError) -> None:
+    """End a wait with an error, if it has not ended."""
+    if not answer.done():
+        answer.set_exception(error)
+        answer.exception()  # nobody may be waiting; that is no news for the log
+
+
+def _read(reply: ReplyFrame, text: bytes) -> Answer | None:
+    """The answer of a computer, or the error that was raised where it was asked."""
+    if not reply.answered:
+        return None
+    if reply.refused:
+        raise error_from_payload(codec.loads(text)) or InternalError("another server process failed")
+    if reply.is_error:
+        return read_answer(f"[{to_text(text)}]")
+    return Answer(Encoded(to_text(text)))
+
+
+def _gone() -> NotFoundError:
+    return NotFoundError("the server process that holds this computer is out of reach")
+
+
+def _out_of_reach() -> InternalError:
+    return InternalError("NATS is out of reach: no other server process can be asked")

@@ -1,0 +1,102 @@
+"""The way to one other process: frames and chunked texts to it, and what is known of it."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from a2c_smcp.server.bus import BusObserver
+from a2c_smcp.server.cluster.frames import CHUNK_BYTES, BusFrame, FrameText, encode, kind_of
+from a2c_smcp.server.cluster.peers import ProcessHealth, RemoteClock
+from a2c_smcp.server.cluster.post import ChunkWindow, Letter, Post
+
+__all__ = ["ProcessLine", "Subjects"]
+
+#: Chunks that may be on their way to one process.
+_WINDOW: Final = 4
+#: Bytes of chunked texts that may wait to be sent to one process.
+_MOST_QUEUED: Final = 64 * 1024 * 1024
+
+
+class Subjects:
+    """Where the frames of processes go, and how their senders are told."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = f"{prefix}.p."
+
+    def all_of(self, process: str) -> str:
+        """What a process subscribes to."""
+        return f"{self._prefix}{process}.>"
+
+    def inbox_of(self, process: str) -> str:
+        return f"{self._prefix}{process}.m"
+
+    def reply(self, sender: str, receiver: str, number: int) -> str:
+        """Where NATS says that nobody took a frame; the number is that of an `AskFrame`, or 0."""
+        return f"{self._prefix}{sender}.r.{receiver}.{number}"
+
+    def read_reply(self, subject: str) -> tuple[str, str, int]:
+        """Sender, receiver and number, or `ValueError`."""
+        sender, _, receiver, number = subject.removeprefix(self._prefix).split(".")
+        return sender, receiver, int(number)
+
+
+class ProcessLine:
+    """Everything that is sent to one process, and how it answers."""
+
+    def __init__(self, me: str, process: str, subjects: Subjects, post: Post, observer: BusObserver) -> None:
+        self.process = process
+        self.health = ProcessHealth()
+        self.clock = RemoteClock()
+        self.window = ChunkWindow(_WINDOW)
+        self._me = me
+        self._subjects = subjects
+        self._inbox = subjects.inbox_of(process)
+        self._no_number = subjects.reply(me, process, 0)
+        self._post = post
+        self._observer = observer
+        self._queued = 0
+
+    def send(self, frame: BusFrame, text: FrameText = b"", *, keep: float = 0.0) -> None:
+        """Send a frame; if NATS is out of reach, keep it for so many seconds."""
+        self.send_encoded(kind_of(frame), encode(frame, text), keep=keep)
+
+    def send_encoded(
+        self,
+        kind: str,
+        payload: bytes,
+        *,
+        number: int = 0,
+        keep: float = 0.0,
+        undelivered: Callable[[], None] | None = None,
+    ) -> None:
+        reply = self._subjects.reply(self._me, self.process, number) if number else self._no_number
+        keep_until = asyncio.get_running_loop().time() + keep if keep else 0.0
+        self._post.post(Letter(self._inbox, payload, reply, keep_until, undelivered))
+        self._observer.sent_across(kind)
+
+    def has_room_for(self, size: int) -> bool:
+        return size <= CHUNK_BYTES or self._queued + size <= _MOST_QUEUED
+
+    async def send_chunks(self, data: bytes, frame_at: Callable[[int], BusFrame | None], *, keep: float = 0.0) -> bool:
+        """Send a text in chunks, each in the frame that is made for its place when its turn comes. Returns `False` when
+        it was not sent to its end: no frame was made, or the receiver counts as gone.
+        """
+        self._queued += len(data)
+        try:
+            view = memoryview(data)
+            for start in range(0, len(data), CHUNK_BYTES):
+                if not await self.window.take():
+                    return False
+                if (frame := frame_at(start)) is None:
+                    self.window.give()
+                    return False
+                self.send(frame, view[start : start + CHUNK_BYTES], keep=keep)
+            return True
+        finally:
+            self._queued -= len(data)
+
+    def count_as_gone(self) -> None:
+        """Begin anew with it: what it was is not what it will be."""
+        self.clock = RemoteClock()
+        self.health.give_up()
+        self.window.close()

@@ -1,0 +1,391 @@
+"""The bus over NATS: one subscription a process, and frames from process to process. Knows nothing of sockets.
+
+A process takes frames at `<prefix>.p.<process>.m`. A frame has the reply subject
+`<prefix>.p.<sender>.r.<process>.<number>`: it names the sender, and NATS itself says there when nobody took the frame.
+
+- A process acts on what another one sends in the order in which it was sent, and only when its own copy of the
+  membership has seen what the sender's had: nothing is heard of a computer before its enter.
+- An `AskFrame` has the instant after which it must not be started, by the receiver's own clock, which the sender has
+  learnt with a ping. It is never later than the moment at which the sender gives up. So nothing is started for a caller
+  that was told of a failure, however long a process was stopped or a frame was on its way.
+- A process that waits for another pings it every second, and says what it waits for: so it finds out that an answer was
+  lost. One that works for another, and hears nothing of it, stops that work.
+"""
+
+import asyncio
+import itertools
+import logging
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Final, Protocol
+
+from nats.errors import Error as NatsError
+
+from a2c_smcp.errors import InternalError, PayloadTooLargeError, SMCPError
+from a2c_smcp.server.bus import BusInbox, BusObserver, Errand
+from a2c_smcp.server.cluster.answering import Answering
+from a2c_smcp.server.cluster.asking import Asking
+from a2c_smcp.server.cluster.clock import now as elapsed
+from a2c_smcp.server.cluster.frames import (
+    MOST_WHOLE,
+    AgainFrame,
+    AskFrame,
+    BusFrame,
+    ChunkFrame,
+    CreditFrame,
+    NoticeFrame,
+    PingFrame,
+    PongFrame,
+    ReplyFrame,
+    ReportFrame,
+    WithdrawFrame,
+    decode,
+    from_text,
+    kind_of,
+    to_text,
+)
+from a2c_smcp.server.cluster.line import ProcessLine, Subjects
+from a2c_smcp.server.cluster.peers import PING_SECONDS, REFUSALS_APART
+from a2c_smcp.server.cluster.post import Post
+from a2c_smcp.server.effects import Broadcast
+from a2c_smcp.server.envelopes import Answer
+
+__all__ = ["NatsBus"]
+
+logger = logging.getLogger(__name__)
+
+#: Ticks without a word after which this process stops working for another: later than that one has given up.
+_MAX_QUIET: Final = 5
+#: How long an announcement is remembered, for processes that were cut off. One that was cut off for longer has lost its
+#: lease.
+_KEEP_NOTICES: Final = 20.0
+#: How long the last answers may take to leave when a process ends.
+_FLUSH_SECONDS: Final = 1.0
+#: What NATS says when nobody takes a message.
+_NO_RESPONDERS: Final = "503"
+
+
+class BusConnection(Protocol):
+    """What the bus uses of the connection to NATS."""
+
+    @property
+    def client(self) -> Any: ...
+    def check(self) -> None: ...
+
+
+class BusMembership(Protocol):
+    """What the bus uses of the registry."""
+
+    @property
+    def revision(self) -> int: ...
+    @property
+    def processes(self) -> Collection[str]: ...
+    async def reached(self, revision: int) -> None: ...
+    def holders(self, office_id: str) -> Collection[str]: ...
+    def check(self) -> None: ...
+
+
+class _OtherProcess:
+    """One other process: what we ask it, what it asks us."""
+
+    def __init__(self, line: ProcessLine, asking: Asking, answering: Answering) -> None:
+        self.line = line
+        self.asking = asking
+        self.answering = answering
+        self.was_seen = False
+        """Whether the registry knew it at some time."""
+        self.quiet = 0
+        """Ticks since something was heard."""
+        self.probing = False
+        self.lane: deque[tuple[int, Callable[[], object]]] = deque()
+        """What it sent, and what our copy of the membership must have seen before."""
+
+
+class NatsBus:
+    """`async with NatsBus(...)`, inside the connection's own `async with`. A `Bus`."""
+
+    def __init__(
+        self, connection: BusConnection, membership: BusMembership, prefix: str, observer: BusObserver
+    ) -> None:
+        self._connection = connection
+        self._membership = membership
+        self._subjects = Subjects(prefix)
+        self._observer = observer
+        self._post = Post(connection.client)
+        self._process = ""
+        self._subscription: Any = None
+        self._inbox: BusInbox
+        self._numbers = itertools.count(1)
+        self._peers: dict[str, _OtherProcess] = {}
+        self._asked: dict[Errand, _OtherProcess] = {}
+        self._sending: Counter[str] = Counter()
+        self._held: dict[str, list[tuple[Broadcast, str]]] = {}
+        self._recent: dict[tuple[str, str, str], tuple[float, Broadcast, str]] = {}
+        self._reconnects = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> "NatsBus":
+        self._start(self._post.run())
+        self._start(self._tick())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._post.drained(_FLUSH_SECONDS)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def serve(self, inbox: BusInbox) -> None:
+        self._inbox = inbox
+
+    async def began(self, process: str) -> None:
+        client = self._connection.client
+        if self._subscription is not None:
+            with suppress(NatsError):
+                await self._subscription.unsubscribe()
+        self._process = process
+        self._subscription = await client.subscribe(self._subjects.all_of(process), cb=self._take)
+        await client.flush()  # who learns of this process from now on reaches it
+
+    def ended(self, process: str) -> None:
+        self._process = ""
+        peers, self._peers = self._peers, {}
+        for peer in peers.values():
+            peer.asking.give_up(InternalError("this server process was cut off from NATS for too long"))
+            peer.answering.withdraw_all()
+            peer.lane.clear()
+            peer.line.count_as_gone()
+
+    # --- what the shell asks
+
+    async def ask(self, errand: Errand, answer: "asyncio.Future[Answer | None]") -> None:
+        self._connection.check()
+        self._membership.check()
+        peer = self._asked[errand] = self._peer(errand.target.process)
+        with self._sent_in_order(errand.caller):
+            await peer.asking.ask(errand, answer)
+
+    def forget(self, errand: Errand) -> None:
+        if (peer := self._asked.pop(errand, None)) is not None:
+            peer.asking.forget(errand)
+
+    def publish(self, notice: Broadcast, text: str) -> None:
+        if len(text) > MOST_WHOLE // 4:
+            raise PayloadTooLargeError(f"{notice.event} is too large for other server processes")
+        if (held := self._held.get(notice.skip_sid)) is not None:
+            held.append((notice, text))
+            return
+        if notice.collapses:
+            self._recent[notice.office_id, notice.skip_sid, notice.event] = (elapsed(), notice, text)
+        for process in self._membership.holders(notice.office_id):
+            if process != self._process:
+                self._announce(self._peer(process), notice, text)
+
+    @contextmanager
+    def _sent_in_order(self, caller: str) -> Iterator[None]:
+        """What a session announces while a errand of its own is being sent goes after it: a cancel must not overtake
+        the call.
+        """
+        self._sending[caller] += 1
+        self._held.setdefault(caller, [])
+        try:
+            yield
+        finally:
+            self._sending[caller] -= 1
+            if not self._sending[caller]:
+                del self._sending[caller]
+                for notice, text in self._held.pop(caller):
+                    self.publish(notice, text)
+
+    def _announce(self, peer: _OtherProcess, notice: Broadcast, text: str) -> None:
+        frame = NoticeFrame(
+            self._membership.revision, notice.office_id, notice.event, notice.skip_sid, notice.collapses
+        )
+        peer.line.send(frame, from_text(text))
+
+    # --- what arrives
+
+    async def _take(self, message: Any) -> None:
+        """Called for one message after another. Nothing here waits, so none holds up another."""
+        try:
+            sender, receiver, number = self._subjects.read_reply(message.reply or message.subject)
+            if message.headers and message.headers.get("Status") == _NO_RESPONDERS:
+                if sender == self._process:
+                    self._refused(receiver, number)
+            elif receiver == self._process:
+                self._take_frame(self._peer(sender), *decode(message.data))
+        except ValueError as error:
+            logger.warning("a message on NATS that is not ours: %s", error)
+        except Exception:
+            # nats-py would report it without a traceback, and this must not end for one message.
+            logger.exception("failed to take a message of another server process")
+
+    def _take_frame(self, peer: _OtherProcess, frame: BusFrame, text: bytes) -> None:
+        self._observer.heard_across(kind_of(frame))
+        peer.quiet = 0
+        refused = peer.line.health.is_refusing()
+        peer.line.health.heard()
+        if refused:
+            peer.asking.send_again()
+        match frame:
+            case ReplyFrame():
+                if len(text) < frame.size:
+                    peer.line.send(CreditFrame())
+                peer.asking.take_reply(frame, text)
+            case AskFrame():
+                if len(text) < frame.size:
+                    peer.line.send(CreditFrame())
+                if (begin := peer.answering.take(frame, text)) is not None:
+                    self._in_order(peer, frame.revision, begin)
+            case ChunkFrame():
+                peer.line.send(CreditFrame())
+                if not frame.of_ask:
+                    peer.asking.take_chunk(frame, text)
+                elif (ready := peer.answering.take_chunk(frame, text)) is not None:
+                    self._in_order(peer, *ready)
+            case NoticeFrame():
+                # A errand begins with a task; what comes after it must not overtake that.
+                loop = asyncio.get_running_loop()
+                self._in_order(peer, frame.revision, lambda: loop.call_soon(self._hear, frame, text))
+            case WithdrawFrame():
+                self._in_order(peer, 0, lambda: peer.answering.withdraw(frame.id))
+            case ReportFrame():
+                peer.asking.take_report(frame.id, text)
+            case CreditFrame():
+                peer.line.window.give()
+            case PingFrame():
+                peer.line.send(PongFrame(frame.sent, elapsed(), peer.answering.unknown(frame.waiting)))
+            case PongFrame():
+                peer.asking.take_pong(frame)
+            case AgainFrame():
+                self._repeat_to(peer)
+
+    def _hear(self, frame: NoticeFrame, text: bytes) -> None:
+        notice = Broadcast(frame.office, frame.event, {}, frame.sender, collapses=frame.collapses)
+        self._inbox.hear(notice, to_text(text))
+
+    # What one process sends is acted on in order.
+
+    def _in_order(self, peer: _OtherProcess, revision: int, act: Callable[[], object]) -> None:
+        waits = bool(peer.lane)
+        peer.lane.append((revision, act))
+        if not waits:
+            if revision <= self._membership.revision:
+                self._act(peer)
+            else:
+                self._start(self._run_lane(peer))
+
+    async def _run_lane(self, peer: _OtherProcess) -> None:
+        while peer.lane:
+            try:
+                await self._membership.reached(peer.lane[0][0])
+            except SMCPError as error:
+                # A errand has become too late by now, and says so; an announcement late is better than none.
+                logger.warning("acting on what another server process sent without having seen all it has: %s", error)
+            if peer.lane:
+                self._act(peer)
+
+    def _act(self, peer: _OtherProcess) -> None:
+        """Do what is first. A process that has lost its lease is not listened to: its members may be elsewhere."""
+        _, act = peer.lane.popleft()
+        if peer.line.process in self._membership.processes:
+            act()
+
+    # --- who is there
+
+    def _peer(self, process: str) -> _OtherProcess:
+        if (peer := self._peers.get(process)) is None:
+            if not self._process:
+                raise InternalError("this server process is cut off from NATS")
+            line = ProcessLine(self._process, process, self._subjects, self._post, self._observer)
+            asking = Asking(line, self._numbers.__next__, lambda: self._membership.revision, self._observer)
+            answering = Answering(line, self._inbox, self._membership.check, self._process)
+            peer = self._peers[process] = _OtherProcess(line, asking, answering)
+        return peer
+
+    def _refused(self, process: str, number: int) -> None:
+        """NATS says that nobody took what we sent."""
+        if (peer := self._peers.get(process)) is None:
+            return
+        gone = peer.line.health.refused(elapsed())
+        peer.asking.take_refusal(number)
+        if gone:
+            self._give_up(peer)
+        elif not peer.probing:
+            peer.probing = True
+            asyncio.get_running_loop().call_later(REFUSALS_APART, self._probe, peer)
+
+    def _probe(self, peer: _OtherProcess) -> None:
+        peer.probing = False
+        if peer.line.health.is_refusing() and peer.asking:
+            peer.asking.send_again()
+            peer.asking.ping()
+
+    def _give_up(self, peer: _OtherProcess) -> None:
+        if peer.asking:
+            logger.warning("server process %s is out of reach: %d requests fail", peer.line.process, len(peer.asking))
+        peer.asking.give_up(None if self._connection.client.is_connected else InternalError("NATS is out of reach"))
+        peer.line.count_as_gone()
+
+    async def _tick(self) -> None:
+        due = elapsed() + PING_SECONDS
+        while True:
+            await asyncio.sleep(max(0.0, due - elapsed()))
+            late = elapsed() - due
+            due = elapsed() + PING_SECONDS
+            for peer in list(self._peers.values()):
+                try:
+                    self._look_at(peer, late)
+                except Exception:
+                    # A fault with one process must not end the watch over the others.
+                    logger.exception("failed to look after another server process")
+            self._remember_lately()
+
+    def _look_at(self, peer: _OtherProcess, late: float) -> None:
+        now = elapsed()
+        if late > PING_SECONDS / 2:
+            peer.line.health.slept(late)  # it was us who heard nothing
+        alive = peer.line.process in self._membership.processes
+        ended = peer.was_seen and not alive
+        peer.was_seen = peer.was_seen or alive
+        peer.quiet += 1
+        if peer.asking:
+            if ended or peer.line.health.is_silent(now):
+                self._give_up(peer)
+            else:
+                peer.asking.ping()
+        if peer.answering and (ended or peer.quiet > _MAX_QUIET):
+            logger.warning(
+                "nothing is heard of server process %s: %d of its requests are cancelled",
+                peer.line.process,
+                len(peer.answering),
+            )
+            peer.answering.withdraw_all()
+            peer.line.window.close()
+        if ended and not peer.asking and not peer.answering:
+            del self._peers[peer.line.process]
+
+    def _remember_lately(self) -> None:
+        """Forget announcements that nobody will want again; after a cut, have everything repeated, both ways."""
+        old = elapsed() - _KEEP_NOTICES
+        for key in [key for key, (said, _, _) in self._recent.items() if said < old]:
+            del self._recent[key]
+        reconnects = self._connection.client.stats["reconnects"]
+        if reconnects != self._reconnects and self._connection.client.is_connected and self._process:
+            self._reconnects = reconnects
+            for process in self._membership.processes:
+                if process != self._process:
+                    peer = self._peer(process)
+                    peer.line.send(AgainFrame())
+                    self._repeat_to(peer)
+
+    def _repeat_to(self, peer: _OtherProcess) -> None:
+        for _, notice, text in self._recent.values():
+            if peer.line.process in self._membership.holders(notice.office_id):
+                self._announce(peer, notice, text)
+
+    def _start(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

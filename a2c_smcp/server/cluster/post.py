@@ -1,0 +1,141 @@
+"""What leaves this process for others, in the order in which it was posted. Knows bytes and subjects, no calls."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from nats.errors import Error as NatsError
+
+__all__ = ["ChunkWindow", "Letter", "Post", "Publisher"]
+
+logger = logging.getLogger(__name__)
+
+#: How often is looked whether NATS is back, while something waits for it.
+_LOOK_SECONDS: Final = 0.05
+
+
+class Publisher(Protocol):
+    """What this module uses of a connection to NATS."""
+
+    @property
+    def is_connected(self) -> bool: ...
+    async def publish(self, subject: str, payload: bytes = b"", reply: str = "") -> None: ...
+
+
+@dataclass(slots=True, eq=False)
+class Letter:
+    subject: str
+    payload: bytes
+    reply: str
+    keep_until: float = 0.0
+    """How long it may wait for NATS, in seconds of the loop's clock."""
+    undelivered: Callable[[], None] | None = None
+    """Called when it cannot be sent."""
+
+
+class Post:
+    """Publishes letters from one task, so that any code may post without waiting and the order is kept.
+
+    Letters that may wait are kept while NATS is out of reach. The others are given up at once: what is published late
+    is worse than what is not.
+    """
+
+    def __init__(self, client: Publisher) -> None:
+        self._client = client
+        self._letters: deque[Letter] = deque()
+        self._posted = asyncio.Event()
+        self._empty = asyncio.Event()
+        self._empty.set()
+
+    def post(self, letter: Letter) -> None:
+        self._letters.append(letter)
+        self._empty.clear()
+        self._posted.set()
+
+    async def run(self) -> None:
+        """Publish what is posted, until cancelled."""
+        while True:
+            await self._posted.wait()
+            self._posted.clear()
+            while self._letters:
+                if self._client.is_connected:
+                    await self._publish(self._letters.popleft())
+                else:
+                    self._give_up_what_cannot_wait()
+                    if self._letters:
+                        await asyncio.sleep(_LOOK_SECONDS)
+            self._empty.set()
+
+    async def drained(self, seconds: float) -> None:
+        """Wait until everything is handed to NATS, but not longer than this."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._empty.wait()
+
+    async def _publish(self, letter: Letter) -> None:
+        try:
+            await self._client.publish(letter.subject, letter.payload, letter.reply)
+        except (NatsError, OSError) as error:
+            logger.debug("not published: %s", error)
+            if letter.keep_until:
+                self._letters.appendleft(letter)
+            else:
+                self._drop(letter)
+
+    def _give_up_what_cannot_wait(self) -> None:
+        now = asyncio.get_running_loop().time()
+        letters, self._letters = self._letters, deque()
+        for letter in letters:
+            if letter.keep_until > now:
+                self._letters.append(letter)
+            else:
+                self._drop(letter)
+
+    @staticmethod
+    def _drop(letter: Letter) -> None:
+        if letter.undelivered is not None:
+            letter.undelivered()
+
+
+class ChunkWindow:
+    """How many chunks may be on their way to one process. A small frame waits for those before it."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._free = size
+        self._waiting: deque[asyncio.Future[bool]] = deque()
+
+    async def take(self) -> bool:
+        """Wait for a place; `False` when the receiver counts as gone."""
+        if self._free and not self._waiting:
+            self._free -= 1
+            return True
+        place: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._waiting.append(place)
+        try:
+            return await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled() and place.result():
+                self.give()
+            raise
+
+    def give(self) -> None:
+        """A chunk has arrived."""
+        while self._waiting:
+            place = self._waiting.popleft()
+            if not place.done():
+                place.set_result(True)
+                return
+        self._free = min(self._size, self._free + 1)
+
+    def close(self) -> None:
+        """Let nobody wait any more; begin anew."""
+        self._free = self._size
+        waiting, self._waiting = self._waiting, deque()
+        for place in waiting:
+            if not place.done():
+                place.set_result(False)
