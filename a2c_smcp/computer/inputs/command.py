@@ -9,7 +9,7 @@ from typing import Final
 from a2c_smcp.computer.inputs.base import BaseInputResolver, InputFailedError
 from a2c_smcp.computer.inputs.env import PREFIX
 from a2c_smcp.computer.mcp_clients.model import CommandInput, MCPServerInput
-from a2c_smcp.computer.utils.children import kill_group
+from a2c_smcp.computer.utils.children import kill_group, start_group
 from a2c_smcp.errors import InputNotFoundError
 
 __all__ = ["COMMAND_TIMEOUT", "CommandInputResolver"]
@@ -56,15 +56,14 @@ async def _start(definition: CommandInput) -> Process:
         arguments = ["/bin/sh", "-c", " ".join([definition.command, *map(shlex.quote, words)])]
     else:
         arguments = [*shlex.split(definition.command), *words]
-    return await asyncio.create_subprocess_exec(
+    # A group of its own, so that all of it can be ended; without a terminal it fails to ask instead of hanging.
+    return await start_group(
         *arguments,
         stdin=DEVNULL,
         stdout=PIPE,
         stderr=PIPE,
         # The command must not see the values of other inputs.
         env={name: value for name, value in os.environ.items() if not name.startswith(PREFIX)},
-        # A group of its own, so that all of it can be ended; without a terminal it fails to ask instead of hanging.
-        start_new_session=True,
     )
 
 

@@ -1,17 +1,33 @@
-"""Ends child processes that have nothing to save, in bounded time. MCP servers are ended with more care (`process`)."""
+"""Starts child processes that have nothing to save, and ends them in bounded time. MCP servers are ended with more care
+(`process`).
+"""
 
+import asyncio
 import os
 import signal
 import sys
 from asyncio.subprocess import Process
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 import anyio
 
-__all__ = ["kill_group"]
+__all__ = ["kill_group", "start_group"]
 
 _REAP_SECONDS: Final = 5.0
+
+
+async def start_group(*arguments: str, **options: Any) -> Process:
+    """`asyncio.create_subprocess_exec` in a session of its own. When this is cancelled, all that was started is killed;
+    asyncio would kill the process itself only, which may have started others before asyncio has set up its pipes.
+    """
+    starting = asyncio.ensure_future(asyncio.create_subprocess_exec(*arguments, start_new_session=True, **options))
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        with anyio.CancelScope(shield=True), suppress(OSError, ValueError):
+            await kill_group(await starting)
+        raise
 
 
 async def kill_group(process: Process) -> None:

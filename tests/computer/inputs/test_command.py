@@ -1,5 +1,6 @@
 """`command` inputs: real programs that answer, fail, hang, flood and stay behind."""
 
+import asyncio
 import os
 import select
 import shlex
@@ -148,6 +149,21 @@ async def test_one_that_nobody_waits_for_is_ended_with_all_that_it_started(tmp_p
     pipe = tmp_path / "pids"
     leader, child = await cancelled(f"sleep 60 & echo $$ $! > {pipe}; wait", pipe)
     assert ended(leader, 0)
+    assert ended(child)
+
+
+async def test_one_that_is_given_up_while_it_starts_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
+    pipe = tmp_path / "pids"
+    os.mkfifo(pipe)
+    starting = asyncio.create_task(run(f"sleep 60 & echo $$ $! > {pipe}; wait", 60, shell=True))
+    for _ in range(2):
+        await asyncio.sleep(0)
+    # The loop stands still meanwhile: the command has begun its work, and asyncio is not done with starting it.
+    leader, child = map(int, pipe.read_text().split())
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    assert ended(leader)
     assert ended(child)
 
 
