@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -85,8 +85,9 @@ async def _opened(session: CommandOptions, output: Printer, live: bool) -> Async
         return agent
     now = asyncio.get_running_loop().time
     deadline, said = now() + session.wait, False
+    link = replace(session.link, office=session.office)
     while True:
-        agent = AsyncSMCPAgentClient(session.link, name=session.name, live=live)
+        agent = AsyncSMCPAgentClient(link, name=session.name, live=live)
         try:
             await agent.open()
         except ConnectionLostError as error:

@@ -12,6 +12,7 @@ import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeAlias
+from urllib.parse import urlencode
 
 import socketio
 
@@ -159,6 +160,9 @@ class LinkOptions:
     """Seconds between attempts to join again, while the old session may still hold the name or the seat."""
     rejoin_report_after: float = 30.0
     """Seconds after which such a refusal is reported as `RejoinFailed`."""
+    office: str | None = None
+    """The office that will be joined, where a load balancer stands in front of several servers: it goes into the URL as
+    `?office=…`, so that one of them gets the whole office. Joining it is still to be asked for."""
 
 
 class AnyLink(Protocol):
@@ -256,6 +260,11 @@ class OfficeLink:
     def joined(self) -> bool:
         """Whether the server has this client in its office right now."""
         return self._in_office and self.connected
+
+    @property
+    def _office(self) -> str | None:
+        """The office that a load balancer is told."""
+        return self.options.office or (self.membership.office_id if self.membership else None)
 
     async def open(self) -> None:
         """Connect, or raise: `UnauthorizedError`, another refusal's class, or `ConnectionLostError` when the server
@@ -515,7 +524,7 @@ class OfficeLink:
         try:
             async with asyncio.timeout(seconds):
                 await connection.connect(
-                    options.url,
+                    _addressed(options.url, self._office),
                     headers=headers,
                     auth={"token": options.api_key} if options.api_key is not None else None,
                     transports=list(transports),
@@ -546,6 +555,13 @@ class OfficeLink:
                 answered.set_exception(ConnectionLostError(self.problem.message))
         await connection.dispose()
         self._tell(Disconnected(reason, final=final or not self.options.reconnect))
+
+
+def _addressed(url: str, office: str | None) -> str:
+    """The URL with the office for a load balancer; a query of its own is kept."""
+    if office is None:
+        return url
+    return f"{url}{'&' if '?' in url else '?'}{urlencode({'office': office})}"
 
 
 def _shown(url: str) -> str:

@@ -8,7 +8,7 @@ import logging
 import signal
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -71,7 +71,9 @@ class _Service:
             auto_reconnect=options.auto_reconnect,
         )
         self._computer.decisions.allow_all = options.yes
-        self._client = SMCPComputerClient(self._computer, options.link, on_event=self._heard)
+        self._client = SMCPComputerClient(
+            self._computer, replace(options.link, office=options.office), on_event=self._heard
+        )
         self._files = FollowedFiles(self._computer, options.files, files, prefix_tools=options.prefix_tools)
         self._booted = asyncio.Event()
         self._stopped = asyncio.Event()

@@ -1,6 +1,7 @@
 """What the commands act on: a Computer, its connection to a server, and the events of both as output."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any, Final
 
 import anyio
@@ -85,7 +86,7 @@ class CLISession:
             else:
                 early.append(event)
 
-        client = SMCPComputerClient(self.computer, link, on_event=heard)
+        client = SMCPComputerClient(self.computer, replace(link, office=office), on_event=heard)
         await client.connect()
         await self.disconnect()
         is_ours = True

@@ -1,0 +1,1 @@
+"""The files in deploy/, as they stand, with real programs."""
