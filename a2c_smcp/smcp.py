@@ -32,6 +32,8 @@ __all__ = [
     "READ_RESOURCE_EVENT",
     "SMCP_NAMESPACE",
     "TOOL_CALL_EVENT",
+    "TOOL_PROGRESS_EVENT",
+    "TOOL_PROGRESS_NOTIFICATION",
     "UPDATE_CONFIG_EVENT",
     "UPDATE_CONFIG_NOTIFICATION",
     "UPDATE_DESKTOP_EVENT",
@@ -80,6 +82,7 @@ __all__ = [
     "SessionInfo",
     "ToolCallReq",
     "ToolMeta",
+    "ToolProgress",
     "UpdateComputerConfigReq",
     "UpdateMCPConfigNotification",
     "UpdateToolListNotification",
@@ -106,6 +109,7 @@ UPDATE_TOOL_LIST_EVENT = "server:update_tool_list"
 UPDATE_DESKTOP_EVENT = "server:update_desktop"
 UPDATE_FINDER_EVENT = "server:update_finder"
 CANCEL_TOOL_CALL_EVENT = "server:tool_call_cancel"
+TOOL_PROGRESS_EVENT = "server:tool_progress"
 LIST_ROOM_EVENT = "server:list_room"
 
 # Server → office
@@ -116,6 +120,9 @@ UPDATE_TOOL_LIST_NOTIFICATION = "notify:update_tool_list"
 UPDATE_DESKTOP_NOTIFICATION = "notify:update_desktop"
 UPDATE_FINDER_NOTIFICATION = "notify:update_finder"
 CANCEL_TOOL_CALL_NOTIFICATION = "notify:tool_call_cancel"
+
+# Server → the agent that waits for the call
+TOOL_PROGRESS_NOTIFICATION = "notify:tool_progress"
 
 
 # --- calls and tools
@@ -129,12 +136,16 @@ class AgentCallData(TypedDict):
 
 
 class ToolCallReq(AgentCallData):
-    """`client:tool_call`: run a tool; `timeout` is whole seconds. The answer is a `CallToolRet`."""
+    """`client:tool_call`: run a tool; `timeout` is whole seconds. The answer is a `CallToolRet`.
+
+    With `progress` the caller gets a `ToolProgress` whenever the tool reports one, an extension.
+    """
 
     computer: str
     tool_name: str
     params: dict[str, Any]
     timeout: int
+    progress: NotRequired[bool]
 
 
 class CallToolRet(TypedDict, total=False):
@@ -144,6 +155,18 @@ class CallToolRet(TypedDict, total=False):
     content: list[dict[str, Any]]
     structuredContent: dict[str, Any] | None
     isError: bool
+
+
+class ToolProgress(AgentCallData):
+    """`server:tool_progress` and `notify:tool_progress`: how far a running call has come, an extension.
+
+    `agent` and `req_id` are those of the call. `progress` never decreases, a `message` has 1,000 characters at most.
+    """
+
+    computer: str
+    progress: float
+    total: NotRequired[float]
+    message: NotRequired[str]
 
 
 class SMCPTool(TypedDict):
@@ -473,6 +496,7 @@ class Kind(Enum):
     MEMBERSHIP = "membership"  # changes who is in which office; acks with two arguments
     RELAY = "relay"  # passed on to the computer it names, whose answer is passed back
     ANNOUNCE = "announce"  # becomes a notification to the sender's office
+    REPORT = "report"  # becomes a notification to the one session whose relay it is about; anything else is dropped
     QUERY = "query"  # answered by the server itself
     NOTIFICATION = "notification"  # sent by the server only
 
@@ -487,7 +511,7 @@ class Event:
     response: type | None = None
     senders: frozenset[Role] = frozenset()
     notification: str | None = None
-    """The notification that an announcement becomes."""
+    """The notification that an announcement or a report becomes."""
 
 
 _AGENT: frozenset[Role] = frozenset({"agent"})
@@ -524,6 +548,7 @@ EVENTS: Mapping[str, Event] = MappingProxyType(
             _announce(UPDATE_DESKTOP_EVENT, UpdateComputerConfigReq, _COMPUTER, UPDATE_DESKTOP_NOTIFICATION),
             _announce(UPDATE_FINDER_EVENT, UpdateComputerConfigReq, _COMPUTER, UPDATE_FINDER_NOTIFICATION),
             _announce(CANCEL_TOOL_CALL_EVENT, AgentCallData, _AGENT, CANCEL_TOOL_CALL_NOTIFICATION),
+            Event(TOOL_PROGRESS_EVENT, Kind.REPORT, ToolProgress, None, _COMPUTER, TOOL_PROGRESS_NOTIFICATION),
             Event(LIST_ROOM_EVENT, Kind.QUERY, ListRoomReq, ListRoomRet, _AGENT),
             _notification(ENTER_OFFICE_NOTIFICATION, EnterOfficeNotification),
             _notification(LEAVE_OFFICE_NOTIFICATION, LeaveOfficeNotification),
@@ -532,6 +557,7 @@ EVENTS: Mapping[str, Event] = MappingProxyType(
             _notification(UPDATE_DESKTOP_NOTIFICATION, UpdateComputerConfigReq),
             _notification(UPDATE_FINDER_NOTIFICATION, UpdateComputerConfigReq),
             _notification(CANCEL_TOOL_CALL_NOTIFICATION, AgentCallData),
+            _notification(TOOL_PROGRESS_NOTIFICATION, ToolProgress),
         )
     }
 )

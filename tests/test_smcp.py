@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 from a2c_smcp import smcp
 from a2c_smcp.smcp import EVENTS, Kind
 
-# Seed 004, *完整事件列表*, and the contract's READ_RESOURCE_EVENT.
+# Seed 004, *完整事件列表*, and the contract's READ_RESOURCE_EVENT and progress.
 SEED_EVENTS = {
     "TOOL_CALL_EVENT": "client:tool_call",
     "GET_CONFIG_EVENT": "client:get_config",
@@ -31,6 +31,8 @@ SEED_EVENTS = {
     "UPDATE_DESKTOP_NOTIFICATION": "notify:update_desktop",
     "UPDATE_FINDER_NOTIFICATION": "notify:update_finder",
     "CANCEL_TOOL_CALL_NOTIFICATION": "notify:tool_call_cancel",
+    "TOOL_PROGRESS_EVENT": "server:tool_progress",
+    "TOOL_PROGRESS_NOTIFICATION": "notify:tool_progress",
 }
 
 
@@ -52,9 +54,9 @@ def test_only_clients_send_and_only_relays_and_queries_are_answered_with_data() 
         assert (event.response is not None) == (event.kind in (Kind.RELAY, Kind.QUERY))
 
 
-def test_every_announcement_becomes_a_notification_of_the_table() -> None:
+def test_every_announcement_and_report_becomes_a_notification_of_the_table() -> None:
     for event in EVENTS.values():
-        assert (event.notification is not None) == (event.kind is Kind.ANNOUNCE)
+        assert (event.notification is not None) == (event.kind in (Kind.ANNOUNCE, Kind.REPORT))
         if event.notification:
             assert EVENTS[event.notification].kind is Kind.NOTIFICATION
 

@@ -18,8 +18,9 @@ import anyio
 
 from a2c_smcp.agent import requests
 from a2c_smcp.agent.happenings import Happenings
+from a2c_smcp.agent.progress import ProgressListeners
 from a2c_smcp.agent.requests import DEFAULT_LIMIT, DEFAULT_TIMEOUT, DEFAULT_WAIT, Deadlines, Request
-from a2c_smcp.agent.types import HAPPENINGS, AgentHandler, Callback, Change, happening
+from a2c_smcp.agent.types import HAPPENINGS, AgentHandler, Callback, Change, ProgressCallback, happening
 from a2c_smcp.agent.view import REFRESHES, ComputerView, Fetch, OfficeView, Part, Retry, retry_delay
 from a2c_smcp.agent.waiting import News, wait_for_tools
 from a2c_smcp.errors import ConnectionLostError, NotInRoomError, RequestTimeoutError, SMCPError
@@ -27,6 +28,7 @@ from a2c_smcp.smcp import (
     ENTER_OFFICE_NOTIFICATION,
     EVENTS,
     LEAVE_OFFICE_NOTIFICATION,
+    TOOL_PROGRESS_NOTIFICATION,
     AgentCallData,
     DPEPageSummary,
     GetComputerConfigRet,
@@ -105,6 +107,7 @@ class AsyncSMCPAgentClient:
         self._background: set[asyncio.Task[None]] = set()
         self._listener: asyncio.Task[None] | None = None
         self._happened = Happenings()
+        self._progress = ProgressListeners()
         self._callbacks: dict[str, list[Callback]] = {name: [] for name in HAPPENINGS}
         if handler is not None:
             for short, method in HAPPENINGS.items():
@@ -114,6 +117,7 @@ class AsyncSMCPAgentClient:
             options = replace(options, api_key=api_key)
         notifications = [event.name for event in EVENTS.values() if event.kind is Kind.NOTIFICATION]
         handlers = {name: self._notification_handler(name) for name in notifications}
+        handlers[TOOL_PROGRESS_NOTIFICATION] = self._take_progress
         self._link = link(options, handlers, on_event=self._on_link_event)
 
     async def __aenter__(self) -> "AsyncSMCPAgentClient":
@@ -266,6 +270,7 @@ class AsyncSMCPAgentClient:
         timeout: int = DEFAULT_TIMEOUT,
         *,
         req_id: str | None = None,
+        on_progress: ProgressCallback | None = None,
     ) -> "CallToolResult":
         """Run a tool and return its result, also when the tool failed or took longer than `timeout` seconds.
 
@@ -273,8 +278,22 @@ class AsyncSMCPAgentClient:
         for an unknown tool, 4004 after the timeout, 4005 when the call was not confirmed. What fails on the way to the
         computer raises instead. Cancelling the task that waits here cancels the call at the computer; so does `cancel`
         with its `req_id`.
+
+        `on_progress`, `def` or `async def`, is called with `(progress, total, message)` while the tool reports how far
+        it is, one call at a time; a callback that is slow gets the latest. `total` and `message` may be `None`. One
+        that is not async runs in a worker thread. What it raises is logged. No call begins after the result is here,
+        but for the last report, for which the result waits a second at most.
         """
-        request = requests.tool_call(self._call(req_id), self._deadlines, computer, tool_name, params, timeout)
+        call, wants_progress = self._call(req_id), on_progress is not None
+        request = requests.tool_call(
+            call, self._deadlines, computer, tool_name, params, timeout, progress=wants_progress
+        )
+        if on_progress is None:
+            return await self._result(request)
+        async with self._progress.listening(computer, request.req_id, on_progress):
+            return await self._result(request)
+
+    async def _result(self, request: Request) -> "CallToolResult":
         try:
             return await self._ask(request, requests.read_result)
         except asyncio.CancelledError:
@@ -477,6 +496,10 @@ class AsyncSMCPAgentClient:
             self._tell(happening(event), notice)
 
         return handle
+
+    async def _take_progress(self, data: Any) -> None:
+        # Nothing is awaited here, so it is taken before the result that comes next.
+        self._progress.take(parse(TOOL_PROGRESS_NOTIFICATION, data))
 
     def _take_note(self, event: str, notice: Mapping[str, Any]) -> None:
         computer = notice.get("computer")

@@ -150,9 +150,13 @@ def tool_call(
     tool_name: str,
     params: Mapping[str, Any] | None,
     timeout: int,
+    *,
+    progress: bool = False,
 ) -> Request:
     seconds = whole_seconds(timeout, _ANY_TIMEOUT)
-    fields = {"tool_name": tool_name, "params": dict(params or {}), "timeout": seconds}
+    fields: dict[str, Any] = {"tool_name": tool_name, "params": dict(params or {}), "timeout": seconds}
+    if progress:
+        fields["progress"] = True
     return _to_computer(TOOL_CALL_EVENT, call, seconds + deadlines.tool_call_grace, computer, fields)
 
 

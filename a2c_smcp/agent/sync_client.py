@@ -14,7 +14,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from a2c_smcp.agent.client import AsyncSMCPAgentClient
 from a2c_smcp.agent.requests import DEFAULT_LIMIT, DEFAULT_TIMEOUT, DEFAULT_WAIT, Deadlines
-from a2c_smcp.agent.types import HAPPENINGS, AgentHandler, Callback
+from a2c_smcp.agent.types import HAPPENINGS, AgentHandler, Callback, ProgressCallback
 from a2c_smcp.agent.view import ComputerView
 from a2c_smcp.errors import ConnectionLostError, SMCPError
 from a2c_smcp.smcp import DPEPageSummary, GetComputerConfigRet, GetFinderRet, SessionInfo, SMCPTool, ToolMeta
@@ -182,6 +182,7 @@ class SMCPAgentClient:
         timeout: int = DEFAULT_TIMEOUT,
         *,
         req_id: str | None = None,
+        on_progress: ProgressCallback | None = None,
     ) -> "CallToolResult":
         """Run a tool and return its result, also when the tool failed or took longer than `timeout` seconds.
 
@@ -189,8 +190,14 @@ class SMCPAgentClient:
         for an unknown tool, 4004 after the timeout, 4005 when the call was not confirmed. What fails on the way to the
         computer raises instead. Ctrl-C while it waits cancels the call at the computer; so does `cancel` with its
         `req_id` from another thread.
+
+        `on_progress` is called with `(progress, total, message)` while the tool reports how far it is, in a worker
+        thread, one call at a time; a callback that is slow gets the latest. `total` and `message` may be `None`. What
+        it raises is logged. No call begins after the result is here, but for the last report, for which the result
+        waits a second at most.
         """
-        return self._run(self._client.call_tool, computer, tool_name, params, timeout, req_id=req_id)
+        heard = _blocking(on_progress) if on_progress is not None else None
+        return self._run(self._client.call_tool, computer, tool_name, params, timeout, req_id=req_id, on_progress=heard)
 
     def cancel(self, req_id: str) -> None:
         """Cancel a tool call: it ends with a result that says so. An unknown `req_id` changes nothing."""
@@ -318,11 +325,17 @@ class SMCPAgentClient:
                 self._run(items.aclose)
 
 
-def _in_worker_thread(callback: Callback) -> Callback:
-    def call(data: Any) -> None:
-        outcome = callback(data)
+def _blocking(callback: Callable[..., Awaitable[None] | None]) -> Callable[..., None]:
+    def call(*args: Any) -> None:
+        outcome = callback(*args)
         if inspect.iscoroutine(outcome):
             asyncio.run(outcome)
+
+    return call
+
+
+def _in_worker_thread(callback: Callback) -> Callback:
+    call = _blocking(callback)
 
     async def run(data: Any) -> None:
         # Abandoned on cancellation, because the handler may itself be waiting for the agent to close.

@@ -9,6 +9,7 @@ from a2c_smcp.agent.view import ComputerView, Part
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.smcp import (
     EVENTS,
+    TOOL_PROGRESS_NOTIFICATION,
     AgentCallData,
     DPEDocumentSummary,
     DPEElementDetail,
@@ -41,11 +42,16 @@ __all__ = [
     "Left",
     "LinkEvent",
     "Part",
+    "ProgressCallback",
     "RejoinFailed",
     "happening",
 ]
 
 Callback: TypeAlias = Callable[[Any], Awaitable[None] | None]
+
+#: What `call_tool` takes as `on_progress`: called with `(progress, total, message)`; `def` or `async def`. One that is
+#: not async runs in a worker thread.
+ProgressCallback: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +117,12 @@ HAPPENINGS: Final[Mapping[str, str]] = MappingProxyType(
     {
         name: f"on_{name}"
         for name in (
-            *(event.name.removeprefix(_NOTIFICATION) for event in EVENTS.values() if event.kind is Kind.NOTIFICATION),
+            *(
+                event.name.removeprefix(_NOTIFICATION)
+                for event in EVENTS.values()
+                # Progress goes to the call that asked for it, and to nobody else.
+                if event.kind is Kind.NOTIFICATION and event.name != TOOL_PROGRESS_NOTIFICATION
+            ),
             "change",
             "connection",
         )

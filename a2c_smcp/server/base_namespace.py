@@ -9,8 +9,10 @@ import concurrent.futures
 import logging
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from socketio.exceptions import ConnectionRefusedError
@@ -31,6 +33,7 @@ from a2c_smcp.server.boundary import (
 from a2c_smcp.server.envelopes import Answer, Message, answer_from, read_answer, read_message
 from a2c_smcp.server.limits import Limits, TokenBucket
 from a2c_smcp.server.relays import Relay, RelayTable
+from a2c_smcp.server.reports import ReportLimit, report_packet
 from a2c_smcp.server.socketio_setup import encode_request, sort_packet
 from a2c_smcp.server.sockets import adopt_sockets
 from a2c_smcp.smcp import SMCP_NAMESPACE, TOOL_CALL_EVENT, Event
@@ -253,8 +256,18 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
             log_passed_on(self.admission.session_log, message.event, client.sid, message.request, answer.error)
         return answer.encoded
 
-    def _open_relay(self, caller: str, target: str, message: Message, pending: PendingAck) -> Relay:
+    def _open_relay(
+        self,
+        caller: str,
+        target: str,
+        message: Message,
+        pending: PendingAck,
+        report: Callable[[str], None] | None = None,
+    ) -> Relay:
+        """File a request on its way. `report` takes the progress of its call, as JSON, if the caller is not here."""
         relay = relay_of(caller, target, message, pending.fail)
+        if message.request.get("progress"):
+            relay.on_progress = ReportLimit(report or partial(self._mention, relay), time.monotonic)
         self._relays.open(relay)
         return relay
 
@@ -276,6 +289,21 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         if (socket := socket_of(self.server, self.namespace, relay.target)) is None:
             raise NotFoundError("the computer has gone")
         return socket, Packet(MESSAGE, text)
+
+    def _report(self, client: Client, message: Message) -> dict[str, Any]:
+        """Pass a report on to the session that waits for its call. Nobody hears of any other one: it may be late, or
+        about what is no business of its sender. No limit of requests counts it: each call's reports have their own.
+        """
+        if message.error:
+            raise message.error
+        relay = self._relays.reported_by(client.sid, message.request)
+        if relay is not None and relay.on_progress is not None:
+            relay.on_progress(message.request)
+        return {}
+
+    def _mention(self, relay: Relay, report: str) -> None:
+        if (socket := socket_of(self.server, self.namespace, relay.caller)) is not None:
+            socket.mention(report_packet(self.namespace, relay, report))
 
     def _close_relay(self, relay: Relay) -> None:
         self._relays.close(relay)

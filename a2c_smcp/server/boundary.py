@@ -87,7 +87,8 @@ def answered(event: str, answer: Answer | None) -> Answer:
 def relay_of(caller: str, target: str, message: Message, fail: Callable[[SMCPError], None]) -> Relay:
     """The record of a request that is about to be sent."""
     assert message.event is not None
-    return Relay(caller, target, message.event, message.request["agent"], message.request["req_id"], fail)
+    request = message.request
+    return Relay(caller, target, message.event, request["agent"], request["req_id"], request["computer"], fail)
 
 
 def ack_packet(namespace: str, ack_id: int, reply: Any) -> Packet:

@@ -30,7 +30,7 @@ __all__ = ["Answer", "Message", "answer_from", "read_answer", "read_message"]
 _T = TypeVar("_T")
 
 #: What is kept of a relay while its answer is waited for.
-_KEPT: Final = frozenset({"agent", "req_id", "computer", "timeout"})
+_KEPT: Final = frozenset({"agent", "req_id", "computer", "timeout", "progress"})
 
 
 # --- events

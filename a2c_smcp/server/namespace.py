@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import socketio
@@ -36,6 +37,7 @@ from a2c_smcp.smcp import (
     JOIN_OFFICE_EVENT,
     SMCP_NAMESPACE,
     TOOL_CALL_EVENT,
+    TOOL_PROGRESS_EVENT,
     Event,
     Kind,
 )
@@ -155,6 +157,8 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
             return self._refused(sid, message, error)
 
     async def _handle(self, client: _LockedClient, message: Message) -> Any:
+        if message.event == TOOL_PROGRESS_EVENT:
+            return self._report(client, message)  # also while the calls that still run are waited for
         if self._draining:
             raise InternalError("the server is shutting down")
         row, request = self._admit_event(client, message), message.request
@@ -238,10 +242,18 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
             return self._passed_on(client, message, answer, observed)
 
     async def _ask(
-        self, caller: str, target: Member, message: Message, future: "asyncio.Future[Answer | None]"
+        self,
+        caller: str,
+        target: Member,
+        message: Message,
+        future: "asyncio.Future[Answer | None]",
+        report: Callable[[str], None] | None = None,
     ) -> Answer | None:
-        """Send a request to a computer and wait for its ack: not for ever, and not after either end has gone."""
-        with self._waiting(caller, target, message, future) as (relay, pending):
+        """Send a request to a computer and wait for its ack: not for ever, and not after either end has gone.
+
+        `report` takes the progress of a call whose caller another process holds.
+        """
+        with self._waiting(caller, target, message, future, report=report) as (relay, pending):
             await self._send(relay, message, pending)
             return await future
 
@@ -251,7 +263,9 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
         """The same for a computer that another process holds."""
         with self._waiting(caller, target, message, future, _ELSEWHERE_GRACE) as (relay, _):
             timeout = message.request.get("timeout")
-            errand = Errand(caller, target, relay.event, relay.agent, relay.req_id, timeout, message.take_body())
+            report = partial(self._mention, relay) if relay.on_progress is not None else None
+            body = message.take_body()
+            errand = Errand(caller, target, relay.event, relay.agent, relay.req_id, timeout, body, report)
             try:
                 await self._bus.ask(errand, future)
                 return await future
@@ -266,10 +280,11 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
         message: Message,
         future: "asyncio.Future[Answer | None]",
         grace: float = 0.0,
+        report: Callable[[str], None] | None = None,
     ) -> Iterator[tuple[Relay, PendingAck]]:
         """File a relay that waits for this future, until its deadline."""
         pending = PendingAck(future)
-        relay = self._open_relay(caller, target.sid, message, pending)
+        relay = self._open_relay(caller, target.sid, message, pending, report)
         seconds = self.limits.deadline(relay.event, message.request.get("timeout"))
         late = RequestTimeoutError(f"the computer did not answer within {seconds:g} s")
         timer = asyncio.get_running_loop().call_later(seconds + grace, pending.fail, late)
@@ -299,11 +314,17 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
     # --- for other processes: the inbox of the bus
 
     async def answer(self, errand: Errand, answer: "asyncio.Future[Answer | None]") -> Answer | None:
-        request = {"agent": errand.agent, "req_id": errand.req_id, "timeout": errand.timeout}
+        request = {
+            "agent": errand.agent,
+            "req_id": errand.req_id,
+            "computer": errand.target.name,
+            "timeout": errand.timeout,
+            "progress": errand.report is not None,
+        }
         message = Message(errand.event, request, body=errand.take_body())
         try:
             await self._check_is_here(errand.target)
-            return await self._ask(errand.caller, errand.target, message, answer)
+            return await self._ask(errand.caller, errand.target, message, answer, errand.report)
         except NotInRoomError:
             # The caller has gone, or its process has. A computer that has not got the call ignores this.
             if errand.event == TOOL_CALL_EVENT and errand.target.sid in self._clients:

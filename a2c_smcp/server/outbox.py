@@ -1,15 +1,17 @@
 """What waits for a reader: how many bytes, and which notifications need no repeat. Pure; the queue is the socket's."""
 
 import threading
+from collections.abc import Hashable
 from enum import Enum, auto
 from typing import Any, Final
 
 from a2c_smcp.utils.engineio_internals import MESSAGE, Packet
 from a2c_smcp.utils.repeats import Repeats
 
-__all__ = ["NoticePacket", "Outbox", "Queued"]
+__all__ = ["NoticePacket", "Outbox", "Queued", "ReportPacket"]
 
 #: The part of the room that is kept for notifications and acks, as a divisor: a request that would take it is refused.
+#: It is also all that may be taken when a report is queued: its reader can do without.
 _SPARE: Final = 8
 
 
@@ -22,6 +24,14 @@ class NoticePacket(Packet):  # type: ignore[misc]  # engineio ships no types
         self.event = event
         self.collapses = collapses
         """Whether a repeat adds nothing, unless the sender said something else, of its enter or leave, in between."""
+
+
+class ReportPacket(Packet):  # type: ignore[misc]  # engineio ships no types
+    """A report of progress. The next one about the same thing takes its place as long as it waits."""
+
+    def __init__(self, text: str, about: Hashable) -> None:
+        super().__init__(MESSAGE, text)
+        self.about = about
 
 
 class Queued(Enum):
@@ -42,6 +52,7 @@ class Outbox:
         self.queued_bytes = 0
         self._behind = False
         self._repeats: Repeats[NoticePacket] = Repeats()
+        self._reports: dict[Hashable, ReportPacket] = {}
         # A lost update would not be sent again.
         self._lock = threading.Lock()
 
@@ -65,11 +76,30 @@ class Outbox:
             self.queued_bytes += size
             return True
 
+    def add_report(self, pkt: ReportPacket) -> bool:
+        """Count a report that is queued now. One that is not queued has taken the place of an earlier one about the
+        same thing, or is dropped because too much waits already.
+        """
+        size = _size(pkt)
+        with self._lock:
+            if (earlier := self._reports.get(pkt.about)) is not None:
+                self.queued_bytes += size - _size(earlier)
+                earlier.data = pkt.data
+                return False
+            if self._behind or self.queued_bytes + size > self.most_bytes // _SPARE:
+                return False
+            self._reports[pkt.about] = pkt
+            self.queued_bytes += size
+            return True
+
     def begin(self, pkt: Any) -> None:
         """A packet has left the queue. From now on its reader may see it, so nothing collapses into it any more."""
         if isinstance(pkt, NoticePacket) and pkt.collapses:
             with self._lock:
                 self._repeats.remove(pkt.sender, pkt.event, pkt)
+        elif isinstance(pkt, ReportPacket):
+            with self._lock:
+                self._reports.pop(pkt.about, None)
 
     def end(self, pkt: Any) -> None:
         """The packet is sent."""

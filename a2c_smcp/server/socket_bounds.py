@@ -11,7 +11,7 @@ from typing import Any, Final, NoReturn, TypeAlias
 from a2c_smcp.errors import TooManyRequestsError
 from a2c_smcp.server.admission import Admission, Peer
 from a2c_smcp.server.limits import Place
-from a2c_smcp.server.outbox import Outbox
+from a2c_smcp.server.outbox import Outbox, ReportPacket
 from a2c_smcp.utils.engineio_internals import MESSAGE, ContentTooLongError, EngineServer, Payload
 from a2c_smcp.utils.text import in_log
 
@@ -49,6 +49,8 @@ class Bounded:
     has_joined: Callable[[], bool]
     take: Take
     outbox: Outbox
+    closing: bool
+    queue: Any
 
     @property
     def limit(self) -> int:
@@ -139,6 +141,11 @@ class Bounded:
             # Whatever a peer may send: one message is lost, not the connection.
             self.note_bad_frame(error)
             return True
+
+    def mention(self, pkt: ReportPacket) -> None:
+        """Queue a report without waiting. A reader that is slow gets the latest one, or none, and stays."""
+        if not self.closed and not self.closing and self.outbox.add_report(pkt):
+            self.queue.put_nowait(pkt)
 
     def _fell_behind(self) -> None:
         logger.warning("disconnecting a reader that fell behind: over %d bytes wait for it", self.outbox.most_bytes)

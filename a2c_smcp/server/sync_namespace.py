@@ -19,7 +19,14 @@ from a2c_smcp.server.limits import Limits
 from a2c_smcp.server.registry import MemoryRegistry
 from a2c_smcp.server.relays import Relay
 from a2c_smcp.server.sockets import BoundedSocket
-from a2c_smcp.smcp import CANCEL_TOOL_CALL_NOTIFICATION, JOIN_OFFICE_EVENT, SMCP_NAMESPACE, Event, Kind
+from a2c_smcp.smcp import (
+    CANCEL_TOOL_CALL_NOTIFICATION,
+    JOIN_OFFICE_EVENT,
+    SMCP_NAMESPACE,
+    TOOL_PROGRESS_EVENT,
+    Event,
+    Kind,
+)
 from a2c_smcp.utils.engineio_internals import SocketIsClosedError
 from a2c_smcp.utils.socketio_internals import connections_in
 from a2c_smcp.wire import Encoded
@@ -110,6 +117,8 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
 
     def _handle(self, client: Client, message: Message) -> Any:
         with self._lock:
+            if message.event == TOOL_PROGRESS_EVENT:
+                return self._report(client, message)
             row, request = self._admit_event(client, message), message.request
         if row.kind is Kind.RELAY:
             return self._relay(client, row, message)

@@ -334,6 +334,11 @@ class OfficeLink:
             self._pending.discard(answered)
             connection.forget(ack_id)
 
+    async def send(self, event: str, data: Any) -> None:
+        """Send an event that nobody answers. Without a connection it is lost."""
+        if self._connection is not None:
+            await self._connection.send_text(encode_event(SMCP_NAMESPACE, event, data))
+
     async def join(self, membership: Membership) -> None:
         """Join an office, or raise the class of the refusal's code. From now on every reconnect joins it again."""
         async with self._changing:

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.progress import WAITING, CallProgress
-from tests.computer.fakes.computers import call, running, server, text
+from tests.computer.fakes.computers import FAST, call, running, server, text
 
 Report = tuple[float, float | None, str | None]
 MODERN = "2026-07-28"
@@ -109,12 +110,13 @@ async def test_two_hundred_steps_over_http(http_server: str, kind: str, protocol
         result = await computer.execute_tool("r", "report", {"steps": 200, "seconds": 1}, 60, heard.take)
         assert text(result) == "reported"
         assert heard == [(step, 200, f"step {step}") for step in range(1, 201)]
-        assert text(await call(computer, "report", steps=1, seconds=0)) == "did not report"
+    async with Computer("pc", mcp_servers=[config], timings=FAST) as unwatched:
+        assert text(await call(unwatched, "report", steps=1, seconds=0)) == "did not report"
 
 
 async def test_without_a_listener_the_server_is_not_asked_to_report() -> None:
-    async with running(server("a")) as (computer, _):
-        assert text(await call(computer, "a.report", steps=1)) == "did not report"
+    async with Computer("pc", mcp_servers=[server("a")], timings=FAST) as unwatched:
+        assert text(await call(unwatched, "a.report", steps=1)) == "did not report"
 
 
 async def test_what_a_server_makes_of_progress_is_put_right() -> None:

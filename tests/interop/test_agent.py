@@ -70,6 +70,16 @@ async def agent(office: tuple[str, LinkOptions], kind: str) -> AsyncIterator[Age
         await agent.leave_office()
 
 
+async def test_a_call_that_asks_for_progress_works_where_nobody_knows_it(agent: Agent) -> None:
+    reports: list[Any] = []
+    for text in ("one", "two"):
+        result = await agent.call_tool(
+            COMPUTER, "echo", {"text": text}, timeout=10, on_progress=lambda *report: reports.append(report)
+        )
+        assert [item.text for item in result.content] == [text]
+    assert reports == []
+
+
 async def test_it_looks_around_and_calls(agent: Agent) -> None:
     assert {(s["role"], s["name"]) for s in await agent.list_room()} == {("agent", "ada"), ("computer", COMPUTER)}
     tools = await agent.get_tools(COMPUTER)

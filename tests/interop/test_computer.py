@@ -31,6 +31,9 @@ async def test_with_the_existing_server(colour: str, start_peer: StartPeer) -> N
             assert [tool["name"] for tool in tools["tools"]] == names(computer)
             assert (await agent.tool("a.echo", text="你好"))["content"] == [{"type": "text", "text": "你好"}]
             assert (await agent.tool("nothing"))["meta"]["error_code"] == 4001
+            asked = {"tool_name": "a.report", "params": {"steps": 20, "seconds": 0.5}, "timeout": 20, "progress": True}
+            assert (await agent.ask("client:tool_call", **asked))["isError"] is False
+            assert (await agent.tool("a.echo", text="still there"))["content"][0]["text"] == "still there"
             await computer.stop_server("a")
             await eventually(lambda: ("notify:update_tool_list", {"computer": "pc"}) in agent.received)
             await client.leave_office()

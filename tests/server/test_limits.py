@@ -100,7 +100,7 @@ def test_deadlines() -> None:
 
 
 def relay(caller: str, target: str) -> Relay:
-    return Relay(caller, target, TOOL_CALL_EVENT, "a", "1", lambda _: None)
+    return Relay(caller, target, TOOL_CALL_EVENT, "a", "1", "pc", lambda _: None)
 
 
 def test_pending_relays_are_limited_per_caller() -> None:
@@ -118,7 +118,7 @@ def test_pending_relays_are_limited_per_caller() -> None:
 
 def test_the_ids_that_a_caller_has_kept_are_limited_too() -> None:
     table = RelayTable(most_per_caller=10)
-    long = [Relay("a", "c", TOOL_CALL_EVENT, "a", "x" * 600_000, lambda _: None) for _ in range(2)]
+    long = [Relay("a", "c", TOOL_CALL_EVENT, "a", "x" * 600_000, "pc", lambda _: None) for _ in range(2)]
     table.open(long[0])
     with pytest.raises(TooManyRequestsError):
         table.open(long[1])

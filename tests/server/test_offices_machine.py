@@ -75,7 +75,7 @@ class Life(RuleBasedStateMachine):
             assert caller is not None
             assert caller.office_id == target.office_id
             assert (caller.role, target.role) == ("agent", "computer")
-            relay = Relay(sid, target.sid, "client:tool_call", "a", "1", lambda _: None)
+            relay = Relay(sid, target.sid, "client:tool_call", "a", "1", "pc", lambda _: None)
             self.relays.open(relay)
         assert self.picture() == before
 

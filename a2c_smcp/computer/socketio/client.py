@@ -19,6 +19,7 @@ from a2c_smcp.computer.approvals import CALLING_AGENT
 from a2c_smcp.computer.calls import CallKey, CallMemory, Finished, Running
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.events import AnnouncedEvent, EventsLost
+from a2c_smcp.computer.socketio.progress_sender import ProgressSender
 from a2c_smcp.errors import (
     ConnectionLostError,
     InternalError,
@@ -37,6 +38,7 @@ from a2c_smcp.smcp import (
     GET_TOOLS_EVENT,
     READ_RESOURCE_EVENT,
     TOOL_CALL_EVENT,
+    TOOL_PROGRESS_EVENT,
     AgentCallData,
     GetComputerConfigReq,
     GetComputerConfigRet,
@@ -50,6 +52,7 @@ from a2c_smcp.smcp import (
     ReadResourceReq,
     ReadResourceRet,
     ToolCallReq,
+    ToolProgress,
     UpdateComputerConfigReq,
 )
 from a2c_smcp.utils.link import Joined, LinkEvent, LinkOptions, Membership, OfficeLink, Way
@@ -271,19 +274,31 @@ class SMCPComputerClient:
         self._running.add(task)
         CALLING_AGENT.set(key.agent)  # for this task only
         reply, result = None, None
+        progress = ProgressSender(request, self._send_progress) if request.get("progress") else None
         try:
             with call.scope:
                 result = await self._computer.execute_tool(
-                    key.req_id, request["tool_name"], request["params"], request["timeout"]
+                    key.req_id,
+                    request["tool_name"],
+                    request["params"],
+                    request["timeout"],
+                    progress.take if progress is not None else None,
                 )
+            if progress is not None:
+                await progress.end()
             reply, size = self._encode(key, result or cancelled_result())
             self._calls.finish(key, reply, size, _now())
             return reply
         finally:
             if reply is None:
                 self._calls.forget(key)
+            if progress is not None:
+                progress.stop()
             call.end(reply)
             self._running.discard(task)
+
+    async def _send_progress(self, report: ToolProgress) -> None:
+        await self._link.send(TOOL_PROGRESS_EVENT, report)
 
     def _encode(self, key: CallKey, result: CallToolResult) -> tuple[Encoded, int]:
         """The encoded result and its size, or an error result in the place of one that is too large to send."""

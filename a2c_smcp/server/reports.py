@@ -1,0 +1,44 @@
+"""Reports of progress on their way to the one caller that asked for them. Pure: no sockets; the clock is handed in."""
+
+from collections.abc import Callable
+from typing import Final
+
+from a2c_smcp.errors import TooManyRequestsError
+from a2c_smcp.packets import encode_event
+from a2c_smcp.server.limits import TokenBucket
+from a2c_smcp.server.outbox import ReportPacket
+from a2c_smcp.server.relays import Relay
+from a2c_smcp.smcp import MAX_PROGRESS_MESSAGE, TOOL_PROGRESS_NOTIFICATION, ToolProgress
+from a2c_smcp.wire import Encoded, codec
+
+__all__ = ["ReportLimit", "report_packet"]
+
+#: Twice of what a computer may send, because a network may deliver a second's worth at once.
+_PER_SECOND: Final = 20.0
+
+
+class ReportLimit:
+    """Passes the reports of one call on to `deliver`, as JSON, and drops those that break a rule: a computer that sends
+    too many harms no caller.
+    """
+
+    __slots__ = ("_bucket", "_clock", "_deliver")
+
+    def __init__(self, deliver: Callable[[str], None], clock: Callable[[], float]) -> None:
+        self._deliver = deliver
+        self._clock = clock
+        self._bucket = TokenBucket(_PER_SECOND, clock())
+
+    def __call__(self, report: ToolProgress) -> None:
+        if len(report.get("message", "")) > MAX_PROGRESS_MESSAGE:
+            return
+        try:
+            self._bucket.take(self._clock())
+        except TooManyRequestsError:
+            return
+        self._deliver(codec.dumps(report))
+
+
+def report_packet(namespace: str, relay: Relay, report: str) -> ReportPacket:
+    """A report as its caller gets it."""
+    return ReportPacket(encode_event(namespace, TOOL_PROGRESS_NOTIFICATION, Encoded(report)), relay)
