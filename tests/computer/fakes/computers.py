@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import anyio
 from mcp_types import CallToolResult, TextContent
@@ -25,6 +25,9 @@ FAST = Timings(
     stdio=StdioTimings(flush=0.2, eof=0.2, terminate=0.2, kill=20, drain=0.1),
 )
 DEADLINE = 30.0
+
+#: Without the reports of calls: whoever reads those has the servers asked for them.
+_FOLLOWED = set(get_args(ComputerEvent)) - {CallProgressed}
 
 E = TypeVar("E")
 
@@ -56,7 +59,7 @@ class Record:
         self._more = asyncio.Event()
 
     async def follow(self, computer: Computer, ready: asyncio.Event) -> None:
-        async with computer.events() as events:
+        async with computer.events(kinds=_FOLLOWED) as events:
             ready.set()
             async for event in events:
                 self.events.append(event)
