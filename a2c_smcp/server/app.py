@@ -56,9 +56,8 @@ def create_app(
         registry = tie.registry
     registry = registry or LocalRegistry()
     metrics = Metrics(registry)
-    if tie is not None:
-        tie.measure(metrics)
-    namespace = SMCPNamespace(auth, limits=limits, registry=registry, observer=metrics)
+    bus = tie.measure(metrics) if tie is not None else None
+    namespace = SMCPNamespace(auth, limits=limits, registry=registry, bus=bus, observer=metrics)
     options = server_options(limits.max_message, ping_interval, ping_timeout)
     hosts = auth.hosts if isinstance(auth, OpenAuthentication) else None
     if hosts is not None:

@@ -1,13 +1,15 @@
 """Both servers, started once; every test has offices of its own."""
 
 import itertools
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
 
 from a2c_smcp.server import Limits, OpenAuthentication, SyncOpenAuthentication
-from tests.server.harness import AsyncPeer, Peer, Running, SyncPeer, async_server, sync_server
+from tests.nats_server import NatsServer, running_nats
+from tests.server.harness import AsyncPeer, Peer, Running, SyncPeer, Two, async_server, sync_server, two_servers
 
 _names = itertools.count()
 # python-engineio's blocking client may end before its last POST is sent; then only a ping tells that it has gone.
@@ -29,11 +31,46 @@ def open_sync_server() -> Iterator[Running]:
         yield running
 
 
-@pytest.fixture(params=["async-server", "sync-server"])
+@pytest.fixture(scope="session")
+def nats(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NatsServer]:
+    """A NATS server that no test may stop."""
+    with running_nats(tmp_path_factory.mktemp("nats")) as server:
+        yield server
+
+
+@pytest.fixture
+def prefix() -> str:
+    """What the names of this test's bucket and subjects begin with."""
+    return f"t{os.getpid()}-{next(_names)}"
+
+
+@pytest.fixture(scope="session")
+def open_two_servers(nats: NatsServer) -> Iterator[Two]:
+    with two_servers(LIMITS, nats.url, f"scenarios{os.getpid()}", **PINGS) as running:
+        yield running
+
+
+_SERVERS = {
+    "async-server": "open_async_server",
+    "sync-server": "open_sync_server",
+    "two-processes": "open_two_servers",
+}
+
+
+@pytest.fixture(params=_SERVERS)
 def server(request: pytest.FixtureRequest) -> Running:
-    kind = request.param.split("-")[0]
-    running: Running = request.getfixturevalue(f"open_{kind}_server")
+    running: Running = request.getfixturevalue(_SERVERS[request.param])
     return running
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What crosses between two processes does not depend on the client's colour: one is enough there."""
+    items[:] = [item for item in items if not _is_needless(item)]
+
+
+def _is_needless(item: pytest.Item) -> bool:
+    params = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    return params.get("server") == "two-processes" and params.get("kind") == "sync"
 
 
 @pytest.fixture
@@ -53,7 +90,7 @@ async def make_peer(request: pytest.FixtureRequest) -> AsyncIterator[MakePeer]:
         if setup:
             setup(peer)
         peers.append(peer)
-        await peer.connect(server.url, transports=[transport], **options)
+        await peer.connect(server.url_for(len(peers) - 1), transports=[transport], **options)
         return peer
 
     yield make

@@ -6,6 +6,7 @@ import functools
 import logging
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -17,9 +18,10 @@ import uvicorn
 from werkzeug.serving import make_server
 
 from a2c_smcp.packets import SMCPPacket
-from a2c_smcp.server import Limits, SMCPNamespace, SyncSMCPNamespace, sync_server_options
+from a2c_smcp.server import Limits, OpenAuthentication, SMCPNamespace, SyncSMCPNamespace, sync_server_options
 from a2c_smcp.server.app import create_app
 from a2c_smcp.server.auth import AuthenticationProvider, SyncAuthenticationProvider
+from a2c_smcp.server.cluster.options import ClusterOptions
 from a2c_smcp.server.uvicorn_parts import GuardedConfig
 from a2c_smcp.smcp import EVENTS, SMCP_NAMESPACE, Kind
 
@@ -27,11 +29,38 @@ NOTIFICATIONS = [event.name for event in EVENTS.values() if event.kind is Kind.N
 DEADLINE = 30.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Running:
     url: str
     namespace: Any
     sio: Any
+
+    def url_for(self, number: int) -> str:
+        """Where the client of this number in a test connects."""
+        return self.url
+
+
+@dataclass(frozen=True)
+class Two(Running):
+    """Two processes of one system. The first client of a test, its agent as a rule, is at one; the others are at the
+    other.
+    """
+
+    other: Running
+
+    def url_for(self, number: int) -> str:
+        return self.other.url if number else self.url
+
+
+class BothNamespaces:
+    """What the tests look at of the namespaces of two processes."""
+
+    def __init__(self, *namespaces: Any) -> None:
+        self._namespaces = namespaces
+
+    @property
+    def pending_relays(self) -> int:
+        return sum(namespace.pending_relays for namespace in self._namespaces)
 
 
 class QuietServer(uvicorn.Server):
@@ -48,6 +77,21 @@ def async_server(
     app = create_app(auth, limits=limits, **options)
     with serving(GuardedConfig(app, timeout_graceful_shutdown=1), port) as url:
         yield Running(url, app.namespace, app.sio)
+
+
+@contextlib.contextmanager
+def two_servers(limits: Limits | None, nats_url: str, prefix: str, **options: Any) -> Iterator[Two]:
+    """Two servers that share their offices over NATS. They are in one process here, and know nothing of that."""
+    cluster = ClusterOptions((nats_url,), prefix=prefix)
+    with (
+        async_server(OpenAuthentication(), limits, cluster=cluster, **options) as one,
+        async_server(OpenAuthentication(), limits, cluster=cluster, **options) as other,
+    ):
+        deadline = time.monotonic() + DEADLINE
+        while any(len(running.namespace.registry.processes) < 2 for running in (one, other)):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        yield Two(one.url, BothNamespaces(one.namespace, other.namespace), one.sio, other)
 
 
 @contextlib.contextmanager
@@ -240,9 +284,11 @@ __all__ = [
     "Running",
     "SMCPNamespace",
     "SyncPeer",
+    "Two",
     "async_server",
     "eventually",
     "heard",
     "serving",
     "sync_server",
+    "two_servers",
 ]

@@ -35,7 +35,7 @@ _KEEP_ANSWERS = 5.0
 
 
 @dataclass(slots=True, eq=False)
-class _ServedCall:
+class _TakenErrand:
     ask: AskFrame
     gathering: Gathering
     answer: "asyncio.Future[Answer | None]"
@@ -50,7 +50,7 @@ class Answering:
         self._inbox = inbox
         self._check = check
         self._me = me
-        self._served: dict[int, _ServedCall] = {}
+        self._served: dict[int, _TakenErrand] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
@@ -63,7 +63,7 @@ class Answering:
     def take(self, ask: AskFrame, text: bytes) -> Callable[[], None] | None:
         """Note a errand. Returns how to begin it, when all of it is here."""
         answer: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
-        served = self._served[ask.id] = _ServedCall(ask, Gathering(ask.size), answer, ask.instant)
+        served = self._served[ask.id] = _TakenErrand(ask, Gathering(ask.size), answer, ask.instant)
         return self._add(served, text)
 
     def take_chunk(self, chunk: ChunkFrame, text: bytes) -> tuple[int, Callable[[], None]] | None:
@@ -83,18 +83,18 @@ class Answering:
         for number in list(self._served):
             self.withdraw(number)
 
-    def _add(self, served: _ServedCall, text: bytes) -> Callable[[], None] | None:
+    def _add(self, served: _TakenErrand, text: bytes) -> Callable[[], None] | None:
         if (whole := served.gathering.add(text)) is None:
             return None
         return lambda: self._begin(served, whole)
 
-    def _begin(self, served: _ServedCall, body: bytes) -> None:
+    def _begin(self, served: _TakenErrand, body: bytes) -> None:
         if not served.answer.done():
             task = asyncio.create_task(self._serve(served, to_text(body)))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _serve(self, served: _ServedCall, body: str) -> None:
+    async def _serve(self, served: _TakenErrand, body: str) -> None:
         ask = served.ask
         try:
             self._check()

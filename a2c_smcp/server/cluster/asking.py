@@ -48,7 +48,7 @@ _MOST_NAMED: Final = 10_000
 
 
 @dataclass(slots=True, eq=False)
-class _AskedCall:
+class _SentErrand:
     number: int
     errand: Errand
     answer: "asyncio.Future[Answer | None]"
@@ -73,7 +73,7 @@ class Asking:
         self._next_number = numbers
         self._revision = revision
         self._observer = observer
-        self._calls: dict[int, _AskedCall] = {}
+        self._calls: dict[int, _SentErrand] = {}
         self._numbers: dict[Errand, int] = {}
         self._met: asyncio.Future[None] | None = None
 
@@ -91,7 +91,7 @@ class Asking:
             raise TooManyRequestsError(
                 "too much waits to be sent to the server process of this computer; try again later"
             )
-        call = _AskedCall(self._next_number(), errand, answer, elapsed())
+        call = _SentErrand(self._next_number(), errand, answer, elapsed())
         self._calls[call.number] = call
         self._numbers[errand] = call.number
         if not self._line.clock.is_fresh(elapsed()):
@@ -119,7 +119,7 @@ class Asking:
             self.ping()
         await asyncio.wait((self._met, answer), return_when=asyncio.FIRST_COMPLETED)
 
-    def _frame_of(self, call: _AskedCall, size: int) -> AskFrame:
+    def _frame_of(self, call: _SentErrand, size: int) -> AskFrame:
         errand = call.errand
         return AskFrame(
             call.number,
@@ -142,13 +142,13 @@ class Asking:
         now = elapsed()
         return self._line.clock.at(self._line.health.gives_up_at(now))
 
-    def _chunk_of(self, call: _AskedCall, ask: AskFrame, start: int) -> BusFrame | None:
+    def _chunk_of(self, call: _SentErrand, ask: AskFrame, start: int) -> BusFrame | None:
         if call.answer.done():
             return None
         self._line.health.sent(elapsed())
         return ChunkFrame(call.number, of_ask=True, instant=self._instant()) if start else ask
 
-    def _send_whole(self, call: _AskedCall) -> None:
+    def _send_whole(self, call: _SentErrand) -> None:
         assert call.frame is not None
         call.refused = False
         self._line.health.sent(elapsed())
@@ -171,7 +171,7 @@ class Asking:
         if (call := self._calls.get(number)) is not None and call.errand.report is not None:
             call.errand.report(to_text(text))
 
-    def _add(self, call: _AskedCall, text: bytes) -> None:
+    def _add(self, call: _SentErrand, text: bytes) -> None:
         if call.reply is None or call.gathering is None or (whole := call.gathering.add(text)) is None:
             return
         call.gathering = None

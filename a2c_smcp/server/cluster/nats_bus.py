@@ -132,21 +132,26 @@ class NatsBus:
 
     async def __aexit__(self, *_: object) -> None:
         await self._post.drained(_FLUSH_SECONDS)
-        for task in self._tasks:
+        tasks = list(self._tasks)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def serve(self, inbox: BusInbox) -> None:
         self._inbox = inbox
 
     async def began(self, process: str) -> None:
+        self.ended(self._process)
         client = self._connection.client
-        if self._subscription is not None:
-            with suppress(NatsError):
-                await self._subscription.unsubscribe()
+        try:
+            if self._subscription is not None:
+                with suppress(NatsError):
+                    await self._subscription.unsubscribe()
+            self._subscription = await client.subscribe(self._subjects.all_of(process), cb=self._take)
+            await client.flush()  # who learns of this process from now on reaches it
+        except (NatsError, OSError) as error:
+            raise InternalError(f"NATS did not take the subscription of this process: {error}") from None
         self._process = process
-        self._subscription = await client.subscribe(self._subjects.all_of(process), cb=self._take)
-        await client.flush()  # who learns of this process from now on reaches it
 
     def ended(self, process: str) -> None:
         self._process = ""
