@@ -21,14 +21,23 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 class GracefulServer(uvicorn.Server):
-    """`ready` is called when requests are served, `ending` after a signal, before connections are closed."""
+    """`ready` is called when requests are served, `ending` after a signal, before connections are closed.
+
+    With `signals=False` it is a part of a command that hears signals itself: set `should_exit` to end it.
+    """
 
     def __init__(
-        self, config: uvicorn.Config, *, ready: Callable[[], None], ending: Callable[[], Awaitable[None]]
+        self,
+        config: uvicorn.Config,
+        *,
+        ready: Callable[[], None],
+        ending: Callable[[], Awaitable[None]],
+        signals: bool = True,
     ) -> None:
         super().__init__(config)
         self._ready = ready
         self._ending = ending
+        self._signals = (signal.SIGINT, signal.SIGTERM) if signals else ()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -41,7 +50,7 @@ class GracefulServer(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         # uvicorn's own raises the signal again after its shutdown, so that a clean exit ends with status -15.
-        before = {each: signal.signal(each, self.handle_exit) for each in (signal.SIGINT, signal.SIGTERM)}
+        before = {each: signal.signal(each, self.handle_exit) for each in self._signals}
         try:
             yield
         finally:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from a2c_smcp import PROTOCOL_VERSION, __version__
 from a2c_smcp.computer.cli.command_table import Command, CommandGroup, arguments, as_json, first, page
+from a2c_smcp.computer.cli.console_commands import CONSOLE_COMMANDS
 from a2c_smcp.computer.cli.input_commands import INPUT_COMMANDS
 from a2c_smcp.computer.cli.office_commands import OFFICE_COMMANDS
 from a2c_smcp.computer.cli.output import quoted
@@ -27,7 +28,7 @@ __all__ = ["COMMANDS", "Command", "Quit", "completions", "find", "is_kept", "run
 
 #: By name, in the order of the help; what follows in this module comes last.
 COMMANDS: Final = CommandGroup(
-    {**OFFICE_COMMANDS, **SERVER_COMMANDS, **TOOL_COMMANDS, **INPUT_COMMANDS, **RESOURCE_COMMANDS}
+    {**OFFICE_COMMANDS, **SERVER_COMMANDS, **TOOL_COMMANDS, **INPUT_COMMANDS, **RESOURCE_COMMANDS, **CONSOLE_COMMANDS}
 )
 
 

@@ -1,6 +1,7 @@
 """`a2c computer run --headless`: a Computer as a service that follows its config files until a signal says stop.
 
-Asks no person: inputs come from the environment, from commands or from their defaults.
+Without a console it asks no person: inputs come from the environment, from commands or from their defaults. With one,
+SIGUSR1 prints a fresh link.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ from typing import Final
 
 import anyio
 
+from a2c_smcp.computer.cli.consoles import NO_CONSOLE, ConsoleOpener, ConsoleOptions
 from a2c_smcp.computer.cli.followed_files import FollowedFiles
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config_files import ConfigFiles, load_config_files
@@ -44,6 +46,7 @@ class HeadlessOptions:
     auto_connect: bool = True
     auto_reconnect: bool = True
     prefix_tools: bool = False
+    console: ConsoleOptions = NO_CONSOLE
     factory: Callable[..., Computer] = Computer
     """Makes the Computer, called like the class."""
 
@@ -75,6 +78,7 @@ class _Service:
             self._computer, replace(options.link, office=options.office), on_event=self._heard
         )
         self._files = FollowedFiles(self._computer, options.files, files, prefix_tools=options.prefix_tools)
+        self._consoles = ConsoleOpener(self._computer, options.console)
         self._booted = asyncio.Event()
         self._stopped = asyncio.Event()
         self._refusal: SMCPError | None = None
@@ -83,10 +87,17 @@ class _Service:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stopped.set)
+        if self._consoles.is_wanted:
+            self._consoles.listen()
+            loop.add_signal_handler(signal.SIGUSR1, self._print_link)
         if not self._options.yes:
-            logger.warning("calls of tools that are not auto_apply are refused (4005); --yes runs them all")
+            when = " while no page of the console is open" if self._consoles.is_wanted else ""
+            logger.warning("calls of tools that are not auto_apply are refused (4005)%s; --yes runs them all", when)
         try:
             async with anyio.create_task_group() as tasks:
+                if self._consoles.is_open:
+                    await self._consoles.start(tasks)
+                    self._print_link()
                 tasks.start_soon(self._boot)
                 tasks.start_soon(self._join)
                 tasks.start_soon(self._files.follow)
@@ -97,6 +108,11 @@ class _Service:
             await self._computer.shutdown()
         if self._refusal is not None:
             raise self._refusal
+
+    def _print_link(self) -> None:
+        if self._consoles.is_open:
+            link = self._consoles.link()
+            print(f"a2c computer {self._options.name} has its console at {link}", file=sys.stderr, flush=True)
 
     async def _boot(self) -> None:
         await self._computer.boot_up()

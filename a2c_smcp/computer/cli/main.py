@@ -98,6 +98,19 @@ def run(
         int | None,
         typer.Option(min=1024, help="How many bytes of a window a whole desktop shows.", show_default="1 MiB"),
     ] = None,
+    console: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[HOST:]PORT",
+            help="Open a page in the browser, to watch and to decide; 0 picks a port. A HOST needs a certificate.",
+        ),
+    ] = None,
+    console_cert: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Certificate chain of the console, PEM.")
+    ] = None,
+    console_key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Its private key, PEM, if it is in another file.")
+    ] = None,
     computer_factory: Annotated[
         str | None,
         typer.Option(
@@ -117,6 +130,7 @@ def run(
         missing = [option for option, value in (("--office", office), ("--config", config)) if not value]
         if missing:
             raise typer.BadParameter(f"--headless needs {' and '.join(missing)}")
+    from a2c_smcp.computer.cli.consoles import ConsoleOptions
     from a2c_smcp.errors import SMCPError
     from a2c_smcp.utils.link import LinkOptions
     from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
@@ -138,6 +152,7 @@ def run(
         "auto_connect": auto_connect,
         "auto_reconnect": auto_reconnect,
         "prefix_tools": prefix_tools,
+        "console": ConsoleOptions(console, console_cert, console_key),
         **_factory(computer_factory, {"max_message": max_message, "max_window": max_window}),
     }
     try:

@@ -12,6 +12,8 @@ import anyio
 
 from a2c_smcp.computer.cli import commands
 from a2c_smcp.computer.cli.answering import TerminalAnswers
+from a2c_smcp.computer.cli.console_commands import show_link
+from a2c_smcp.computer.cli.consoles import NO_CONSOLE, ConsoleOpener, ConsoleOptions
 from a2c_smcp.computer.cli.editing import CommandCompleter, command_history
 from a2c_smcp.computer.cli.followed_files import FollowedFiles
 from a2c_smcp.computer.cli.output import Output, printable
@@ -43,6 +45,7 @@ class ReplOptions:
     auto_reconnect: bool = True
     prefix_tools: bool = False
     json_lines: bool = True
+    console: ConsoleOptions = NO_CONSOLE
     factory: Callable[..., Computer] = Computer
     """Makes the Computer, called like the class."""
 
@@ -88,11 +91,14 @@ class _Repl:
             options.office,
             FollowedFiles(self._computer, options.files, files, prefix_tools=options.prefix_tools),
             resolver.resolve,
+            ConsoleOpener(self._computer, options.console),
         )
         self._scope = anyio.CancelScope()
         self._command: anyio.CancelScope | None = None
 
     async def run(self, configure_logging: Callable[[], None]) -> None:
+        if self._session.consoles.is_wanted:
+            self._session.consoles.listen()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self._scope.cancel)
@@ -115,7 +121,12 @@ class _Repl:
         for warning in self._warnings:
             self._output.text(f"! {printable(str(warning))}")
         async with anyio.create_task_group() as tasks:
+            self._session.tasks = tasks
             await tasks.start(self._session.report)
+            if self._session.consoles.is_open:
+                # Before the servers start: what they need to know can be asked there.
+                await self._session.consoles.start(tasks)
+                show_link(self._session)
             async with self._terminal.busy(self._starting):
                 await self._computer.boot_up()
             await self._attempt(commands.run, self._session, "servers list")

@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 import anyio
-from anyio.abc import TaskStatus
+from anyio.abc import TaskGroup, TaskStatus
 
+from a2c_smcp.computer.cli.consoles import ConsoleOpener
 from a2c_smcp.computer.cli.followed_files import FollowedFiles
 from a2c_smcp.computer.cli.output import Output, printable
 from a2c_smcp.computer.computer import Computer
@@ -54,6 +55,7 @@ class CLISession:
         office: str | None,
         files: FollowedFiles,
         ask_input: Callable[[MCPServerInput], Awaitable[Any]],
+        consoles: ConsoleOpener,
     ) -> None:
         self.computer = computer
         self.output = output
@@ -63,6 +65,9 @@ class CLISession:
         """Where `connect` joins, unless it says otherwise: the office that was joined last, and not left."""
         self.files = files
         self.ask_input = ask_input
+        self.consoles = consoles
+        self.tasks: TaskGroup | None = None
+        """What a command leaves running, until the end of this run."""
         self.connected_to: str | None = None
         self.membership: Membership | None = None
         self.windows: list[str] = []

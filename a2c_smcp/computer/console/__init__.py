@@ -1,0 +1,6 @@
+"""The console: a page in the browser for the person at the computer. Imported only when one is asked for."""
+
+from a2c_smcp.computer.console.address import ConsoleAddress
+from a2c_smcp.computer.console.serving import Console, ConsoleError
+
+__all__ = ["Console", "ConsoleAddress", "ConsoleError"]

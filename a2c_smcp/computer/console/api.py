@@ -1,0 +1,273 @@
+"""What a page may ask and do: a thin layer over the Computer's public methods, its decisions and its events."""
+
+import json
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+import anyio.to_thread
+from anyio.abc import TaskGroup
+from mcp_types import ReadResourceResult, TextResourceContents
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.console.attendance import BROWSER, BrowserAttendance
+from a2c_smcp.computer.console.feed import FeedResponse, messages
+from a2c_smcp.computer.console.markdown import to_html
+from a2c_smcp.computer.console.requests import number_field, object_body, text_field
+from a2c_smcp.computer.console.views import as_text, result_view, tool_view
+from a2c_smcp.computer.decisions import Accepted, DecisionAnswer, Declined, Dismissed
+from a2c_smcp.computer.mcp_clients.masking import input_view
+from a2c_smcp.errors import BadRequestError, NotFoundError, TooManyRequestsError
+from a2c_smcp.utils.dpe_uri import page_uri, with_params
+
+__all__ = ["MAX_STREAMS", "ConsoleAPI"]
+
+#: Pages that follow at a time; the tabs of one browser share a stream.
+MAX_STREAMS: Final = 16
+_MAX_CALLS: Final = 32
+#: Characters of a page that are rendered.
+_MAX_PAGE: Final = 400_000
+_PAGES: Final = 50
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+class ConsoleAPI:
+    """The routes below `/api`, for those who are in. `run` names this run of the console; `tasks` owns the calls."""
+
+    def __init__(self, computer: Computer, run: str) -> None:
+        self._computer = computer
+        self._run = run
+        self._streams: set[FeedResponse] = set()
+        self._attendance = BrowserAttendance(computer.decisions)
+        self._calls = 0
+        self.tasks: TaskGroup | None = None
+
+    @property
+    def routes(self) -> list[Route]:
+        """Each path, its method and what answers it."""
+        reads: Mapping[str, Endpoint] = {
+            "/feed": self._feed,
+            "/tools": self._tools,
+            "/desktop": self._desktop,
+            "/finder": self._finder,
+            "/document": self._document,
+            "/page": self._page,
+            "/element": self._element,
+            "/inputs": self._inputs,
+            "/log": self._log,
+            "/result": self._result,
+        }
+        writes: Mapping[str, Endpoint] = {
+            "/answer": self._answer,
+            "/ask-again": self._ask_again,
+            "/call": self._call,
+            "/cancel": self._cancel,
+            "/server": self._server,
+            "/input": self._input,
+        }
+        return [
+            *(Route(f"/api{path}", endpoint, methods=["GET"]) for path, endpoint in reads.items()),
+            *(Route(f"/api{path}", endpoint, methods=["POST"]) for path, endpoint in writes.items()),
+        ]
+
+    async def end_streams(self) -> None:
+        """Close every stream, so that a stop need not wait for them."""
+        for stream in tuple(self._streams):
+            stream.end()
+        self._attendance.leave()
+
+    # --- live
+
+    async def _feed(self, request: Request) -> Response:
+        if len(self._streams) >= MAX_STREAMS:
+            raise TooManyRequestsError(f"{MAX_STREAMS} pages follow this computer already; close one")
+        return _Following(self._streams, self._attendance, FeedResponse(messages(self._computer, self._run)))
+
+    # --- decisions
+
+    async def _answer(self, request: Request) -> Response:
+        """Decide. The digest is that of what was shown: another call under the same id is not answered."""
+        body = await object_body(request)
+        self._computer.decisions.answer(
+            text_field(body, "id"), _answer_of(body), by=BROWSER, digest=text_field(body, "digest")
+        )
+        return JSONResponse({})
+
+    async def _ask_again(self, request: Request) -> Response:
+        body = await object_body(request)
+        self._computer.decisions.ask_again(text_field(body, "server"), text_field(body, "tool"))
+        return JSONResponse({})
+
+    # --- calls
+
+    async def _call(self, request: Request) -> Response:
+        """Start a call of the person's own. Its end is an event like that of every other call."""
+        body = await object_body(request)
+        tool, arguments, timeout = text_field(body, "tool"), body.get("arguments"), body.get("timeout")
+        if not isinstance(arguments, dict):
+            raise BadRequestError("field 'arguments' must be an object", {"field": "arguments"})
+        if timeout is not None and (not isinstance(timeout, int | float) or not 0 < timeout <= 86400):
+            raise BadRequestError("field 'timeout' must be a number of seconds", {"field": "timeout"})
+        if self._calls >= _MAX_CALLS or self.tasks is None:
+            raise TooManyRequestsError(f"{_MAX_CALLS} calls of this console run already")
+        req_id = f"console-{uuid.uuid4().hex}"
+        self._calls += 1
+        self.tasks.start_soon(self._run_call, req_id, tool, arguments, timeout)
+        return JSONResponse({"req_id": req_id})
+
+    async def _run_call(self, req_id: str, tool: str, arguments: dict[str, Any], timeout: float | None) -> None:
+        try:
+            await self._computer.execute_tool(
+                req_id, tool, arguments, timeout, on_progress=_no_matter, confirmed_by=BROWSER
+            )
+        finally:
+            self._calls -= 1
+
+    async def _cancel(self, request: Request) -> Response:
+        body = await object_body(request)
+        return JSONResponse({"cancelled": self._computer.cancel_call(text_field(body, "id"), by=BROWSER)})
+
+    async def _result(self, request: Request) -> Response:
+        call_id = _query(request, "id")
+        for ended in self._computer.ended_calls:
+            if ended.call.id == call_id:
+                return JSONResponse(result_view(ended))
+        raise NotFoundError("this call is not remembered any more")
+
+    # --- servers and inputs
+
+    async def _server(self, request: Request) -> Response:
+        body = await object_body(request)
+        actions = {
+            "start": self._computer.start_server,
+            "stop": self._computer.stop_server,
+            "restart": self._computer.restart_server,
+        }
+        action = actions.get(text_field(body, "action"))
+        if action is None:
+            raise BadRequestError(f"field 'action' must be one of {', '.join(actions)}", {"field": "action"})
+        await action(text_field(body, "server"))
+        return JSONResponse({})
+
+    async def _log(self, request: Request) -> Response:
+        return JSONResponse({"lines": self._computer.server_logs(_query(request, "server"))})
+
+    async def _inputs(self, request: Request) -> Response:
+        inputs = self._computer.inputs
+        shown = [
+            {**input_view(definition), "has_value": input_id in inputs.values}
+            for input_id, definition in inputs.definitions.items()
+        ]
+        return JSONResponse({"inputs": shown})
+
+    async def _input(self, request: Request) -> Response:
+        """Give an input a value, or forget it. Values go in, and never come out."""
+        body = await object_body(request)
+        if "value" in body:
+            self._computer.inputs.set_value(text_field(body, "id"), body["value"])
+        else:
+            self._computer.inputs.clear_value(text_field(body, "id"))
+        return JSONResponse({})
+
+    # --- what the agent sees
+
+    async def _tools(self, request: Request) -> Response:
+        servers = self._computer.tool_servers
+        tools = [tool_view(tool, servers.get(tool["name"], "")) for tool in self._computer.get_available_tools()]
+        conflicts = [error.message for error in self._computer.tool_conflicts]
+        allowed = sorted([server, tool] for server, tool in self._computer.decisions.allowed)
+        return JSONResponse({"tools": tools, "conflicts": conflicts, "allowed": allowed})
+
+    async def _desktop(self, request: Request) -> Response:
+        windows = [desktop.partition("\n\n") for desktop in await self._computer.get_desktop()]
+        return JSONResponse({"windows": [{"uri": uri, "text": text} for uri, _, text in windows]})
+
+    async def _finder(self, request: Request) -> Response:
+        query = request.query_params
+        documents, total = await self._computer.get_finder(
+            query.get("keywords", "").split(),
+            query.get("type") or None,
+            number_field(query.get("offset"), "offset", 0, 10**8),
+            number_field(query.get("limit"), "limit", 20, 100),
+        )
+        return JSONResponse({"documents": documents, "total": total})
+
+    async def _document(self, request: Request) -> Response:
+        """What a document says of itself, and a part of the index of its pages."""
+        offset = number_field(request.query_params.get("offset"), "offset", 0, 10**8)
+        params = {"depth": "pages", "offset": str(offset), "limit": str(_PAGES)}
+        found = await self._computer.read_resource(with_params(_query(request, "uri"), params))
+        return JSONResponse(_object(found))
+
+    async def _page(self, request: Request) -> Response:
+        """A page, rendered, and its elements."""
+        uri = page_uri(_query(request, "uri"), number_field(_query(request, "page"), "page", 0, 10**8))
+        text = _text_of(await self._computer.read_resource(with_params(uri, {"format": "markdown"})))
+        page = _object(await self._computer.read_resource(uri))
+        html = await anyio.to_thread.run_sync(to_html, text[:_MAX_PAGE])
+        return JSONResponse({"html": html, "cut": len(text) > _MAX_PAGE, "page": page})
+
+    async def _element(self, request: Request) -> Response:
+        found = _object(await self._computer.read_resource(_query(request, "uri")))
+        return JSONResponse({"element": found, "text": as_text(found)})
+
+
+class _Following(Response):
+    """A stream that is counted, and stands for a person, while it is open."""
+
+    def __init__(self, streams: set[FeedResponse], attendance: BrowserAttendance, feed: FeedResponse) -> None:
+        super().__init__()
+        self._streams, self._attendance, self._feed = streams, attendance, feed
+
+    async def __call__(self, *args: Any) -> None:
+        self._streams.add(self._feed)
+        try:
+            with self._attendance.page():
+                await self._feed(*args)
+        finally:
+            self._streams.discard(self._feed)
+
+
+def _answer_of(body: Mapping[str, Any]) -> DecisionAnswer:
+    match body.get("answer"):
+        case "yes":
+            return Accepted(body.get("value"))
+        case "always":
+            return Accepted(always=True)
+        case "no":
+            return Declined()
+        case "dismiss":
+            return Dismissed()
+    raise BadRequestError("field 'answer' must be one of yes, always, no, dismiss", {"field": "answer"})
+
+
+def _no_matter(progress: float, total: float | None, message: str | None) -> None:
+    """A call with a listener is one whose server is asked for progress; the page hears of it by events."""
+
+
+def _query(request: Request, name: str) -> str:
+    if (value := request.query_params.get(name)) is None:
+        raise BadRequestError(f"{name!r} is missing", {"field": name})
+    return value
+
+
+def _text_of(found: ReadResourceResult) -> str:
+    text = next((item.text for item in found.contents if isinstance(item, TextResourceContents)), None)
+    if text is None:
+        raise NotFoundError("there is no text at this place")
+    return text
+
+
+def _object(found: ReadResourceResult) -> dict[str, Any]:
+    """The JSON object that a document server sent, or `BadRequestError`."""
+    try:
+        decoded = json.loads(_text_of(found))
+    except (ValueError, RecursionError):
+        decoded = None
+    if not isinstance(decoded, dict):
+        raise BadRequestError("the document server sent something that is no JSON object")
+    return decoded

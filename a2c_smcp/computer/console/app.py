@@ -1,0 +1,109 @@
+"""The console as an ASGI application: the gate, the files of the page, the one way in, and then the API."""
+
+import logging
+import secrets
+import time
+from collections.abc import Callable
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.console.admission import VisitorBook
+from a2c_smcp.computer.console.api import ConsoleAPI
+from a2c_smcp.computer.console.gate import HEADERS, SESSION_HEADER, refusal
+from a2c_smcp.computer.console.requests import object_body, text_field
+from a2c_smcp.computer.console.static_files import page_files
+from a2c_smcp.errors import SMCPError
+
+__all__ = ["ConsoleApp"]
+
+logger = logging.getLogger(__name__)
+
+_ENTRANCE = "/api/session"
+_MAX_TOKEN_BODY = 1024
+
+
+class ConsoleApp:
+    """Serves the page and its API to those who came by a link. `origins` are the addresses of the page."""
+
+    def __init__(
+        self, computer: Computer, origins: frozenset[str], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._origins = origins
+        self._clock = clock
+        self._visitors = VisitorBook()
+        self._files = page_files()
+        self.run = secrets.token_hex(8)
+        self.api = ConsoleAPI(computer, self.run)
+        inner = Starlette(
+            routes=[Route(_ENTRANCE, self._enter, methods=["POST"]), *self.api.routes],
+            exception_handlers={SMCPError: _failed, Exception: _fault},
+        )
+        self._inner: ASGIApp = inner
+
+    def new_token(self) -> str:
+        """A token for one link."""
+        return self._visitors.new_token(self._clock())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        headers = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"]]
+        await self._answer(scope, headers)(scope, receive, self._guarded(send))
+
+    def _answer(self, scope: Scope, headers: list[tuple[str, str]]) -> ASGIApp:
+        path, method = scope["path"], scope["method"]
+        is_api = path.startswith("/api/")
+        refused = refusal(headers, self._origins, method=method, is_api=is_api)
+        if refused is not None:
+            status, reason = refused
+            logger.warning("refused a request: %s", reason)
+            return _error(status, reason)
+        if is_api:
+            if path != _ENTRANCE and not self._visitors.knows(dict(headers).get(SESSION_HEADER, "")):
+                return _error(401, "this page has no session")
+            return self._inner
+        if method not in ("GET", "HEAD"):
+            return _error(405, "files are read only")
+        if (file := self._files.by_path.get(path)) is None:
+            return PlainTextResponse("not found\n", 404)
+        content, kind = file
+        return Response(content, media_type=kind)
+
+    def _guarded(self, send: Send) -> Send:
+        """What every answer says about itself, errors included."""
+        added = {**HEADERS, "content-security-policy": self._files.policy}
+        lines = [(name.encode(), value.encode()) for name, value in added.items()]
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message["headers"], *lines]}
+            await send(message)
+
+        return guarded
+
+    async def _enter(self, request: Request) -> Response:
+        body = await object_body(request, _MAX_TOKEN_BODY)
+        key = self._visitors.redeem(text_field(body, "token"), self._clock())
+        if key is None:
+            logger.warning("refused a link that was used already, or is none of ours")
+            return _error(403, "this link was used already, or is too old: ask for another one")
+        return JSONResponse({"key": key, "run": self.run})
+
+
+def _error(status: int, message: str) -> JSONResponse:
+    return JSONResponse({"error": {"code": status, "message": message}}, status)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    assert isinstance(error, SMCPError)
+    return JSONResponse(error.payload(), error.code if 400 <= error.code < 600 else 400)
+
+
+async def _fault(request: Request, error: Exception) -> Response:
+    # Starlette has this answered, and raises the error again for the server's log.
+    return _error(500, "the console failed; the computer's log says why")

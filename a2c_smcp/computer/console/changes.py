@@ -1,0 +1,129 @@
+"""Events of a Computer, gathered into one message for the page. Pure.
+
+Of what replaces itself only the last counts: the state of a server, the progress of a call. Of what is read when it is
+looked at, only that it changed. So a thousand events in a second make a few small messages.
+"""
+
+from typing import Any, Final
+
+from a2c_smcp.computer.console.views import (
+    call_view,
+    decision_view,
+    ended_view,
+    office_view,
+    progress_view,
+    server_view,
+)
+from a2c_smcp.computer.events import (
+    AnswerersChanged,
+    CallEnded,
+    CallProgressed,
+    CallStarted,
+    ComputerEvent,
+    ConfigChanged,
+    DecisionAsked,
+    DecisionDecided,
+    DesktopChanged,
+    FinderChanged,
+    OfficeStatus,
+    RestartOffered,
+    ServerLogged,
+    ServerStatus,
+    ToolHidden,
+    ToolInvalid,
+    ToolListChanged,
+)
+
+__all__ = ["MAX_ENDED", "PageChanges"]
+
+#: How many calls that are over one message tells of; a page shows no more.
+MAX_ENDED: Final = 100
+_MAX_NOTICES: Final = 20
+_MARKED: Final = {
+    ToolListChanged: "tools",
+    ConfigChanged: "config",
+    DesktopChanged: "desktop",
+    FinderChanged: "finder",
+}
+
+
+class PageChanges:
+    """What happened since `since`, the number of the last event that the page knows of."""
+
+    def __init__(self, since: int) -> None:
+        self._since = since
+        self._marked: set[str] = set()
+        self._servers: dict[str, ServerStatus] = {}
+        self._offices: dict[str, OfficeStatus] = {}
+        self._logs: set[str] = set()
+        self._started: dict[str, CallStarted] = {}
+        self._progress: dict[str, CallProgressed] = {}
+        self._ended: dict[str, CallEnded] = {}
+        self._asked: dict[str, DecisionAsked] = {}
+        self._decided: dict[str, DecisionDecided] = {}
+        self._answerers: AnswerersChanged | None = None
+        self._notices: list[dict[str, str]] = []
+
+    def add(self, event: ComputerEvent) -> None:
+        """Take an event in."""
+        match event:
+            case ToolListChanged() | ConfigChanged() | DesktopChanged() | FinderChanged():
+                self._marked.add(_MARKED[type(event)])
+            case ServerStatus(server=server):
+                self._servers[server] = event
+            case OfficeStatus(id=link):
+                self._offices[str(link)] = event
+            case ServerLogged(server=server):
+                self._logs.add(server)
+            case CallStarted(call=call):
+                self._started[call.id] = event
+            case CallProgressed(call_id=call_id):
+                self._progress[call_id] = event
+            case CallEnded(ended=ended):
+                self._started.pop(ended.call.id, None)
+                self._progress.pop(ended.call.id, None)
+                self._ended[ended.call.id] = event
+                if len(self._ended) > MAX_ENDED:
+                    del self._ended[next(iter(self._ended))]
+            case DecisionAsked(decision=decision):
+                self._asked[decision.id] = event
+            case DecisionDecided(decision_id=decision_id):
+                self._decided[decision_id] = event
+            case AnswerersChanged():
+                self._answerers = event
+            case RestartOffered(server=server, reason=reason):
+                self._notice(f"{server}: {reason}", server)
+            case ToolHidden(error=error):
+                self._notice(error.message)
+            case ToolInvalid(server=server):
+                self._notice(str(event), server)
+
+    def _notice(self, text: str, server: str = "") -> None:
+        self._notices = [*self._notices[1 - _MAX_NOTICES :], {"text": text, "server": server}]
+
+    def message(self, number: int, now: float) -> dict[str, Any]:
+        """All of it up to the event with this number, as JSON; what is empty is left out."""
+        told = {
+            "marked": sorted(self._marked),
+            "logs": sorted(self._logs),
+            "servers": [server_view(status) for status in self._servers.values()],
+            "offices": [office_view(office) for office in self._offices.values()],
+            "started": [call_view(event.call) for event in self._started.values()],
+            "progress": {call_id: progress_view(event.progress) for call_id, event in self._progress.items()},
+            "ended": [ended_view(event.ended) for event in self._ended.values()],
+            "asked": [decision_view(event.decision) for event in self._asked.values()],
+            "decided": [
+                {"id": event.decision_id, "outcome": str(event.outcome), "by": event.by, "always": event.always}
+                for event in self._decided.values()
+            ],
+            "notices": self._notices,
+        }
+        answerers = {} if self._answerers is None else {"answerers": list(self._answerers.names)}
+        return {
+            "kind": "changes",
+            "since": self._since,
+            "number": number,
+            "now": now,
+            **{key: value for key, value in told.items() if value},
+            **answerers,
+        }

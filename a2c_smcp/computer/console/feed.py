@@ -1,0 +1,101 @@
+"""The stream of events that a page reads: a snapshot, then changes by number, one JSON object a line.
+
+A reader that falls behind gets another snapshot; one that reads nothing for long loses its stream. The Computer waits
+for neither.
+"""
+
+import json
+import time
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+import anyio
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.console.changes import PageChanges
+from a2c_smcp.computer.console.views import snapshot_view
+from a2c_smcp.computer.events import EventsLost
+
+__all__ = ["PING_SECONDS", "FeedResponse", "messages"]
+
+#: Something is sent this often: a page that hears nothing for several times as long knows that the stream is gone.
+PING_SECONDS: Final = 5.0
+#: Between two messages: what happens in this time goes out together.
+_GATHER_SECONDS: Final = 0.1
+#: What happens together, such as a call's end and its server's state, is gathered even when nothing was sent lately.
+_SETTLE_SECONDS: Final = 0.01
+_STALL_SECONDS: Final = 30.0
+_BUFFERED: Final = 4096
+
+
+async def messages(computer: Computer, run: str) -> AsyncIterator[dict[str, Any]]:
+    """What one page is told, until it is closed."""
+    async with computer.events(_BUFFERED) as stream:
+        snapshot = computer.snapshot()
+        known = snapshot.number
+        yield snapshot_view(snapshot, run, time.time())
+        sent = -_GATHER_SECONDS
+        while True:
+            changes, lost, any_at_all = PageChanges(known), False, False
+            until = anyio.current_time() + PING_SECONDS
+            while (left := until - anyio.current_time()) > 0:
+                event = None
+                with anyio.move_on_after(left):
+                    event = await anext(stream)
+                if event is None:
+                    break
+                if isinstance(event, EventsLost):
+                    lost = True
+                elif stream.number > known:
+                    known = stream.number
+                    changes.add(event)
+                if not any_at_all:
+                    any_at_all = True
+                    until = max(sent + _GATHER_SECONDS, anyio.current_time() + _SETTLE_SECONDS)
+            if lost:
+                snapshot = computer.snapshot()
+                known = max(known, snapshot.number)
+                yield snapshot_view(snapshot, run, time.time())
+            elif any_at_all:
+                yield changes.message(known, time.time())
+            else:
+                yield {"kind": "ping", "number": known, "now": time.time()}
+            sent = anyio.current_time()
+
+
+class FeedResponse(Response):
+    """The messages as a response that ends when the page goes, when it stops reading, or when `end` is called."""
+
+    media_type = "application/x-ndjson"
+
+    def __init__(self, source: AsyncIterator[dict[str, Any]]) -> None:
+        super().__init__()
+        del self.headers["content-length"]
+        self._source = source
+        self._scope = anyio.CancelScope()
+
+    def end(self) -> None:
+        """Close the stream."""
+        self._scope.cancel()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        with self._scope:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._watch, receive)
+                async for message in self._source:
+                    line = json.dumps(message, ensure_ascii=False, separators=(",", ":"), default=str)
+                    body = (line + "\n").encode("utf-8", "replace")
+                    with anyio.move_on_after(_STALL_SECONDS) as patience:
+                        await send({"type": "http.response.body", "body": body, "more_body": True})
+                    if patience.cancelled_caught:
+                        self._scope.cancel()
+        with anyio.move_on_after(1, shield=True):
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _watch(self, receive: Receive) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self._scope.cancel()

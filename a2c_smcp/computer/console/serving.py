@@ -1,0 +1,103 @@
+"""A console that runs beside a Computer: its socket, its server, its links, and a stop in bounded time."""
+
+import asyncio
+import socket
+import ssl
+from pathlib import Path
+from typing import Final
+
+import anyio
+import uvicorn
+from anyio.abc import TaskStatus
+
+from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.console.address import ConsoleAddress
+from a2c_smcp.computer.console.app import ConsoleApp
+from a2c_smcp.utils.uvicorn_server import GracefulServer, listen
+
+__all__ = ["Console", "ConsoleError"]
+
+_CLOSE_SECONDS: Final = 2
+_MAX_CONNECTIONS: Final = 64
+
+
+class ConsoleError(RuntimeError):
+    """A console that cannot be opened; says why, and what to do about it."""
+
+
+class Console:
+    """The console of one Computer. Start `run` in a task group; then `link` gives an address for a browser.
+
+    Raises `ConsoleError` for a host that others reach without a certificate. `key` may be in the certificate's file.
+    """
+
+    def __init__(
+        self, computer: Computer, address: ConsoleAddress, *, cert: Path | None = None, key: Path | None = None
+    ) -> None:
+        if cert is None and not address.is_local:
+            raise ConsoleError(f"the console on {address.host} needs TLS: give --console-cert, or leave the host out")
+        self._computer = computer
+        self._address = address
+        self._cert, self._key = cert, key
+        self._listener: socket.socket | None = None
+        self._app: ConsoleApp | None = None
+        self._base = ""
+
+    def listen(self) -> None:
+        """Take the port; `run` does so too, if it must. Raises `ConsoleError` if it cannot be done."""
+        if self._cert is not None:
+            try:
+                ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self._cert, self._key)
+            except (OSError, ssl.SSLError) as error:
+                raise ConsoleError(f"the console's certificate cannot be used: {error}") from None
+        try:
+            self._listener = listen(self._address.host, self._address.port)
+        except OSError as error:
+            raise ConsoleError(f"the console cannot listen on {self._address.netloc}: {error}") from None
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Serve until cancelled. Started when the page can be opened; raises like `listen`."""
+        if self._listener is None:
+            self.listen()
+        assert self._listener is not None
+        tls = self._cert is not None
+        with self._listener as listener:
+            address = ConsoleAddress(self._address.host, listener.getsockname()[1])
+            app = ConsoleApp(self._computer, address.origins(tls=tls))
+            self._app, self._base = app, f"{'https' if tls else 'http'}://{address.netloc}:{address.port}"
+            ready = anyio.Event()
+            server = GracefulServer(self._config(app), ready=ready.set, ending=app.api.end_streams, signals=False)
+            # Not a child of the task group: a cancelled server would cut its connections instead of closing them.
+            serving = asyncio.create_task(server.serve([listener]), name="console")
+            try:
+                async with anyio.create_task_group() as app.api.tasks:
+                    await ready.wait()
+                    task_status.started()
+                    await asyncio.wait({serving})
+            finally:
+                self._app = self._listener = None
+                server.should_exit = True
+                with anyio.CancelScope(shield=True):
+                    await asyncio.wait({serving})
+            serving.result()
+
+    def link(self) -> str:
+        """An address that works once."""
+        if self._app is None:
+            raise ConsoleError("the console does not run")
+        return f"{self._base}/#link={self._app.new_token()}"
+
+    def _config(self, app: ConsoleApp) -> uvicorn.Config:
+        return uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            lifespan="off",
+            ws="none",
+            proxy_headers=False,
+            limit_concurrency=_MAX_CONNECTIONS,
+            timeout_graceful_shutdown=_CLOSE_SECONDS,
+            ssl_certfile=self._cert,
+            ssl_keyfile=self._key,
+        )

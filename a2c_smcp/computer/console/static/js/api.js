@@ -1,0 +1,40 @@
+// Requests to the console, with the key of this tab. No cookie is ever sent or set.
+import { end, sessionKey } from "./session.js";
+
+export class Refused extends Error {
+  constructor(message, code, details) {
+    super(message);
+    this.code = code;
+    this.details = details ?? {};
+  }
+}
+
+export function request(path, options = {}) {
+  return fetch(`/api/${path}`, {
+    ...options,
+    headers: { ...options.headers, "x-a2c-session": sessionKey() ?? "" },
+    credentials: "omit",
+    cache: "no-store",
+  });
+}
+
+async function answered(response) {
+  if (response.status === 401) end();
+  const answer = await response.json().catch(() => ({}));
+  if (!response.ok) {
+    const error = answer.error ?? {};
+    throw new Refused(error.message ?? response.statusText, error.code ?? response.status, error.details);
+  }
+  return answer;
+}
+
+export async function get(path, query = {}, signal = undefined) {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  const search = new URLSearchParams(given).toString();
+  return answered(await request(search ? `${path}?${search}` : path, { signal }));
+}
+
+export async function post(path, body) {
+  const headers = { "content-type": "application/json" };
+  return answered(await request(path, { method: "POST", headers, body: JSON.stringify(body) }));
+}

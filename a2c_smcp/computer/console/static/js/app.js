@@ -1,0 +1,85 @@
+// The frame: a header, the views, and the decisions beside them.
+import { Calls } from "./calls.js";
+import { Decisions, usePendingCount } from "./decisions.js";
+import { Desktop } from "./desktop.js";
+import { Finder } from "./finder.js";
+import { html, useEffect, useRef } from "./html.js";
+import { Icon } from "./icons.js";
+import { t } from "./i18n.js";
+import { Office } from "./office.js";
+import { path, useRoute, VIEWS } from "./router.js";
+import { Servers } from "./servers.js";
+import { forgetNotice, useStore } from "./store.js";
+import { Tools } from "./tools.js";
+
+const SHOWN = { decisions: Decisions, calls: Calls, servers: Servers, tools: Tools, desktop: Desktop, finder: Finder, office: Office };
+
+export function App() {
+  const { view, rest } = useRoute();
+  const status = useStore((state) => state.status);
+  const count = usePendingCount();
+  const name = useStore((state) => state.name);
+  const main = useRef(null);
+  useEffect(() => {
+    document.title = `${count ? `(${count}) ` : ""}${t("app.title", { name })}`;
+  }, [count, name]);
+  useEffect(() => main.current?.scrollTo(0, 0), [view, rest[0]]);
+  if (status === "over") return html`<${Over} />`;
+  const View = SHOWN[view];
+  return html`<div class="frame" data-view=${view}>
+    <a class="skip" href="#main" onClick=${(event) => (event.preventDefault(), main.current.focus())}>${t("app.skip")}</a>
+    <${Header} name=${name} status=${status} count=${count} />
+    <${Navigation} view=${view} count=${count} />
+    <main ref=${main} id="main" tabindex="-1">
+      <h1 class="visually-hidden">${t(`nav.${view}`)}</h1>
+      <${Notices} />
+      <${View} rest=${rest} />
+    </main>
+    ${view === "decisions" ? null : html`<aside class="rail" aria-label=${t("decisions.title")}><${Decisions} /></aside>`}
+    <div class="banner" role="alert" data-shown=${status === "gone" ? "" : null}>${status === "gone" ? t("banner.gone") : ""}</div>
+  </div>`;
+}
+
+function Header({ name, status, count }) {
+  return html`<header class="top">
+    <img src="/icon.svg" alt="" width="28" height="28" />
+    <b class="computer">${name}</b>
+    <span class=${`status ${status}`} role="status"><span class="dot" aria-hidden="true"></span>${t(`status.${status}`)}</span>
+    <span class="grow"></span>
+    <a class="waiting" href=${path("decisions")} data-count=${count}>
+      <${Icon} name="decisions" />${count ? t("decisions.count", { count }) : t("decisions.none")}
+    </a>
+  </header>`;
+}
+
+function Navigation({ view, count }) {
+  return html`<nav class="views" aria-label=${t("app.views")}>
+    ${VIEWS.map(
+      (each) => html`<a key=${each} href=${path(each)} aria-current=${each === view ? "page" : null}>
+        <${Icon} name=${each} /><span>${t(`nav.${each}`)}</span>
+        ${each === "decisions" && count ? html`<span class="count" aria-hidden="true">${count}</span>` : null}
+      </a>`,
+    )}
+  </nav>`;
+}
+
+function Notices() {
+  const notices = useStore((state) => state.notices);
+  return html`<div class="notices" role="status">
+    ${notices.map(
+      (notice) => html`<p key=${notice.id} class="notice">
+        <span>${notice.text}</span>
+        <button type="button" class="quiet small" aria-label=${t("parts.close")} onClick=${() => forgetNotice(notice.id)}><${Icon} name="close" /></button>
+      </p>`,
+    )}
+  </div>`;
+}
+
+export function Over({ reason }) {
+  return html`<main class="over" role="alert">
+    <img src="/icon.svg" alt="" width="56" height="56" />
+    <h1>${t("banner.over.title")}</h1>
+    ${reason ? html`<p class="problem">${t("banner.refused", { reason })}</p>` : null}
+    <p class="muted">${t("banner.over")}</p>
+  </main>`;
+}

@@ -1,0 +1,113 @@
+// Values of forms. Pure. A field that was left empty is `undefined`, and is not sent.
+
+/** A number as it was typed: more digits than a float holds stay as they are. */
+export class Typed {
+  constructor(text) {
+    this.text = text;
+  }
+
+  get isNumber() {
+    return /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(this.text);
+  }
+
+  toSent() {
+    return typeof JSON.rawJSON === "function" ? JSON.rawJSON(this.text) : Number(this.text);
+  }
+}
+
+const DEEPEST = 12;
+
+/** A schema without its references: those into the same schema are followed. */
+export function resolved(schema, root, depth = 0) {
+  if (schema === true || schema === undefined || schema === null || typeof schema !== "object") return {};
+  if (typeof schema.$ref !== "string" || depth > DEEPEST) return schema;
+  if (!schema.$ref.startsWith("#")) return {};
+  let found = root;
+  for (const part of schema.$ref.slice(1).split("/").filter(Boolean)) {
+    found = found?.[decodeURIComponent(part).replace(/~1/g, "/").replace(/~0/g, "~")];
+  }
+  const { $ref, ...beside } = schema;
+  return { ...resolved(found, root, depth + 1), ...beside };
+}
+
+/** The kind of field that a schema asks for. */
+export function kindOf(schema) {
+  if ("const" in schema) return "const";
+  if (choices(schema)) return "choice";
+  if (variants(schema)) return "variants";
+  const types = [schema.type ?? guessed(schema)].flat().filter((type) => type !== "null");
+  if (types.length !== 1) return "json";
+  const [type] = types;
+  if (type === "array") return choices(schema.items ?? {}) ? "several" : schema.items && !Array.isArray(schema.items) ? "list" : "json";
+  if (type === "object") return schema.properties ? "object" : "json";
+  return ["string", "number", "integer", "boolean"].includes(type) ? type : "json";
+}
+
+function guessed(schema) {
+  if (schema.properties) return "object";
+  return schema.items ? "array" : [];
+}
+
+/** `[{value, title}]` of a schema that names all its values, or null. */
+export function choices(schema) {
+  if (Array.isArray(schema.enum)) {
+    return schema.enum.map((value, at) => ({ value, title: String(schema.enumNames?.[at] ?? value) }));
+  }
+  const titled = schema.oneOf ?? schema.anyOf;
+  if (Array.isArray(titled) && titled.length && titled.every((each) => each && typeof each === "object" && "const" in each)) {
+    return titled.map((each) => ({ value: each.const, title: String(each.title ?? each.const) }));
+  }
+  return null;
+}
+
+/** The alternatives of a schema, without "null", which is the same as leaving it out. */
+export function variants(schema) {
+  const found = (schema.anyOf ?? schema.oneOf)?.filter((each) => each?.type !== "null");
+  return found?.length ? found : null;
+}
+
+/** What a field holds before anybody typed: its default, or what a required object needs. */
+export function initial(schema, root = schema, required = true, depth = 0) {
+  const found = resolved(schema, root);
+  if (depth > DEEPEST) return undefined;
+  if (found.default !== undefined && found.default !== null) return asTyped(found.default);
+  if ("const" in found) return found.const;
+  switch (kindOf(found)) {
+    case "object": {
+      if (!required) return undefined;
+      const entries = Object.entries(found.properties).map(([name, part]) => [
+        name,
+        initial(part, root, (found.required ?? []).includes(name), depth + 1),
+      ]);
+      return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
+    }
+    case "list":
+    case "several":
+      return required ? [] : undefined;
+    case "boolean":
+      return required ? false : undefined;
+    case "variants":
+      return variants(found).length === 1 ? initial(variants(found)[0], root, required, depth + 1) : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function asTyped(value) {
+  if (typeof value === "number") return new Typed(String(value));
+  if (Array.isArray(value)) return value.map(asTyped);
+  if (value && typeof value === "object") return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, asTyped(each)]));
+  return value;
+}
+
+/** The value as it is sent: numbers as numbers, and nothing for what was left empty. */
+export function completed(value) {
+  if (value instanceof Typed) return value.toSent();
+  if (Array.isArray(value)) return value.map(completed).filter((each) => each !== undefined);
+  // What JSON.rawJSON made is an object without a prototype, and whole.
+  if (value && typeof value === "object" && Object.getPrototypeOf(value) === Object.prototype) {
+    const entries = Object.entries(value).map(([key, each]) => [key, completed(each)]);
+    return Object.fromEntries(entries.filter(([, each]) => each !== undefined));
+  }
+  return value;
+}

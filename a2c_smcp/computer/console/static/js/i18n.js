@@ -1,0 +1,36 @@
+// The page in the reader's language: English, or Chinese if the browser asks for it first.
+import en from "./texts-en.js";
+import zh from "./texts-zh.js";
+
+const chinese = (navigator.languages ?? [navigator.language]).map((tag) => tag.toLowerCase()).find((tag) => /^(zh|en)\b/.test(tag))?.startsWith("zh");
+const texts = chinese ? zh : en;
+
+export const language = chinese ? "zh-CN" : "en";
+
+/** A text by its key, with `{name}` replaced. */
+export function t(key, values = {}) {
+  const text = texts[key] ?? en[key] ?? key;
+  return text.replace(/\{(\w+)\}/g, (_, name) => String(values[name] ?? ""));
+}
+
+const clock = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const day = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" });
+
+export function time(seconds) {
+  return clock.format(new Date(seconds * 1000));
+}
+
+export function date(text) {
+  const found = new Date(text);
+  return Number.isNaN(found.getTime()) ? text : day.format(found);
+}
+
+/** A length of time, as short as it can be said. */
+export function duration(seconds) {
+  if (seconds < 0.0995) return `${Math.max(0, Math.round(seconds * 1000))} ms`;
+  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
+  if (seconds < 60) return `${Math.floor(seconds)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${String(Math.floor(seconds % 60)).padStart(2, "0")} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}

@@ -1,0 +1,40 @@
+// Where this computer is: its connection, its office, its name, and who can decide.
+import { html } from "./html.js";
+import { t } from "./i18n.js";
+import { Chip, Empty } from "./parts.js";
+import { useStore } from "./store.js";
+
+const TONES = { joined: "ok", connected: "warn", connecting: "warn", disconnected: "bad", closed: "bad" };
+
+export function Office() {
+  const offices = useStore((state) => state.offices);
+  const { name, version, protocol, answerers } = useStore((state) => state);
+  return html`<section aria-labelledby="office-computer">
+      <h2 id="office-computer">${t("office.computer")}</h2>
+      <dl class="facts card">
+        <dt>${t("office.name")}</dt><dd><b>${name}</b></dd>
+        <dt>${t("office.version")}</dt><dd>${version}</dd>
+        <dt>${t("office.protocol")}</dt><dd>${protocol}</dd>
+        <dt>${t("office.answerers")}</dt><dd>${answerers.length ? answerers.join(", ") : t("office.answerers.none")}</dd>
+      </dl>
+    </section>
+    <section aria-labelledby="office-offices">
+      <h2 id="office-offices">${t("office.office")}</h2>
+      ${offices.length === 0
+        ? html`<${Empty} icon="office" title=${t("office.none")} hint=${t("office.none.hint")} />`
+        : offices.map((office) => html`<${Connection} key=${office.id} office=${office} />`)}
+    </section>`;
+}
+
+function Connection({ office }) {
+  return html`<dl class="facts card">
+    <dt>${t("office.server")}</dt><dd class="mono">${office.url}</dd>
+    <dt>${t("office.office")}</dt>
+    <dd>
+      <span class=${`dot ${TONES[office.state]}`} aria-hidden="true"></span>
+      ${office.office ? html`<b>${office.office}</b> ` : null}<${Chip} tone=${TONES[office.state]}>${t(`office.state.${office.state}`)}<//>
+    </dd>
+    ${office.name ? html`<dt>${t("office.as")}</dt><dd>${office.name}</dd>` : null}
+    ${office.reason ? html`<dt></dt><dd class="reason">${office.reason}</dd>` : null}
+  </dl>`;
+}

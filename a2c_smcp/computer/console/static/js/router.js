@@ -1,0 +1,35 @@
+// Which view shows, by the fragment of the address: `#/tools/greet` is the view "tools" with the rest ["greet"].
+import { useEffect, useState } from "./html.js";
+
+export const VIEWS = ["decisions", "calls", "servers", "tools", "desktop", "finder", "office"];
+
+function read() {
+  const [view, ...rest] = location.hash.replace(/^#\/?/, "").split("/").map(decoded);
+  return VIEWS.includes(view) ? { view, rest } : { view: "calls", rest: [] };
+}
+
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return "";
+  }
+}
+
+export function path(view, ...rest) {
+  return `#/${[view, ...rest].map(encodeURIComponent).join("/")}`;
+}
+
+export function go(view, ...rest) {
+  location.hash = path(view, ...rest);
+}
+
+export function useRoute() {
+  const [route, setRoute] = useState(read);
+  useEffect(() => {
+    const moved = () => setRoute(read());
+    addEventListener("hashchange", moved);
+    return () => removeEventListener("hashchange", moved);
+  }, []);
+  return route;
+}

@@ -1,0 +1,106 @@
+// Servers: how each does, its log, and the inputs of their configs.
+import { get, post } from "./api.js";
+import { InputForm } from "./decision-forms.js";
+import { html, useEffect, useRef, useState } from "./html.js";
+import { t } from "./i18n.js";
+import { Chip, Empty, Loading, Problem, useAction, useLoaded } from "./parts.js";
+import { useStore } from "./store.js";
+
+const TONES = { running: "ok", failed: "bad", starting: "warn", stopping: "warn", backing_off: "warn" };
+const MANY = 8;
+
+export function Servers() {
+  const servers = useStore((state) => state.servers);
+  const [filter, setFilter] = useState("");
+  const shown = servers.filter((server) => server.name.toLowerCase().includes(filter.toLowerCase()));
+  if (!servers.length) return html`<${Empty} icon="servers" title=${t("servers.none")} />`;
+  return html`<section aria-label=${t("nav.servers")}>
+      ${servers.length > MANY
+        ? html`<input type="search" class="filter" aria-label=${t("servers.filter")} placeholder=${t("servers.filter")} value=${filter} onInput=${(event) => setFilter(event.currentTarget.value)} />`
+        : null}
+      <ul class="rows">${shown.map((server) => html`<${Server} key=${server.name} server=${server} />`)}</ul>
+    </section>
+    <${Inputs} />`;
+}
+
+function Server({ server }) {
+  const [open, setOpen] = useState(false);
+  const [act, busy, error] = useAction((action) => post("server", { server: server.name, action }));
+  const runs = ["running", "starting", "backing_off"].includes(server.state);
+  const actions = runs ? ["restart", "stop"] : ["start"];
+  return html`<li class="row server">
+    <div class="line">
+      <span class=${`dot ${TONES[server.state] ?? ""} ${server.state === "running" ? "live" : ""}`} aria-hidden="true"></span>
+      <b class="mono">${server.name}</b>
+      <${Chip} tone=${TONES[server.state]}>${t(`state.${server.state}`)}<//>
+      ${server.restarts ? html`<span class="muted">${t("servers.restarts", { count: server.restarts })}</span>` : null}
+      <span class="grow"></span>
+      <span class="actions">
+        ${actions.map(
+          (action) => html`<button key=${action} type="button" class="small" disabled=${busy || server.state === "disabled" || server.state === "stopping"}
+            aria-label=${t("servers.action", { action: t(`servers.${action}`), server: server.name })} onClick=${() => act(action)}>${t(`servers.${action}`)}</button>`,
+        )}
+        <button type="button" class="small quiet" aria-expanded=${open} aria-label=${t("servers.log.of", { server: server.name })} onClick=${() => setOpen(!open)}>${t("servers.log")}</button>
+      </span>
+    </div>
+    ${server.reason ? html`<p class="reason">${server.reason}</p>` : null}
+    ${server.ignored ? html`<p class="muted">${server.ignored}</p>` : null}
+    <${Problem} text=${error} />
+    ${open ? html`<${Log} server=${server.name} />` : null}
+  </li>`;
+}
+
+function Log({ server }) {
+  const stamp = useStore((state) => state.logs[server] ?? 0);
+  const { value, error, loading } = useLoaded((signal) => get("log", { server }, signal), [server, stamp], 300);
+  const box = useRef(null);
+  const atEnd = useRef(true);
+  useEffect(() => {
+    if (box.current && atEnd.current) box.current.scrollTop = box.current.scrollHeight;
+  }, [value]);
+  if (loading) return html`<${Loading} />`;
+  const scrolled = ({ currentTarget: { scrollTop, clientHeight, scrollHeight } }) => {
+    atEnd.current = scrollTop + clientHeight >= scrollHeight - 8;
+  };
+  return html`<div>
+    ${value?.lines.length
+      ? html`<pre class="log" tabindex="0" role="log" aria-label=${t("servers.log.of", { server })} ref=${box} onScroll=${scrolled}>${value.lines.join("\n")}</pre>`
+      : html`<p class="muted">${t("servers.log.empty")}</p>`}
+    <${Problem} text=${error} />
+  </div>`;
+}
+
+function Inputs() {
+  const stamp = useStore((state) => state.stamps.config);
+  const [round, setRound] = useState(0);
+  const { value } = useLoaded((signal) => get("inputs", {}, signal), [stamp, round]);
+  if (!value?.inputs.length) return null;
+  return html`<section aria-labelledby="inputs">
+    <h2 id="inputs">${t("servers.inputs")}</h2>
+    <ul class="rows">${value.inputs.map((definition) => html`<${Input} key=${definition.id} definition=${definition} onChange=${() => setRound(round + 1)} />`)}</ul>
+  </section>`;
+}
+
+function Input({ definition, onChange }) {
+  const [open, setOpen] = useState(false);
+  const [send, busy, error] = useAction(async (given) => {
+    await post("input", { id: definition.id, ...given });
+    setOpen(false);
+    onChange();
+  });
+  const guard = (handler) => handler;
+  return html`<li class="row input">
+    <div class="line">
+      <b class="mono">${definition.id}</b>
+      <${Chip} tone=${definition.has_value ? "ok" : "plain"}>${t(definition.has_value ? "servers.inputs.has" : "servers.inputs.none")}<//>
+      <span class="muted">${definition.description}</span>
+      <span class="grow"></span>
+      <span class="actions">
+        <button type="button" class="small" aria-expanded=${open} aria-label=${t("servers.inputs.set.name", { id: definition.id })} onClick=${() => setOpen(!open)}>${t("servers.inputs.set")}</button>
+        ${definition.has_value ? html`<button type="button" class="small quiet" disabled=${busy} aria-label=${t("servers.inputs.forget.name", { id: definition.id })} onClick=${() => send({})}>${t("servers.inputs.forget")}</button>` : null}
+      </span>
+    </div>
+    ${open ? html`<${InputForm} definition=${definition} ready=${!busy} guard=${guard} dismiss=${false} answer=${({ value }) => send({ value })} />` : null}
+    <${Problem} text=${error} />
+  </li>`;
+}

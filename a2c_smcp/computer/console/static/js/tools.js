@@ -1,0 +1,74 @@
+// Tools: filter, schema, a form made from the schema, and the call.
+import { get, post } from "./api.js";
+import { ToolCall } from "./tool-call.js";
+import { html, useMemo, useState } from "./html.js";
+import { t } from "./i18n.js";
+import { Icon } from "./icons.js";
+import { Block, Chip, Empty, Fold, Loading, Problem, useAction, useLoaded } from "./parts.js";
+import { path } from "./router.js";
+import { useStore } from "./store.js";
+
+export function Tools({ rest }) {
+  const stamp = useStore((state) => state.stamps.tools);
+  const { value, error, loading } = useLoaded((signal) => get("tools", {}, signal), [stamp], 300);
+  const [filter, setFilter] = useState("");
+  if (loading) return html`<${Loading} />`;
+  const tools = value?.tools ?? [];
+  const chosen = tools.find((tool) => tool.name === rest[0]);
+  return html`<section class=${`tools ${chosen ? "chosen" : ""}`} aria-label=${t("nav.tools")}>
+    <div class="index">
+      <input type="search" class="filter" aria-label=${t("tools.filter")} placeholder=${t("tools.filter")} value=${filter} onInput=${(event) => setFilter(event.currentTarget.value)} />
+      <${Problem} text=${error} />
+      ${(value?.conflicts ?? []).map((conflict) => html`<p class="reason" key=${conflict}>${conflict}</p>`)}
+      <${ToolList} tools=${tools} filter=${filter} chosen=${chosen} />
+    </div>
+    <div class="chosen-tool">
+      ${chosen ? html`<${Tool} key=${chosen.name} tool=${chosen} allowed=${value.allowed} />` : html`<${Empty} icon="tools" title=${t("tools.pick")} />`}
+    </div>
+  </section>`;
+}
+
+function ToolList({ tools, filter, chosen }) {
+  const groups = useMemo(() => grouped(tools, filter.toLowerCase()), [tools, filter]);
+  if (!groups.length) return html`<p class="muted">${t("tools.none")}</p>`;
+  return groups.map(
+    ([server, found]) => html`<div key=${server} class="group">
+      <h3>${server} <span class="muted">${found.length}</span></h3>
+      <ul>
+        ${found.map(
+          (tool) => html`<li key=${tool.name}>
+            <a href=${path("tools", tool.name)} aria-current=${tool === chosen ? "true" : null}>
+              <b class="mono">${tool.name}</b><span class="muted">${tool.description.split("\n", 1)[0]}</span>
+            </a>
+          </li>`,
+        )}
+      </ul>
+    </div>`,
+  );
+}
+
+function grouped(tools, filter) {
+  const found = new Map();
+  for (const tool of tools) {
+    if (filter && !`${tool.name} ${tool.server} ${tool.description}`.toLowerCase().includes(filter)) continue;
+    found.set(tool.server, [...(found.get(tool.server) ?? []), tool]);
+  }
+  return [...found];
+}
+
+function Tool({ tool, allowed }) {
+  const always = allowed.find(([server, name]) => server === tool.server && (name === tool.name || tool.name.endsWith(name)));
+  const [ask, , error] = useAction(() => post("ask-again", { server: always[0], tool: always[1] }));
+  return html`<article class="tool">
+    <p class="narrow"><a class="back" href=${path("tools")}><${Icon} name="back" />${t("tools.back")}</a></p>
+    <h2 class="mono">${tool.name}</h2>
+    <p class="line"><${Chip}>${tool.server}<//>
+      ${always ? html`<${Chip} tone="warn">${t("tools.allowed")}<//><button type="button" class="small quiet" onClick=${() => ask()}>${t("tools.askagain")}</button>` : null}
+    </p>
+    <${Problem} text=${error} />
+    ${tool.description ? html`<p class="description">${tool.description}</p>` : null}
+    <${ToolCall} tool=${tool} />
+    <${Fold} title=${t("tools.schema")}><${Block} text=${tool.schema_text} label=${t("tools.schema")} copy=${true} /><//>
+    ${tool.returns ? html`<${Fold} title=${t("tools.returns")}><${Block} text=${tool.returns} label=${t("tools.returns")} copy=${true} /><//>` : null}
+  </article>`;
+}

@@ -1,0 +1,199 @@
+"""What the console shows of a Computer, as JSON. Pure.
+
+Arguments and results go out as text. A browser reads numbers as floats, and a person has to see the exact call.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from a2c_smcp import PROTOCOL_VERSION, __version__
+from a2c_smcp.computer.call_log import EndedCall, ProgressReport, RunningCall, WatchedCall
+from a2c_smcp.computer.decisions import Confirmation, Decision, MissingInput, Question
+from a2c_smcp.computer.events import OfficeStatus, ServerStatus
+from a2c_smcp.computer.snapshot import ComputerSnapshot
+from a2c_smcp.smcp import SMCPTool
+
+__all__ = [
+    "as_text",
+    "call_view",
+    "decision_view",
+    "ended_view",
+    "office_view",
+    "progress_view",
+    "result_view",
+    "running_view",
+    "server_view",
+    "snapshot_view",
+    "tool_view",
+    "visible",
+]
+
+#: How much of a call's arguments and result a list shows; the whole of it is asked for by the call's id.
+_PREVIEW: Final = 600
+_IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml"})
+
+# What shows as nothing, or changes the direction of what stands beside it.
+_INVISIBLE: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u2800\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
+)
+
+
+def visible(text: str) -> str:
+    """The text with an escape, as in JSON, for every character that a person would not see."""
+    return _INVISIBLE.sub(lambda match: json.dumps(match[0])[1:-1], text)
+
+
+def as_text(value: Any) -> str:
+    """A JSON value as a person reads it: exact, indented, and with nothing hidden."""
+    return visible(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+
+
+def call_view(call: WatchedCall, most: int | None = _PREVIEW) -> dict[str, Any]:
+    """Who calls what; of the arguments at most so many characters."""
+    arguments = as_text(call.arguments)
+    cut = most is not None and len(arguments) > most
+    return {
+        "id": call.id,
+        "req_id": call.req_id,
+        "agent": None if call.agent is None else visible(call.agent),
+        "server": call.server,
+        "tool": visible(call.tool or call.name),
+        "name": call.name,
+        "arguments": arguments[:most] if cut else arguments,
+        "cut": cut,
+        "timeout": call.timeout,
+        "started_at": call.started_at,
+    }
+
+
+def progress_view(progress: ProgressReport) -> dict[str, Any]:
+    return {"progress": progress.progress, "total": progress.total, "message": progress.message}
+
+
+def running_view(running: RunningCall) -> dict[str, Any]:
+    progress = None if running.progress is None else progress_view(running.progress)
+    return {**call_view(running.call), "progress": progress}
+
+
+def ended_view(ended: EndedCall) -> dict[str, Any]:
+    """A call that is over, without its result: `result_view` has that."""
+    text = "\n".join(_texts(ended.result))
+    return {
+        **call_view(ended.call),
+        "duration": ended.duration,
+        "ok": ended.ok,
+        "code": ended.code,
+        "cancelled": ended.cancelled,
+        "decided_by": ended.decided_by,
+        "text": text[:_PREVIEW],
+    }
+
+
+def result_view(ended: EndedCall) -> dict[str, Any]:
+    """A call that is over with all of its arguments and its result."""
+    structured = ended.result.get("structuredContent")
+    return {
+        **ended_view(ended),
+        **call_view(ended.call, None),
+        "content": [_content_view(item) for item in ended.result.get("content") or ()],
+        "structured": None if structured is None else as_text(structured),
+    }
+
+
+def _texts(result: Mapping[str, Any]) -> list[str]:
+    return [str(item.get("text", "")) for item in result.get("content") or () if item.get("type") == "text"]
+
+
+def _content_view(item: Mapping[str, Any]) -> dict[str, Any]:
+    match item:
+        case {"type": "text", "text": str(text)}:
+            return {"type": "text", "text": text}
+        case {"type": "image", "mimeType": str(mime), "data": str(data)} if mime in _IMAGES:
+            return {"type": "image", "url": f"data:{mime};base64,{data}", "mime": mime}
+        case {"type": "resource", "resource": {"uri": str(uri), "text": str(text)}}:
+            return {"type": "text", "text": text, "title": uri}
+        case {"type": "resource_link", "uri": str(uri)}:
+            return {"type": "text", "text": uri, "title": str(item.get("name", ""))}
+    return {"type": "other", "text": str(item.get("type")), "title": str(item.get("mimeType", ""))}
+
+
+def decision_view(decision: Decision) -> dict[str, Any]:
+    """A pending decision, whole: what is shown is what is decided. Never the value of an input."""
+    common = {
+        "id": decision.id,
+        "kind": decision.kind,
+        "digest": decision.digest,
+        "asked_at": decision.asked_at,
+        "deadline": decision.deadline,
+    }
+    match decision:
+        case Confirmation(call=call):
+            return {**common, "call": call_view(call, None)}
+        case Question(call=call, calls=calls):
+            return {
+                **common,
+                "server": decision.server,
+                "message": decision.message,
+                "schema": decision.schema,
+                "url": decision.url,
+                "call": None if call is None else call_view(call),
+                "calls": [call_view(each) for each in calls],
+            }
+        case MissingInput(servers=servers):
+            return {**common, "input": decision.view, "servers": list(servers)}
+
+
+def server_view(status: ServerStatus) -> dict[str, Any]:
+    return {
+        "name": status.server,
+        "state": status.state.value,
+        "reason": status.reason,
+        "restarts": status.restarts,
+        "ignored": status.ignored,
+    }
+
+
+def office_view(office: OfficeStatus) -> dict[str, Any]:
+    return {
+        "id": office.id,
+        "url": office.url,
+        "state": office.state,
+        "office": office.office,
+        "name": office.name,
+        "reason": office.reason,
+        "final": office.final,
+    }
+
+
+def tool_view(tool: SMCPTool, server: str) -> dict[str, Any]:
+    """A tool that can be called now, with its schema for a form and as text."""
+    return {
+        "name": tool["name"],
+        "server": server,
+        "description": tool["description"],
+        "schema": tool["params_schema"],
+        "schema_text": as_text(tool["params_schema"]),
+        "returns": None if tool["return_schema"] is None else as_text(tool["return_schema"]),
+    }
+
+
+def snapshot_view(snapshot: ComputerSnapshot, run: str, now: float) -> dict[str, Any]:
+    """All that a page starts with. Tools, windows, documents and logs are asked for when they are looked at."""
+    return {
+        "kind": "snapshot",
+        "number": snapshot.number,
+        "now": now,
+        "run": run,
+        "version": __version__,
+        "protocol": PROTOCOL_VERSION,
+        "name": snapshot.name,
+        "servers": [server_view(status) for status in snapshot.servers],
+        "offices": [office_view(office) for office in snapshot.offices],
+        "running": [running_view(running) for running in snapshot.running_calls],
+        "ended": [ended_view(ended) for ended in snapshot.ended_calls],
+        "pending": [decision_view(decision) for decision in snapshot.decisions],
+        "answerers": list(snapshot.answerers),
+    }

@@ -1,0 +1,103 @@
+"""`--console` and `console`: links at a terminal and on stderr that open the page once, and who decides first."""
+
+import re
+import signal
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from tests.computer.cli.console import Line, console
+from tests.computer.cli.test_headless import service, write
+from tests.computer.console.harness import Visitor
+from tests.computer.fakes.computers import server
+from tests.computer.fakes.offices import Agent, new_office
+from tests.server.harness import Running, eventually
+
+
+async def test_a_link_at_the_start_a_fresh_one_at_the_prompt_and_the_first_answer_counts(
+    tmp_path: Path, hub: Running
+) -> None:
+    office, agent = new_office(), Agent()
+    config = write(tmp_path / "config.json", server("a", default_tool_meta={}))
+    place = ("--url", hub.url, "--office", office, "--name", "pc")
+    with console(tmp_path, "--config", config, *place, "--console", "0") as it:
+        first = (await anyio.to_thread.run_sync(it.line, "console"))["url"]
+        await anyio.to_thread.run_sync(it.line, "joined")
+        await agent.join(hub.url, office)
+        async with Visitor(first) as visitor, anyio.create_task_group() as tasks:
+            await visitor.enter()
+            async with visitor.feed() as messages:
+                await anext(messages)
+                results: list[Any] = []
+                tasks.start_soon(_call, agent, results)
+                asked = await anyio.to_thread.run_sync(it.line, "confirm_request")
+                decision = await _asked(messages)
+                assert decision["id"] == asked["decision"] and decision["call"]["arguments"] == '{\n  "text": "x"\n}'
+                answer = {"id": decision["id"], "digest": decision["digest"], "answer": "yes"}
+                assert (await visitor.post("/api/answer", answer)).status_code == 200
+                told: Line = await anyio.to_thread.run_sync(it.line, "decision_decided")
+                assert (told["outcome"], told["by"]) == ("accepted", "browser")
+                late = await visitor.post("/api/answer", answer)
+                assert late.status_code == 400 and "decided already" in late.json()["error"]["message"]
+            await eventually(lambda: results)
+            assert results[0]["content"][0]["text"] == "x"
+        second = (await anyio.to_thread.run_sync(it.enter, "console", "console"))["url"]
+        assert second.partition("#")[0] == first.partition("#")[0] and second != first
+        await anyio.to_thread.run_sync(it.enter, "quit", "disconnected")
+        assert await anyio.to_thread.run_sync(it.ended) == 0
+    await agent.disconnect()
+
+
+async def _call(agent: Agent, results: list[Any]) -> None:
+    results.append(await agent.tool("a.echo", text="x"))
+
+
+async def _asked(messages: Any) -> dict[str, Any]:
+    async for message in messages:
+        if found := message.get("asked"):
+            decision: dict[str, Any] = found[0]
+            return decision
+    raise AssertionError("nothing was asked")
+
+
+async def test_the_command_opens_a_console_that_was_not_asked_for_at_the_start(tmp_path: Path) -> None:
+    with console(tmp_path) as it:
+        it.prompted()
+        assert "HOST" in it.enter("console nonsense", "error")["message"]
+        assert "TLS" in it.enter("console box.example:1", "error")["message"]
+        link = it.enter("console", "console")["url"]
+        async with Visitor(link) as visitor:
+            await visitor.enter()
+        assert "open already" in it.enter("console 0", "error")["message"]
+        it.keys("quit\r")
+        assert await anyio.to_thread.run_sync(it.ended) == 0
+
+
+async def test_headless_prints_a_link_and_a_fresh_one_for_a_signal(tmp_path: Path, hub: Running) -> None:
+    config = write(tmp_path / "config.json", server("a"))
+    place = ("--url", hub.url, "--office", new_office(), "--name", "pc")
+    with service("--config", config, *place, "--console", "0") as it:
+        await it.says("has its console at")
+        await it.says("while no page of the console is open")
+        await it.says("is in office")
+        it.process.send_signal(signal.SIGUSR1)
+        await eventually(lambda: len(_links(it.lines)) == 2, 60)
+        for link in _links(it.lines):
+            async with Visitor(link) as visitor:
+                await visitor.enter()
+        assert it.stop() == 0
+        assert not it.said("Traceback"), it.lines
+
+
+def _links(lines: list[str]) -> list[str]:
+    return re.findall(r"console at (\S+)", "".join(lines))
+
+
+def test_an_address_that_cannot_be_used_is_said_before_anything_starts(tmp_path: Path) -> None:
+    config = write(tmp_path / "config.json", server("a"))
+    for address, said in (("nonsense", "HOST"), ("box.example:1", "TLS"), ("0.0.0.0:1", "name the host")):
+        with service("--config", config, "--office", "o", "--console", address) as it:
+            assert it.wait() == 1
+            assert it.said(said) and not it.said("Traceback"), it.lines

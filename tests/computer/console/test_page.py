@@ -1,0 +1,72 @@
+"""The files of the page: complete, in both languages, small, and in the wheel."""
+
+import hashlib
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from a2c_smcp.computer import console
+
+ROOT = Path(__file__).parents[3]
+STATIC = Path(console.__file__).parent / "static"
+SCRIPTS = sorted((STATIC / "js").glob("*.js"))
+
+
+def texts(language: str) -> dict[str, str]:
+    source = (STATIC / "js" / f"texts-{language}.js").read_text("utf-8")
+    return dict(re.findall(r'^  "([^"]+)": "(.*)",$', source, re.MULTILINE))
+
+
+def test_both_languages_have_the_same_texts_with_the_same_names_in_them() -> None:
+    english, chinese = texts("en"), texts("zh")
+    assert list(english) == list(chinese) and len(english) > 100
+    for key in english:
+        assert set(re.findall(r"\{\w+\}", english[key])) == set(re.findall(r"\{\w+\}", chinese[key])), key
+
+
+def test_every_text_that_a_script_names_exists_and_every_text_is_named() -> None:
+    source = "\n".join(script.read_text("utf-8") for script in SCRIPTS if not script.name.startswith("texts-"))
+    known = texts("en")
+    plain = set(re.findall(r'\bt\(\s*"([^"]+)"', source))
+    assert plain - set(known) == set()
+    quoted = set(re.findall(r'"([a-z]+(?:\.[a-z_]+)+)"', source))
+    starts = tuple(re.findall(r"t\(`([a-z.]+\.)\$\{", source))
+    assert [key for key in known if key not in quoted and not key.startswith(starts)] == []
+
+
+def test_a_script_can_be_held_in_the_head() -> None:
+    assert {script.name for script in SCRIPTS if len(script.read_text("utf-8").splitlines()) > 300} == set()
+
+
+def test_nothing_comes_from_elsewhere() -> None:
+    for file in STATIC.rglob("*"):
+        if file.suffix in {".js", ".mjs", ".css", ".html"}:
+            found = re.findall(r"(?:src|href|import|from|url)\W{1,3}https?://", file.read_text("utf-8"))
+            assert found == [], file
+
+
+def test_the_files_of_others_are_the_ones_whose_version_is_written_down() -> None:
+    page = (STATIC / "vendor" / "README.md").read_text("utf-8")
+    rows = dict(re.findall(r"^\| (\S+\.mjs) \|.*\| ([0-9a-f]{64}) \|$", page, re.MULTILINE))
+    assert set(rows) == {file.name for file in (STATIC / "vendor").glob("*.mjs")}
+    for name, digest in rows.items():
+        assert hashlib.sha256((STATIC / "vendor" / name).read_bytes()).hexdigest() == digest
+    assert sum(file.stat().st_size for file in (STATIC / "vendor").glob("*.mjs")) < 20_000
+
+
+def test_the_wheel_has_the_page(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=120)
+    [wheel] = tmp_path.glob("*.whl")
+    inside = set(zipfile.ZipFile(wheel).namelist())
+    wanted = {str(file.relative_to(ROOT)) for file in STATIC.rglob("*") if file.is_file()}
+    assert len(wanted) > 30 and wanted <= inside
+
+
+@pytest.mark.parametrize("name", ["preact-LICENSE.txt", "htm-LICENSE.txt"])
+def test_the_licences_of_others_are_beside_their_files(name: str) -> None:
+    assert "icense" in (STATIC / "vendor" / name).read_text("utf-8")
