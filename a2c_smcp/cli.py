@@ -163,6 +163,14 @@ def doctor(
     transport: TransportOption = "auto",
     proxy: ProxyOption = None,
     ca: CaOption = None,
+    nats: Annotated[
+        str | None,
+        typer.Option(envvar="A2C_NATS", metavar="URL[,URL]", help="The NATS servers of `a2c server --nats`."),
+    ] = None,
+    nats_creds: Annotated[
+        Path | None, typer.Option(envvar="A2C_NATS_CREDS", metavar="FILE", help="NATS credentials file.")
+    ] = None,
+    nats_prefix: Annotated[str, typer.Option(help="The prefix of `a2c server --nats-prefix`.")] = "a2c",
 ) -> None:
     """Say what is wrong with this installation, the config files or the server, and what to do about it."""
     from a2c_smcp.computer.cli.doctor import examine
@@ -170,7 +178,25 @@ def doctor(
 
     configure_logging("error")
     link = LinkOptions(url, api_key=api_key, api_key_header=api_key_header, transport=transport, proxy=proxy, ca=ca)
-    raise typer.Exit(examine([*(config or ()), *(inputs or ())], link))
+    more = _nats_findings(nats, nats_creds, nats_prefix) if nats is not None else ()
+    raise typer.Exit(examine([*(config or ()), *(inputs or ())], link, more))
+
+
+def _nats_findings(nats: str, creds: Path | None, prefix: str) -> "list[tuple[str, str]]":
+    import asyncio
+    from importlib.util import find_spec
+
+    from a2c_smcp.server.cluster.options import ClusterOptions, parse_servers
+
+    if find_spec("nats") is None:
+        return [("nats-py is not installed", "run: pip install 'a2c-smcp[cluster]'")]
+    from a2c_smcp.server.cluster.checks import examine_nats
+
+    try:
+        options = ClusterOptions(parse_servers(nats), creds, prefix)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    return asyncio.run(examine_nats(options))
 
 
 @app.command()

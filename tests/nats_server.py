@@ -41,6 +41,7 @@ class NatsServer:
     port: int = 0
     monitor_port: int = 0
     arguments: Sequence[str] = ()
+    jetstream: bool = True
     popen: "subprocess.Popen[bytes] | None" = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -59,12 +60,12 @@ class NatsServer:
     def launch(self) -> None:
         """Start the process; `wait_until_ready` waits for it."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        jetstream = ("--jetstream", "--store_dir", str(self.folder / "store")) if self.jetstream else ()
         with (self.folder / "log").open("ab") as log:
             self.popen = subprocess.Popen(
                 [
                     *(nats_binary(), "--name", self.name, "--addr", "127.0.0.1", "--port", str(self.port)),
-                    *("--http_port", str(self.monitor_port), "--jetstream", "--store_dir", str(self.folder / "store")),
-                    *self.arguments,
+                    *("--http_port", str(self.monitor_port), *jetstream, *self.arguments),
                 ],
                 stdout=log,
                 stderr=log,
@@ -115,9 +116,9 @@ class NatsServer:
 
 
 @contextlib.contextmanager
-def running_nats(folder: Path, arguments: Sequence[str] = ()) -> Iterator[NatsServer]:
+def running_nats(folder: Path, arguments: Sequence[str] = (), *, jetstream: bool = True) -> Iterator[NatsServer]:
     """One server, for a test that does something to it."""
-    server = NatsServer(folder, arguments=arguments)
+    server = NatsServer(folder, arguments=arguments, jetstream=jetstream)
     try:
         server.start()
         yield server

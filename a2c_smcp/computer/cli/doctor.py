@@ -7,7 +7,8 @@ import importlib.metadata
 import platform
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -29,10 +30,13 @@ _REQUIREMENT: Final = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^\]]*\])?\s*([^;]*)(?:
 _BOUND: Final = re.compile(r"(>=|<)\s*([0-9.]+)")
 
 
-def examine(files: Sequence[Path], link: LinkOptions) -> int:
-    """Print every finding, and return the exit status: 1 if anything is wrong."""
+def examine(files: Sequence[Path], link: LinkOptions, more: Iterable[tuple[str, str]] = ()) -> int:
+    """Print every finding, and return the exit status: 1 if anything is wrong. `more` has what others have looked at,
+    and their advice.
+    """
     findings = []
-    for finding in _findings(files, link):
+    others = (Finding(printable(what), printable(advice)) for what, advice in more)
+    for finding in chain(_findings(files, link), others):
         typer.echo(str(finding))
         findings.append(finding)
     wrong = sum(bool(finding.advice) for finding in findings)

@@ -1,7 +1,5 @@
 """Membership over a real NATS: who gets a name, who hears of it, and what is left of those that go."""
 
-import asyncio
-
 import pytest
 
 from a2c_smcp.errors import AlreadyInRoomError, NameTakenError, NotFoundError, RoomFullError, SMCPError
@@ -9,7 +7,7 @@ from a2c_smcp.server.cluster.options import ClusterOptions
 from a2c_smcp.server.offices import Grant, Member
 from a2c_smcp.smcp import EVENTS, GET_TOOLS_EVENT
 from tests.nats_server import NatsServer
-from tests.server.cluster.processes import Process, registries, registry, request
+from tests.server.cluster.processes import registries, registry, request
 from tests.server.harness import eventually
 
 ROUTED = EVENTS[GET_TOOLS_EVENT]
@@ -123,21 +121,3 @@ async def test_what_is_in_the_bucket_is_known_to_a_process_that_comes_later(opti
             assert late.heard.changes == []
             await late.join("x", "agent", "a", "o0")
             assert len(await late.registry.members("o0")) == 101
-
-
-async def test_200_agents_through_three_processes_for_20_seats(options: ClusterOptions) -> None:
-    async with registries(options, 3) as processes:
-
-        async def attempt(process: Process, number: int) -> str | None:
-            try:
-                await process.join(f"s{number}", "agent", f"a{number}", f"o{number % 20}")
-            except RoomFullError:
-                return None
-            return f"o{number % 20}"
-
-        outcomes = await asyncio.gather(*(attempt(processes[n % 3], n) for n in range(200)))
-        assert sorted(office for office in outcomes if office) == sorted(f"o{n}" for n in range(20))
-        await eventually(lambda: len({each.registry.revision for each in processes}) == 1)
-        told = processes[0].heard.told
-        assert len(told) == 20
-        assert all(each.heard.told == told for each in processes)

@@ -1,0 +1,79 @@
+"""`a2c doctor --nats`: address, JetStream, rights."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from a2c_smcp.server.cluster.checks import examine_nats
+from a2c_smcp.server.cluster.options import ClusterOptions
+from tests.nats_server import NatsServer, free_ports, running_nats
+from tests.server.cluster.processes import registry
+
+A2C = str(Path(sys.executable).with_name("a2c"))
+
+
+async def test_a_nats_that_is_well(nats: NatsServer, prefix: str) -> None:
+    options = ClusterOptions((nats.url,), prefix=prefix)
+    said = await examine_nats(options)
+    assert [advice for _, advice in said] == [""] * 4
+    assert "the first server makes it" in said[2][0]
+    async with registry(options) as here:
+        revision = here.registry.revision
+        said = await examine_nats(options)
+        assert [advice for _, advice in said] == [""] * 4
+        assert "can be read and written; copies: 1" in said[2][0]
+        # It was looked at, and nothing was written.
+        assert here.registry.revision - revision <= 3 and here.registry._tenure.replica.revision_of("doctor") == 0
+        entry = await here.registry._bucket.read("doctor")
+        assert entry.revision == 0
+
+
+async def test_addresses_are_looked_at_one_by_one_and_passwords_are_not_shown(nats: NatsServer, prefix: str) -> None:
+    nobody = f"nats://user:secret@127.0.0.1:{free_ports(1)[0]}"
+    said = await examine_nats(ClusterOptions((nobody, nats.url), prefix=prefix))
+    assert "does not answer" in said[0][0] and "start nats-server" in said[0][1]
+    assert said[1][1] == "" and len(said) == 5
+    assert "secret" not in repr(said)
+
+
+async def test_jetstream_that_is_off(tmp_path: Path) -> None:
+    with running_nats(tmp_path, jetstream=False) as nats:
+        _, (what, advice) = await examine_nats(ClusterOptions((nats.url,)))
+        assert "JetStream" in what and "-js" in advice
+
+
+CONFIG = """
+authorization {
+  users = [
+    {user: all, password: secret},
+    {user: few, password: secret, permissions: {publish: {allow: ["$JS.API.>"]}, subscribe: {allow: ["_INBOX.>"]}}},
+    {user: none, password: secret, permissions: {publish: {deny: [">"]}}},
+  ]
+}
+"""
+
+
+async def test_rights_that_are_missing_are_named(tmp_path: Path, prefix: str) -> None:
+    config = tmp_path / "nats.conf"
+    config.write_text(CONFIG)
+    with running_nats(tmp_path / "nats", ["--config", str(config)]) as nats:
+
+        def options(user: str) -> ClusterOptions:
+            return ClusterOptions((nats.url.replace("://", f"://{user}:secret@"),), prefix=prefix)
+
+        [(what, advice)] = await examine_nats(options("stranger"))
+        assert "refuses the credentials" in what and "--nats-creds" in advice
+        assert [advice for _, advice in await examine_nats(options("all"))] == [""] * 4
+        async with registry(options("all")):
+            said = await examine_nats(options("few"))
+            assert [bool(advice) for _, advice in said] == [False, False, True, True]
+            assert f"$kv.{prefix}-members.doctor" in said[2][0] and f"{prefix}.p." in said[3][0]
+        assert "may not be used" in (await examine_nats(options("none")))[-1][0]
+
+
+def test_the_command_says_it_and_ends_with_1(prefix: str) -> None:
+    address = f"nats://127.0.0.1:{free_ports(1)[0]}"
+    result = subprocess.run([A2C, "doctor", "--nats", address], capture_output=True, text=True, timeout=60)
+    assert result.returncode == 1 and f"✗ {address} does not answer" in result.stdout
+    result = subprocess.run([A2C, "doctor", "--nats", "redis://x"], capture_output=True, text=True, timeout=60)
+    assert result.returncode == 2

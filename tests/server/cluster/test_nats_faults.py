@@ -1,0 +1,90 @@
+"""What becomes of memberships when NATS itself is restarted, loses a server, or its quorum."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from a2c_smcp.errors import InternalError, NameTakenError
+from a2c_smcp.server.cluster.options import ClusterOptions
+from a2c_smcp.server.offices import Grant
+from tests.nats_server import running_cluster, running_nats
+from tests.server.cluster.processes import Process, registries, request
+from tests.server.harness import eventually
+
+
+async def test_nats_restarted_while_computers_come_and_go(tmp_path: Path) -> None:
+    with running_nats(tmp_path) as nats:
+        async with registries(ClusterOptions((nats.url,)), 2) as processes:
+            here, there = processes
+            stop = asyncio.Event()
+
+            async def come_and_go(process: Process, name: str) -> int:
+                rounds = 0
+                while not stop.is_set():
+                    sid = f"{name}-{rounds}"
+                    await process.registry.connect(sid, Grant())
+                    try:
+                        await process.registry.join(sid, request("computer", name, "o"))
+                    except (InternalError, NameTakenError):
+                        await asyncio.sleep(0.05)
+                    await process.registry.disconnect(sid)
+                    rounds += 1
+                return rounds
+
+            busy = [
+                asyncio.create_task(come_and_go(process, f"c{number}")) for number in range(5) for process in processes
+            ]
+            await asyncio.sleep(0.3)
+            await asyncio.to_thread(nats.restart)
+            await eventually(lambda: all(each.registry.unavailable() is None for each in processes))
+            await asyncio.sleep(0.3)
+            stop.set()
+            assert all(rounds > 1 for rounds in await asyncio.gather(*busy))
+            # What could not be deleted meanwhile is deleted later.
+            await eventually(lambda: here.names("o") == there.names("o") == [])
+            await eventually(lambda: not here.registry._tenure.replica._claims)
+            assert here.heard.ended_as == there.heard.ended_as == []
+            await here.join("x", "agent", "a", "o")
+            await eventually(lambda: there.names("o") == ["a"])
+
+
+async def test_one_of_three_nats_servers_is_killed_and_then_a_second(tmp_path: Path) -> None:
+    with running_cluster(tmp_path) as servers:
+        async with registries(ClusterOptions(tuple(server.url for server in servers)), 2) as (here, there):
+            await here.join("s1", "computer", "before", "o")
+            info = await here.connection.client.jetstream().stream_info(here.registry._bucket.stream)
+            assert info.config.num_replicas == 3 and info.cluster is not None
+            leader = next(server for server in servers if server.name == info.cluster.leader)
+            leader.kill()
+
+            async def joins(process: Process, sid: str, name: str) -> bool:
+                await process.registry.connect(sid, Grant())
+                try:
+                    await process.registry.join(sid, request("computer", name, "o"))
+                except InternalError:
+                    await process.registry.disconnect(sid)
+                    await asyncio.sleep(0.2)
+                    return False
+                return True
+
+            async def until_joined(process: Process, name: str) -> None:
+                async with asyncio.timeout(30):
+                    for attempt in range(1000):
+                        if await joins(process, f"{name}-{attempt}", name):
+                            return
+
+            await asyncio.gather(until_joined(here, "h"), until_joined(there, "t"))
+            await eventually(lambda: here.names("o") == there.names("o") == ["before", "h", "t"])
+            assert here.heard.ended_as == there.heard.ended_as == []
+
+            # Without a quorum nobody can join, and that is said; who is in stays in for the time of a lease.
+            other = next(server for server in servers if server is not leader)
+            other.kill()
+            await eventually(lambda: here.registry.unavailable() is not None)
+            with pytest.raises(InternalError, match="NATS"):
+                await here.join("x", "computer", "x", "o")
+            assert len(await here.registry.members("o")) == 3
+            other.start()
+            await until_joined(here, "back")
+            await eventually(lambda: "back" in there.names("o"))
