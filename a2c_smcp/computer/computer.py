@@ -36,6 +36,7 @@ from a2c_smcp.computer.mcp_clients.mcp_connection import Timings
 from a2c_smcp.computer.mcp_clients.model import BaseServerConfig, MCPServerConfig, MCPServerInput, wire_server
 from a2c_smcp.computer.office_states import OfficeStates
 from a2c_smcp.computer.progress import OnProgress
+from a2c_smcp.computer.questions import QuestionDesk
 from a2c_smcp.computer.shown_resources import ResourceTimings, ShownResources
 from a2c_smcp.computer.snapshot import ComputerSnapshot
 from a2c_smcp.computer.tool_calls import ToolCalls
@@ -110,6 +111,7 @@ class Computer:
             max_calls=max_calls,
             max_message=max_message,
             timings=timings,
+            asker=QuestionDesk(self.decisions),
         )
         self._manager.load(map(_as_written, mcp_servers))
         self._calls = ToolCalls(self._manager, self.decisions, self._events, self._log, resolver.redaction)

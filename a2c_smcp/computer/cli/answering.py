@@ -7,6 +7,7 @@ import anyio
 from a2c_smcp.computer.cli.confirm import ask_to_confirm
 from a2c_smcp.computer.cli.output import Output, printable
 from a2c_smcp.computer.cli.prompts import CliInputResolver
+from a2c_smcp.computer.cli.question_form import ask_a_question
 from a2c_smcp.computer.cli.terminal import Terminal
 from a2c_smcp.computer.decision_store import Attendance, DecisionStore
 from a2c_smcp.computer.decisions import (
@@ -15,11 +16,11 @@ from a2c_smcp.computer.decisions import (
     Confirmation,
     Decision,
     DecisionAnswer,
-    DecisionKind,
     Declined,
     Dismissed,
     MissingInput,
     Outcome,
+    Question,
 )
 from a2c_smcp.computer.mcp_clients.model import CommandInput
 
@@ -27,7 +28,6 @@ __all__ = ["TERMINAL", "TerminalAnswers"]
 
 #: How this place is called where people read who decided.
 TERMINAL: Final = "terminal"
-_KINDS: Final[frozenset[DecisionKind]] = frozenset({"confirmation", "input"})
 
 
 class TerminalAnswers:
@@ -40,7 +40,7 @@ class TerminalAnswers:
         self._inputs = inputs
 
     def attend(self) -> Attendance:
-        return self._decisions.attend(TERMINAL, _KINDS, self._ask)
+        return self._decisions.attend(TERMINAL, ask=self._ask)
 
     async def _ask(self, decision: Decision) -> None:
         """Ask, and answer, in a turn of the terminal's. Cancelled when it was decided elsewhere, or not at all."""
@@ -63,6 +63,8 @@ class TerminalAnswers:
         match decision:
             case Confirmation():
                 return await ask_to_confirm(self._terminal, self._output, decision)
+            case Question():
+                return await ask_a_question(self._terminal, self._output, decision)
             case MissingInput(definition=definition) if not isinstance(definition, CommandInput):
                 return Accepted(await self._inputs.ask(definition))
             case _:

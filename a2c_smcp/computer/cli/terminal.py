@@ -128,6 +128,11 @@ class Terminal:
             if (choice := choices.get(answer.strip().lower())) is not None:
                 return choice
 
+    async def text(self, question: str, default: str = "") -> str:
+        """What the person types, `default` being there already. In the caller's `turn`; raises as `choose`."""
+        session: PromptSession[str] = PromptSession(output=self.output)
+        return await session.prompt_async(question, default=default, handle_sigint=False)
+
     # --- waiting
 
     @asynccontextmanager
