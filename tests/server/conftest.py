@@ -84,13 +84,19 @@ async def make_peer(request: pytest.FixtureRequest) -> AsyncIterator[MakePeer]:
     peers: list[Peer] = []
 
     async def make(
-        server: Running, kind: str = "async", transport: str = "websocket", *, setup: Any = None, **options: Any
+        server: Running,
+        kind: str = "async",
+        transport: str = "websocket",
+        *,
+        url: str | None = None,
+        setup: Any = None,
+        **options: Any,
     ) -> Peer:
         peer: Peer = AsyncPeer() if kind == "async" else SyncPeer()
         if setup:
             setup(peer)
         peers.append(peer)
-        await peer.connect(server.url_for(len(peers) - 1), transports=[transport], **options)
+        await peer.connect(url or server.url_for(len(peers) - 1), transports=[transport], **options)
         return peer
 
     yield make
