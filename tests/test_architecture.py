@@ -14,10 +14,11 @@ import pytest
 import a2c_smcp
 from a2c_smcp.agent import AsyncSMCPAgentClient
 from a2c_smcp.computer import Computer, SMCPComputerClient
+from a2c_smcp.computer.decisions import Accepted, Decision, DecisionAnswer
 from a2c_smcp.computer.events import ServerStatus
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.server import APIKeyAuthentication
-from tests.computer.fakes.computers import FAST, Record, recorded, server
+from tests.computer.fakes.computers import FAST, Record, asking, recorded, server
 from tests.computer.fakes.offices import options
 from tests.server.harness import async_server, eventually
 from tests.tracing import Trace, tracing
@@ -180,12 +181,20 @@ class World:
     async def tool(self, name: str, **params: Any) -> None:
         await self.agent.call_tool("pc", f"a.{name}", params, timeout=20)
 
+    async def question(self) -> None:
+        await self.agent.call_tool("pc", "q.ask", {}, timeout=20, on_progress=lambda *_: None)
+
+
+async def _accept(_: Decision) -> DecisionAnswer:
+    return Accepted({})
+
 
 @asynccontextmanager
 async def world() -> AsyncIterator[World]:
     # The server's thread has to start under the trace.
     with tracing() as trace, async_server(APIKeyAuthentication(["key"])) as hub:
-        computer = Computer("pc", mcp_servers=[server("a", documents=2)], timings=FAST)
+        asks = {**asking("new"), "name": "q", "tool_prefix": "q.", "default_tool_meta": {"auto_apply": True}}
+        computer = Computer("pc", mcp_servers=[server("a", documents=2), asks], timings=FAST)
         link = options(hub.url, api_key="key")
         async with (
             recorded(computer) as record,
@@ -194,6 +203,7 @@ async def world() -> AsyncIterator[World]:
             AsyncSMCPAgentClient(link, name="ag") as agent,
         ):
             await client.join_office("o")
+            computer.decisions.attend("test", {"question"}, _accept).begin()
             resources = computer._resources  # from now on it is subscribed to them
             await eventually(lambda: not resources._tasks and not resources._finder._tasks)
             yield World(agent, record, trace)
@@ -220,6 +230,7 @@ async def test_the_running_system_passes_every_function_that_the_page_lists() ->
             "A tool call": lambda: it.tool("echo", text="x"),
             "A desktop change": desktop,
             "A document read": lambda: it.agent.read_resource("pc", "dpe://fake/1"),
+            "A question": it.question,
             "A crash": crash,
         }
         for title, made in journeys.items():

@@ -5,11 +5,9 @@ import json
 import logging
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -20,10 +18,10 @@ from a2c_smcp.computer.mcp_clients.forms import FieldKind
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
 from a2c_smcp.computer.progress import WAITING, CallProgress
 from a2c_smcp.errors import ToolExecutionError, ToolExecutionTimeoutError
+from tests.computer.fakes.computers import asking
 from tests.computer.fakes.processes import eventually
 from tests.computer.test_mcp_connection import Watcher, connected, http, opened, text
 
-ASKING = str(Path(__file__).with_name("fakes") / "asking.py")
 SCHEMA = {
     "type": "object",
     "properties": {
@@ -93,15 +91,6 @@ def saying(*answers: GivenAnswer) -> Person:
         return left.pop(0) if len(left) > 1 else left[0]
 
     return Person(says)
-
-
-def asking(era: str, **options: str) -> dict[str, Any]:
-    arguments = ["-I", "-S", ASKING, f"era={era}", *(f"{key}={value}" for key, value in options.items())]
-    return {
-        "name": "asker",
-        "type": "stdio",
-        "server_parameters": {"command": sys.executable, "args": arguments},
-    }
 
 
 async def told(connection: MCPConnection, tool: str, **params: Any) -> Any:

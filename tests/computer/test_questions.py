@@ -25,8 +25,8 @@ from a2c_smcp.computer.decisions import (
 from a2c_smcp.computer.events import DecisionAsked, DecisionDecided, RestartOffered, ServerLogged
 from a2c_smcp.computer.progress import WAITING
 from a2c_smcp.errors import BadRequestError
-from tests.computer.fakes.computers import Record, call, code, running, text
-from tests.computer.test_asking import CONTENT, SCHEMA, URL, asking, both_eras
+from tests.computer.fakes.computers import Record, asking, call, code, running, text
+from tests.computer.test_asking import CONTENT, SCHEMA, URL, both_eras
 
 SECRET = CONTENT["text"]
 

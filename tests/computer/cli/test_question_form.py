@@ -13,8 +13,7 @@ import pytest
 
 from tests.computer.cli.console import Console, Line, console
 from tests.computer.cli.test_repl import met, seen, write
-from tests.computer.fakes.computers import server
-from tests.computer.test_asking import asking
+from tests.computer.fakes.computers import asking, server
 from tests.server.harness import Running
 
 SCHEMA = {

@@ -1,8 +1,10 @@
 """Computers for the tests: quick timings, servers that misbehave by name, and a record of what happened."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 import anyio
@@ -25,6 +27,7 @@ FAST = Timings(
     stdio=StdioTimings(flush=0.2, eof=0.2, terminate=0.2, kill=20, drain=0.1),
 )
 DEADLINE = 30.0
+_ASKING = str(Path(__file__).with_name("asking.py"))
 
 #: Without the reports of calls: whoever reads those has the servers asked for them.
 _FOLLOWED = set(get_args(ComputerEvent)) - {CallProgressed}
@@ -48,6 +51,16 @@ def server(name: str, mode: str = "normal", *, prefixed: bool = True, **more: An
         "tool_meta": {tool: {"alias": f"{name}.{tool}"} for tool in TOOLS} if prefixed else {},
         "server_parameters": {"command": program, "args": arguments},
         **own,
+    }
+
+
+def asking(era: str, **options: str) -> dict[str, Any]:
+    """The config, as written, of a server whose tools ask the person something."""
+    arguments = ["-I", "-S", _ASKING, f"era={era}", *(f"{key}={value}" for key, value in options.items())]
+    return {
+        "name": "asker",
+        "type": "stdio",
+        "server_parameters": {"command": sys.executable, "args": arguments},
     }
 
 
