@@ -122,7 +122,9 @@ class Holder:
             finally:
                 server.close()
                 if _is_at(path, inode):
-                    path.unlink()
+                    # The lock is still held: who waits for it sees that its file is another one, and opens that.
+                    for file in (path, self._place.lock, self._place.log):
+                        file.unlink(missing_ok=True)
                 attending.cancel()
                 for sharer in list(self._sharers):
                     sharer.pipe.close()

@@ -10,7 +10,6 @@ import socket
 import stat
 import struct
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -26,6 +25,8 @@ __all__ = ["NotSharedError", "SeatPlace", "is_held", "peer_pid", "place_of", "tr
 _VERSION: Final = 1
 #: What a socket's address may have: 108 bytes on Linux, 104 elsewhere, with the zero at its end.
 _LONGEST: Final = 103
+_TEMPORARY: Final = Path("/tmp")
+_DARWIN_USER_TEMP_DIR: Final = 65537
 _DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
 
 
@@ -68,14 +69,13 @@ def _normal(url: str) -> str:
 def _folder(name_length: int) -> Path:
     """A directory of this user's, made if it is missing. Where a stranger may have made it first, it is looked at."""
     user = os.geteuid()
-    runtime = Path(os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{user}")
-    places = [Path(tempfile.gettempdir()) / f"a2c-{user}"]
-    if _is_ours(runtime):
-        places.insert(0, runtime / "a2c")
-    fitting = [place for place in places if len(os.fsencode(place)) + name_length <= _LONGEST]
-    if not fitting:
-        raise NotSharedError(f"the path {places[-1]} is too long for a local socket; set TMPDIR to a shorter one")
-    folder = fitting[0]
+    # Not TMPDIR: hosts pass few variables on to what they start, so that it would lead elsewhere than in a terminal.
+    runtimes = [os.environ.get("XDG_RUNTIME_DIR"), f"/run/user/{user}"]
+    if sys.platform == "darwin":
+        runtimes.append(os.confstr(_DARWIN_USER_TEMP_DIR))
+    folders = [Path(runtime) / "a2c" for runtime in runtimes if runtime and _is_ours(Path(runtime))]
+    folders.append(_TEMPORARY / f"a2c-{user}")
+    folder = next(folder for folder in folders if len(os.fsencode(folder)) + name_length <= _LONGEST)
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:

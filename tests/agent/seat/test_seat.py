@@ -220,6 +220,7 @@ async def test_a_holder_ends_some_time_after_the_last_has_gone_and_leaves_no_soc
         await ada.close()
         await eventually(lambda: not place.socket.exists())
         await eventually(lambda: not holder._link.connected)
+        assert list((runtime / "a2c").iterdir()) == []
 
 
 async def test_a_holder_whose_socket_was_removed_ends(
