@@ -10,6 +10,7 @@ from a2c_smcp.server.auth import (
     SyncOpenAuthentication,
     load_keys,
 )
+from a2c_smcp.server.cluster.options import ClusterOptions
 from a2c_smcp.server.limits import Limits
 from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.offices import Grant
@@ -19,6 +20,7 @@ from a2c_smcp.server.sync_namespace import SyncSMCPNamespace
 __all__ = [
     "APIKeyAuthentication",
     "AuthenticationProvider",
+    "ClusterOptions",
     "Credentials",
     "Grant",
     "Limits",

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from a2c_smcp.errors import InternalError, NameTakenError
+from a2c_smcp.server.cluster.bucket import Bucket
+from a2c_smcp.server.cluster.connection import NatsConnection
 from a2c_smcp.server.cluster.options import ClusterOptions
 from a2c_smcp.server.offices import Grant
 from tests.nats_server import running_cluster, running_nats
@@ -49,12 +51,26 @@ async def test_nats_restarted_while_computers_come_and_go(tmp_path: Path) -> Non
             await eventually(lambda: there.names("o") == ["a"])
 
 
+async def lone_bucket(options: ClusterOptions) -> None:
+    async with NatsConnection(options) as connection:
+        await connection.connected()
+        await Bucket(connection)._create(1)
+
+
 async def test_one_of_three_nats_servers_is_killed_and_then_a_second(tmp_path: Path) -> None:
     with running_cluster(tmp_path) as servers:
-        async with registries(ClusterOptions(tuple(server.url for server in servers)), 2) as (here, there):
+        # One address will do; that server names the others. A bucket from before there were three gets more copies.
+        options = ClusterOptions((servers[0].url,))
+        await lone_bucket(options)
+        async with registries(options, 2) as (here, there):
             await here.join("s1", "computer", "before", "o")
-            info = await here.connection.client.jetstream().stream_info(here.registry._bucket.stream)
-            assert info.config.num_replicas == 3 and info.cluster is not None
+            js, stream = here.connection.client.jetstream(), here.registry._bucket.stream
+            async with asyncio.timeout(30):
+                info = await js.stream_info(stream)
+                while info.cluster is None or len(info.cluster.replicas or ()) != 2:
+                    await asyncio.sleep(0.1)
+                    info = await js.stream_info(stream)
+            assert info.config.num_replicas == 3
             leader = next(server for server in servers if server.name == info.cluster.leader)
             leader.kill()
 
