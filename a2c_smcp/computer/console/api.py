@@ -17,11 +17,11 @@ from a2c_smcp.computer.console.attendance import BROWSER, BrowserAttendance
 from a2c_smcp.computer.console.feed import FeedResponse, messages
 from a2c_smcp.computer.console.markdown import to_html
 from a2c_smcp.computer.console.requests import number_field, object_body, text_field
-from a2c_smcp.computer.console.views import as_text, result_view, tool_view
+from a2c_smcp.computer.console.views import as_text, result_view, table_view, tool_view
 from a2c_smcp.computer.decisions import Accepted, DecisionAnswer, Declined, Dismissed
 from a2c_smcp.computer.mcp_clients.masking import input_view
 from a2c_smcp.errors import BadRequestError, NotFoundError, TooManyRequestsError
-from a2c_smcp.utils.dpe_uri import page_uri, with_params
+from a2c_smcp.utils.dpe_uri import element_uri, page_uri, with_params
 
 __all__ = ["MAX_STREAMS", "ConsoleAPI"]
 
@@ -212,8 +212,10 @@ class ConsoleAPI:
         return JSONResponse({"html": html, "cut": len(text) > _MAX_PAGE, "page": page})
 
     async def _element(self, request: Request) -> Response:
-        found = _object(await self._computer.read_resource(_query(request, "uri")))
-        return JSONResponse({"element": found, "text": as_text(found)})
+        """An element of a document: as text, and a table as its cells."""
+        uri = element_uri(_query(request, "uri"), _query(request, "id"))
+        found = _object(await self._computer.read_resource(uri))
+        return JSONResponse({"text": as_text(found), "table": table_view(found.get("content"))})
 
 
 class _Following(Response):

@@ -26,12 +26,15 @@ __all__ = [
     "running_view",
     "server_view",
     "snapshot_view",
+    "table_view",
     "tool_view",
     "visible",
 ]
 
 #: How much of a call's arguments and result a list shows; the whole of it is asked for by the call's id.
 _PREVIEW: Final = 600
+#: Rows of a table that are shown.
+_MAX_ROWS: Final = 1000
 _IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml"})
 
 # What shows as nothing, or changes the direction of what stands beside it.
@@ -118,6 +121,24 @@ def _content_view(item: Mapping[str, Any]) -> dict[str, Any]:
         case {"type": "resource_link", "uri": str(uri)}:
             return {"type": "text", "text": uri, "title": str(item.get("name", ""))}
     return {"type": "other", "text": str(item.get("type")), "title": str(item.get("mimeType", ""))}
+
+
+def table_view(content: Any) -> dict[str, Any] | None:
+    """A table's cells as text, if this is the content of a table: a browser would read large numbers as others."""
+    if not isinstance(content, dict) or not isinstance(rows := content.get("rows"), list):
+        return None
+    headers = content.get("headers")
+    return {
+        "headers": [_cell(each) for each in headers] if isinstance(headers, list) else [],
+        "rows": [[_cell(each) for each in row] for row in rows[:_MAX_ROWS] if isinstance(row, list)],
+        "cut": len(rows) > _MAX_ROWS,
+    }
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def decision_view(decision: Decision) -> dict[str, Any]:

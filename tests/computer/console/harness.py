@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import anyio
 import httpx2
-from playwright.async_api import Browser, BrowserContext, Page
+from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from a2c_smcp.computer.approvals import CALLING_AGENT
 from a2c_smcp.computer.computer import Computer
@@ -16,6 +16,7 @@ from a2c_smcp.computer.console import Console, ConsoleAddress
 from tests.computer.fakes.computers import FAST
 
 DEADLINE = 30.0
+expect.set_options(timeout=DEADLINE * 1000)
 
 
 @asynccontextmanager

@@ -53,41 +53,38 @@ function Page({ uri, page, stamp }) {
     ${value?.cut ? html`<p class="muted">${t("finder.cut")}</p>` : null}
     <h3>${t("finder.elements")}</h3>
     ${elements.length === 0 ? html`<p class="muted">${t("finder.elements.none")}</p>` : null}
-    ${elements.map((element) => html`<${Element} key=${element.element_id} element=${element} />`)}
+    ${elements.map((element) => html`<${Element} key=${element.element_id} document=${uri} element=${element} />`)}
   </article>`;
 }
 
-function Element({ element }) {
+function Element({ document, element }) {
   const [open, setOpen] = useState(false);
   const title = html`<${Chip}>${element.category}<//> <span class="mono">${element.element_id}</span> <span class="muted">${element.summary ?? ""}</span>`;
   return html`<details class="fold" onToggle=${(event) => setOpen(event.currentTarget.open)}>
     <summary><${Icon} name="chevron" />${title}</summary>
-    ${open ? html`<${ElementDetails} uri=${element.uri} />` : null}
+    ${open ? html`<${ElementDetails} document=${document} id=${element.element_id} />` : null}
   </details>`;
 }
 
-function ElementDetails({ uri }) {
-  const { value, error, loading } = useLoaded((signal) => get("element", { uri }, signal), [uri]);
+function ElementDetails({ document, id }) {
+  const { value, error, loading } = useLoaded((signal) => get("element", { uri: document, id }, signal), [document, id]);
   if (loading) return html`<${Loading} />`;
-  const content = value?.element?.content;
   return html`<div class="details">
     <${Problem} text=${error} />
-    ${Array.isArray(content?.rows) ? html`<${Table} content=${content} />` : null}
-    ${value ? html`<${Fold} title="JSON"><${Block} text=${value.text} label="JSON" copy=${true} /><//>` : null}
+    ${value?.table ? html`<${Table} name=${id} table=${value.table} />` : null}
+    ${value ? html`<${Fold} title="JSON" open=${!value.table}><${Block} text=${value.text} label="JSON" copy=${true} /><//>` : null}
   </div>`;
 }
 
-function Table({ content }) {
-  const headers = content.headers ?? content.columns ?? [];
-  const cell = (value) => (value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value));
-  return html`<div class="table" tabindex="0" role="region" aria-label=${content.caption ?? "table"}>
+function Table({ name, table: { headers, rows, cut } }) {
+  const number = /^-?[\d.]+(e[+-]?\d+)?$/i;
+  return html`<div class="table" tabindex="0" role="region" aria-label=${name}>
     <table>
-      ${headers.length ? html`<thead><tr>${headers.map((header, at) => html`<th key=${at} scope="col">${cell(header)}</th>`)}</tr></thead>` : null}
+      ${headers.length ? html`<thead><tr>${headers.map((header, at) => html`<th key=${at} scope="col">${header}</th>`)}</tr></thead>` : null}
       <tbody>
-        ${content.rows.slice(0, 500).map(
-          (row, at) => html`<tr key=${at}>${(Array.isArray(row) ? row : Object.values(row ?? {})).map((value, place) => html`<td key=${place} class=${typeof value === "number" ? "align-right" : null}>${cell(value)}</td>`)}</tr>`,
-        )}
+        ${rows.map((row, at) => html`<tr key=${at}>${row.map((cell, place) => html`<td key=${place} class=${number.test(cell) ? "align-right" : null}>${cell}</td>`)}</tr>`)}
       </tbody>
     </table>
+    ${cut ? html`<p class="muted">${t("finder.cut.table")}</p>` : null}
   </div>`;
 }

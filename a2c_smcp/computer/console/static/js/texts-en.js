@@ -142,6 +142,7 @@ export default {
   "finder.elements.none": "This page has no elements.",
   "finder.pages.of": "Pages",
   "finder.modified": "changed {when}",
+  "finder.cut.table": "The table is longer; only its beginning is shown.",
   "finder.cut": "The page is longer; only its beginning is shown.",
   "office.none": "Not connected to a server.",
   "office.none.hint": "At the computer’s prompt, “connect --url URL --office NAME” does it.",

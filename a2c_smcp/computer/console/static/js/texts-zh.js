@@ -142,6 +142,7 @@ export default {
   "finder.elements.none": "这一页没有元素。",
   "finder.pages.of": "页",
   "finder.modified": "修改于 {when}",
+  "finder.cut.table": "这个表格更长，这里只显示开头。",
   "finder.cut": "这一页更长，这里只显示开头。",
   "office.none": "没有连接到服务器。",
   "office.none.hint": "在计算机的提示符下，用 connect --url URL --office NAME 连接。",

@@ -1,0 +1,274 @@
+"""Decisions in a real browser: the exact call, forms, two places at once, and clicks that come too early."""
+
+from typing import Any
+
+import anyio
+import pytest
+from playwright.async_api import Browser, Page, Route, expect
+
+from a2c_smcp.computer.decisions import Accepted, AlreadyDecidedError, Declined, Resolution
+from a2c_smcp.computer.mcp_clients.model import PromptStringInput
+from tests.computer.console.harness import DEADLINE, as_agent, opened, tab
+from tests.computer.fakes.computers import code, server, text
+
+ASKS: dict[str, Any] = {"default_tool_meta": {}, "prefixed": False}
+
+
+async def put(results: list[Any], ask: Any) -> None:
+    results.append(await ask)
+
+
+async def ended(results: list[Any], count: int = 1) -> Any:
+    with anyio.fail_after(DEADLINE):
+        while len(results) < count:  # noqa: ASYNC110 - a list
+            await anyio.sleep(0.01)
+    return results[-1]
+
+
+def card(page: Page) -> Any:
+    return page.locator("aside .decision:not([data-decided])")
+
+
+def button(page: Page, name: str) -> Any:
+    return card(page).get_by_role("button", name=name, exact=True)
+
+
+async def test_the_exact_call_is_shown_and_runs_only_after_a_yes(browser: Browser) -> None:
+    exact: dict[str, Any] = {
+        "text": "10 \u202e000\u202c €",
+        "big": 123456789012345678901234567890,
+        "nested": {"a": [1.0, None, "<b>x</b>"]},
+    }
+    async with opened(server("one", **ASKS)) as (computer, console), tab(browser, console.link()) as page:
+        results: list[Any] = []
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(put, results, as_agent(computer, "echo", **exact))
+            await expect(card(page)).to_have_count(1)
+            shown = await card(page).inner_text()
+            assert "planner asks to run" in shown and "echo" in shown and "on one" in shown and "s left" in shown
+            for part in ("123456789012345678901234567890", "1.0", "null", "<b>x</b>", r"10 \u202e000\u202c €"):
+                assert part in shown
+            assert await page.title() == "(1) pc · console"
+            assert results == []
+            await button(page, "Allow").click()
+            assert text(await ended(results)) == exact["text"]
+            await expect(page.locator("aside .outcome")).to_have_text("Allowed by this console")
+        row = page.locator("main .ended", has_text="echo")
+        await expect(row).to_contain_text("planner")
+
+
+async def test_a_refused_call_does_not_run_and_always_lasts(browser: Browser) -> None:
+    async with opened(server("one", **ASKS)) as (computer, console), tab(browser, console.link()) as page:
+        results: list[Any] = []
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(put, results, as_agent(computer, "stats"))
+            await button(page, "Refuse").click()
+            assert code(await ended(results)) == 4005
+            tasks.start_soon(put, results, as_agent(computer, "echo", text="1"))
+            await button(page, "Always allow this tool").click()
+            assert text(await ended(results, 2)) == "1"
+            assert text(await as_agent(computer, "echo", text="2")) == "2"
+        assert computer.decisions.allowed == {("one", "echo")}
+
+
+async def test_of_two_places_the_first_answer_counts_and_the_other_is_told(browser: Browser) -> None:
+    async with opened(server("one", **ASKS)) as (computer, console), tab(browser, console.link()) as page:
+        results: list[Any] = []
+        with computer.decisions.attend("terminal"):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(put, results, as_agent(computer, "echo", text="1"))
+                await expect(button(page, "Allow")).to_be_enabled()
+                [decision] = computer.decisions.pending
+
+                async def terminal_first(route: Route) -> None:
+                    computer.decisions.answer(decision.id, Declined(), by="terminal")
+                    await route.continue_()
+
+                # Both at once: the click is on its way when the terminal decides.
+                await page.route("**/api/answer", terminal_first)
+                async with page.expect_response("**/api/answer") as answered:
+                    await button(page, "Allow").click()
+                response = await answered.value
+                assert response.status == 400
+                await page.unroute("**/api/answer")
+                assert code(await ended(results)) == 4005
+                await expect(page.locator("aside .outcome")).to_have_text("Refused by the terminal")
+
+                tasks.start_soon(put, results, as_agent(computer, "echo", text="2"))
+                await button(page, "Allow").click()
+                assert text(await ended(results, 2)) == "2"
+                decision_id = await page.locator("aside .decision").last.get_attribute("data-decision")
+                with pytest.raises(AlreadyDecidedError, match="browser"):
+                    computer.decisions.answer(decision_id or "", Accepted(), by="terminal")
+
+
+async def test_a_question_is_a_form_and_its_answer_is_what_was_typed(browser: Browser) -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "title": "Your name", "description": "as on the ticket"},
+            "age": {"type": "integer", "minimum": 1},
+            "fare": {"type": "number"},
+            "window": {"type": "boolean", "default": False},
+            "seat": {"type": "string", "enum": ["a", "b"], "enumNames": ["Aisle", "Back"]},
+            "meals": {
+                "type": "array",
+                "items": {"anyOf": [{"const": "v", "title": "Vegan"}, {"const": "h", "title": "Halal"}]},
+            },
+            "mail": {"type": "string", "format": "email"},
+        },
+        "required": ["name", "age", "window"],
+    }
+    async with opened() as (computer, console), tab(browser, console.link()) as page:
+        results: list[Resolution] = []
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(put, results, computer.decisions.ask_question("one", "Which seat?", schema=schema))
+            await card(page).get_by_label("Your name").fill("Ada")
+            await card(page).get_by_label("age").fill("36")
+            await card(page).get_by_label("fare").fill("12.50")
+            await card(page).get_by_label("seat").select_option("Back")
+            await card(page).get_by_label("Vegan").check()
+            assert "Which seat?" in await card(page).inner_text()
+            await button(page, "Send").click()
+            given = (await ended(results)).value
+            assert given == {"name": "Ada", "age": 36, "fare": 12.5, "window": False, "seat": "b", "meals": ["v"]}
+
+            tasks.start_soon(put, results, computer.decisions.ask_question("one", "Again?", schema=schema))
+            await button(page, "Decline").click()
+            assert (await ended(results, 2)).outcome == "declined"
+            ask = computer.decisions.ask_question("one", "Log in", url="https://login.example/x?y")
+            tasks.start_soon(put, results, ask)
+            link = card(page).get_by_role("link")
+            assert await link.get_attribute("href") == "https://login.example/x?y"
+            assert await link.get_attribute("rel") == "noopener noreferrer"
+            await button(page, "Done").click()
+            assert (await ended(results, 3)).outcome == "accepted"
+            ask = computer.decisions.ask_question("one", "Log in", url="javascript:alert(1)")
+            tasks.start_soon(put, results, ask)
+            await expect(card(page)).to_contain_text("javascript:alert(1)")
+            assert await card(page).get_by_role("link").count() == 0
+            await button(page, "I won’t").click()
+            await ended(results, 4)
+
+
+async def test_a_secret_goes_in_and_is_never_seen_again(browser: Browser) -> None:
+    secret = "correct-horse-battery"
+    config = server("one", **ASKS)
+    config["server_parameters"]["env"] = {"TOKEN": "${input:token}"}
+    inputs = [PromptStringInput(type="promptString", id="token", description="The token", password=True)]
+    computer_and_console = opened(config, inputs=inputs, auto_connect=False)
+    async with computer_and_console as (computer, console), tab(browser, console.link()) as page:
+        bodies: list[str] = []
+
+        async def keep(response: Any) -> None:
+            if "/api/" in response.url and "/feed" not in response.url:
+                bodies.append(await response.text())
+
+        page.on("response", keep)
+        await page.evaluate(_RECORD)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(computer.start_server, "one")
+            field = card(page).get_by_label("The token")
+            assert await field.get_attribute("type") == "password"
+            await field.fill(secret)
+            await button(page, "Send").click()
+        assert computer.inputs.values["token"] == secret
+        await expect(card(page)).to_have_count(0)
+        for view in ("servers", "tools", "office", "calls"):
+            await page.evaluate("view => { location.hash = view }", f"#/{view}")
+            await anyio.sleep(0.2)
+        await page.evaluate("location.hash = '#/servers'")
+        await expect(page.locator(".row.input")).to_contain_text("has a value")
+        found = await page.evaluate(_SEARCH, secret)
+        assert found == []
+        assert bodies and not any(secret in body for body in bodies)
+
+
+#: Keeps what the stream brings, as the page reads it.
+_RECORD = """() => {
+  globalThis.read = [];
+  const decode = TextDecoder.prototype.decode;
+  TextDecoder.prototype.decode = function (...given) {
+    const text = decode.apply(this, given);
+    globalThis.read.push(text);
+    return text;
+  };
+}"""
+#: Where a text is: markup, values of fields, storage, history, and what the stream brought.
+_SEARCH = """secret => Object.entries({
+  markup: document.documentElement.outerHTML,
+  fields: [...document.querySelectorAll("input, textarea, select")].map(each => each.value).join(),
+  session: JSON.stringify({ ...sessionStorage }),
+  local: JSON.stringify({ ...localStorage }),
+  cookies: document.cookie,
+  address: location.href + JSON.stringify(history.state),
+  stream: globalThis.read.join(""),
+}).filter(([, text]) => text.includes(secret)).map(([name]) => name)"""
+
+
+async def test_a_new_decision_is_deaf_for_half_a_second_and_moves_nothing_under_the_pointer(browser: Browser) -> None:
+    async with opened(server("one", **ASKS)) as (computer, console), tab(browser, console.link()) as page:
+        results: list[Any] = []
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(put, results, as_agent(computer, "echo", text="1"))
+            await expect(button(page, "Allow")).to_be_enabled()
+            first = await button(page, "Allow").bounding_box()
+            # Another comes while the pointer is about to press: it comes below, and the first one stays where it is.
+            await page.mouse.move(first["x"] + 5, first["y"] + 5)
+            await page.evaluate(_WATCH)
+            tasks.start_soon(put, results, as_agent(computer, "stats"))
+            await expect(card(page)).to_have_count(2)
+            assert await button(page, "Allow").first.bounding_box() == first
+            # It takes no click in its first half second.
+            await expect(button(page, "Allow").last).to_be_enabled()
+            [one, two] = computer.decisions.pending
+            seen, listening = (await page.evaluate("watched"))[two.id]
+            assert listening - seen > 450
+            # The first is decided elsewhere: what is below does not jump into its place while the pointer is there.
+            second = await button(page, "Allow").last.bounding_box()
+            computer.decisions.answer(one.id, Accepted(), by="terminal")
+            await expect(page.locator("aside .outcome")).to_have_text("Allowed by the terminal")
+            await page.mouse.down()
+            await page.mouse.up()
+            assert (await card(page).bounding_box())["y"] > first["y"]
+            assert len(computer.decisions.pending) == 1
+            # The pointer goes, and then things may move; what moved is deaf again.
+            await page.mouse.move(5, 400)
+            await expect(page.locator("aside .decision")).to_have_count(1)
+            assert (await button(page, "Allow").bounding_box())["y"] < second["y"]
+            await button(page, "Refuse").click()
+            await ended(results, 2)
+        assert sorted(code(result) or 0 for result in results) == [0, 4005]
+
+
+#: Notes for each new card when it was there, and when the first of its buttons listened.
+_WATCH = """() => {
+  globalThis.watched = {};
+  new MutationObserver(() => {
+    for (const card of document.querySelectorAll("[data-decision]")) {
+      const times = (watched[card.dataset.decision] ??= [performance.now(), null]);
+      if (card.querySelector("button:enabled")) times[1] ??= performance.now();
+    }
+  }).observe(document.body, { subtree: true, childList: true, attributes: true });
+}"""
+
+
+async def test_a_click_that_a_script_makes_or_that_comes_with_the_window_decides_nothing(browser: Browser) -> None:
+    async with opened(server("one", **ASKS)) as (computer, console), tab(browser, console.link()) as page:
+        results: list[Any] = []
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(put, results, as_agent(computer, "echo", text="1"))
+            await expect(button(page, "Allow")).to_be_enabled()
+            await button(page, "Allow").evaluate("each => each.click()")
+            # The window comes to the front below a pointer that is about to click.
+            assert await button(page, "Allow").evaluate(_COMES_TO_THE_FRONT)
+            assert len(computer.decisions.pending) == 1 and results == []
+            await button(page, "Refuse").click()
+            await ended(results)
+
+
+_COMES_TO_THE_FRONT = """async button => {
+  window.dispatchEvent(new Event("focus"));
+  await new Promise(resolve => setTimeout(resolve, 50));
+  return button.disabled;
+}"""
