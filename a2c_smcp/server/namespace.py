@@ -377,8 +377,9 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
                 # What it asked of computers here, and what was asked of it from here. A shell ends those of its own.
                 self._fail_relays(f"{member.process}/{member.sid}")
                 self._fail_relays(member.sid)
-            if not self._draining:
-                for notice in notices:
+            for notice in notices:
+                # When another process ends, thousands may go at once, most of them from offices that nobody here is in.
+                if not self._draining and self.registry.process in self.registry.holders(notice.office_id):
                     packet = notice_of(self.namespace, notice)
                     self._rooms.broadcast(self.namespace, room_of(notice.office_id), packet)
 

@@ -18,6 +18,7 @@ from a2c_smcp.server.cluster.bucket import Bucket, WrongRevisionError
 from a2c_smcp.server.cluster.connection import NatsConnection
 from a2c_smcp.server.cluster.keys import claim_key, encode_claim
 from a2c_smcp.server.cluster.tenure import Tenure
+from a2c_smcp.server.limited_log import LimitedLog
 from a2c_smcp.server.offices import Grant, Member, MemberChange, Session, Transition
 from a2c_smcp.server.registry import Counts, RegistryListener
 from a2c_smcp.smcp import EnterOfficeReq, Event, LeaveOfficeReq
@@ -26,6 +27,9 @@ __all__ = ["ClusterRegistry"]
 
 logger = logging.getLogger(__name__)
 
+#: Claims and deletions that NATS is asked for at a time. When thousands come back at once, the last one must not find
+#: its time for an answer over before it is sent.
+_AT_ONCE: Final = 64
 #: How often a join looks again when others change the same key meanwhile.
 _ATTEMPTS: Final = 20
 #: Claims of processes that have gone that are deleted at a time.
@@ -64,6 +68,8 @@ class ClusterRegistry:
         """Sessions whose membership was lost; their connections are being closed."""
         self._left_over: set[Member] = set()
         """Members by claims of ours that nobody wants."""
+        self._turns = asyncio.Semaphore(_AT_ONCE)
+        self._log = LimitedLog(logger)
 
     async def __aenter__(self) -> Self:
         await self._tenure.__aenter__()
@@ -164,6 +170,8 @@ class ClusterRegistry:
                 self._keep(sid, transition)
                 # The office is told, and the session is in its room, when the replica shows it.
                 await self._tenure.reached(revision)
+                self.check()
+                self._session(sid)  # it was not cut off meanwhile
                 if transition.before is not None and claim_key(transition.before) != _key_of(transition):
                     await self._give_up(transition.before)
         return _bare(transition)
@@ -201,26 +209,26 @@ class ClusterRegistry:
 
     async def _claim(self, session: Session, request: EnterOfficeReq) -> tuple[Transition, int | None]:
         """Decide about a join, and write the claim; without a revision there was nothing to write."""
+        key = claim_key(Member(session.sid, request["role"], request["name"], request["office_id"]))
         known: int | None = None
         for _ in range(_ATTEMPTS):
-            self.check()
-            role, name, office_id = request["role"], request["name"], request["office_id"]
-            key = claim_key(Member(session.sid, role, name, office_id, self.process))
-            shown = self._tenure.replica.revision_of(key)
-            try:
-                transition, member = self._decide(session, request)
-            except (RoomFullError, NameTakenError):
-                # Perhaps it is free already, and this process has not heard of it.
-                if (known := await self._look_at(key)) == shown:
-                    raise
-                continue
-            if member == session.member:
-                return transition, None
-            try:
-                expected = shown if known is None else known
-                return transition, await self._bucket.write(key, encode_claim(member), expected)
-            except WrongRevisionError:
-                known = await self._look_at(key)
+            async with self._turns:
+                self._check_writable()
+                shown = self._tenure.replica.revision_of(key)
+                try:
+                    transition, member = self._decide(session, request)
+                except (RoomFullError, NameTakenError):
+                    # Perhaps it is free already, and this process has not heard of it.
+                    if (known := await self._look_at(key)) == shown:
+                        raise
+                    continue
+                if member == session.member:
+                    return transition, None
+                try:
+                    expected = shown if known is None else known
+                    return transition, await self._bucket.write(key, encode_claim(member), expected)
+                except WrongRevisionError:
+                    known = await self._look_at(key)
         raise InternalError("NATS: too many want the same name at once; try again")
 
     def _decide(self, session: Session, request: EnterOfficeReq) -> tuple[Transition, Member]:
@@ -245,10 +253,12 @@ class ClusterRegistry:
 
     async def _delete(self, member: Member) -> int:
         """Delete a claim, unless another has taken its key; returns a revision at which it has gone."""
-        key, replica = claim_key(member), self._tenure.replica
-        if replica.claimed(key) == member:
-            with suppress(WrongRevisionError):
-                return await self._bucket.delete(key, replica.revision_of(key))
+        key = claim_key(member)
+        async with self._turns:
+            replica = self._tenure.replica
+            if replica.claimed(key) == member:
+                with suppress(WrongRevisionError):
+                    return await self._bucket.delete(key, replica.revision_of(key))
         return self._tenure.revision
 
     async def _give_up(self, member: Member) -> None:
@@ -256,7 +266,7 @@ class ClusterRegistry:
         try:
             await self._delete(member)
         except InternalError as error:
-            logger.warning("a name stays taken until NATS takes the change: %s", error)
+            self._log.warn("names", "a name stays taken until NATS takes the change: %s", error)
             self._left_over.add(member)
 
     # --- what becomes of this process, and what the bucket says
@@ -304,7 +314,7 @@ class ClusterRegistry:
         if shown is not None:
             self._left_over.add(shown)
         if session is not None:
-            logger.warning("the membership of session %s was lost; closing its connection", sid)
+            self._log.warn("members", "the membership of session %s was lost; closing its connection", sid)
             self._cut_off(session)
             self._listener.lost(sid)
 

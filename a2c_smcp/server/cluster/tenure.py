@@ -32,6 +32,8 @@ logger = logging.getLogger(__name__)
 
 #: Seconds between attempts while NATS does not do what it is asked.
 _AGAIN: Final = 0.5
+#: As after a power cut, without copies on other servers: revisions that are known here are given a second time.
+_SET_BACK: Final = "NATS has lost what was written last"
 _NO_LEASE: Final = "NATS has not given this process a lease yet"
 
 
@@ -216,7 +218,7 @@ class Tenure:
             await self._renew(lease)
 
     async def _renew(self, lease: Lease) -> None:
-        asked_at = clock.now()
+        asked_at, known = clock.now(), self.revision
         key = lease_key(lease.process)
         try:
             revision = await self._bucket.write(key, _about_us(), lease.revision, self._options.lease)
@@ -227,15 +229,21 @@ class Tenure:
         else:
             lease.renew(asked_at, revision)
             self._note(None)
+            if revision <= known and self._lease is lease:
+                self._end(_SET_BACK)
 
     async def _look_after(self, lease: Lease, key: str) -> None:
         """A renewal was refused: either the lease is over, or an earlier one counted and its answer was lost."""
         with suppress(InternalError):
             entry = await self._bucket.read(key)
-            if entry.value is not None:
-                lease.revision = entry.revision
-            elif self._lease is lease:
+            if self._lease is not lease:
+                return
+            if entry.value is None:
                 self._end("NATS ended the lease of this process")
+            elif entry.revision < lease.revision:
+                self._end(_SET_BACK)
+            else:
+                lease.revision = entry.revision
 
     def _note(self, trouble: str | None) -> None:
         if trouble != self._trouble and not self._released:

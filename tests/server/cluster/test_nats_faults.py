@@ -1,6 +1,7 @@
 """What becomes of memberships when NATS itself is restarted, loses a server, or its quorum."""
 
 import asyncio
+import shutil
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,41 @@ async def test_nats_restarted_while_computers_come_and_go(tmp_path: Path) -> Non
             await eventually(lambda: there.names("o") == ["a"])
 
 
+async def until_joined(process: Process, name: str) -> None:
+    """Join as a client does: again and again while NATS is not in order."""
+    async with asyncio.timeout(30):
+        for attempt in range(1000):
+            sid = f"{name}-{attempt}"
+            await process.registry.connect(sid, Grant())
+            try:
+                await process.registry.join(sid, request("computer", name, "o"))
+            except InternalError:
+                await process.registry.disconnect(sid)
+                await asyncio.sleep(0.2)
+            else:
+                return
+
+
+async def test_a_nats_that_has_lost_what_was_written_last_makes_all_begin_anew(tmp_path: Path) -> None:
+    with running_nats(tmp_path / "nats") as nats:
+        async with registries(ClusterOptions((nats.url,), lease=60, renewal=0.5), 2) as processes:
+            here, there = processes
+            await until_joined(here, "kept")
+            await asyncio.to_thread(nats.end)
+            shutil.copytree(nats.folder / "store", tmp_path / "then")
+            await asyncio.to_thread(nats.start)
+            for number in range(20):
+                await until_joined(there, f"lost{number}")
+            await asyncio.to_thread(nats.end)
+            shutil.rmtree(nats.folder / "store")
+            shutil.copytree(tmp_path / "then", nats.folder / "store")
+            await asyncio.to_thread(nats.start)
+            await eventually(lambda: all(each.heard.ended_as for each in processes))
+            await until_joined(there, "new")
+            await eventually(lambda: here.registry.unavailable() is None and "new" in here.names("o"))
+            assert not any(name.startswith("lost") for name in here.names("o"))
+
+
 async def lone_bucket(options: ClusterOptions) -> None:
     async with NatsConnection(options) as connection:
         await connection.connected()
@@ -73,23 +109,6 @@ async def test_one_of_three_nats_servers_is_killed_and_then_a_second(tmp_path: P
             assert info.config.num_replicas == 3
             leader = next(server for server in servers if server.name == info.cluster.leader)
             leader.kill()
-
-            async def joins(process: Process, sid: str, name: str) -> bool:
-                await process.registry.connect(sid, Grant())
-                try:
-                    await process.registry.join(sid, request("computer", name, "o"))
-                except InternalError:
-                    await process.registry.disconnect(sid)
-                    await asyncio.sleep(0.2)
-                    return False
-                return True
-
-            async def until_joined(process: Process, name: str) -> None:
-                async with asyncio.timeout(30):
-                    for attempt in range(1000):
-                        if await joins(process, f"{name}-{attempt}", name):
-                            return
-
             await asyncio.gather(until_joined(here, "h"), until_joined(there, "t"))
             await eventually(lambda: here.names("o") == there.names("o") == ["before", "h", "t"])
             assert here.heard.ended_as == there.heard.ended_as == []

@@ -48,6 +48,15 @@ async def test_200_agents_go_to_20_offices_and_20_are_in(options: ClusterOptions
         assert sum(each.registry.counts().agents for each in processes) == 20
 
 
+async def test_thousands_that_come_back_at_once_are_all_let_in(options: ClusterOptions) -> None:
+    async with registries(options, 2) as (here, there):
+        await asyncio.gather(*(here.join(f"s{n}", "computer", f"c{n}", f"o{n % 7}") for n in range(2500)))
+        assert here.registry.counts().computers == 2500
+        await eventually(lambda: sum(len(there.names(f"o{n}")) for n in range(7)) == 2500)
+        await asyncio.gather(*(here.registry.disconnect(f"s{n}") for n in range(2500)))
+        await eventually(lambda: not any(there.names(f"o{n}") for n in range(7)))
+
+
 @dataclass
 class Attempt:
     """What one join came to, and which part of its process's story it saw."""
