@@ -9,11 +9,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench import aims, boot, calls, context, folders, offices
+from bench import aims, boot, calls, cluster, context, folders, offices
 from bench.process import CONTESTANTS, ROOT
 from bench.report import Group, aims_table, document, table
 
-CASES = ("calls", "large", "office", "desktop", "finder", "folder", "boot")
+CASES = ("calls", "large", "office", "desktop", "finder", "folder", "boot", "cluster")
 
 
 def main() -> None:
@@ -68,6 +68,13 @@ def _run(case: str, *, smoke: bool) -> Iterator[Group]:
             yield Group(f"A folder of {files:,} files", folders.catalogue(files, read))
         case "boot":
             yield Group(aims.BOOT, boot.run(contestants))
+        case "cluster":
+            inside, across = cluster.calls(scale=0.02 if smoke else 1)
+            yield Group(aims.INSIDE, inside, "without NATS")
+            yield Group(aims.ACROSS, across, "one process")
+            connections, members = (60, 20) if smoke else (10_000, 1000)
+            title = f"{connections:,} connections on two processes, an office of {members:,} across both"
+            yield Group(title, cluster.crowd(connections, members))
 
 
 if __name__ == "__main__":

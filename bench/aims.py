@@ -9,6 +9,8 @@ OFFICE = "One office of 1000 computers"
 SLOW_WINDOWS = "Desktop, 8 servers × 5 windows, 50 ms each"
 MANY_WINDOWS = "Desktop, 1 server × 100 windows"
 FIRST_PAGES = "A first page of ours, beside the whole file by markitdown"
+INSIDE = "A tool call inside one process, with NATS"
+ACROSS = "A tool call across two processes"
 BOOT = "Boot, ten MCP servers, one of which hangs"
 
 
@@ -35,5 +37,8 @@ AIMS = [
     Aim("desktop, 1 × 100 windows", 0.4, _ratio(MANY_WINDOWS, "p50, ms")),
     Aim("first page of a PDF, by markitdown's whole file", 0.2, _ratio(FIRST_PAGES, "PDF of 500 pages, ms")),
     Aim("first page of a sheet, by markitdown's whole file", 0.2, _ratio(FIRST_PAGES, "sheet of 100,000 rows, ms")),
+    Aim("p50 inside one process, with NATS by without", 1.05, _ratio(INSIDE, "p50, 100 B, ms")),
+    Aim("p50 across two processes, by one", 1.7, _ratio(ACROSS, "p50, 100 B, ms")),
+    Aim("CPU of both servers, by one", 2.5, _ratio(ACROSS, "CPU s per 1,000 calls, servers")),
     Aim("boot of ten, one hanging, by the slowest alone", 1.1, _boot),
 ]

@@ -24,6 +24,12 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 _START_SECONDS = 120
 
 
+def cpu_seconds(pid: int) -> float:
+    """User and system time of a process so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
 class Process:
     """A process that has said it is ready. What it says later is kept out of the way."""
 
@@ -71,8 +77,7 @@ class Process:
 
     def cpu_seconds(self) -> float:
         """User and system time of the process so far."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
+        return cpu_seconds(self.pid)
 
     def rss_bytes(self) -> int:
         return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * _PAGE
@@ -96,12 +101,12 @@ def running(command: Sequence[str], ready: str) -> Iterator[Process]:
 
 
 @contextmanager
-def server(contestant: str) -> Iterator[Process]:
+def server(contestant: str, *arguments: str) -> Iterator[Process]:
     """A server of the contestant, on a port the system picks; `said` is its URL."""
     if contestant == "existing" and not INTEROP.exists():
         raise SystemExit("the existing implementation is missing: run `make bench`, which sets up .venv-interop")
     commands = {
-        "ours": [A2C, "server", "--port", "0", "--log-level", "error"],
+        "ours": [A2C, "server", "--port", "0", "--log-level", "error", *arguments],
         "existing": [str(INTEROP), "-I", str(PEERS / "server.py"), "async"],
     }
     with running(commands[contestant], r"(http://127\.0\.0\.1:\d+)") as process:
@@ -125,24 +130,33 @@ class Stack:
 @contextmanager
 def stack(contestant: str, servers: Mapping[str, Sequence[str]]) -> Iterator[Stack]:
     """A server, a computer that hosts these MCP servers (a command each), and an agent that waits for work."""
+    with server(contestant) as host, clients(contestant, servers, host.said, host.said) as (computer, agent):
+        yield Stack(host, computer, agent)
+
+
+@contextmanager
+def clients(
+    contestant: str, servers: Mapping[str, Sequence[str]], computer_url: str, agent_url: str
+) -> Iterator[tuple[Process, Process]]:
+    """A computer that hosts these MCP servers at one server, and an agent at one that may be another."""
     with ExitStack() as exits:
-        host = exits.enter_context(server(contestant))
         folder = Path(exits.enter_context(tempfile.TemporaryDirectory()))
         config = folder / "servers.json"
         config.write_text(json.dumps([_config(name, command) for name, command in servers.items()]))
-        place = (host.said, "bench-office", "bench-computer")
+        place = ("bench-office", "bench-computer")
+        at = (computer_url, *place)
         computers = {
             "ours": [
                 *(A2C, "computer", "run", "--headless", "--yes", "--config", str(config)),
-                *("--url", place[0], "--office", place[1], "--name", place[2]),
+                *("--url", computer_url, "--office", place[0], "--name", place[1]),
             ],
-            "existing": [str(INTEROP), "-I", str(BENCH / "drivers" / "existing_computer.py"), *place, str(config)],
+            "existing": [str(INTEROP), "-I", str(BENCH / "drivers" / "existing_computer.py"), *at, str(config)],
         }
         computer = exits.enter_context(running(computers[contestant], r"READY|is in office"))
         computer.drain()
         python = sys.executable if contestant == "ours" else str(INTEROP)
-        agent = exits.enter_context(running([python, str(BENCH / "drivers" / f"{contestant}.py"), *place], "READY"))
-        yield Stack(host, computer, agent)
+        driver = [python, str(BENCH / "drivers" / f"{contestant}.py"), agent_url, *place]
+        yield computer, exits.enter_context(running(driver, "READY"))
 
 
 def _config(name: str, command: Sequence[str]) -> dict[str, Any]:

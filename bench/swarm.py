@@ -70,18 +70,24 @@ class Swarm:
         await self.leave()
         await self._http.close()
 
-    async def grow(self, count: int) -> None:
-        for _ in range(count):
-            ws = await self._http.ws_connect(f"{self._url}/socket.io/?EIO=4&transport=websocket", max_msg_size=0)
-            member = Member(ws)
-            await member.open()
-            self.members.append(member)
+    async def grow(self, count: int, at_once: int = 1) -> None:
+        left = iter(range(count))
+
+        async def connect() -> None:
+            for _ in left:
+                ws = await self._http.ws_connect(f"{self._url}/socket.io/?EIO=4&transport=websocket", max_msg_size=0)
+                member = Member(ws)
+                await member.open()
+                self.members.append(member)
+
+        await asyncio.gather(*(connect() for _ in range(at_once)))
 
     async def leave(self) -> None:
         await asyncio.gather(*(member.close() for member in self.members))
         self.members.clear()
 
-    async def settled(self, expected: Callable[[], bool], seconds: float = 300) -> None:
+    @staticmethod
+    async def settled(expected: Callable[[], bool], seconds: float = 300) -> None:
         async with asyncio.timeout(seconds):
             while not expected():  # noqa: ASYNC110 - counters that many tasks move
                 await asyncio.sleep(0.01)

@@ -32,6 +32,8 @@ def test_a_smoke_run_prints_tables_writes_figures_and_draws_charts(tmp_path: Pat
     assert measured["Desktop, 8 servers × 5 windows, 50 ms each"]["ours"]["windows"] == 40
     assert measured["An 8 MB result"]["ours"]["ms"] > 0
     assert measured["A folder of 100 files"]["ours"]["100 files, second time, s"] > 0
+    assert measured[aims.ACROSS]["ours"]["CPU s per 1,000 calls, NATS"] >= 0
+    assert measured["60 connections on two processes, an office of 20 across both"]["ours"]["all joined, s"] > 0
     assert "## A tool call" in page.read_text()
 
 
@@ -67,9 +69,12 @@ def test_every_aim_is_measured_by_a_full_run() -> None:
         "p50, ms": 1.0,
         "the slowest alone, s": 1.0,
         "ten, one hanging, s": 1.0,
+        "CPU s per 1,000 calls, servers": 1.0,
     }
     figures |= {"PDF of 500 pages, ms": 1.0, "sheet of 100,000 rows, ms": 1.0}
     titles = (aims.CALLS, aims.OFFICE, aims.SLOW_WINDOWS, aims.MANY_WINDOWS, aims.BOOT)
     groups = {title: Group(title, {"ours": figures, "existing": figures}) for title in titles}
+    groups[aims.INSIDE] = Group(aims.INSIDE, {"ours": figures, "without NATS": figures}, "without NATS")
+    groups[aims.ACROSS] = Group(aims.ACROSS, {"ours": figures, "one process": figures}, "one process")
     groups[aims.FIRST_PAGES] = Group(aims.FIRST_PAGES, {"ours": figures, "markitdown": figures}, "markitdown")
     assert all(aim.measure(groups) == 1 for aim in aims.AIMS)
