@@ -410,6 +410,32 @@ async def test_without_restarts_by_itself_it_waits_for_one() -> None:
         assert (await told(connection, "back_channel"))["action"] == "accept"
 
 
+async def test_a_server_of_the_new_era_alone_stays_in_it() -> None:
+    watcher = Watcher()
+    async with connected(asking("new"), watcher, asker=saying(GivenAnswer("accept", {}))) as connection:
+        with pytest.raises(ToolExecutionError, match="started again"):
+            await connection.call_tool("back_channel", {}, 30)
+        await watcher.reached("running", 2)
+        assert connection.protocol_version == "2026-07-28"
+        with pytest.raises(ToolExecutionError, match=r"for server-initiated requests\.$"):
+            await connection.call_tool("back_channel", {}, 30)
+        assert (await told(connection, "ask"))["action"] == "accept"
+
+
+async def test_a_server_that_was_told_that_nobody_answers_is_started_again_when_somebody_can() -> None:
+    person, watcher = saying(GivenAnswer("accept", {})), Watcher()
+    person.is_here = False
+    async with connected(asking("old"), watcher, asker=person) as connection:
+        with pytest.raises(ToolExecutionError, match=r"did not declare the elicitation capability$"):
+            await connection.call_tool("needs", {}, 30)
+        person.is_here = True
+        with pytest.raises(ToolExecutionError, match="started again so that it can ask"):
+            await connection.call_tool("needs", {}, 30)
+        await watcher.reached("running", 2)
+        assert (await told(connection, "needs"))["action"] == "accept"
+        assert "somebody can answer" in str(watcher.changes[2].reason)
+
+
 # --- log messages
 
 
@@ -455,12 +481,16 @@ async def test_the_end_of_a_call_over_http_withdraws_its_question(protocol: str,
 async def test_a_server_on_mcp_is_told_over_http_that_nobody_is_there(protocol: str, asking_http_server: str) -> None:
     person = saying(GivenAnswer("accept", {"name": "Ann"}))
     person.is_here = False
-    async with opened(http(asking_http_server, "streamable", protocol), asker=person) as connection:
+    watcher = Watcher()
+    async with opened(http(asking_http_server, "streamable", protocol), watcher, asker=person) as connection:
         with pytest.raises(ToolExecutionError, match="elicitation"):
             await connection.call_tool("book", {}, 30)
         person.is_here = True
-        if protocol != "legacy":
-            assert "Ann" in await text(connection, "book", 30)
+        if protocol == "legacy":
+            with pytest.raises(ToolExecutionError, match="started again so that it can ask"):
+                await connection.call_tool("book", {}, 30)
+            await watcher.reached("running", 2)
+        assert "Ann" in await text(connection, "book", 30)
 
 
 async def test_a_server_on_mcp_that_asks_as_before_falls_back_to_the_old_era(asking_http_server: str) -> None:

@@ -201,6 +201,16 @@ async def test_a_server_that_is_not_restarted_by_itself_is_offered_a_restart() -
             assert json.loads(text(await call(computer, "back_channel")))["action"] == "accept"
 
 
+async def test_somebody_who_comes_later_is_offered_a_restart_for_a_server_that_missed_them() -> None:
+    async with running(server("old"), auto_reconnect=False) as (computer, record):
+        with answering(computer, Accepted({})):
+            assert code(await call(computer, "needs")) == 4003
+            [offered] = await record.of(RestartOffered)
+            assert "somebody can answer its questions now" in offered.reason
+            await computer.restart_server("asker")
+            assert json.loads(text(await call(computer, "needs")))["action"] == "accept"
+
+
 async def test_log_messages_are_among_the_lines_of_a_server() -> None:
     async with running(server("old")) as (computer, record):
         await call(computer, "log", level="warning", data="disk is full")

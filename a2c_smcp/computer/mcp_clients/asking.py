@@ -20,6 +20,7 @@ from mcp import MCPError
 from mcp_types import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
     ElicitationRequiredErrorData,
     ElicitCompleteNotification,
     ElicitRequest,
@@ -115,11 +116,35 @@ class Questions:
         self._reads = 0
         self.is_modern = False
         """Whether the server speaks 2026-07-28, where calls ask, and nothing else may."""
+        self.was_declared = False
+        """Whether the handshake said that somebody answers."""
         self._waiting: set[_Waiting] = set()
 
     @property
     def can_ask(self) -> bool:
+        """Whether somebody can answer now."""
         return self._asker is not None and self._asker.can_ask()
+
+    def declares(self, method: str) -> bool:
+        """Whether a request of mcp's client may say that somebody answers."""
+        can_ask = self.can_ask
+        if method == "initialize":
+            self.was_declared = can_ask
+        return can_ask
+
+    def is_missed_by(self, error: MCPError) -> bool:
+        """Whether a call failed only because the server was told at its start that nobody answers, as somebody can by
+        now. Since 2026-07-28 it is told anew with every call.
+        """
+        required = error.data.get("requiredCapabilities") if isinstance(error.data, Mapping) else None
+        return (
+            error.code == MISSING_REQUIRED_CLIENT_CAPABILITY
+            and isinstance(required, Mapping)
+            and "elicitation" in required
+            and not self.is_modern
+            and not self.was_declared
+            and self.can_ask
+        )
 
     # --- what runs
 

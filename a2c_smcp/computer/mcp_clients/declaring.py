@@ -49,16 +49,19 @@ def _without_questions(capabilities: Mapping[str, Any] | None) -> dict[str, Any]
 
 
 class DeclaringDispatcher(Dispatcher[Any]):
-    """The dispatcher that mcp's session is given: the one of the wire, with `declared` requests."""
+    """The dispatcher that mcp's session is given: the one of the wire, with `declared` requests.
 
-    def __init__(self, inner: Dispatcher[Any], can_ask: Callable[[], bool]) -> None:
+    `declares` is asked for each method whether somebody answers questions now.
+    """
+
+    def __init__(self, inner: Dispatcher[Any], declares: Callable[[str], bool]) -> None:
         self._inner = inner
-        self._can_ask = can_ask
+        self._declares = declares
 
     async def send_raw_request(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
     ) -> dict[str, Any]:
-        return await self._inner.send_raw_request(method, declared(method, params, self._can_ask()), opts)
+        return await self._inner.send_raw_request(method, declared(method, params, self._declares(method)), opts)
 
     async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
         await self._inner.notify(method, params, opts)

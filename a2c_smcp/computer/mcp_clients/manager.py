@@ -497,7 +497,8 @@ class MCPServerManager:
             on_stderr=partial(_tell_line, this, config.name, stderr),
             redaction=self._redaction,
             old_handshake=self._old_handshakes.get(config.name) == raw,
-            on_old_handshake=partial(_tell_old_handshake, this, config.name, raw),
+            on_old_handshake=partial(self._old_handshakes.__setitem__, config.name, raw),
+            on_restart_wanted=partial(_tell_restart_wanted, this, config.name),
             **self._connection_options,
         )
         self._connections[life.connection] = asyncio.get_running_loop()
@@ -555,11 +556,6 @@ class MCPServerManager:
             self._connections.pop(life.connection, None)
         self._show(self._catalogue.stop(server.name))
         self._set(server, change.new, change.reason, change.restarts)
-
-    def _needs_old_handshake(self, name: SERVER_NAME, raw: RawConfig) -> None:
-        self._old_handshakes[name] = raw
-        if not self.auto_reconnect:
-            self._on_event(RestartOffered(name, "it can ask the person only with the handshake of MCP's older era"))
 
     def _resources_changed(self, life: _Life, change: ServerChange) -> None:
         server = self._servers.get(life.config.name)
@@ -675,15 +671,15 @@ def _tell_state(manager: weakref.ref[MCPServerManager], life: _Life, change: Sta
         this._state_changed(life, change)
 
 
-def _tell_old_handshake(manager: weakref.ref[MCPServerManager], name: SERVER_NAME, raw: RawConfig) -> None:
-    if (this := manager()) is not None:
-        this._needs_old_handshake(name, raw)
-
-
 def _tell_line(manager: weakref.ref[MCPServerManager], server: SERVER_NAME, lines: deque[str], line: str) -> None:
     lines.append(line)
     if (this := manager()) is not None:
         this._on_event(ServerLogged(server, line))
+
+
+def _tell_restart_wanted(manager: weakref.ref[MCPServerManager], server: SERVER_NAME, why: str) -> None:
+    if (this := manager()) is not None:
+        this._on_event(RestartOffered(server, why))
 
 
 def _tell_change(manager: weakref.ref[MCPServerManager], life: _Life, change: ServerChange) -> None:

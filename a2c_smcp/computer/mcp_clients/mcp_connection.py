@@ -77,7 +77,8 @@ logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 _STDERR_LINES_IN_A_REASON: Final = 5
-_FELL_BACK: Final = "it asks the person as in MCP's older era, and is started again with that handshake"
+_FELL_BACK: Final = "it asks the person as in MCP's older era, and needs a start with that handshake"
+_MAY_ASK_NOW: Final = "somebody can answer its questions now, which it was not told at its start"
 _CLIENT_INFO: Final = Implementation(name="a2c-smcp", version=__version__)
 
 
@@ -130,7 +131,8 @@ class MCPConnection:
     such things should be.
 
     `asker` puts the server's questions to a person. `old_handshake` says that this server needs the handshake of MCP's
-    older era; `on_old_handshake` is called when that turns out to be so.
+    older era; `on_old_handshake` is called when that turns out to be so. Where servers are not restarted by themselves,
+    `on_restart_wanted` is told why this one should be.
 
     The callbacks are called from the event loop and must return at once; what they raise is logged.
     """
@@ -151,10 +153,12 @@ class MCPConnection:
         asker: Asker | None = None,
         old_handshake: bool = False,
         on_old_handshake: Callable[[], None] | None = None,
+        on_restart_wanted: Callable[[str], None] | None = None,
     ) -> None:
         self.config = config
         self._asker = asker
         self._on_old_handshake = on_old_handshake
+        self._on_restart_wanted = on_restart_wanted
         self._redaction = redaction or Redaction()
         self.auto_reconnect = auto_reconnect
         self._max_restarts = max_restarts
@@ -168,7 +172,8 @@ class MCPConnection:
         self._state = ServerState.DISABLED if config.disabled else ServerState.STOPPED
         self._restarts = 0
         self._watched: frozenset[str] = frozenset()
-        self._old_handshake = old_handshake
+        self._old_handshake = self._fell_back = old_handshake
+        self._is_modern_only = False
         self._owner: asyncio.Task[None] | None = None
         self._outcome: asyncio.Future[SMCPError | None] | None = None
         self._interrupt: anyio.CancelScope | None = None
@@ -296,8 +301,8 @@ class MCPConnection:
         except (InvalidAnswerError, ValidationError) as error:
             raise self._failed(f"tool {name} answered with something that is no MCP result") from error
         except MCPError as error:
-            advice = self._fall_back() if lacks_back_channel(error) else ""
-            raise self._too_large(error) or self._failed(error.message + advice, mcp_code=error.code) from None
+            said = error.message + self._advise(error)
+            raise self._too_large(error) or self._failed(said, mcp_code=error.code) from None
         except RuntimeError as error:  # a result that breaks the output schema; the first line says how
             raise self._failed(str(error).partition("\n")[0]) from error
 
@@ -428,23 +433,35 @@ class MCPConnection:
     def _failed(self, message: str, **details: Any) -> ToolExecutionError:
         return ToolExecutionError(self._redaction.quote(message), {"server_name": self.name, **details})
 
-    def _fall_back(self) -> str:
-        """The server wants to ask as only the older era of MCP lets it. Start it anew in that era once it is idle.
+    def _advise(self, error: MCPError) -> str:
+        """A server may be unable to ask only because of how it was started. Then start it anew once it is idle.
 
         Returns what its caller is to know of that.
         """
         session = self._session
-        if session is None or not session.is_modern or self.config.protocol not in (None, "auto"):
+        if session is None:
             return ""
-        if not self._old_handshake:
-            self._old_handshake = True
-            logger.info("MCP server %s asks as in MCP's older era: it is to be started with that handshake", self.name)
-            if self._on_old_handshake is not None:
-                self._on_old_handshake()
-        if not self.auto_reconnect:
-            return " (the server can ask after a restart)"
-        session.retire(_FELL_BACK)
-        return " (the server is started again so that it can ask; call it again)"
+        if lacks_back_channel(error) and session.is_modern and self._may_fall_back:
+            if not self._old_handshake:
+                self._old_handshake = self._fell_back = True
+                if self._on_old_handshake is not None:
+                    self._on_old_handshake()
+            why = _FELL_BACK
+        elif session.questions.is_missed_by(error):
+            why = _MAY_ASK_NOW
+        else:
+            return ""
+        logger.info("MCP server %s: %s", self.name, why)
+        if self.auto_reconnect:
+            session.retire(why)
+            return " (the server is started again so that it can ask; call it again)"
+        if self._on_restart_wanted is not None:
+            self._on_restart_wanted(why)
+        return " (the server can ask after a restart)"
+
+    @property
+    def _may_fall_back(self) -> bool:
+        return self.config.protocol in (None, "auto") and not self._is_modern_only
 
     # --- the owner task
 
@@ -500,6 +517,10 @@ class MCPConnection:
 
     async def _life(self) -> _Ending:
         ending = await self._hold_session(self._mode())
+        if self._fell_back and ending.lasted is None and not self._is_stopping():
+            logger.warning("MCP server %s does not start with the old handshake: %s", self.name, ending.reason)
+            self._old_handshake, self._fell_back, self._is_modern_only = False, False, True
+            ending = await self._hold_session(self._mode())
         if ending.asks_for_the_old_handshake and not self._is_stopping():
             logger.info("MCP server %s cannot take the probe; it is started with the old handshake", self.name)
             ending = await self._hold_session("legacy")
@@ -520,7 +541,7 @@ class MCPConnection:
             on_stderr=self._on_stderr,
             redaction=self._redaction,
             patience=self._timings.patience if mode == "auto" else None,
-            can_ask=lambda: questions.can_ask,
+            declares=questions.declares,
             max_message=self._max_message,
         )
         feed = ChangeFeed(
@@ -567,7 +588,7 @@ class MCPConnection:
                 failure = error
         reason = self._reason(wire, session, failure)
         if session is not None and session.has_retired:
-            return _Ending(_FELL_BACK, anyio.current_time() - (session.since or 0), is_planned=True)
+            return _Ending(session.ending or "", anyio.current_time() - (session.since or 0), is_planned=True)
         if session is not None and session.since is not None:
             return _Ending(reason, anyio.current_time() - session.since)
         return _Ending(reason, None, probing and (wire.has_ended or stuck) and self.pid is not None)

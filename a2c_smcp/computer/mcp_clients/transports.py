@@ -47,14 +47,14 @@ from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
 __all__ = ["Wire", "describe_failure"]
 
 
-def _never() -> bool:
+def _never(_: str) -> bool:
     return False
 
 
 class Wire:
     """One way to a server, entered once, that tells when the server last spoke and when it hung up.
 
-    `can_ask` tells whether the server's questions would be answered now.
+    `declares` tells for a method whether its request may declare that the server's questions are answered.
     """
 
     def __init__(
@@ -65,10 +65,10 @@ class Wire:
         on_stderr: Callable[[str], None] | None = None,
         redaction: Callable[[str], str] = str,
         patience: Patience | None = None,
-        can_ask: Callable[[], bool] = _never,
+        declares: Callable[[str], bool] = _never,
         max_message: int = DEFAULT_MAX_MESSAGE,
     ) -> None:
-        self._can_ask = can_ask
+        self._declares = declares
         self.process: StdioTransport | None = None
         self.heard_at = 0.0
         """When anything last came from the server, by the event loop's clock."""
@@ -106,7 +106,7 @@ class Wire:
             self._way = self._over_streams(_streamable(config.server_parameters))
 
     async def __aenter__(self) -> Dispatcher[Any]:
-        return DeclaringDispatcher(await self._way.__aenter__(), self._can_ask)
+        return DeclaringDispatcher(await self._way.__aenter__(), self._declares)
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None

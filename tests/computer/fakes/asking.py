@@ -22,6 +22,7 @@ TOOLS = {
     "visit_first": "url, id: refused with -32042 until it was called once",
     "rounds": "count: asks so many times in a row before it answers; since 2026-07-28",
     "sampled": "wants a model to say something, since 2026-07-28",
+    "needs": "refuses where questions are not declared, as mcp's servers do, and asks otherwise",
     "declared": "answers with what the client declares that it can do",
     "complete": "id: says that what a URL was for is done",
     "withdraw": "asks, and takes the question back",
@@ -156,6 +157,11 @@ class Server:
                 params = {"messages": [], "maxTokens": 1}
                 request = {"method": "sampling/createMessage", "params": params}
                 self.send(id=id_, result={"resultType": "input_required", "inputRequests": {"s": request}})
+            case "needs" if "elicitation" not in self.client:
+                missing: dict[str, Any] = {"requiredCapabilities": {"elicitation": {"form": {}}}}
+                self.error(id_, -32021, "Client did not declare the elicitation capability", missing)
+            case "needs":
+                self.question(id_, given, form("Well?"))
             case "declared":
                 self.text(id_, self.client)
             case "complete":
