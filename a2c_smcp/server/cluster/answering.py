@@ -40,6 +40,7 @@ class _TakenErrand:
     gathering: Gathering
     answer: "asyncio.Future[Answer | None]"
     instant: float
+    is_whole: bool = False
 
 
 class Answering:
@@ -50,70 +51,82 @@ class Answering:
         self._inbox = inbox
         self._check = check
         self._me = me
-        self._served: dict[int, _TakenErrand] = {}
+        self._taken: dict[int, _TakenErrand] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
-        return len(self._served)
+        return len(self._taken)
 
     def unknown(self, numbers: tuple[int, ...]) -> tuple[int, ...]:
         """Which of these are neither under way nor being answered."""
-        return tuple(number for number in numbers if number not in self._served)
+        return tuple(number for number in numbers if number not in self._taken)
 
     def take(self, ask: AskFrame, text: bytes) -> Callable[[], None] | None:
-        """Note a errand. Returns how to begin it, when all of it is here."""
+        """Note an errand. Returns how to begin it, when all of it is here."""
         answer: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
-        served = self._served[ask.id] = _TakenErrand(ask, Gathering(ask.size), answer, ask.instant)
-        return self._add(served, text)
+        taken = self._taken[ask.id] = _TakenErrand(ask, Gathering(ask.size), answer, ask.instant)
+        return self._add(taken, text)
 
     def take_chunk(self, chunk: ChunkFrame, text: bytes) -> tuple[int, Callable[[], None]] | None:
-        """More of a errand. Returns the revision that it waits for and how to begin it, when all of it is here."""
-        if (served := self._served.get(chunk.id)) is None:
+        """More of an errand. Returns the revision that it waits for and how to begin it, when all of it is here."""
+        if (taken := self._taken.get(chunk.id)) is None:
             return None
-        served.instant = chunk.instant
-        begin = self._add(served, text)
-        return (served.ask.revision, begin) if begin is not None else None
+        taken.instant = chunk.instant
+        begin = self._add(taken, text)
+        return (taken.ask.revision, begin) if begin is not None else None
 
     def withdraw(self, number: int) -> None:
         """Nobody waits for this answer any more."""
-        if (served := self._served.pop(number, None)) is not None:
-            fail(served.answer, NotInRoomError("the caller has gone"))
+        if (taken := self._taken.pop(number, None)) is not None:
+            fail(taken.answer, NotInRoomError("the caller has gone"))
+
+    def cut(self) -> None:
+        """One of the two was cut off from NATS: an errand of which a part has come will not be whole."""
+        for number, taken in list(self._taken.items()):
+            if not taken.is_whole:
+                del self._taken[number]
+                self._refuse(number)
+
+    def _refuse(self, number: int) -> None:
+        error = InternalError("the request or its answer was lost between two server processes")
+        reply, text = _refused(number, error)
+        self._line.send(reply, text, keep=_KEEP_ANSWERS)
 
     def withdraw_all(self) -> None:
-        for number in list(self._served):
+        for number in list(self._taken):
             self.withdraw(number)
 
-    def _add(self, served: _TakenErrand, text: bytes) -> Callable[[], None] | None:
-        if (whole := served.gathering.add(text)) is None:
+    def _add(self, taken: _TakenErrand, text: bytes) -> Callable[[], None] | None:
+        if (whole := taken.gathering.add(text)) is None:
             return None
-        return lambda: self._begin(served, whole)
+        taken.is_whole = True
+        return lambda: self._begin(taken, whole)
 
-    def _begin(self, served: _TakenErrand, body: bytes) -> None:
-        if not served.answer.done():
-            task = asyncio.create_task(self._serve(served, to_text(body)))
+    def _begin(self, taken: _TakenErrand, body: bytes) -> None:
+        if not taken.answer.done():
+            task = asyncio.create_task(self._serve(taken, self._errand(taken.ask, to_text(body))))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _serve(self, served: _TakenErrand, body: str) -> None:
-        ask = served.ask
+    async def _serve(self, taken: _TakenErrand, errand: Errand) -> None:
+        ask = taken.ask
         try:
             self._check()
-            if elapsed() > served.instant:
+            if elapsed() > taken.instant:
                 raise NotFoundError("the request came too late to be started")
-            reply, text = _answered(ask, await self._inbox.answer(self._question(ask, body), served.answer))
+            reply, text = _answered(ask, await self._inbox.answer(errand, taken.answer))
             if not self._line.has_room_for(len(text)):
                 raise TooManyRequestsError("too much waits to be sent to the server process of this agent")
         except SMCPError as error:
-            reply, text = _refused(ask, error)
+            reply, text = _refused(ask.id, error)
         except Exception:
             # The boundary: a fault of ours becomes the answer, or the caller would wait.
             event, req_id = in_log(ask.event), req_id_in_log({"req_id": ask.req_id})
             logger.exception("failed to handle %s from another server process, req_id %s", event, req_id)
-            reply, text = _refused(ask, InternalError("the server failed to handle this; its log says why"))
-        del body
-        if ask.id in self._served:
+            reply, text = _refused(ask.id, InternalError("the server failed to handle this; its log says why"))
+        if ask.id in self._taken:
             await self._send(reply, text)
-            self._served.pop(ask.id, None)
+            self._taken.pop(ask.id, None)
 
     async def _send(self, reply: ReplyFrame, text: bytes) -> None:
         if len(text) <= CHUNK_BYTES:
@@ -121,15 +134,16 @@ class Answering:
             return
 
         def frame_at(start: int) -> BusFrame | None:
-            if reply.id not in self._served:
+            if reply.id not in self._taken:
                 return None  # withdrawn meanwhile
             return ChunkFrame(reply.id, of_ask=False) if start else reply
 
-        await self._line.send_chunks(text, frame_at, keep=_KEEP_ANSWERS)
+        if not await self._line.send_chunks(text, frame_at, keep=_KEEP_ANSWERS) and reply.id in self._taken:
+            self._refuse(reply.id)
 
-    def _question(self, ask: AskFrame, body: str) -> Errand:
+    def _errand(self, ask: AskFrame, body: str) -> Errand:
         def report(text: str) -> None:
-            if ask.id in self._served:
+            if ask.id in self._taken:
                 self._line.send(ReportFrame(ask.id), from_text(text))
 
         target = Member(ask.target, "computer", ask.computer, ask.office, self._me)
@@ -152,6 +166,6 @@ def _answered(ask: AskFrame, answer: Answer | None) -> tuple[ReplyFrame, bytes]:
     return ReplyFrame(ask.id, len(text), is_error=answer.error is not None), text
 
 
-def _refused(ask: AskFrame, error: SMCPError) -> tuple[ReplyFrame, bytes]:
+def _refused(number: int, error: SMCPError) -> tuple[ReplyFrame, bytes]:
     text = from_text(codec.dumps(error.payload()))
-    return ReplyFrame(ask.id, len(text), refused=True), text
+    return ReplyFrame(number, len(text), refused=True), text

@@ -67,9 +67,15 @@ class Asking:
     """What this process waits for from one other process."""
 
     def __init__(
-        self, line: ProcessLine, numbers: Callable[[], int], revision: Callable[[], int], observer: BusObserver
+        self,
+        line: ProcessLine,
+        numbers: Callable[[], int],
+        revision: Callable[[], int],
+        check: Callable[[], None],
+        observer: BusObserver,
     ) -> None:
         self._line = line
+        self._check = check
         self._next_number = numbers
         self._revision = revision
         self._observer = observer
@@ -96,6 +102,7 @@ class Asking:
         self._numbers[errand] = call.number
         if not self._line.clock.is_fresh(elapsed()):
             await self._meet(answer)
+            self._check()
         if answer.done():
             return
         ask = self._frame_of(call, len(data))
@@ -103,6 +110,7 @@ class Asking:
             call.frame = encode(ask, data)
             self._send_whole(call)
         elif not await self._line.send_chunks(data, lambda start: self._chunk_of(call, ask, start)):
+            fail(answer, _lost())
             return
         call.sent_at = elapsed()
 
@@ -208,7 +216,7 @@ class Asking:
             if (call := self._calls.get(number)) is not None and call.gathering is None:
                 req_id = req_id_in_log({"req_id": call.errand.req_id})
                 logger.warning("%s, req_id %s, was lost between server processes", call.errand.event, req_id)
-                fail(call.answer, InternalError("the request or its answer was lost between two server processes"))
+                fail(call.answer, _lost())
 
     def take_refusal(self, number: int) -> None:
         """NATS says that nobody took a errand."""
@@ -224,6 +232,12 @@ class Asking:
         for call in list(self._calls.values()):
             if call.refused and call.frame is not None and not call.answer.done():
                 self._send_whole(call)
+
+    def cut(self) -> None:
+        """One of the two was cut off from NATS: an answer of which a part has come will not be whole."""
+        for call in self._calls.values():
+            if call.gathering is not None:
+                fail(call.answer, _lost())
 
     def give_up(self, error: SMCPError | None = None) -> None:
         """The other process counts as gone: everything that waits for it fails."""
@@ -253,6 +267,10 @@ def _read(reply: ReplyFrame, text: bytes) -> Answer | None:
 
 def _gone() -> NotFoundError:
     return NotFoundError("the server process that holds this computer is out of reach")
+
+
+def _lost() -> InternalError:
+    return InternalError("the request or its answer was lost between two server processes")
 
 
 def _out_of_reach() -> InternalError:

@@ -55,6 +55,7 @@ class ProcessLine:
         self._post = post
         self._observer = observer
         self._queued = 0
+        self._cuts = 0
 
     def send(self, frame: BusFrame, text: FrameText = b"", *, keep: float = 0.0) -> None:
         """Send a frame; if NATS is out of reach, keep it for so many seconds."""
@@ -79,13 +80,14 @@ class ProcessLine:
 
     async def send_chunks(self, data: bytes, frame_at: Callable[[int], BusFrame | None], *, keep: float = 0.0) -> bool:
         """Send a text in chunks, each in the frame that is made for its place when its turn comes. Returns `False` when
-        it was not sent to its end: no frame was made, or the receiver counts as gone.
+        it was not sent to its end: no frame was made, the receiver counts as gone, or one of the two was cut off.
         """
         self._queued += len(data)
+        cuts = self._cuts
         try:
             view = memoryview(data)
             for start in range(0, len(data), CHUNK_BYTES):
-                if not await self.window.take():
+                if not await self.window.take() or self._cuts != cuts:
                     return False
                 if (frame := frame_at(start)) is None:
                     self.window.give()
@@ -94,6 +96,13 @@ class ProcessLine:
             return True
         finally:
             self._queued -= len(data)
+
+    def cut(self) -> None:
+        """One of the two was cut off from NATS: chunks that were on their way are lost, and so is every text of which
+        they were a part.
+        """
+        self._cuts += 1
+        self.window.close()
 
     def count_as_gone(self) -> None:
         """Begin anew with it: what it was is not what it will be."""

@@ -147,7 +147,10 @@ class NatsBus:
             if self._subscription is not None:
                 with suppress(NatsError):
                     await self._subscription.unsubscribe()
-            self._subscription = await client.subscribe(self._subjects.all_of(process), cb=self._take)
+            # No limits: what is in the queue has left NATS, which has limits of its own, and is taken at once.
+            self._subscription = await client.subscribe(
+                self._subjects.all_of(process), cb=self._take, pending_msgs_limit=0, pending_bytes_limit=0
+            )
             await client.flush()  # who learns of this process from now on reaches it
         except (NatsError, OSError) as error:
             raise InternalError(f"NATS did not take the subscription of this process: {error}") from None
@@ -264,7 +267,7 @@ class NatsBus:
             case PongFrame():
                 peer.asking.take_pong(frame)
             case AgainFrame():
-                self._repeat_to(peer)
+                self._after_cut(peer)
 
     def _hear(self, frame: NoticeFrame, text: bytes) -> None:
         notice = Broadcast(frame.office, frame.event, {}, frame.sender, collapses=frame.collapses)
@@ -304,7 +307,8 @@ class NatsBus:
             if not self._process:
                 raise InternalError("this server process is cut off from NATS")
             line = ProcessLine(self._process, process, self._subjects, self._post, self._observer)
-            asking = Asking(line, self._numbers.__next__, lambda: self._membership.revision, self._observer)
+            revision = lambda: self._membership.revision  # noqa: E731
+            asking = Asking(line, self._numbers.__next__, revision, self._membership.check, self._observer)
             answering = Answering(line, self._inbox, self._membership.check, self._process)
             peer = self._peers[process] = _OtherProcess(line, asking, answering)
         return peer
@@ -383,9 +387,13 @@ class NatsBus:
                 if process != self._process:
                     peer = self._peer(process)
                     peer.line.send(AgainFrame())
-                    self._repeat_to(peer)
+                    self._after_cut(peer)
 
-    def _repeat_to(self, peer: _OtherProcess) -> None:
+    def _after_cut(self, peer: _OtherProcess) -> None:
+        """What was on its way between the two may be lost."""
+        peer.line.cut()
+        peer.asking.cut()
+        peer.answering.cut()
         for _, notice, text in self._recent.values():
             if peer.line.process in self._membership.holders(notice.office_id):
                 self._announce(peer, notice, text)

@@ -9,7 +9,14 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.errors import InternalError, NotFoundError, NotInRoomError, PayloadTooLargeError, TooManyRequestsError
+from a2c_smcp.errors import (
+    InternalError,
+    NotFoundError,
+    NotInRoomError,
+    PayloadTooLargeError,
+    SMCPError,
+    TooManyRequestsError,
+)
 from a2c_smcp.server.bus import Errand
 from a2c_smcp.server.cluster import frames
 from a2c_smcp.server.cluster.connection import NatsConnection
@@ -395,6 +402,30 @@ async def test_without_nats_a_request_is_500_at_once_and_all_is_well_when_it_is_
             asked.shell.answers = asked.shell.echo
             assert text_of(await asker.ask()) == "[1]"
             await eventually(lambda: "told meanwhile" in asked.shell.log)
+
+
+async def test_large_texts_that_a_restart_of_nats_cuts_fail_soon_and_the_next_ones_pass(
+    tmp_path: Path, prefix: str
+) -> None:
+    with running_nats(tmp_path) as nats:
+        async with Side(ASKED, nats.url, prefix).open() as asked, Side(ASKER, nats.url, prefix).open() as asker:
+            large = "x" * 8_000_000
+            for _ in range(2):
+                heard = asked.count.heard["chunk"]
+                calls = [asyncio.create_task(asker.ask(large)) for _ in range(6)]
+                await eventually(lambda heard=heard: asked.count.heard["chunk"] > heard + 20)  # type: ignore[misc]
+                await asyncio.to_thread(nats.kill)
+                await asyncio.to_thread(nats.start)
+                async with asyncio.timeout(20):
+                    answers = await asyncio.gather(*calls, return_exceptions=True)
+                for answer in answers:
+                    if not isinstance(answer, SMCPError):
+                        assert not isinstance(answer, BaseException)
+                        assert text_of(answer) == large
+                await eventually(lambda: asker.connection.is_connected and asked.connection.is_connected)
+                await asyncio.sleep(1.5)  # what was cut is noticed within a second on either side
+            texts = [str(n) * 3_000_000 for n in range(5)]
+            assert [text_of(answer) for answer in await asyncio.gather(*map(asker.ask, texts))] == texts
 
 
 async def test_an_answer_outlives_a_restart_of_nats(tmp_path: Path, prefix: str) -> None:
