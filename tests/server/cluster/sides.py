@@ -1,0 +1,132 @@
+"""Two ends of a bus over a real NATS server. Each has a shell, and a copy of the membership that a test moves on."""
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+from a2c_smcp.errors import InternalError, NotInRoomError
+from a2c_smcp.server.bus import Errand
+from a2c_smcp.server.cluster.connection import NatsConnection
+from a2c_smcp.server.cluster.nats_bus import NatsBus
+from a2c_smcp.server.cluster.options import ClusterOptions
+from a2c_smcp.server.effects import Broadcast
+from a2c_smcp.server.envelopes import Answer
+from a2c_smcp.server.offices import Member
+from a2c_smcp.wire import Encoded
+
+__all__ = ["ASKED", "ASKER", "TARGET", "Shell", "Side", "text_of"]
+
+ASKED, ASKER = "B" * 22, "A" * 22
+TARGET = Member("sid-c", "computer", "c", "o", ASKED)
+Answers = Callable[[Errand, "asyncio.Future[Answer | None]"], Awaitable[Answer | None]]
+
+
+class Everybody:
+    """A membership that the test moves on by hand."""
+
+    def __init__(self) -> None:
+        self.revision = 1
+        self.processes = {ASKED, ASKER}
+        self.lease_is_over = False
+        self._moved = asyncio.Condition()
+
+    async def reached(self, revision: int) -> None:
+        async with self._moved:
+            await self._moved.wait_for(lambda: self.revision >= revision)
+
+    async def move_to(self, revision: int) -> None:
+        async with self._moved:
+            self.revision = revision
+            self._moved.notify_all()
+
+    def holders(self, office_id: str) -> set[str]:
+        return self.processes
+
+    def check(self) -> None:
+        if self.lease_is_over:
+            raise InternalError("the lease is over")
+
+
+class Counting:
+    """Counts what crosses."""
+
+    def __init__(self) -> None:
+        self.sent: Counter[str] = Counter()
+        self.heard: Counter[str] = Counter()
+        self.seconds: list[float] = []
+
+    def sent_across(self, kind: str) -> None:
+        self.sent[kind] += 1
+
+    def heard_across(self, kind: str) -> None:
+        self.heard[kind] += 1
+
+    def answered_across(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+
+
+class Shell:
+    """Stands where the namespace stands: answers with a function, and notes what it is told."""
+
+    def __init__(self) -> None:
+        self.answers: Answers = self.echo
+        self.asked: list[Errand] = []
+        self.told: list[tuple[Broadcast, str]] = []
+        self.log: list[str] = []
+        self.withdrawn: list[str] = []
+
+    async def echo(self, errand: Errand, _: Any) -> Answer | None:
+        return Answer(Encoded(errand.take_body()))
+
+    async def never(self, _: Errand, answer: "asyncio.Future[Answer | None]") -> Answer | None:
+        return await answer
+
+    async def answer(self, errand: Errand, answer: "asyncio.Future[Answer | None]") -> Answer | None:
+        self.asked.append(errand)
+        self.log.append(f"asked {errand.req_id}")
+        try:
+            return await self.answers(errand, answer)
+        except NotInRoomError:
+            self.withdrawn.append(errand.req_id)
+            raise
+
+    def hear(self, notice: Broadcast, text: str) -> None:
+        self.told.append((notice, text))
+        self.log.append(f"told {text}")
+
+
+class Side:
+    """One process's part: its bus, its shell, its copy of the membership."""
+
+    def __init__(self, process: str, url: str, prefix: str) -> None:
+        self.process = process
+        self.connection = NatsConnection(ClusterOptions((url,), prefix=prefix))
+        self.everybody = Everybody()
+        self.count = Counting()
+        self.bus = NatsBus(self.connection, self.everybody, prefix, self.count)
+        self.shell = Shell()
+        self.bus.serve(self.shell)
+
+    @contextlib.asynccontextmanager
+    async def open(self) -> AsyncIterator["Side"]:
+        async with self.connection, self.bus:
+            async with asyncio.timeout(30):
+                await self.connection.connected()
+                await self.bus.began(self.process)
+            yield self
+
+    async def ask(self, body: str = "[1]", req_id: str = "1", **more: Any) -> Answer | None:
+        answer: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
+        errand = Errand("sid-a", TARGET, "client:tool_call", "a", req_id, 30, body, **more)
+        try:
+            await self.bus.ask(errand, answer)
+            return await answer
+        finally:
+            self.bus.forget(errand)
+
+
+def text_of(answer: Answer | None) -> str:
+    assert answer is not None
+    return answer.encoded.text

@@ -1,0 +1,158 @@
+"""Two buses on a real NATS server: what happens when one of them is gone, stopped or cut off, or NATS is."""
+
+import asyncio
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from a2c_smcp.errors import InternalError, NotFoundError, SMCPError
+from a2c_smcp.server.bus import Errand
+from a2c_smcp.server.effects import Broadcast
+from a2c_smcp.server.envelopes import Answer
+from a2c_smcp.wire import Encoded
+from tests.nats_server import NatsServer, running_nats
+from tests.server.cluster.sides import ASKED, ASKER, Side, text_of
+from tests.server.harness import eventually
+
+
+async def test_a_process_that_is_not_there_is_404_after_two_refusals(nats: NatsServer, prefix: str) -> None:
+    async with Side(ASKER, nats.url, prefix).open() as asker:
+        began = asyncio.get_running_loop().time()
+        with pytest.raises(NotFoundError):
+            await asker.ask()
+        assert 1.5 < asyncio.get_running_loop().time() - began < 15
+        again = asyncio.get_running_loop().time()
+        with pytest.raises(NotFoundError):
+            await asker.ask()
+        assert asyncio.get_running_loop().time() - again < 1.5, "it is known to refuse"
+
+
+async def test_a_request_that_nobody_took_is_sent_again_when_its_process_is_back(nats: NatsServer, prefix: str) -> None:
+    async with Side(ASKER, nats.url, prefix).open() as asker:
+        async with Side(ASKED, nats.url, prefix).open():
+            await asker.ask()
+        call = asyncio.create_task(asker.ask())
+        await asyncio.sleep(0.2)
+        async with Side(ASKED, nats.url, prefix).open() as back:
+            assert text_of(await call) == "[1]"
+            assert [errand.req_id for errand in back.shell.asked] == ["1"]
+
+
+async def test_a_process_that_goes_silent_fails_what_waits_for_it_and_starts_nothing_when_it_wakes(
+    asker: Side, asked: Side, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked.shell.answers = asked.shell.never
+    running = asyncio.create_task(asker.ask(req_id="running"))
+    await eventually(lambda: asked.shell.asked)
+    # As a stopped process: what is sent to it waits in its connection.
+    held: list[Any] = []
+    take = asked.bus._take_frame
+    monkeypatch.setattr(asked.bus, "_take_frame", lambda *frame: held.append(frame))
+    waiting = asyncio.create_task(asker.ask(req_id="waiting"))
+    began = asyncio.get_running_loop().time()
+    for call in (running, waiting):
+        with pytest.raises(NotFoundError):
+            await call
+    assert 2 < asyncio.get_running_loop().time() - began < 20
+    monkeypatch.setattr(asked.bus, "_take_frame", take)
+    for frame in held:
+        take(*frame)
+    await eventually(lambda: asked.shell.withdrawn == ["running"])
+    await asyncio.sleep(0.1)
+    assert asked.shell.log == ["asked running"]
+    asked.shell.answers = asked.shell.echo
+    assert text_of(await asker.ask()) == "[1]", "it is met again"
+
+
+async def test_work_for_a_process_of_which_nothing_is_heard_stops(nats: NatsServer, prefix: str, asked: Side) -> None:
+    asked.shell.answers = asked.shell.never
+    asker = Side(ASKER, nats.url, prefix)
+    async with asker.open():
+        call = asyncio.create_task(asker.ask())
+        await eventually(lambda: asked.shell.asked)
+        # As a killed process: it says nothing any more.
+        await asker.connection.client.close()
+        await eventually(lambda: asked.shell.withdrawn == ["1"])
+        call.cancel()
+
+
+async def test_a_lost_answer_is_noticed(asker: Side, asked: Side, monkeypatch: pytest.MonkeyPatch) -> None:
+    await asker.ask()
+    monkeypatch.setattr("a2c_smcp.server.cluster.asking.Asking.take_reply", lambda *_: None)
+    began = asyncio.get_running_loop().time()
+    with pytest.raises(InternalError, match="lost"):
+        await asker.ask()
+    assert asyncio.get_running_loop().time() - began < 20
+
+
+async def test_without_nats_a_request_is_500_at_once_and_all_is_well_when_it_is_back(
+    tmp_path: Path, prefix: str
+) -> None:
+    with running_nats(tmp_path) as nats:
+        async with Side(ASKED, nats.url, prefix).open() as asked, Side(ASKER, nats.url, prefix).open() as asker:
+            await asker.ask()
+            asked.shell.answers = asked.shell.never
+            pending = asyncio.create_task(asker.ask(req_id="pending"))
+            await eventually(lambda: len(asked.shell.asked) == 2)
+            nats.end()
+            await eventually(lambda: not asker.connection.is_connected)
+            began = asyncio.get_running_loop().time()
+            with pytest.raises(InternalError, match="NATS"):
+                await asker.ask()
+            assert asyncio.get_running_loop().time() - began < 1
+            asker.bus.publish(Broadcast("o", "notify:update_config", {}, "sid-b", collapses=True), "meanwhile")
+            with pytest.raises(InternalError, match="NATS"):
+                await pending
+            await eventually(lambda: asked.shell.withdrawn == ["pending"])
+            nats.start()
+            await eventually(lambda: asker.connection.is_connected and asked.connection.is_connected)
+            asked.shell.answers = asked.shell.echo
+            assert text_of(await asker.ask()) == "[1]"
+            await eventually(lambda: "told meanwhile" in asked.shell.log)
+
+
+async def test_large_texts_that_a_restart_of_nats_cuts_fail_soon_and_the_next_ones_pass(
+    tmp_path: Path, prefix: str
+) -> None:
+    with running_nats(tmp_path) as nats:
+        async with Side(ASKED, nats.url, prefix).open() as asked, Side(ASKER, nats.url, prefix).open() as asker:
+            large = "x" * 8_000_000
+            for _ in range(2):
+                heard = asked.count.heard["chunk"]
+                calls = [asyncio.create_task(asker.ask(large)) for _ in range(6)]
+                await eventually(lambda heard=heard: asked.count.heard["chunk"] > heard + 20)  # type: ignore[misc]
+                await asyncio.to_thread(nats.kill)
+                await asyncio.to_thread(nats.start)
+                async with asyncio.timeout(20):
+                    answers = await asyncio.gather(*calls, return_exceptions=True)
+                for answer in answers:
+                    if not isinstance(answer, SMCPError):
+                        assert not isinstance(answer, BaseException)
+                        assert text_of(answer) == large
+                await eventually(lambda: asker.connection.is_connected and asked.connection.is_connected)
+                await asyncio.sleep(1.5)  # what was cut is noticed within a second on either side
+            texts = [str(n) * 3_000_000 for n in range(5)]
+            assert [text_of(answer) for answer in await asyncio.gather(*map(asker.ask, texts))] == texts
+
+
+async def test_an_answer_outlives_a_restart_of_nats(tmp_path: Path, prefix: str) -> None:
+    with running_nats(tmp_path) as nats:
+        async with Side(ASKED, nats.url, prefix).open() as asked, Side(ASKER, nats.url, prefix).open() as asker:
+            release = asyncio.Event()
+
+            async def later(errand: Errand, _: Any) -> Answer | None:
+                await release.wait()
+                return Answer(Encoded("{}"))
+
+            asked.shell.answers = later
+            call = asyncio.create_task(asker.ask())
+            await eventually(lambda: asked.shell.asked)
+            nats.kill()
+            await eventually(lambda: not asked.connection.is_connected)
+            release.set()
+            nats.start()
+            with contextlib.suppress(InternalError):  # NATS took longer to come back than we wait: said, not lost
+                assert text_of(await call) == "{}"
+            assert [errand.req_id for errand in asked.shell.asked] == ["1"]
