@@ -11,6 +11,7 @@ import anyio
 import pytest
 from mcp_types import CallToolResult
 
+from a2c_smcp.agent import AsyncSMCPAgentClient, SMCPAgentClient
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.decisions import (
     Accepted,
@@ -24,8 +25,10 @@ from a2c_smcp.computer.decisions import (
 )
 from a2c_smcp.computer.events import DecisionAsked, DecisionDecided, RestartOffered, ServerLogged
 from a2c_smcp.computer.progress import WAITING
+from a2c_smcp.computer.socketio import SMCPComputerClient
 from a2c_smcp.errors import BadRequestError
-from tests.computer.fakes.computers import Record, asking, call, code, running, text
+from tests.computer.fakes.computers import FAST, Record, asking, call, code, running, text
+from tests.computer.fakes.offices import new_office, options
 from tests.computer.test_asking import CONTENT, SCHEMA, URL, both_eras
 
 SECRET = CONTENT["text"]
@@ -216,3 +219,46 @@ async def test_log_messages_are_among_the_lines_of_a_server() -> None:
         await call(computer, "log", level="warning", data="disk is full")
         await record.until(lambda: any("disk" in event.line for event in record.now(ServerLogged)))
         assert "[warning] disk is full" in computer.server_logs("asker")
+
+
+# --- through an office
+
+
+@pytest.mark.parametrize("hub_name", ["hub", "sync_hub"])
+@pytest.mark.parametrize("kind", [AsyncSMCPAgentClient, SMCPAgentClient])
+@both_eras
+async def test_an_agent_sees_that_its_call_waits_and_never_what_was_answered(
+    hub_name: str, kind: type[AsyncSMCPAgentClient | SMCPAgentClient], era: str, request: pytest.FixtureRequest
+) -> None:
+    url, office = request.getfixturevalue(hub_name).url, new_office()
+    heard: list[Any] = []
+    waits = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def on_progress(*report: Any) -> None:
+        heard.append(report)
+        loop.call_soon_threadsafe(waits.set)
+
+    async def ask(_: Decision) -> DecisionAnswer:
+        await asyncio.wait_for(waits.wait(), 30)
+        return Accepted(CONTENT)
+
+    computer = Computer("pc", mcp_servers=[server(era)], timings=FAST)
+    with computer.decisions.attend("test", {"question"}, ask):
+        async with computer, SMCPComputerClient(computer, options(url)) as client:
+            await client.join_office(office)
+            called = {"schema": SCHEMA}
+            if issubclass(kind, AsyncSMCPAgentClient):
+                async with AsyncSMCPAgentClient(options(url), name="ag") as agent:
+                    await agent.join_office(office)
+                    result = await agent.call_tool("pc", "ask", called, timeout=30, on_progress=on_progress)
+            else:
+
+                def call_it() -> CallToolResult:
+                    with SMCPAgentClient(options(url), name="ag") as agent:
+                        agent.join_office(office)
+                        return agent.call_tool("pc", "ask", called, timeout=30, on_progress=on_progress)
+
+                result = await asyncio.to_thread(call_it)
+    assert json.loads(text(result)) == {"action": "accept", "content": CONTENT}
+    assert heard == [(0.0, None, WAITING)]

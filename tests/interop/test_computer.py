@@ -7,10 +7,11 @@ import anyio.to_thread
 import pytest
 
 from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.decisions import Accepted, Decision, DecisionAnswer
 from a2c_smcp.computer.socketio import SMCPComputerClient
 from a2c_smcp.server import OpenAuthentication
 from a2c_smcp.utils.link import Joined, LinkEvent, LinkOptions, Membership, OfficeLink, RejoinFailed
-from tests.computer.fakes.computers import FAST, names, server
+from tests.computer.fakes.computers import FAST, asking, names, server
 from tests.computer.fakes.offices import Agent, new_office
 from tests.interop.conftest import StartPeer
 from tests.server.harness import async_server, eventually
@@ -18,10 +19,16 @@ from tests.server.harness import async_server, eventually
 pytestmark = [pytest.mark.interop, pytest.mark.parametrize("colour", ["async", "sync"])]
 
 
+async def _accept(_: Decision) -> DecisionAnswer:
+    return Accepted({})
+
+
 async def test_with_the_existing_server(colour: str, start_peer: StartPeer) -> None:
     url, office, agent = start_peer("server.py", colour), new_office(), Agent()
     options = LinkOptions(url)
-    computer = Computer("pc", mcp_servers=[server("a")], timings=FAST)
+    asks = {**asking("new"), "tool_prefix": "q.", "default_tool_meta": {"auto_apply": True}}
+    computer = Computer("pc", mcp_servers=[server("a"), asks], timings=FAST)
+    computer.decisions.attend("test", {"question"}, _accept).begin()
     async with computer, SMCPComputerClient(computer, options) as client:
         try:
             await agent.connect(url)
@@ -34,6 +41,9 @@ async def test_with_the_existing_server(colour: str, start_peer: StartPeer) -> N
             asked = {"tool_name": "a.report", "params": {"steps": 20, "seconds": 0.5}, "timeout": 20, "progress": True}
             assert (await agent.ask("client:tool_call", **asked))["isError"] is False
             assert (await agent.tool("a.echo", text="still there"))["content"][0]["text"] == "still there"
+            question = {"tool_name": "q.ask", "params": {}, "timeout": 20, "progress": True}
+            answered = await agent.ask("client:tool_call", **question)
+            assert '"action": "accept"' in answered["content"][0]["text"]
             await computer.stop_server("a")
             await eventually(lambda: ("notify:update_tool_list", {"computer": "pc"}) in agent.received)
             await client.leave_office()
