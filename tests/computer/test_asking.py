@@ -189,6 +189,14 @@ async def test_a_tool_may_ask_ten_times_and_not_more() -> None:
             await connection.call_tool("rounds", {"count": 11}, 30)
 
 
+async def test_before_that_a_call_may_ask_ten_times_as_well() -> None:
+    person = saying(GivenAnswer("accept", {}))
+    async with connected(asking("old"), asker=person) as connection:
+        assert await told(connection, "rounds", count=12) == ["accept"] * 10 + ["cancel"] * 2
+        assert len(person.questions) == 10
+        assert await told(connection, "rounds", count=2) == ["accept"] * 2
+
+
 async def test_questions_of_one_round_are_asked_together_and_each_has_its_answer() -> None:
     both = asyncio.Event()
 

@@ -43,6 +43,8 @@ logger = logging.getLogger(__name__)
 
 #: How many questions of one server may wait at a time; of more, each is answered `cancel`.
 _MOST_WAITING: Final = 16
+#: How many questions a call may ask before 2026-07-28, and a session without any call: nobody is asked for ever.
+_MOST_ASKED: Final = 10
 _LONGEST_URL: Final = 8192
 
 
@@ -90,11 +92,12 @@ class Asker(Protocol):
 class AskedCall:
     """A call that runs on the server, and may ask. `call` is what the asker calls it."""
 
-    __slots__ = ("call", "progress")
+    __slots__ = ("asked", "call", "progress")
 
     def __init__(self, call: object | None, progress: CallProgress | None) -> None:
         self.call = call
         self.progress = progress
+        self.asked = 0
 
 
 @dataclass(eq=False, slots=True)
@@ -113,6 +116,7 @@ class Questions:
         self._asker = asker
         self._redaction = redaction
         self._calls: list[AskedCall] = []
+        self._no_call = AskedCall(None, None)
         self._reads = 0
         self.is_modern = False
         """Whether the server speaks 2026-07-28, where calls ask, and nothing else may."""
@@ -178,7 +182,12 @@ class Questions:
         """GivenAnswer a request of the server's own."""
         calls = list(self._calls)
         if self.is_modern or (self._reads and not calls):
-            return ElicitResult(action="cancel")
+            return self._unasked("nobody is asked about what is read")
+        # Which of them asks is not known: it counts as the one that has asked least.
+        asking = min(calls, key=lambda each: each.asked, default=self._no_call)
+        if asking.asked >= _MOST_ASKED:
+            return self._unasked(f"it has asked {_MOST_ASKED} times")
+        asking.asked += 1
         try:
             return await self._ask(params, calls, calls[0] if len(calls) == 1 and not self._reads else None)
         except MCPError as error:
@@ -238,11 +247,11 @@ class Questions:
         self, params: ElicitRequestParams, calls: Sequence[AskedCall], call: AskedCall | None
     ) -> ElicitResult:
         """The person's answer. Nobody there, or too many questions: `cancel`. `MCPError` for one that is none."""
-        question, elicitation_id = self._question(params, calls, call)
         if self._asker is None or not self._asker.can_ask():
-            return self._result(question, GivenAnswer("cancel"), "nobody can answer here")
+            return self._unasked("nobody can answer here")
         if len(self._waiting) >= _MOST_WAITING:
-            return self._result(question, GivenAnswer("cancel"), "too many of its questions wait already")
+            return self._unasked("too many of its questions wait already")
+        question, elicitation_id = self._question(params, calls, call)
         if call is not None and call.progress is not None:
             call.progress.waiting()
         waiting = _Waiting(question, elicitation_id, set(calls))
@@ -274,9 +283,13 @@ class Questions:
         except InvalidFormError as problem:
             raise MCPError(INVALID_PARAMS, f"the form of a question cannot be shown: {problem}") from None
 
-    def _result(self, question: ServerQuestion, answer: GivenAnswer, why: str = "") -> ElicitResult:
+    def _unasked(self, why: str) -> ElicitResult:
+        logger.debug("MCP server %s asked a question, and nobody is told: %s", self._server, why)
+        return ElicitResult(action="cancel")
+
+    def _result(self, question: ServerQuestion, answer: GivenAnswer) -> ElicitResult:
         kind = "form" if question.url is None else "URL"
-        logger.info("MCP server %s asked a question (%s): %s", self._server, kind, why or answer.action)
+        logger.info("MCP server %s asked a question (%s): %s", self._server, kind, answer.action)
         if answer.action != "accept" or question.form is None:
             return ElicitResult(action=answer.action)
         return ElicitResult(action="accept", content=dict(question.form.check(answer.content or {})))

@@ -20,7 +20,7 @@ TOOLS = {
     "several": "questions {key: {message, schema}}: all at once, since 2026-07-28",
     "visit": "url, id: a URL; answers with what it was told",
     "visit_first": "url, id: refused with -32042 until it was called once",
-    "rounds": "count: asks so many times in a row before it answers; since 2026-07-28",
+    "rounds": "count: asks so many times in a row before it answers",
     "sampled": "wants a model to say something, since 2026-07-28",
     "needs": "refuses where questions are not declared, as mcp's servers do, and asks otherwise",
     "declared": "answers with what the client declares that it can do",
@@ -147,6 +147,8 @@ class Server:
                     self.refused.add(arguments["url"])
                     self.say("asking")
                     self.error(id_, -32042, "sign in first", {"elicitations": [self.visit(arguments)]})
+            case "rounds" if self.spoken != MODERN:
+                self.ask_on(id_, arguments["count"], [])
             case "rounds":
                 done = int(given.get("requestState") or 0)
                 if done == arguments["count"]:
@@ -192,6 +194,12 @@ class Server:
                 self.text(id_, str(os.getpid()))
             case _:
                 self.error(id_, -32602, f"Unknown tool: {name}")
+
+    def ask_on(self, id_: Any, left: int, told: list[str]) -> None:
+        if left:
+            self.request(form("Again?"), lambda answer: self.ask_on(id_, left - 1, [*told, answer["action"]]))
+        else:
+            self.text(id_, told)
 
     def visit(self, arguments: dict[str, Any]) -> dict[str, Any]:
         params = {"mode": "url", "message": arguments.get("message", "Please sign in."), "url": arguments["url"]}
