@@ -225,9 +225,13 @@ async def test_the_running_system_passes_every_function_that_the_page_lists() ->
                 lambda: [event for event in it.record.now(ServerStatus) if event.state is ServerState.BACKING_OFF]
             )
 
+        async def report() -> None:
+            await it.agent.call_tool("pc", "a.report", {"steps": 3}, timeout=20, on_progress=lambda *_: None)
+
         journeys: dict[str, Callable[[], Awaitable[object]]] = {
             "A join": join,
             "A tool call": lambda: it.tool("echo", text="x"),
+            "Progress of a call": report,
             "A desktop change": desktop,
             "A document read": lambda: it.agent.read_resource("pc", "dpe://fake/1"),
             "A question": it.question,

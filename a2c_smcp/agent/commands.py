@@ -156,14 +156,14 @@ def call(computer: str, tool: str, typed: Typed, timeout: int, file: Path | None
             with output.spinner(f"waiting for {tool} on {computer}"), suppress(ToolNotFoundError, NotFoundError):
                 await agent.wait_for_tool(computer, tool, wait)  # the call says itself what is not there
         params = typed.read(await _schema(agent, computer, tool) if typed.pairs else None)
-        with output.spinner(f"{tool} on {computer}"):
-            result = await agent.call_tool(computer, tool, params, timeout)
+        with output.calling(f"{tool} on {computer}") as on_progress:
+            result = await agent.call_tool(computer, tool, params, timeout, on_progress=on_progress)
             if starting := still_starting(result):
                 waits = f"waiting up to {DEFAULT_WAIT:g} s, still starting: {', '.join(starting)}"
                 output.note(f"{computer} has no {tool} yet; {waits}")
                 with suppress(ToolNotFoundError):  # the call says so itself, once more
                     params = typed.read((await agent.wait_for_tool(computer, tool))["params_schema"])
-                result = await agent.call_tool(computer, tool, params, timeout)
+                result = await agent.call_tool(computer, tool, params, timeout, on_progress=on_progress)
         wire = to_wire(result)
         output.result(wire)
         return TOOL_FAILED if result.is_error or not _save(wire["content"], file, output) else 0

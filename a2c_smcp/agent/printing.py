@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from io import TextIOWrapper
@@ -14,8 +14,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from a2c_smcp.agent.types import ProgressCallback
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.smcp import CallToolRet
+from a2c_smcp.utils.progress_line import progress_line
 from a2c_smcp.utils.saving import describe
 from a2c_smcp.wire import codec
 
@@ -95,22 +97,49 @@ class Printer:
             typer.echo(f"{datetime.now():%H:%M:%S}  {computer + '  ' if computer else ''}{text}")
 
     @contextmanager
-    def spinner(self, text: str) -> Iterator[None]:
-        """Shows that something goes on, and for how long already; at a terminal only."""
+    def calling(self, text: str) -> Iterator[ProgressCallback | None]:
+        """Shows a call: a spinner, and how far it is once it has reported that to what this yields, if anything.
+
+        For programs every report is a line.
+        """
+        if self._as_json:
+            yield self._report
+        elif self._stderr.is_terminal:
+            with self.spinner(text) as show:
+
+                async def take(progress: float, total: float | None, message: str | None) -> None:
+                    show(progress_line(progress, total, message))
+
+                yield take
+        else:
+            yield None
+
+    async def _report(self, progress: float, total: float | None, message: str | None) -> None:
+        self.json({"progress": progress, "total": total, "message": message})
+
+    @contextmanager
+    def spinner(self, text: str) -> Iterator[Callable[[str], None]]:
+        """Shows that something goes on, for how long already, and what this yields is told; at a terminal only."""
         if not self._stderr.is_terminal:
-            yield
+            yield _unheard
             return
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-        progress = Progress(*columns, console=self._stderr, transient=True)
-        progress.add_task(text, total=None)
+        description, said = (TextColumn(f"{{task.{part}}}", markup=False) for part in ("description", "fields[said]"))
+        progress = Progress(
+            SpinnerColumn(), description, TimeElapsedColumn(), said, console=self._stderr, transient=True
+        )
+        task = progress.add_task(text, total=None, said="")
         start = asyncio.get_running_loop().call_later(_LONG, progress.start)
         try:
-            yield
+            yield lambda said: progress.update(task, said=said)
         finally:
             start.cancel()
             progress.stop()
+
+
+def _unheard(_: str) -> None:
+    pass
 
 
 def _item(item: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ __all__ = [
     "first_invisible_character",
     "has_control_characters",
     "in_log",
+    "printable",
     "req_id_in_log",
     "well_formed",
 ]
@@ -20,6 +21,7 @@ MAX_QUOTED: Final = 2000
 
 # C0 and C1 controls, DEL, the two Unicode line breaks, and surrogates, which no UTF-8 can carry.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_MOVES_THE_CURSOR = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
 
 # What shows as nothing and is not in the category of format characters: fillers, variation selectors, the braille
@@ -39,6 +41,11 @@ def has_control_characters(text: str) -> bool:
 def cut(text: str, most: int = MAX_QUOTED) -> str:
     """A text of a peer for a log line or an error message: if it is longer than the limit it is cut, with a mark."""
     return text if len(text) <= most else text[:most] + "…"
+
+
+def printable(text: str) -> str:
+    """A text that stays on its line and has no power over the terminal."""
+    return _MOVES_THE_CURSOR.sub("\ufffd", text)
 
 
 def first_invisible_character(text: str) -> str | None:

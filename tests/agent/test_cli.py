@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -24,6 +25,7 @@ from a2c_smcp.smcp import (
     ENTER_OFFICE_NOTIFICATION,
     GET_TOOLS_EVENT,
     TOOL_CALL_EVENT,
+    TOOL_PROGRESS_EVENT,
     UPDATE_DESKTOP_EVENT,
     UPDATE_TOOL_LIST_EVENT,
 )
@@ -254,6 +256,68 @@ async def test_a_long_call_shows_a_spinner_at_a_terminal(env: dict[str, str], co
         child.close(force=True)
     assert child.exitstatus == 0
     assert "released" in screen.getvalue()
+
+
+def reporting(computer: FakeComputer, *reports: dict[str, Any]) -> list[anyio.Event]:
+    """Have a call report these, and then end: the next one once the event of the one before is set."""
+    shown = [anyio.Event() for _ in reports]
+
+    async def answer(data: dict[str, Any]) -> Any:
+        ids = {"computer": "laptop", "agent": data["agent"], "req_id": data["req_id"]}
+        for report, event in zip(reports, shown, strict=True):
+            await computer.peer.emit(TOOL_PROGRESS_EVENT, {**ids, **report})
+            await event.wait()
+        return computer.result("done")
+
+    computer.override[TOOL_CALL_EVENT] = answer
+    return shown
+
+
+async def test_a_call_that_reports_shows_a_bar_at_a_terminal(env: dict[str, str], computer: FakeComputer) -> None:
+    half = {"progress": 1, "total": 4, "message": "fetching\x1b[2J"}
+    shown = reporting(computer, half, {"progress": 3, "total": 4})
+    screen = io.StringIO()
+    child = pexpect.spawn(A2C, ["agent", "call", "laptop", "copy"], env={**env, "TERM": "xterm"}, encoding="utf-8")
+    child.logfile_read = screen
+    try:
+        for event, bar in zip(shown, ("█{5}░{15}  25%  fetching�", "█{15}░{5}  75%"), strict=True):
+            pattern = f"copy on laptop .*{bar}"
+            await anyio.to_thread.run_sync(partial(child.expect, pattern, timeout=DEADLINE))
+            event.set()
+        await anyio.to_thread.run_sync(lambda: child.expect(pexpect.EOF, timeout=DEADLINE))
+    finally:
+        child.close(force=True)
+    assert child.exitstatus == 0
+    assert "done" in screen.getvalue()
+    assert "\x1b[2J" not in screen.getvalue()
+
+
+async def test_a_call_that_reports_prints_lines_for_programs_and_the_result_last(
+    env: dict[str, str], computer: FakeComputer
+) -> None:
+    shown = reporting(computer, {"progress": 1, "total": 4, "message": "fetching"}, {"progress": 3})
+    lines: list[Any] = []
+    async with running(env, "call", "laptop", "copy", "--json") as process:
+        assert process.stdout is not None
+        stdout = BufferedByteReceiveStream(process.stdout)
+        with anyio.fail_after(DEADLINE):
+            for event in (*shown, None):
+                lines.append(json.loads(await stdout.receive_until(b"\n", 10_000)))
+                if event is not None:
+                    event.set()
+            assert await process.wait() == 0
+    assert lines[:2] == [
+        {"progress": 1, "total": 4, "message": "fetching"},
+        {"progress": 3, "total": None, "message": None},
+    ]
+    assert lines[2]["content"][0]["text"] == "done"
+
+
+async def test_without_a_terminal_no_progress_is_asked_for(env: dict[str, str], computer: FakeComputer) -> None:
+    done = await a2c(env, "call", "laptop", "echo", "text=hi")
+    assert done.stdout == b"hi\n"
+    [request] = computer.requests(TOOL_CALL_EVENT)
+    assert "progress" not in request
 
 
 async def test_the_commands_explain_themselves(env: dict[str, str]) -> None:

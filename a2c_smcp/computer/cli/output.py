@@ -6,13 +6,13 @@ like it: whatever others wrote is indented, and shown without control characters
 
 import io
 import json
-import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
+from a2c_smcp.utils.text import printable
+
 __all__ = ["Output", "printable", "quoted", "table"]
 
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _MAX_SHOWN: Final = 4000
 
 
@@ -60,8 +60,3 @@ def quoted(text: str) -> str:
     if len(text) > _MAX_SHOWN:
         text = f"{text[:_MAX_SHOWN]}… ({len(text)} characters)"
     return "\n".join(f"  {printable(line)}" for line in text.split("\n"))
-
-
-def printable(text: str) -> str:
-    """A text that stays on its line and has no power over the terminal."""
-    return _CONTROL.sub("�", text)

@@ -92,6 +92,7 @@ class _Repl:
             FollowedFiles(self._computer, options.files, files, prefix_tools=options.prefix_tools),
             resolver.resolve,
             ConsoleOpener(self._computer, options.console),
+            self._terminal.busy,
         )
         self._scope = anyio.CancelScope()
         self._command: anyio.CancelScope | None = None

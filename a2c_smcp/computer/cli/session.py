@@ -1,6 +1,7 @@
 """What the commands act on: a Computer, its connection to a server, and the events of both as output."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import Any, Final
 
@@ -56,6 +57,7 @@ class CLISession:
         files: FollowedFiles,
         ask_input: Callable[[MCPServerInput], Awaitable[Any]],
         consoles: ConsoleOpener,
+        busy: Callable[[Callable[[], str]], AbstractAsyncContextManager[None]],
     ) -> None:
         self.computer = computer
         self.output = output
@@ -68,6 +70,8 @@ class CLISession:
         self.consoles = consoles
         self.tasks: TaskGroup | None = None
         """What a command leaves running, until the end of this run."""
+        self.busy = busy
+        """Shows what is under way, as the function says that it is given."""
         self.connected_to: str | None = None
         self.membership: Membership | None = None
         self.windows: list[str] = []

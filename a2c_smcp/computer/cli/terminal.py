@@ -22,6 +22,7 @@ from prompt_toolkit.history import History
 from prompt_toolkit.output import Output, create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.patch_stdout import patch_stdout
+from prompt_toolkit.utils import get_cwidth
 
 __all__ = ["PROMPT", "Terminal"]
 
@@ -150,7 +151,7 @@ class Terminal:
         for frame in itertools.cycle(_FRAMES):
             if (text := what()) and not self._questions:
                 width = shutil.get_terminal_size().columns
-                self._put(_CLEAR_LINE + f"{frame} {text}"[: width - 1])
+                self._put(_CLEAR_LINE + _fitting(f"{frame} {text}", width - 1))
                 self._spinning = True
             await anyio.sleep(_FRAME_SECONDS)
 
@@ -181,6 +182,12 @@ def _unechoed() -> Iterator[None]:
     finally:
         with suppress(termios.error):  # the terminal is gone
             termios.tcsetattr(descriptor, termios.TCSANOW, before)
+
+
+def _fitting(text: str, columns: int) -> str:
+    """The beginning of a text that fits: on two lines it could not be taken back. Many characters take two columns."""
+    taken = itertools.accumulate(map(get_cwidth, text))
+    return "".join(character for character, end in zip(text, taken, strict=True) if end <= columns)
 
 
 def _quiet_output() -> Output:

@@ -12,6 +12,7 @@ from a2c_smcp.computer.cli.command_table import CommandGroup, arguments, number,
 from a2c_smcp.computer.cli.output import printable, quoted
 from a2c_smcp.computer.cli.parse import options
 from a2c_smcp.computer.cli.session import CLISession
+from a2c_smcp.computer.cli.shown_call import ShownCall
 from a2c_smcp.errors import (
     BadRequestError,
 )
@@ -63,7 +64,11 @@ async def tools_call(session: CLISession, words: list[str]) -> None:
     timeout = number(given["timeout"], "timeout") if "timeout" in given else None
     params = read_values(rest).read(_schema(session, name))
     req_id = uuid.uuid4().hex
-    result = await session.computer.execute_tool(req_id, name, params, timeout, confirmed_by=TERMINAL)
+    shown_call = ShownCall(session.output, req_id, name)
+    async with session.busy(shown_call.line), shown_call:
+        result = await session.computer.execute_tool(
+            req_id, name, params, timeout, shown_call.take, confirmed_by=TERMINAL
+        )
     wire = to_wire(result)
     saved, unsaved = _save(wire, given.get("save"))
     shown = [item.text if isinstance(item, TextContent) else f"[{item.type}]" for item in result.content]

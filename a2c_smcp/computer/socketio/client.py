@@ -9,6 +9,7 @@ import logging
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import Any, Final, Self, get_args
 
@@ -19,7 +20,7 @@ from a2c_smcp.computer.approvals import CALLING_AGENT
 from a2c_smcp.computer.calls import CallKey, CallMemory, Finished, Running
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.events import AnnouncedEvent, EventsLost
-from a2c_smcp.computer.socketio.progress_sender import ProgressSender
+from a2c_smcp.computer.paced_progress import PacedProgress
 from a2c_smcp.errors import (
     ConnectionLostError,
     InternalError,
@@ -274,7 +275,7 @@ class SMCPComputerClient:
         self._running.add(task)
         CALLING_AGENT.set(key.agent)  # for this task only
         reply, result = None, None
-        progress = ProgressSender(request, self._send_progress) if request.get("progress") else None
+        progress = PacedProgress(partial(self._send_progress, request)) if request.get("progress") else None
         try:
             with call.scope:
                 result = await self._computer.execute_tool(
@@ -297,7 +298,19 @@ class SMCPComputerClient:
             call.end(reply)
             self._running.discard(task)
 
-    async def _send_progress(self, report: ToolProgress) -> None:
+    async def _send_progress(
+        self, request: ToolCallReq, progress: float, total: float | None, message: str | None
+    ) -> None:
+        report: ToolProgress = {
+            "computer": request["computer"],
+            "agent": request["agent"],
+            "req_id": request["req_id"],
+            "progress": progress,
+        }
+        if total is not None:
+            report["total"] = total
+        if message is not None:
+            report["message"] = message
         await self._link.send(TOOL_PROGRESS_EVENT, report)
 
     def _encode(self, key: CallKey, result: CallToolResult) -> tuple[Encoded, int]:

@@ -199,6 +199,34 @@ def test_tools_call_takes_values_in_every_form_and_shows_failures(shared: Consol
     assert late["error_code"] == 4004
 
 
+def test_a_call_shows_how_far_it_is_and_prints_lines_for_programs(shared: Console) -> None:
+    shared.keys("tools call a.report steps=40 seconds=2 message=拷贝文件\r")
+    shared.says("a.report  0 s  ██")
+    shared.says("拷贝文件")
+    line = shared.line("tool_call_progress")
+    assert (line["tool"], line["total"], line["message"]) == ("a.report", 40, "拷贝文件")
+    line = shared.line("tool_call_progress", lambda line: line["progress"] == 40)
+    result = shared.line("tool_call_result")
+    assert (result["ok"], result["req_id"]) == (True, line["req_id"])
+    assert shared.text("a.echo", "text=quick") == "quick"
+
+
+def test_a_call_that_reports_nothing_shows_for_how_long_it_runs_and_ctrl_c_ends_it(shared: Console) -> None:
+    shared.keys("tools call a.sleep seconds=60\r")
+    shared.says("a.sleep  1 s")
+    shared.keys("\x03")
+    assert shared.line("error")["message"] == "interrupted"
+
+
+def test_a_long_message_stays_on_its_line(shared: Console) -> None:
+    shared.keys(f"tools call a.report steps=1 seconds=1 message={'宽' * 100}\r")
+    shared.line("tool_call_progress")
+    shared.line("tool_call_result")
+    frames = [part for part in shared.seen.split("\r\x1b[K") if "a.report  0 s" in part and "宽" in part]
+    assert frames
+    assert max(part.partition("\n")[0].count("宽") for part in frames) < 40
+
+
 def test_tools_list_shows_server_and_parameters(shared: Console) -> None:
     listed = shared.enter("tools list", "tool_list_changed")
     assert listed["servers"]["a.echo"] == "a"

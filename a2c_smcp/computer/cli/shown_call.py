@@ -1,0 +1,58 @@
+"""A call from the prompt while it runs: a line for the person, and `tool_call_progress` lines for programs."""
+
+import time
+from types import TracebackType
+from typing import Final, Self
+
+from a2c_smcp.computer.cli.output import Output, printable
+from a2c_smcp.computer.paced_progress import PacedProgress
+from a2c_smcp.utils.progress_line import progress_line
+
+__all__ = ["ShownCall"]
+
+#: A call that takes longer than this shows a line, in seconds.
+_LONG: Final = 0.3
+
+
+class ShownCall:
+    """`async with` while the call runs; `take` is its `on_progress`, `line` what the terminal shows of it."""
+
+    def __init__(self, output: Output, req_id: str, tool: str) -> None:
+        self._output = output
+        self._req_id = req_id
+        self._tool = tool
+        self._report = ""
+        self._began = time.monotonic()
+        self._paced = PacedProgress(self._print)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is None:
+            await self._paced.end()
+        else:
+            self._paced.stop()
+
+    def take(self, progress: float, total: float | None, message: str | None) -> None:
+        self._report = progress_line(progress, total, message)
+        self._paced.take(progress, total, message)
+
+    def line(self) -> str:
+        """The tool, the time that it has taken, and how far it is once it has said so."""
+        seconds = time.monotonic() - self._began
+        if seconds < _LONG:
+            return ""
+        return f"{printable(self._tool)}  {int(seconds)} s  {self._report}".rstrip()
+
+    async def _print(self, progress: float, total: float | None, message: str | None) -> None:
+        self._output.event(
+            "tool_call_progress",
+            req_id=self._req_id,
+            tool=self._tool,
+            progress=progress,
+            total=total,
+            message=message,
+        )
