@@ -204,11 +204,14 @@ def demo(
     keep: Annotated[
         bool, typer.Option("--keep", help="Leave everything running, and say how to join from another terminal.")
     ] = False,
+    console: Annotated[
+        bool, typer.Option("--console", help="Afterwards, keep the computer running with its console in the browser.")
+    ] = False,
 ) -> None:
     """A guided tour on this machine: no configuration, no questions, nothing left behind."""
     from a2c_smcp.demo.tour import run
 
-    raise typer.Exit(run(keep))
+    raise typer.Exit(run(keep, console))
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ __all__ = ["DemoError", "started"]
 
 _READY_SECONDS = 60
 _STOP_SECONDS = 10
+_REMEMBERED = 20  # lines
 
 
 class DemoError(RuntimeError):
@@ -19,7 +20,7 @@ class DemoError(RuntimeError):
 
 @asynccontextmanager
 async def started(title: str, args: Sequence[str], ready: str, env: dict[str, str]) -> AsyncIterator[str]:
-    """Run `a2c …`, wait for the line that matches `ready`, yield its first group, and stop the process in the end."""
+    """Run `a2c …`, wait until what it says matches `ready`, yield its first group, and stop the process in the end."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "a2c_smcp.cli", *args),
         stdin=asyncio.subprocess.DEVNULL,
@@ -28,14 +29,14 @@ async def started(title: str, args: Sequence[str], ready: str, env: dict[str, st
         env=env,
     )
     assert process.stderr is not None
-    last: deque[str] = deque(maxlen=10)
+    last: deque[str] = deque(maxlen=_REMEMBERED)
     reader: asyncio.Task[None] | None = None
     try:
         try:
             async with asyncio.timeout(_READY_SECONDS):
                 while line := (await process.stderr.readline()).decode(errors="replace"):
                     last.append(line)
-                    if match := re.search(ready, line):
+                    if match := re.search(ready, "".join(last)):
                         break
                 else:
                     raise DemoError(f"the {title} ended at once:\n{''.join(last)}")

@@ -23,6 +23,7 @@ from rich.table import Table
 from a2c_smcp import PROTOCOL_VERSION, __version__
 from a2c_smcp.agent import AsyncSMCPAgentClient
 from a2c_smcp.computer.utils.dpe_uri import build_dpe_uri, parse_dpe_uri
+from a2c_smcp.demo.browser import show_console
 from a2c_smcp.demo.processes import DemoError, started
 from a2c_smcp.docs.samples import make_text_samples
 from a2c_smcp.errors import SMCPError
@@ -40,11 +41,13 @@ _PATIENCE: Final = 30
 _Item = TypeVar("_Item")
 
 
-def run(keep: bool = False) -> int:
-    """Walk through the tour and return the exit code. `keep` leaves everything running afterwards, until Ctrl-C."""
+def run(keep: bool = False, browser: bool = False) -> int:
+    """Walk through the tour and return the exit code. `keep` leaves everything running afterwards, until Ctrl-C;
+    `browser` does so too, with the computer's console open, and an agent that asks.
+    """
     console = Console(highlight=False, soft_wrap=True)
     try:
-        asyncio.run(_Tour(console).walk(keep))
+        asyncio.run(_Tour(console).walk(keep, browser))
     except KeyboardInterrupt:
         console.print("\nStopped.")
     except (DemoError, SMCPError, TimeoutError) as error:
@@ -58,7 +61,7 @@ class _Tour:
         self._console = console
         self._step = 0
 
-    async def walk(self, keep: bool) -> None:
+    async def walk(self, keep: bool, browser: bool) -> None:
         self._console.print(f"\n[bold]A2C-SMCP[/bold] {__version__}, protocol {PROTOCOL_VERSION}")
         key = secrets.token_urlsafe(12)
         # The key goes by the environment: the process list is for everyone to read.
@@ -72,7 +75,11 @@ class _Tour:
             config = _write_config(Path(folder))
             place = ["--url", url, "--office", OFFICE, "--name", COMPUTER]
             arguments = ["computer", "run", "--headless", "--config", str(config), *place]
-            await stack.enter_async_context(started("computer", arguments, r"is in office", env))
+            ready = r"is in office"
+            if browser:
+                arguments += ["--console", "0"]
+                ready = r"has its console at (\S+)[\s\S]*is in office"
+            link = await stack.enter_async_context(started("computer", arguments, ready, env))
             self._say(f"the computer [bold]{COMPUTER}[/bold] hosts two MCP servers and has joined office '{OFFICE}'")
             agent = await stack.enter_async_context(AsyncSMCPAgentClient(url, name="ada", api_key=key))
             await agent.join_office(OFFICE)
@@ -84,7 +91,9 @@ class _Tour:
             await self._files(agent, Path(folder) / "papers")
             await self._cancel(agent)
             await self._crash(agent)
-            if keep:
+            if browser:
+                await show_console(self._console, agent, COMPUTER, link, config)
+            elif keep:
                 await self._keep(agent, url, key)
         self._console.print("\n[green]✓[/green] That was the tour; everything it started has been stopped.\n")
 

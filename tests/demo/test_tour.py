@@ -7,10 +7,13 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import IO
 
+import anyio.to_thread
 import pytest
 
 from tests.busy import busy_processes
+from tests.computer.console.harness import Visitor
 
 A2C = str(Path(sys.executable).parent / "a2c")
 
@@ -88,3 +91,44 @@ def test_keep_says_how_to_join_and_ctrl_c_leaves_nothing() -> None:
             tour.kill()
         tour.communicate()
     assert alive(started) == set()
+
+
+async def test_with_console_the_computer_stays_and_the_person_is_asked() -> None:
+    process = _started("demo", "--console")
+    assert process.stdout is not None
+    try:
+        link = await anyio.to_thread.run_sync(_until, process.stdout, r"open (http://127\.0\.0\.1:\d+/#link=\S+)")
+        async with Visitor(link) as visitor:
+            await visitor.enter()
+            async with visitor.feed() as messages:
+                snapshot = await anext(messages)
+                assert snapshot["name"] == "laptop" and [office["state"] for office in snapshot["offices"]] == [
+                    "joined"
+                ]
+                asked = list(snapshot["pending"])
+                while not asked:
+                    asked = (await anext(messages)).get("asked", [])
+                assert asked[0]["call"]["agent"] == "ada" and asked[0]["call"]["tool"] == "write_note"
+                answer = {"id": asked[0]["id"], "digest": asked[0]["digest"], "answer": "yes"}
+                assert (await visitor.post("/api/answer", answer)).status_code == 200
+                await anyio.to_thread.run_sync(_until, process.stdout, r"(allowed)")
+            assert any("said yes" in each["text"] for each in (await visitor.get("/api/desktop")).json()["windows"])
+        started = descendants(process.pid)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0 and alive(started) == set()
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def _started(*arguments: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen([A2C, *arguments], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+
+
+def _until(stream: IO[str], pattern: str) -> str:
+    """The first group of the first line that matches."""
+    for line in stream:
+        if match := re.search(pattern, line):
+            return match[1]
+    raise AssertionError(f"nothing matched {pattern}")
