@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from a2c_smcp.results import CANCELLED_MARKER, ERROR_CODE_MARKER, to_wire
+from a2c_smcp.results import CANCELLED_MARKER, ERROR_CODE_MARKER, TIMEOUT_MARKER, TOOL_META_MARKER, to_wire
 from a2c_smcp.smcp import CallToolRet
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME
 from a2c_smcp.utils.text import cut
@@ -41,6 +41,8 @@ KEPT_BYTES: Final = 16 * 1024 * 1024
 #: How much is kept of the arguments of one call, and as much of its result.
 KEPT_OF_A_CALL: Final = 1024 * 1024
 
+#: The markers that the Computer makes itself, and that are small.
+_OWN_MARKERS: Final = frozenset({TOOL_META_MARKER, ERROR_CODE_MARKER, TIMEOUT_MARKER, CANCELLED_MARKER})
 _DEEPEST: Final = 64
 _MARK: Final = "…"
 
@@ -119,26 +121,16 @@ class EndedCall:
 class LoggedCall:
     """The log's entry of one call. Its owner says what becomes of it; `call` is the view for watchers."""
 
-    __slots__ = (
-        "_call",
-        "_result",
-        "agent",
-        "arguments",
-        "cancel",
-        "decided_by",
-        "duration",
-        "id",
-        "is_cancelled",
-        "name",
-        "progress",
-        "req_id",
-        "server",
-        "size",
-        "started",
-        "started_at",
-        "timeout",
-        "tool",
-    )
+    server: SERVER_NAME | None = None
+    tool: TOOL_NAME | None = None
+    progress: ProgressReport | None = None
+    decided_by: str | None = None
+    is_cancelled = False
+    """At the computer: an agent that cancels its call needs no word of it."""
+    duration = 0.0
+    size = 0
+    _call: WatchedCall | None = None
+    _result: "CallToolResult | CallToolRet"
 
     def __init__(
         self,
@@ -160,17 +152,7 @@ class LoggedCall:
         self.timeout = timeout
         self.started_at = started_at
         self.started = started
-        self.cancel = cancel
-        self.server: SERVER_NAME | None = None
-        self.tool: TOOL_NAME | None = None
-        self.progress: ProgressReport | None = None
-        self.decided_by: str | None = None
-        self.is_cancelled = False
-        """At the computer: an agent that cancels its call needs no word of it."""
-        self.duration = 0.0
-        self.size = 0
-        self._call: WatchedCall | None = None
-        self._result: CallToolResult | CallToolRet
+        self.cancel: Callable[[], None] = cancel
 
     @property
     def call(self) -> WatchedCall:
@@ -197,12 +179,11 @@ class LoggedCall:
     def end(self, result: "CallToolResult", now: float, most: int) -> None:
         self.duration = now - self.started
         self.cancel = _nothing  # it holds the call's task
-        of_arguments = weight(self.arguments, most)
+        self._result = result
+        of_arguments, of_result = weight_of_arguments(self.arguments, most), weight_of_result(result, most)
         if of_arguments > most:
             self.arguments = _cut(self.arguments, most)
             self._call, of_arguments = None, most
-        of_result = weight_of_result(result, most)
-        self._result = result
         if of_result > most:
             self._result, of_result = _cut_result(to_wire(result), most), most
         self.size = of_arguments + of_result
@@ -294,12 +275,12 @@ def weight(value: Any, most: int) -> int:
     while waiting and total <= most:
         item = waiting.pop()
         total += 8
-        if isinstance(item, str | bytes):
+        if isinstance(item, str):
             total += len(item)
-        elif isinstance(item, Mapping):
+        elif isinstance(item, dict):
             total += 16 * len(item)
             if total <= most:
-                total += sum(len(key) for key in item if isinstance(key, str))
+                total += sum([len(key) for key in item if isinstance(key, str)])
                 waiting.extend(item.values())
         elif isinstance(item, list | tuple):
             total += 8 * len(item)
@@ -308,18 +289,32 @@ def weight(value: Any, most: int) -> int:
     return total
 
 
-def weight_of_result(result: "CallToolResult", most: int) -> int:
-    """The same of a tool's result."""
-    total = weight(result.structured_content, most) + weight(result.meta, most)
-    for item in result.content:
-        if total > most:
-            break
-        total += 64 + _length(item) + _length(getattr(item, "resource", None))
+# These two are asked of each call: a small one must cost next to nothing.
+
+
+def weight_of_arguments(arguments: dict[str, Any], most: int) -> int:
+    """The same of a call's arguments."""
+    total = 0
+    for name, value in arguments.items():
+        total += 24 + len(name) + (len(value) if type(value) is str else weight(value, most))
     return total
 
 
-def _length(item: object) -> int:
-    return sum(len(getattr(item, part, None) or "") for part in ("text", "data", "blob"))
+def weight_of_result(result: "CallToolResult", most: int) -> int:
+    """The same of a tool's result."""
+    meta, structured = result.meta, result.structured_content
+    total = 0 if meta is None or meta.keys() <= _OWN_MARKERS else weight(meta, most)
+    if structured is not None:
+        total += weight(structured, most)
+    for item in result.content:
+        if total > most:
+            break
+        fields = item.__dict__  # of a model; `getattr` for a field that it does not have costs more than all the rest
+        if (text := fields.get("text")) is None:
+            fields = within.__dict__ if (within := fields.get("resource")) is not None else fields
+            text = fields.get("text") or fields.get("data") or fields.get("blob") or ""
+        total += 64 + len(text)
+    return total
 
 
 @dataclass(slots=True)

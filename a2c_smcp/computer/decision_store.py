@@ -125,6 +125,7 @@ class DecisionStore:
         self._book = DecisionBook()
         self._pending: dict[str, _Pending] = {}
         self._answerers: list[Attendance] = []
+        self._answerable: frozenset[DecisionKind] = frozenset()
         self._listeners: dict[object, Callable[[], None]] = {}
         self._allowed: set[tuple[SERVER_NAME, TOOL_NAME]] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -181,7 +182,7 @@ class DecisionStore:
 
     def can_answer(self, kind: DecisionKind) -> bool:
         """Whether somebody is there who can answer decisions of this kind."""
-        return any(kind in answerer.kinds for answerer in self._answerers)
+        return kind in self._answerable
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` after `can_answer` changed for some kind. Call the returned function to end that."""
@@ -194,16 +195,14 @@ class DecisionStore:
         return unsubscribe
 
     def _come(self, answerer: Attendance) -> None:
-        before = self._answerable()
         self._answerers.append(answerer)
         for pending in tuple(self._pending.values()):
             if pending.decision.kind in answerer.kinds:
                 self._put_to(pending, answerer)
                 self._look_after(pending)
-        self._tell(before)
+        self._tell()
 
     def _go(self, answerer: Attendance) -> None:
-        before = self._answerable()
         self._answerers.remove(answerer)
         for pending in tuple(self._pending.values()):
             if pending.decision.kind in answerer.kinds:
@@ -211,14 +210,13 @@ class DecisionStore:
                     task.cancel()
                 pending.somebody_went |= answerer not in pending.silent
                 self._look_after(pending)
-        self._tell(before)
+        self._tell()
 
-    def _answerable(self) -> frozenset[DecisionKind]:
-        return frozenset().union(*(answerer.kinds for answerer in self._answerers))
-
-    def _tell(self, before: frozenset[DecisionKind]) -> None:
+    def _tell(self) -> None:
+        before = self._answerable
+        self._answerable = frozenset().union(*(answerer.kinds for answerer in self._answerers))
         self._on_event(AnswerersChanged(self.answerers))
-        if self._answerable() != before:
+        if self._answerable != before:
             for listener in tuple(self._listeners.values()):
                 listener()
 

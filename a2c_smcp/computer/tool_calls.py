@@ -3,7 +3,9 @@
 Knows no agent and no office. Which server has a tool, and how it is reached, is the manager's.
 """
 
+import asyncio
 import logging
+import math
 import time
 from collections.abc import Mapping
 from contextvars import ContextVar
@@ -68,8 +70,8 @@ class ToolCalls:
         confirmed_by: str | None,
     ) -> CallToolResult:
         """The result of a call, whatever becomes of it; see `Computer.execute_tool`."""
-        now = anyio.current_time()
-        scope = anyio.CancelScope(deadline=float("inf") if timeout is None else now + timeout)
+        now = asyncio.get_running_loop().time()
+        scope = anyio.CancelScope(deadline=math.inf if timeout is None else now + timeout)
         call = self._log.start(
             req_id,
             CALLING_AGENT.get(None),
@@ -81,7 +83,8 @@ class ToolCalls:
             cancel=scope.cancel,
         )
         call.decided_by = confirmed_by
-        progress = self._progress(call, on_progress)
+        wanted = on_progress is not None or self._events.wants(CallProgressed)
+        progress = self._progress(call, on_progress) if wanted else None
         result = None
         try:
             tool = self._find(call)
@@ -171,10 +174,8 @@ class ToolCalls:
 
     # --- what is told of it
 
-    def _progress(self, call: LoggedCall, on_progress: OnProgress | None) -> CallProgress | None:
-        """A way for the server's reports, if somebody wants them: otherwise it is not asked to make any."""
-        if on_progress is None and not self._events.wants(CallProgressed):
-            return None
+    def _progress(self, call: LoggedCall, on_progress: OnProgress | None) -> CallProgress:
+        """A way for the server's reports to whoever wants them."""
 
         def tell(progress: float, total: float | None, message: str | None) -> None:
             call.progress = ProgressReport(progress, total, message)
@@ -186,7 +187,7 @@ class ToolCalls:
         return CallProgress(tell, self._redaction)
 
     def _end(self, call: LoggedCall, result: CallToolResult) -> None:
-        self._log.end(call, result, anyio.current_time())
+        self._log.end(call, result, asyncio.get_running_loop().time())
         if self._events.wants(CallEnded):
             self._events.publish(CallEnded(call.ended), call.size)
 
