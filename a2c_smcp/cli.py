@@ -1,11 +1,13 @@
 """`a2c`: the one command. Each subcommand imports its own room when it runs, so that `a2c --help` stays quick."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from a2c_smcp import PROTOCOL_VERSION, __version__
+from a2c_smcp.agent.cli import DEFAULT_URL, ApiKey, NameOption, OfficeOption, UrlOption
 from a2c_smcp.agent.cli import app as agent_app
 from a2c_smcp.computer.cli.main import app as computer_app
 from a2c_smcp.docs.cli import app as docs_app
@@ -148,6 +150,89 @@ def server(
     except (KeyFileError, OSError) as error:
         typer.echo(f"a2c server: {error}", err=True)
         raise typer.Exit(1) from None
+
+
+@app.command()
+def mcp(
+    office: OfficeOption,
+    url: UrlOption = DEFAULT_URL,
+    name: NameOption = "a2c-mcp",
+    api_key: ApiKey = None,
+    computer: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Only this computer; its tools keep their names.", show_default=False),
+    ] = None,
+    short: Annotated[
+        list[str] | None,
+        typer.Option("--as", metavar="NAME=SHORT", help="Call the tools of a computer SHORT__…; repeatable."),
+    ] = None,
+    search: Annotated[
+        Literal["auto", "always", "never"],
+        typer.Option(help="Hosts get a search for tools instead of their list; auto: from 40 tools on."),
+    ] = "auto",
+    timeout: Annotated[
+        int, typer.Option(min=1, help="Seconds that a tool may take; the host has a limit of its own.")
+    ] = 300,
+    http: Annotated[
+        int | None,
+        typer.Option(
+            metavar="PORT", min=0, max=65535, help="Serve over streamable HTTP, at /mcp; 0 picks a port and prints it."
+        ),
+    ] = None,
+    http_host: Annotated[str, typer.Option(metavar="ADDRESS", help="With --http: the address to bind.")] = "127.0.0.1",
+    http_token: Annotated[
+        str | None,
+        typer.Option(
+            envvar="A2C_MCP_TOKEN",
+            help="With --http: what hosts show as Authorization: Bearer …",
+            show_default="a new one, which is printed",
+        ),
+    ] = None,
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="With --http: one more name, beside those of loopback, that Host and Origin may have; repeatable.",
+        ),
+    ] = None,
+    transport: TransportOption = "auto",
+    proxy: ProxyOption = None,
+    ca: CaOption = None,
+    log_level: LogLevelOption = "warning",
+    log_format: LogFormatOption = "text",
+) -> None:
+    """The office as an MCP server, for any MCP host: every computer's tools, windows and documents.
+
+    Without --http it talks over stdin and stdout, and a host starts it itself. In the host's config:
+
+    {"mcpServers": {"office": {"command": "a2c", "args": ["mcp", "--url", "https://…", "--office", "lab"],
+    "env": {"A2C_API_KEY": "…"}}}}
+
+    It need not find the server: it is tried for ever, and the tool list_computers says what is wrong.
+    """
+    from a2c_smcp.office_mcp.command import HttpOptions, OfficeOptions, run
+    from a2c_smcp.utils.link import LinkOptions
+
+    configure_logging(log_level, log_format)
+    link = LinkOptions(url, api_key=api_key, transport=transport, proxy=proxy, ca=ca, office=office)
+    over = None if http is None else HttpOptions(http, http_host, http_token, tuple(allowed_host or ()))
+    try:
+        run(OfficeOptions(link, office, name, computer, _short_names(short or ()), search, timeout, over))
+    except ValueError as problem:
+        raise typer.BadParameter(str(problem)) from None
+    except OSError as error:
+        typer.echo(f"a2c mcp: {error}", err=True)
+        raise typer.Exit(1) from None
+
+
+def _short_names(pairs: Iterable[str]) -> dict[str, str]:
+    found = {}
+    for pair in pairs:
+        name, equals, short = pair.rpartition("=")
+        if not (equals and name and short):
+            raise typer.BadParameter(f"--as takes NAME=SHORT, not {pair!r}")
+        found[name] = short
+    return found
 
 
 @app.command()

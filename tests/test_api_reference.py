@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 #: The modules from which people import; those after the first line have pages of their own, whole.
-ROOMS = ("a2c_smcp.agent", "a2c_smcp.computer", "a2c_smcp.server", "a2c_smcp.mcp_server")
+ROOMS = ("a2c_smcp.agent", "a2c_smcp.computer", "a2c_smcp.server", "a2c_smcp.mcp_server", "a2c_smcp.office_mcp")
 MODULES = (
     "a2c_smcp.errors",
     "a2c_smcp.smcp",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from a2c_smcp.utils.link import LinkOptions, Transport
     from a2c_smcp.utils.values import Typed
 
-__all__ = ["app"]
+__all__ = ["DEFAULT_URL", "ApiKey", "NameOption", "OfficeOption", "UrlOption", "app"]
 
 BAD_USAGE: Final = 64
 

@@ -1,0 +1,73 @@
+"""What the office server asks of an agent. `AsyncSMCPAgentClient` is one; so is whatever stands in for it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from a2c_smcp.agent.types import ProgressCallback
+from a2c_smcp.agent.view import ComputerView
+from a2c_smcp.smcp import GetFinderRet
+from a2c_smcp.types import Desktop
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult
+
+__all__ = ["OfficeAgent"]
+
+
+class OfficeAgent(Protocol):
+    """An agent in its office, with its live view. Every method is that of `AsyncSMCPAgentClient`."""
+
+    @property
+    def office_id(self) -> str | None:
+        """The office that it is in, or tries to be in."""
+        ...
+
+    @property
+    def problem(self) -> str | None:
+        """Why the office cannot be used right now, in a sentence; `None` if it can."""
+        ...
+
+    @property
+    def computers(self) -> Mapping[str, ComputerView]:
+        """The computers in the office, with what is known of them."""
+        ...
+
+    async def settled(self, timeout: float = 20.0) -> None:
+        """Wait until that is complete; `RequestTimeoutError` after so many seconds."""
+        ...
+
+    async def call_tool(
+        self,
+        computer: str,
+        tool_name: str,
+        params: Mapping[str, Any] | None = None,
+        timeout: int = 60,
+        *,
+        req_id: str | None = None,
+        on_progress: ProgressCallback | None = None,
+    ) -> "CallToolResult":
+        """Run a tool. Cancelling the task that waits cancels the call at the computer."""
+        ...
+
+    async def get_desktop(self, computer: str, *, size: int | None = None, window: str | None = None) -> list[Desktop]:
+        """The windows of a computer as texts, each with its URI in the first line."""
+        ...
+
+    async def get_finder(
+        self,
+        computer: str,
+        keywords: Sequence[str] | None = None,
+        file_type: str | None = None,
+        offset: int = 0,
+        limit: int = 20,
+    ) -> GetFinderRet:
+        """A part of a computer's documents, and how many there are."""
+        ...
+
+    async def read_resource(self, computer: str, uri: str) -> list[dict[str, Any]]:
+        """The contents at a `dpe://` or `window://` URI, in MCP's form."""
+        ...
+
+    def on(self, name: str) -> Callable[[Any], Any]:
+        """Register a function for what happens: `change`, `connection`, `enter_office` and so on."""
+        ...

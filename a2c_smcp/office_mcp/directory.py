@@ -1,0 +1,166 @@
+"""The tools of all computers at one moment: by name, by words, and as MCP lists them. Pure."""
+
+import json
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import mcp_types as types
+from pydantic import ValidationError
+
+from a2c_smcp.office_mcp.search import SearchIndex, is_mostly_cjk
+from a2c_smcp.office_mcp.sizing import MODEL_SIZE
+from a2c_smcp.office_mcp.tool_names import tool_names
+from a2c_smcp.results import ANNOTATION_KEY, TITLE_KEY
+from a2c_smcp.smcp import SMCPTool
+from a2c_smcp.utils.text import well_formed
+
+__all__ = ["OfficeTool", "ToolDirectory", "described"]
+
+logger = logging.getLogger(__name__)
+
+_MOST_NAMES: Final = 200
+_LONGEST_DESCRIPTION: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class OfficeTool:
+    """A tool of a computer, and what hosts call it."""
+
+    name: str
+    computer: str
+    tool: SMCPTool
+
+    def as_mcp(self) -> types.Tool | None:
+        """The tool as MCP lists it; `None`, with a warning, where its computer sent something else."""
+        schema, output = self.tool["params_schema"], self.tool.get("return_schema")
+        if not _is_object_schema(schema):
+            logger.warning("the tool %s of %s is hidden: its schema is not MCP's", self.tool["name"], self.computer)
+            return None
+        return types.Tool(
+            name=self.name,
+            title=well_formed(f"{_title(self.tool) or self.tool['name']} ({self.computer})"),
+            description=well_formed(f"On {self.computer}: {self.tool['description'] or self.tool['name']}"),
+            input_schema=schema,
+            output_schema=output if _is_object_schema(output) else None,
+            annotations=_annotations(self.tool),
+        )
+
+
+class ToolDirectory:
+    """The tools of an office, given by computer. Never changes: another state of the office is another directory."""
+
+    def __init__(
+        self, tools: Mapping[str, Sequence[SMCPTool]], short: Mapping[str, str] | None = None, *, plain: bool = False
+    ) -> None:
+        self.tools = tools
+        pairs = {(computer, tool["name"]): tool for computer, found in tools.items() for tool in found}
+        names = tool_names(pairs, short, plain=plain)
+        self._by_pair = {pair: OfficeTool(names[pair], pair[0], tool) for pair, tool in pairs.items()}
+        self.by_name = {entry.name: entry for entry in self._by_pair.values()}
+
+    def __len__(self) -> int:
+        return len(self.by_name)
+
+    @cached_property
+    def listing(self) -> list[types.Tool]:
+        return [tool for entry in self.by_name.values() if (tool := entry.as_mcp()) is not None]
+
+    def find(self, computer: str, tool: str) -> OfficeTool | None:
+        """The tool of a computer by its own name, or by the name that hosts call it by."""
+        found = self._by_pair.get((computer, tool)) or self.by_name.get(tool)
+        return found if found is not None and found.computer == computer else None
+
+    def search(self, query: str, computer: str | None = None, most: int = 10) -> list[OfficeTool]:
+        """The tools that have words of the query, the best first."""
+        entries, index = self._indexed
+        found = (entries[number] for number in index.best(query, len(entries) if computer else most))
+        return [entry for entry in found if computer in (None, entry.computer)][:most]
+
+    def overview(self, computer: str | None = None) -> str:
+        """The names of the tools, and the language in which they are described."""
+        entries = [entry for entry in self.by_name.values() if computer in (None, entry.computer)]
+        if not entries:
+            return "There are no tools."
+        by_computer: dict[str, list[str]] = {}
+        for entry in entries[:_MOST_NAMES]:
+            by_computer.setdefault(entry.computer, []).append(entry.tool["name"])
+        lines = [f"{name}: {', '.join(names)}" for name, names in by_computer.items()]
+        if len(entries) > _MOST_NAMES:
+            lines.append(f"… and {len(entries) - _MOST_NAMES} more")
+        return "\n".join([*lines, f"The descriptions are in {_language(entries)}: search in that language."])
+
+    @cached_property
+    def _indexed(self) -> tuple[list[OfficeTool], SearchIndex]:
+        entries = list(self.by_name.values())
+        return entries, SearchIndex([_texts(entry) for entry in entries])
+
+
+def described(entries: Iterable[OfficeTool], *, computers: bool = True) -> str:
+    """The tools for a model, one JSON object a line, with their schemas as long as there is room."""
+    lines, room = list[str](), MODEL_SIZE
+    for entry in entries:
+        tool = entry.tool
+        facts: dict[str, Any] = {"computer": entry.computer} if computers else {}
+        facts |= {"tool": tool["name"], "description": tool["description"][:_LONGEST_DESCRIPTION]}
+        if (annotations := _annotations(tool)) is not None and annotations.read_only_hint:
+            facts["read_only"] = True
+        line = _json({**facts, "arguments": tool["params_schema"]})
+        if len(line) > room and lines:
+            names = list(tool["params_schema"].get("properties") or ())
+            line = _json({**facts, "argument_names": names, "note": "search for this tool alone to see its schema"})
+        room -= len(line)
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _texts(entry: OfficeTool) -> dict[str, float]:
+    tool = entry.tool
+    parameters = tool["params_schema"].get("properties")
+    names = " ".join(map(str, parameters)) if isinstance(parameters, Mapping) else ""
+    texts = {tool["name"]: 3.0, (_title(tool) or ""): 2.0, tool["description"]: 1.0, names: 0.5}
+    return {text: weight for text, weight in texts.items() if text}
+
+
+def _is_object_schema(schema: Any) -> bool:
+    """Whether every version of MCP takes it for the schema of a tool; another would spoil the whole list."""
+    if not isinstance(schema, Mapping) or schema.get("type") != "object":
+        return False
+    properties, required = schema.get("properties") or {}, schema.get("required") or []
+    return (
+        isinstance(schema.get("$schema"), str | None)
+        and isinstance(properties, Mapping)
+        and all(isinstance(each, Mapping | bool) for each in properties.values())
+        and isinstance(required, list)
+        and all(isinstance(name, str) for name in required)
+    )
+
+
+def _title(tool: SMCPTool) -> str | None:
+    """The tool's title, or the one of its annotations, where older servers have it."""
+    title = (tool.get("meta") or {}).get(TITLE_KEY)
+    if isinstance(title, str) and title:
+        return title
+    annotations = _annotations(tool)
+    return annotations.title if annotations is not None else None
+
+
+def _annotations(tool: SMCPTool) -> types.ToolAnnotations | None:
+    raw = (tool.get("meta") or {}).get(ANNOTATION_KEY)
+    try:
+        return types.ToolAnnotations.model_validate_json(raw) if isinstance(raw, str) else None
+    except ValidationError:
+        return None
+
+
+def _language(entries: Sequence[OfficeTool]) -> str:
+    cjk = sum(is_mostly_cjk(entry.tool["description"]) for entry in entries)
+    if cjk * 5 > len(entries) * 4:
+        return "Chinese, Japanese or Korean"
+    return "English" if cjk * 5 < len(entries) else "English and Chinese"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

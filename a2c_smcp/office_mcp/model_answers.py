@@ -1,0 +1,113 @@
+"""Results as a model should read them: failures say what to do, links lead somewhere, and no `_meta` leaks. Pure."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import mcp_types as types
+
+from a2c_smcp.errors import (
+    ConnectionLostError,
+    NotFoundError,
+    PayloadTooLargeError,
+    RequestTimeoutError,
+    SMCPError,
+    ToolConfirmationError,
+    ToolDisabledError,
+    ToolExecutionError,
+    ToolExecutionTimeoutError,
+    ToolNotFoundError,
+    TooManyRequestsError,
+)
+from a2c_smcp.office_mcp.addresses import address_of
+from a2c_smcp.results import ERROR_CODE_MARKER, STARTING_MARKER
+from a2c_smcp.utils.text import well_formed
+
+__all__ = ["advice", "answered", "failed_on_the_way", "for_model", "refused", "without_inner_meta"]
+
+_NOTHING: Final[Mapping[str, Any]] = {}
+_ADVICE: Final[dict[int, str]] = {
+    NotFoundError.default_code: "{computer} is not in the office now; list_computers says who is.",
+    ConnectionLostError.default_code: "There is no connection to the office; it comes back by itself, and "
+    "list_computers says when. If the call had begun, it is not known whether it ran: look before you repeat it.",
+    RequestTimeoutError.default_code: "{computer} did not answer. It is not known whether the tool ran: look "
+    "before you repeat it.",
+    PayloadTooLargeError.default_code: "Ask for less at a time: a part, a smaller range, fewer items.",
+    TooManyRequestsError.default_code: "Wait a few seconds, and send fewer requests at a time.",
+    ToolNotFoundError.default_code: "The tools of {computer} have changed: look at the list of tools again.",
+    ToolDisabledError.default_code: "Its owner does not allow this tool: use another one, or tell the user.",
+    ToolExecutionError.default_code: "The MCP server of this tool failed at {computer}. Try once more; if it fails "
+    "again, tell the user.",
+    ToolExecutionTimeoutError.default_code: "It was stopped after {timeout} s: this is the limit of `a2c mcp`, which "
+    "--timeout raises. The host has a limit of its own, which is often lower (5 s by default in the OpenAI Agents "
+    "SDK): for work that takes long raise both, or ask for less at a time.",
+    ToolConfirmationError.default_code: "A person at {computer} has to agree to this call. Do not repeat it at "
+    "once: tell the user what is to be confirmed, and where.",
+}
+
+
+def advice(code: int, computer: str, timeout: int) -> str:
+    """What a model can do about a failure of this code; empty if nothing is known to help."""
+    return _ADVICE.get(code, "").format(computer=computer, timeout=timeout)
+
+
+def answered(text: str) -> types.CallToolResult:
+    """A result that is this text."""
+    return types.CallToolResult(content=[types.TextContent(type="text", text=well_formed(text))])
+
+
+def refused(text: str) -> types.CallToolResult:
+    """A result that says what went wrong, and what to do."""
+    return types.CallToolResult(content=[types.TextContent(type="text", text=well_formed(text))], is_error=True)
+
+
+def failed_on_the_way(error: SMCPError, computer: str, timeout: int) -> types.CallToolResult:
+    """The result of a call that did not get there, or whose answer did not come back."""
+    return refused(_two_sentences(error.message, advice(error.code, computer, timeout)))
+
+
+def for_model(result: types.CallToolResult, computer: str, timeout: int) -> types.CallToolResult:
+    """A computer's result as the host gets it: its content, and advice where the call failed for a known reason."""
+    meta = result.meta or _NOTHING
+    content = without_inner_meta(result.content, computer)
+    if result.is_error and (code := meta.get(ERROR_CODE_MARKER)) is not None:
+        starting = meta.get(STARTING_MARKER)
+        if isinstance(starting, list) and starting:
+            more = f"Try again in a few seconds: MCP servers of {computer} are still starting."
+        else:
+            more = advice(code, computer, timeout) if isinstance(code, int) else ""
+        if more:
+            content = [*content, types.TextContent(type="text", text=more)]
+    structured = result.structured_content
+    if structured is not None and not isinstance(structured, dict):
+        structured = {"result": structured}  # before 2026-07-28 it can only be an object
+    return types.CallToolResult(content=content, structured_content=structured, is_error=result.is_error)
+
+
+def without_inner_meta(content: Iterable[types.ContentBlock], computer: str) -> list[types.ContentBlock]:
+    """The content without the `_meta` of inner servers. A link to a window or a document leads through the office; one
+    that the host cannot follow becomes a text that says so.
+    """
+    found: list[types.ContentBlock] = []
+    for item in content:
+        if item.type == "resource_link":
+            item = _reachable(item, computer)
+        elif item.type == "resource" and item.resource.meta is not None:
+            item = item.model_copy(update={"resource": item.resource.model_copy(update={"meta": None})})
+        found.append(item if item.meta is None else item.model_copy(update={"meta": None}))
+    return found
+
+
+def _reachable(link: types.ResourceLink, computer: str) -> types.ContentBlock:
+    if (address := address_of(computer, link.uri)) is not None:
+        return link.model_copy(update={"uri": address})
+    if link.uri.startswith(("http://", "https://")):
+        return link
+    name = link.title or link.name
+    text = f"[a link to {name!r}: {link.uri}. It is inside {computer} and cannot be read from here.]"
+    return types.TextContent(type="text", text=text)
+
+
+def _two_sentences(first: str, second: str) -> str:
+    if not second:
+        return first
+    return f"{first}{'' if first.endswith(('.', '!', '?')) else '.'} {second}"

@@ -1,0 +1,345 @@
+"""The office's own tools: who is there, what shows, which documents there are and what is in them."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import mcp_types as types
+
+from a2c_smcp.agent.requests import document_pages_uri, element_of, page_of, read_document
+from a2c_smcp.agent.view import Part
+from a2c_smcp.errors import BadRequestError, NotFoundError, PageOutOfRangeError, SMCPError
+from a2c_smcp.mcp_server.tools import ToolCall
+from a2c_smcp.office_mcp.addresses import address_of, is_address, parse_address
+from a2c_smcp.office_mcp.model_answers import answered
+from a2c_smcp.office_mcp.search import SearchIndex, words
+from a2c_smcp.office_mcp.sizing import MODEL_SIZE, text_piece
+from a2c_smcp.office_mcp.watching import WatchedOffice, window_uri
+from a2c_smcp.smcp import DPEDocumentSummary
+from a2c_smcp.utils.dpe_uri import is_dpe_uri
+from a2c_smcp.utils.text import cut
+
+__all__ = ["OwnTool", "context_tools", "own_tool"]
+
+OwnAnswer: TypeAlias = Callable[[ToolCall], Awaitable[types.CallToolResult]]
+
+_FOUND: Final = 20
+_LOOKED_AT: Final = 200
+_SUMMARY: Final = 300
+_COMPUTER: Final = {"type": "string", "description": "The name of the computer; list_computers has them."}
+
+
+@dataclass(frozen=True, slots=True)
+class OwnTool:
+    """A tool of the office itself, and what answers it."""
+
+    tool: types.Tool
+    answer: OwnAnswer
+
+
+def own_tool(
+    name: str,
+    title: str,
+    description: str,
+    arguments: Mapping[str, Any],
+    answer: OwnAnswer,
+    *,
+    required: Sequence[str] = (),
+    read_only: bool = True,
+) -> OwnTool:
+    schema = {"type": "object", "properties": dict(arguments), "required": list(required)}
+    annotations = types.ToolAnnotations(
+        read_only_hint=read_only, destructive_hint=not read_only, open_world_hint=not read_only
+    )
+    tool = types.Tool(name=name, title=title, description=description, input_schema=schema, annotations=annotations)
+    return OwnTool(tool, answer)
+
+
+def context_tools(office: WatchedOffice) -> list[OwnTool]:
+    """The tools that are there whatever the computers have."""
+    reader = _Reader(office)
+    which = {} if office.only is not None else {"computer": _COMPUTER}
+    offset = {"type": "integer", "minimum": 0}
+    return [
+        own_tool(
+            "list_computers",
+            "List the computers",
+            "Who is in the office, and what is wrong when tools are missing: no server, no computer, tools that are "
+            "still starting. Call it first when a tool that you expect is not there.",
+            {},
+            reader.list_computers,
+        ),
+        own_tool(
+            "see_desktop",
+            "See what is on a desktop",
+            "What the programs of a computer show right now, as text, the most important window first.",
+            {
+                **which,
+                "window": {"type": "string", "description": "One window only, whole, by its URI: window://…"},
+                "offset": {**offset, "description": "With window: go on at this character."},
+            },
+            reader.see_desktop,
+        ),
+        own_tool(
+            "find_documents",
+            "Find documents",
+            "Documents of the computers by words in their titles, keywords and summaries; without a query all of them, "
+            "the newest first. read_document reads what it finds.",
+            {
+                "query": {"type": "string", "description": "Words to look for."},
+                **which,
+                "file_type": {"type": "string", "description": "Only this type, such as pdf."},
+                "offset": {**offset, "description": "Leave out the first ones."},
+            },
+            reader.find_documents,
+        ),
+        own_tool(
+            "read_document",
+            "Read a document",
+            "What is in a document, as Markdown, from one page on as far as it fits into one answer; the end of the "
+            "answer says how to go on. Or one element of it, such as a table.",
+            {
+                "document": {"type": "string", "description": "Its URI, as find_documents gives it."},
+                **which,
+                "page": {**offset, "description": "The first page to read, counted from 0."},
+                "pages": {"type": "integer", "minimum": 1, "description": "At most so many pages."},
+                "element": {"type": "string", "description": "The id of one element, instead of pages."},
+                "format": {"type": "string", "enum": ["markdown", "text", "json"], "default": "markdown"},
+                "offset": {**offset, "description": "Go on at this character of the page or element."},
+            },
+            reader.read_document,
+            required=["document"],
+        ),
+    ]
+
+
+class _Reader:
+    def __init__(self, office: WatchedOffice) -> None:
+        self._office = office
+        self._agent = office.agent
+
+    # --- computers
+
+    async def list_computers(self, _: ToolCall) -> types.CallToolResult:
+        await self._office.ready()
+        office, views = self._agent.office_id, self._office.computers
+        if (problem := self._agent.problem) is not None:
+            text = f"The office {office} cannot be used right now: {problem}. It is tried again all the time: call "
+            return answered(text + "list_computers again in a few seconds, or tell the user.")
+        if self._office.only is not None and not views:
+            return answered(f"The computer {self._office.only} is not in the office {office} now.")
+        if not views:
+            text = f"The office {office} is empty: no computer is in it. One joins with: a2c computer run --office "
+            return answered(f"{text}{office} --url … --name … --config …")
+        lines = [f"In the office {office}:"]
+        for name, view in views.items():
+            if (error := view.failures.get(Part.TOOLS)) is not None and not view.tools:
+                lines.append(f"- {name}: its tools cannot be listed: {error.message}")
+            elif not view.tools:
+                lines.append(f"- {name}: no tools; its MCP servers may be starting")
+            else:
+                called = "" if self._office.only is not None else f", called {self._office.label(name)}__…"
+                lines.append(f"- {name}: {len(view.tools)} tools{called}")
+        return answered("\n".join(lines))
+
+    # --- windows
+
+    async def see_desktop(self, call: ToolCall) -> types.CallToolResult:
+        arguments = call.arguments
+        window, offset = arguments.get("window"), arguments.get("offset") or 0
+        if window:
+            computer, uri = self._place(window, arguments.get("computer"))
+            return answered(await self._window(computer, uri, offset))
+        names = list(self._office.computers)
+        if arguments.get("computer") or self._office.only is not None or len(names) == 1:
+            names = [self._office.computer(arguments.get("computer"))]
+        if not names:
+            self._office.computer(None)  # raises, with the reason
+        found = await asyncio.gather(*(self._agent.get_desktop(name) for name in names), return_exceptions=True)
+        room = MODEL_SIZE // len(names)
+        parts = []
+        for name, windows in zip(names, found, strict=True):
+            if isinstance(windows, SMCPError):
+                parts.append(f"# {name}\n\n{windows.message}")
+            elif isinstance(windows, BaseException):
+                raise windows
+            else:
+                parts.append(f"# {name}\n\n{_desktop(windows, room)}")
+        return answered("\n\n".join(parts))
+
+    async def _window(self, computer: str, uri: str, offset: int) -> str:
+        windows = await self._agent.get_desktop(computer, window=uri)
+        if not windows:
+            raise NotFoundError(f"{computer} has no window {cut(uri, 200)} now; see_desktop without it shows all.")
+        piece = text_piece(windows[0], offset)
+        more = f"\n\n[{piece.left} characters more: see_desktop with window and offset={piece.next}]"
+        return piece.text + (more if piece.next is not None else "")
+
+    # --- documents
+
+    async def find_documents(self, call: ToolCall) -> types.CallToolResult:
+        arguments = call.arguments
+        query, offset = arguments.get("query") or "", arguments.get("offset") or 0
+        names = list(self._office.computers)
+        if arguments.get("computer") or self._office.only is not None:
+            names = [self._office.computer(arguments.get("computer"))]
+        if not names:
+            self._office.computer(None)  # raises, with the reason
+        found = await asyncio.gather(
+            *(self._documents(name, query, arguments.get("file_type"), offset) for name in names),
+            return_exceptions=True,
+        )
+        parts = []
+        for name, outcome in zip(names, found, strict=True):
+            if isinstance(outcome, SMCPError):
+                parts.append(f"# {name}\n\n{outcome.message}")
+            elif isinstance(outcome, BaseException):
+                raise outcome
+            else:
+                parts.append(f"# {name}\n\n{outcome}")
+        return answered("\n\n".join(parts))
+
+    async def _documents(self, computer: str, query: str, file_type: str | None, offset: int) -> str:
+        keywords = list(dict.fromkeys([*query.split(), *words(query)])) or None
+        if keywords is None:
+            page = await self._agent.get_finder(computer, None, file_type, offset, _FOUND)
+            documents, total = list(page["documents"]), page.get("total_count", 0)
+        else:
+            page = await self._agent.get_finder(computer, keywords, file_type, 0, _LOOKED_AT)
+            ranked = _ranked(page["documents"], query)
+            documents, total = ranked[offset : offset + _FOUND], len(ranked)
+        if not documents:
+            return "no documents" + (f" for {query!r}" if query else "")
+        lines = [_document_line(computer, document) for document in documents]
+        if (end := offset + len(documents)) < total:
+            lines.append(f"[{total - end} more: find_documents with computer={computer!r} and offset={end}]")
+        return "\n".join(lines)
+
+    async def read_document(self, call: ToolCall) -> types.CallToolResult:
+        arguments = call.arguments
+        computer, uri = self._place(arguments["document"], arguments.get("computer"), document=True)
+        form, offset = arguments.get("format") or "markdown", arguments.get("offset") or 0
+        if (element := arguments.get("element")) is not None:
+            contents = await self._agent.read_resource(computer, element_of(uri, str(element), form))
+            return _shown(contents, offset, f"element={element!r} and ")
+        first, most = arguments.get("page"), arguments.get("pages")
+        facts = {} if first is not None or offset else await self._facts(computer, uri)
+        return answered(await self._pages(computer, uri, first or 0, most, form, offset, facts))
+
+    async def _facts(self, computer: str, uri: str) -> Mapping[str, Any]:
+        found = read_document(await self._agent.read_resource(computer, document_pages_uri(uri, 0, 1)))
+        return found if isinstance(found, Mapping) else {}
+
+    async def _pages(
+        self, computer: str, uri: str, page: int, most: int | None, form: str, offset: int, facts: Mapping[str, Any]
+    ) -> str:
+        """Pages as far as there is room for them; before the first one stands what the document is."""
+        start, count = _head(facts), facts.get("page_count")
+        parts, room, read = [start] if start else [], MODEL_SIZE - len(start), 0
+        while (most is None or read < most) and page != count:
+            try:
+                contents = await self._agent.read_resource(computer, page_of(uri, page, form, None))
+            except PageOutOfRangeError:
+                if read == 0 and (page or not start):
+                    raise
+                break
+            piece = text_piece(_text(contents), offset, room)
+            if read and piece.next is not None:
+                parts.append(f"[page {page} and what follows: read_document with page={page}]")
+                break
+            parts.append(f"[page {page}]\n{piece.text}")
+            if piece.next is not None:
+                parts.append(f"[{piece.left} characters more on this page: page={page} and offset={piece.next}]")
+                break
+            room -= len(piece.text)
+            read, page, offset = read + 1, page + 1, 0
+            if most is not None and read == most:
+                parts.append(f"[what follows, if anything does: read_document with page={page}]")
+        return "\n\n".join(parts) if parts else "The document is empty."
+
+    # ---
+
+    def _place(self, uri: str, computer: str | None, *, document: bool = False) -> tuple[str, str]:
+        """The computer and the URI there that are meant, of which an address has both."""
+        if is_address(uri):
+            address = parse_address(uri)
+            if address is None or address.uri is None:
+                raise BadRequestError(f"{cut(uri, 200)} is no window and no document")
+            return self._office.computer(address.computer), address.uri
+        if document and not is_dpe_uri(uri):
+            raise BadRequestError(f"{cut(uri, 200)!r} is no document's URI: take one that find_documents gives")
+        return self._office.computer(computer), uri
+
+
+def _desktop(windows: Sequence[str], room: int) -> str:
+    """Windows one after the other, as far as there is room for them; each gets its share, and what others leave."""
+    if not windows:
+        return "nothing shows"
+    parts, left_out = list[str](), list[str]()
+    for number, window in enumerate(windows):
+        share = max(room // (len(windows) - number), 500)
+        if room < 500 and parts:
+            left_out.append(window_uri(window))
+            continue
+        piece = text_piece(window, 0, min(share, room))
+        room -= len(piece.text)
+        uri = window_uri(window)
+        more = f"\n[{piece.left} characters more: see_desktop with window={uri!r} and offset={piece.next}]"
+        parts.append(piece.text + (more if piece.next is not None else ""))
+    if left_out:
+        parts.append("[left out, see_desktop with window shows them: " + ", ".join(left_out) + "]")
+    return "\n\n".join(parts)
+
+
+def _ranked(documents: Sequence[DPEDocumentSummary], query: str) -> list[DPEDocumentSummary]:
+    """The documents, those that fit the query best first; one that has a word inside another comes after them."""
+    index = SearchIndex(
+        [
+            {document["title"]: 3.0, " ".join(document.get("keywords") or ()): 2.0, document.get("summary") or "": 1.0}
+            for document in documents
+        ]
+    )
+    best = index.best(query, len(documents))
+    rest = sorted(set(range(len(documents))) - set(best))
+    return [documents[number] for number in (*best, *rest)]
+
+
+def _document_line(computer: str, document: DPEDocumentSummary) -> str:
+    facts = [str(document.get("file_type") or ""), f"{document.get('page_count') or 0} pages"]
+    if document.get("last_modified"):
+        facts.append(str(document["last_modified"]))
+    uri = address_of(computer, document["uri"]) or document["uri"]
+    line = f"- {document['title']} ({', '.join(filter(None, facts))}): {uri}"
+    summary = " ".join((document.get("summary") or "").split())
+    return f"{line}\n  {cut(summary, _SUMMARY)}" if summary else line
+
+
+def _head(facts: Mapping[str, Any]) -> str:
+    names = ("title", "file_type", "page_count", "last_modified", "keywords", "summary")
+    return "\n".join(f"{name}: {_plain(facts[name])}" for name in names if facts.get(name))
+
+
+def _text(contents: Sequence[Mapping[str, Any]]) -> str:
+    return "\n\n".join(item["text"] for item in contents if isinstance(item.get("text"), str))
+
+
+def _shown(contents: Sequence[Mapping[str, Any]], offset: int, where: str) -> types.CallToolResult:
+    """Texts in a piece, and pictures as they are."""
+    blobs: list[types.ContentBlock] = [
+        types.ImageContent(type="image", data=item["blob"], mime_type=item["mimeType"])
+        for item in contents
+        if isinstance(item.get("blob"), str) and str(item.get("mimeType", "")).startswith("image/")
+    ]
+    piece = text_piece(_text(contents), offset)
+    more = f"\n\n[{piece.left} characters more: read_document with {where}offset={piece.next}]"
+    text = piece.text + (more if piece.next is not None else "")
+    result = answered(text)
+    return result if not blobs else types.CallToolResult(content=[*(result.content if text else ()), *blobs])
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,69 @@
+"""The office as one MCP server: every computer's tools, windows and documents, for any MCP host."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from a2c_smcp import __version__
+from a2c_smcp.mcp_server.server import ContextServer
+from a2c_smcp.office_mcp.agent import OfficeAgent
+from a2c_smcp.office_mcp.resources import OfficeResources
+from a2c_smcp.office_mcp.tool_names import is_label
+from a2c_smcp.office_mcp.tools import OfficeTools, SearchMode
+from a2c_smcp.office_mcp.watching import WatchedOffice
+
+__all__ = ["DEFAULT_TIMEOUT", "office_server"]
+
+#: What a tool call may take, in seconds; hosts have shorter limits of their own.
+DEFAULT_TIMEOUT: Final = 300
+
+
+def office_server(
+    agent: OfficeAgent,
+    *,
+    computer: str | None = None,
+    short_names: Mapping[str, str] | None = None,
+    search: SearchMode = "auto",
+    timeout: int = DEFAULT_TIMEOUT,
+) -> ContextServer:
+    """The office of an agent as an MCP server, to be run or mounted: `office_server(agent).http_app()`.
+
+    Give it an agent that is in its office, or that `attend`s it. `computer` limits it to one, whose tools keep their
+    names. `short_names` has what stands for a computer in the names of its tools. `search` says whether hosts get every
+    tool, or a search for them: `auto` is a search from 40 tools on. `timeout` is how long a tool may run, in seconds.
+    """
+    short = dict(short_names or {})
+    if wrong := [name for name in short.values() if not is_label(name)]:
+        raise ValueError(f"a short name has up to 24 letters, digits, - and single _, not {wrong[0]!r}")
+    if len(set(short.values())) < len(short):
+        raise ValueError("two computers cannot have one short name")
+    office = WatchedOffice(agent, computer, short)
+    tools = OfficeTools(office, search, timeout)
+    resources = OfficeResources(office)
+    server = ContextServer(
+        "a2c-office",
+        host="a2c",
+        version=__version__,
+        title="The computers of an office",
+        instructions=_instructions(computer),
+        tools=tools,
+        resources=[resources],
+    )
+    office.on_tools = server.tools.changed
+    resources.announce_to(server.changes)
+    office.look()
+    return server
+
+
+def _instructions(computer: str | None) -> str:
+    if computer is not None:
+        tools = f"The tools are those of the computer {computer}."
+    else:
+        tools = (
+            "The tools are those of several computers: <computer>__<tool>, or, where there are many, search_tools "
+            "finds them and call_tool calls them."
+        )
+    return (
+        f"{tools} list_computers says who is there and what is wrong when tools are missing. see_desktop shows what "
+        "programs show, find_documents and read_document find and read documents. A person at a computer may have to "
+        "confirm a call: then it waits."
+    )

@@ -1,0 +1,36 @@
+"""Texts in pieces that a model can take, cut where it hurts least. Pure."""
+
+from dataclasses import dataclass
+from typing import Final
+
+__all__ = ["MODEL_SIZE", "TextPiece", "text_piece"]
+
+#: Characters of one answer: some five thousand tokens of English, and what hosts show without cutting.
+MODEL_SIZE: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class TextPiece:
+    """A part of a text, and where the next one begins; `None` at the end."""
+
+    text: str
+    total: int
+    next: int | None
+
+    @property
+    def left(self) -> int:
+        """How many characters follow."""
+        return 0 if self.next is None else self.total - self.next
+
+
+def text_piece(text: str, offset: int = 0, most: int = MODEL_SIZE) -> TextPiece:
+    """The part of a text from `offset` on that fits, up to the end of a line or a word if there is one near."""
+    end = offset + max(1, most)
+    if end >= len(text):
+        return TextPiece(text[offset:], len(text), None)
+    for mark in ("\n", " "):
+        found = text.rfind(mark, offset + (end - offset) * 3 // 4, end)
+        if found > offset:
+            end = found + 1
+            break
+    return TextPiece(text[offset:end], len(text), end)

@@ -1,0 +1,203 @@
+"""The tools of an office as one MCP server lists and calls them: those of its computers, or a search for them."""
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Mapping
+from typing import Any, Final, Literal, TypeAlias
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+
+from a2c_smcp.errors import SMCPError
+from a2c_smcp.mcp_server.mcp_server_internals import connection_of
+from a2c_smcp.mcp_server.tools import ToolCall
+from a2c_smcp.office_mcp.directory import described
+from a2c_smcp.office_mcp.fitting import misfit
+from a2c_smcp.office_mcp.model_answers import answered, failed_on_the_way, for_model, refused
+from a2c_smcp.office_mcp.own_tools import OwnTool, context_tools, own_tool
+from a2c_smcp.office_mcp.watching import WatchedOffice
+
+__all__ = ["OfficeTools", "SearchMode"]
+
+logger = logging.getLogger(__name__)
+
+SearchMode: TypeAlias = Literal["auto", "always", "never"]
+
+#: From so many tools on a list costs a model more than a search does.
+_MANY: Final = 40
+_DECIDED: Final = "a2c_smcp.office.search"
+
+
+class OfficeTools:
+    """A `ToolTable` over an office. Every tool can be called by its name, whether it was listed or found."""
+
+    def __init__(self, office: WatchedOffice, search: SearchMode = "auto", timeout: int = 300) -> None:
+        self._office = office
+        self._search = search
+        self._timeout = timeout
+        self._searches: bool | None = None
+        self._context = context_tools(office)
+        self._finding = self._search_tools()
+        self._own = {own.tool.name: own for own in (*self._context, *self._finding)}
+
+    # --- listing
+
+    async def list_tools(self, context: ServerRequestContext[Any, Any]) -> list[types.Tool]:
+        await self._office.ready()
+        context_tools = [own.tool for own in self._context]
+        if self._by_search(context):
+            return [*context_tools, *(own.tool for own in self._finding)]
+        return [*context_tools, *self._office.directory.listing]
+
+    def _by_search(self, context: ServerRequestContext[Any, Any]) -> bool:
+        """Whether this client gets a search instead of a list; decided when a session asks for the first time. Over
+        HTTP there are no sessions since 2026-07-28: there every request is a decision of its own.
+        """
+        if self._search != "auto":
+            return self._search == "always"
+        many = len(self._office.directory) >= _MANY
+        if context.request is None:  # a pipe: one client for the whole life of this server
+            self._searches = many if self._searches is None else self._searches
+            return self._searches
+        connection = connection_of(context.session)
+        if connection.session_id is None:
+            return many
+        decided: bool = connection.state.setdefault(_DECIDED, many)
+        return decided
+
+    # --- calling
+
+    async def call_tool(self, call: ToolCall) -> types.CallToolResult:
+        if (entry := self._office.directory.by_name.get(call.name)) is not None:
+            return await self._run(call, entry.computer, entry.tool["name"], call.arguments)
+        if (own := self._own.get(call.name)) is not None:
+            return await self._answer(own, call)
+        # Its computer may be away for a moment, or not be known yet.
+        await self._office.ready()
+        if (entry := self._office.directory.by_name.get(call.name)) is not None:
+            return await self._run(call, entry.computer, entry.tool["name"], call.arguments)
+        return refused(self._unknown(call.name))
+
+    def _unknown(self, name: str) -> str:
+        office = self._office
+        if (problem := office.agent.problem) is not None:
+            return (
+                f"The office cannot be used right now: {problem}. It is tried again all the time: try again in a few "
+                "seconds, or tell the user."
+            )
+        computer, tool = office.known.get(name, (None, None))
+        others = ", ".join(office.computers) or "nobody"
+        if computer is None:
+            return f"There is no tool {name[:100]!r} in the office now; list_computers says more. In it: {others}."
+        if computer not in office.computers:
+            return f"{computer} is not in the office now, so {tool} cannot be called. In it: {others}."
+        return f"{computer} has no tool {tool!r} any more: look at the list of tools again."
+
+    async def _run(
+        self, call: ToolCall, computer: str, tool: str, arguments: Mapping[str, Any]
+    ) -> types.CallToolResult:
+        agent = self._office.agent
+        if agent.problem is not None:
+            await self._office.usable()
+        started = time.monotonic()
+        try:
+            if call.wants_progress:
+                result = await agent.call_tool(computer, tool, arguments, self._timeout, on_progress=call.progress)
+            else:
+                result = await agent.call_tool(computer, tool, arguments, self._timeout)
+        except asyncio.CancelledError:
+            logger.warning(
+                "the host took back its call of %s on %s after %.1f s: raise its own limit if that is too soon",
+                tool,
+                computer,
+                time.monotonic() - started,
+            )
+            raise
+        except SMCPError as error:
+            return failed_on_the_way(error, computer, self._timeout)
+        return for_model(result, computer, self._timeout)
+
+    async def _answer(self, own: OwnTool, call: ToolCall) -> types.CallToolResult:
+        # Those for another tool are looked at with its own schema.
+        given = {name: value for name, value in call.arguments.items() if name != "arguments"}
+        if (problem := misfit(own.tool.input_schema, given)) is not None:
+            return refused(f"The arguments do not fit {own.tool.name}: {problem}")
+        try:
+            return await own.answer(call)
+        except SMCPError as error:
+            return failed_on_the_way(error, call.arguments.get("computer") or "the computer", self._timeout)
+
+    # --- searching
+
+    def _search_tools(self) -> list[OwnTool]:
+        one = self._office.only is not None
+        which = {} if one else {"computer": {"type": "string", "description": "The name of the computer."}}
+        arguments = {"type": "object", "description": "What the tool is given, as its schema says."}
+        return [
+            own_tool(
+                "search_tools",
+                "Search for tools",
+                "Find tools of the computers by what they do: the best ten, with the schemas of their arguments. "
+                "call_tool calls one.",
+                {"query": {"type": "string", "description": "What the tool should do, in a few words."}, **which},
+                self._find,
+                required=["query"],
+            ),
+            own_tool(
+                "call_tool",
+                "Call a tool",
+                "Call a tool that search_tools has found.",
+                {
+                    **which,
+                    "tool": {"type": "string", "description": "The tool's name, as search_tools gives it."},
+                    "arguments": arguments,
+                },
+                self._call_found,
+                required=["tool"] if one else ["computer", "tool"],
+                read_only=False,
+            ),
+        ]
+
+    async def _find(self, call: ToolCall) -> types.CallToolResult:
+        await self._office.ready()
+        office, query = self._office, call.arguments["query"]
+        computer = office.computer(call.arguments["computer"]) if call.arguments.get("computer") else None
+        found = office.directory.search(query, computer)
+        if not found:
+            if office.agent.problem is not None or not office.computers:
+                return await self._own["list_computers"].answer(call)
+            return answered(f"No tool has words of {query[:200]!r}. There are:\n{office.directory.overview(computer)}")
+        one = office.only is not None
+        how = "call_tool(tool, arguments)" if one else "call_tool(computer, tool, arguments)"
+        head = f"{len(found)} tools, the best first. Call one with {how}."
+        return answered(f"{head}\n{described(found, computers=not one)}")
+
+    async def _call_found(self, call: ToolCall) -> types.CallToolResult:
+        office, wanted = self._office, call.arguments["tool"]
+        await office.usable()
+        computer = office.computer(call.arguments.get("computer"))
+        entry = office.directory.find(computer, wanted)
+        if entry is None:
+            near = described(office.directory.search(wanted, computer, 3), computers=False)
+            return refused(f"{computer} has no tool {wanted[:100]!r}." + (f" It has:\n{near}" if near else ""))
+        given = _object(call.arguments.get("arguments"))
+        schema = entry.tool["params_schema"]
+        problem = "they are not a JSON object" if given is None else misfit(schema, given)
+        if given is None or problem is not None:
+            shown = json.dumps(schema, ensure_ascii=False)
+            return refused(f"The arguments do not fit {entry.tool['name']}: {problem}. Its schema is:\n{shown}")
+        return await self._run(call, computer, entry.tool["name"], given)
+
+
+def _object(value: Any) -> dict[str, Any] | None:
+    """Arguments as an object. Some models write them as a text that holds one."""
+    if value is None or value == "":
+        return {}
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return None
+    return value if isinstance(value, dict) else None

@@ -1,0 +1,218 @@
+"""An office as it is now: its directory of tools, its windows and documents, kept up with what changes."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, Final
+
+from a2c_smcp.agent.types import Change
+from a2c_smcp.agent.view import ComputerView, Part
+from a2c_smcp.errors import NotFoundError, RequestTimeoutError, SMCPError
+from a2c_smcp.office_mcp.agent import OfficeAgent
+from a2c_smcp.office_mcp.directory import ToolDirectory
+from a2c_smcp.office_mcp.tool_names import computer_label
+from a2c_smcp.smcp import GetFinderRet
+from a2c_smcp.types import Desktop
+
+__all__ = ["WatchedOffice", "window_uri"]
+
+logger = logging.getLogger(__name__)
+
+#: Hosts load tools once, so the list waits for the office; in seconds.
+_PATIENCE: Final = 5.0
+_SETTLING: Final = 60.0
+_CATALOGUE: Final = 1000
+_REMEMBERED: Final = 10_000
+
+
+class WatchedOffice:
+    """What an agent knows of its office. `only` is the one computer that counts, if there is one.
+
+    `on_tools` is told that the tools are others, `on_resources` that windows or documents came or went, and `on_update`
+    of which computer which of them changed.
+    """
+
+    def __init__(self, agent: OfficeAgent, only: str | None = None, short: Mapping[str, str] | None = None) -> None:
+        self.agent = agent
+        self.only = only
+        self._short = short or {}
+        self.directory = ToolDirectory({})
+        self.known: dict[str, tuple[str, str]] = {}
+        """The computers and the tools behind all names there were: a host may call one whose computer has left."""
+        self.on_tools: Callable[[], None] = lambda: None
+        self.on_resources: Callable[[], None] = lambda: None
+        self.on_update: Callable[[str, Part], None] = lambda computer, part: None
+        self._news = asyncio.Event()
+        self._first_asked: float | None = None
+        self._computers: set[str] = set()
+        self._read: dict[tuple[str, Part], Any] = {}
+        self._listed: dict[tuple[str, Part], list[str]] = {}
+        self._settling: asyncio.Task[None] | None = None
+        self._listen()
+
+    # --- who is here
+
+    @property
+    def computers(self) -> dict[str, ComputerView]:
+        """The computers that count, by name."""
+        found = self.agent.computers
+        if self.only is None:
+            return dict(found)
+        return {self.only: found[self.only]} if self.only in found else {}
+
+    def label(self, computer: str) -> str:
+        """What stands for a computer in the names of its tools."""
+        return self._short.get(computer) or computer_label(computer)
+
+    def computer(self, name: str | None) -> str:
+        """The computer that is meant, or `NotFoundError` with those that there are."""
+        if self.only is not None:
+            return self.only
+        names = list(self.computers)
+        if not name:
+            if len(names) == 1:
+                return names[0]
+            raise NotFoundError(f"Say which computer: {self._those(names)}")
+        if name in names:
+            return name
+        alike = [each for each in names if name in (self.label(each),) or each.lower() == name.lower()]
+        if len(alike) == 1:
+            return alike[0]
+        raise NotFoundError(f"There is no computer {name[:100]!r} in the office now. {self._those(names)}")
+
+    def _those(self, names: Sequence[str]) -> str:
+        if self.agent.problem is not None:
+            return f"The office cannot be used right now: {self.agent.problem}"
+        return f"In it: {', '.join(names)}." if names else "It is empty."
+
+    # --- waiting
+
+    async def ready(self) -> None:
+        """Wait, a few seconds at most, until the tools of the office are known, and there are some."""
+        now = asyncio.get_running_loop().time
+        if self._first_asked is None:
+            self._first_asked = now()
+        deadline = now() + _PATIENCE
+        while (left := deadline - now()) > 0:
+            if self.agent.problem is None:
+                with suppress(RequestTimeoutError):
+                    await self.agent.settled(left)
+                self.look()
+                # An office that has been empty for so long may be meant to be.
+                if self.directory.by_name or now() >= self._first_asked + _PATIENCE:
+                    return
+            await self._wait_for_news(deadline - now())
+
+    async def usable(self) -> None:
+        """Wait, a few seconds at most, until requests can be sent."""
+        now = asyncio.get_running_loop().time
+        deadline = now() + _PATIENCE
+        while self.agent.problem is not None and now() < deadline:
+            await self._wait_for_news(deadline - now())
+
+    async def _wait_for_news(self, seconds: float) -> None:
+        self._news.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+
+    # --- windows and documents
+
+    async def desktop(self, computer: str) -> Sequence[Desktop]:
+        """The windows of a computer, as they were after its last word of a change."""
+        view = self.computers.get(computer)
+        if view is not None and view.desktop is not None:
+            return view.desktop
+        found: Sequence[Desktop] = await self._once((computer, Part.DESKTOP), self.agent.get_desktop, computer)
+        return found
+
+    async def documents(self, computer: str) -> GetFinderRet:
+        """The first thousand documents of a computer, as they were after its last word of a change."""
+        view = self.computers.get(computer)
+        if view is not None and view.documents is not None:
+            return view.documents
+        found: GetFinderRet = await self._once(
+            (computer, Part.DOCUMENTS), partial(self.agent.get_finder, limit=_CATALOGUE), computer
+        )
+        return found
+
+    async def _once(self, key: tuple[str, Part], read: Callable[[str], Awaitable[Any]], computer: str) -> Any:
+        if key not in self._read:
+            found = await read(computer)
+            if computer not in self._computers:
+                return found  # it has left meanwhile
+            self._read[key] = found
+            self._listed[key] = _uris(found)
+        return self._read[key]
+
+    # --- changes
+
+    def _listen(self) -> None:
+        for name in ("enter_office", "leave_office"):
+            self.agent.on(name)(lambda _: self.look())
+        self.agent.on("change")(self._on_change)
+        self.agent.on("connection")(self._on_connection)
+        for name, part in (("update_desktop", Part.DESKTOP), ("update_finder", Part.DOCUMENTS)):
+            self.agent.on(name)(lambda notice, part=part: self._on_update(notice.get("computer"), part))
+
+    def look(self) -> None:
+        """Bring the directory up to date, and say what is new."""
+        self._news.set()
+        views = self.computers
+        tools = {name: view.tools for name, view in views.items() if view.tools is not None}
+        if tools != self.directory.tools:
+            self.directory = ToolDirectory(tools, self._short, plain=self.only is not None)
+            self.known |= {each.name: (each.computer, each.tool["name"]) for each in self.directory.by_name.values()}
+            while len(self.known) > _REMEMBERED:
+                del self.known[next(iter(self.known))]
+            self.on_tools()
+        if set(views) != self._computers:
+            for computer in self._computers - set(views):
+                for part in Part:
+                    self._read.pop((computer, part), None)
+                    self._listed.pop((computer, part), None)
+            self._computers = set(views)
+            self.on_resources()
+
+    def _on_change(self, change: Change) -> None:
+        self.look()
+        view = self.computers.get(change.computer)
+        if view is None or change.part not in (Part.DESKTOP, Part.DOCUMENTS) or change.error is not None:
+            return
+        uris = _uris(view.desktop if change.part is Part.DESKTOP else view.documents)
+        if self._listed.get((change.computer, change.part)) != uris:
+            self._listed[change.computer, change.part] = uris
+            self.on_resources()
+
+    def _on_update(self, computer: str | None, part: Part) -> None:
+        if computer is not None and self._counts(computer):
+            self._read.pop((computer, part), None)
+            self.on_update(computer, part)
+
+    def _on_connection(self, _: object) -> None:
+        self._read.clear()
+        self.look()
+        if self._settling is None or self._settling.done():
+            # Who left meanwhile is known when the office was listed again, and no event tells of it.
+            self._settling = asyncio.create_task(self._look_when_settled())
+
+    async def _look_when_settled(self) -> None:
+        with suppress(SMCPError):
+            await self.agent.settled(_SETTLING)
+        self.look()
+
+    def _counts(self, computer: str) -> bool:
+        return self.only in (None, computer)
+
+
+def window_uri(window: Desktop) -> str:
+    """The URI of a window, which is the first line of its text."""
+    return window.partition("\n")[0].strip()
+
+
+def _uris(found: Any) -> list[str]:
+    if isinstance(found, Mapping):
+        return [document["uri"] for document in found["documents"]]
+    return [window_uri(window) for window in found or ()]
