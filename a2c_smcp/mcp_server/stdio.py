@@ -12,16 +12,24 @@ import anyio
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
+from a2c_smcp.mcp_server.stdio_pipes import are_pipes, piped
+
 __all__ = ["serve"]
 
 
 async def serve(server: "Server[Any]") -> None:
     """Serve the client at the other end of stdin and stdout. SIGINT and SIGTERM stop it; a second one kills."""
-    with anyio.CancelScope() as scope, _stopping(scope), _stdin() as lines:
-        # mcp asks a file for its lines, and that is all it asks.
-        stdin = cast("anyio.AsyncFile[str]", lines)
-        async with stdio_server(stdin=stdin) as (incoming, outgoing):
-            await server.run(incoming, outgoing, server.create_initialization_options())
+    options = server.create_initialization_options()
+    with anyio.CancelScope() as scope, _stopping(scope):
+        if are_pipes():
+            async with piped() as (incoming, outgoing):
+                await server.run(incoming, outgoing, options)
+            return
+        with _stdin() as lines:
+            # mcp asks a file for its lines, and that is all it asks.
+            stdin = cast("anyio.AsyncFile[str]", lines)
+            async with stdio_server(stdin=stdin) as (first, second):
+                await server.run(first, second, options)
 
 
 class _Lines:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from a2c_smcp.computer.mcp_clients.long_lines import Answered, answered_by
-from a2c_smcp.computer.mcp_clients.pipes import LineSplitter, LongLine
+from a2c_smcp.utils.pipes import LineSplitter, LongLine
 
 BIG = '{"content":[' + ",".join(['{"id":7,"method":"no"}'] * 1000) + '],"id":8}'
 

@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import pytest
 
@@ -31,6 +32,10 @@ async def stray() -> str:
     print("this is not for the client")
     child = subprocess.run([sys.executable, "-c", "print(repr(input()))"], capture_output=True, text=True)
     return child.stderr.strip().splitlines()[-1]
+
+@server.tool
+async def echo(text: str) -> str:
+    return text
 
 @server.tool
 def stubborn() -> str:
@@ -108,6 +113,57 @@ def test_what_a_tool_prints_or_a_child_reads_does_not_get_between() -> None:
         answer = pipe.ask(2, "tools/call", {"name": "stray", "arguments": {}})
         assert "EOFError" in json.dumps(answer)
         pipe.ask(3, "ping", {})
+
+
+def test_a_message_larger_than_a_pipe_goes_in_and_comes_out_whole() -> None:
+    text = "é" * 1_500_000
+    with serving() as pipe:
+        answer = pipe.ask(2, "tools/call", {"name": "echo", "arguments": {"text": text}})
+        assert answer["result"]["content"][0]["text"] == text  # type: ignore[index]
+
+
+def test_a_client_that_reads_late_gets_every_answer() -> None:
+    count, text = 200, "x" * 5000
+    with serving() as pipe:
+        assert pipe.process.stdin is not None and pipe.process.stdout is not None
+        # More than both pipes hold: the server has to wait for the reader, and goes on when there is one.
+        calls = [{"name": "echo", "arguments": {"text": text}} for _ in range(count)]
+        lines = [{"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": call} for n, call in enumerate(calls, 2)]
+        writing = threading.Thread(target=lambda: _write(pipe, "".join(json.dumps(line) + "\n" for line in lines)))
+        writing.start()
+        answers = [json.loads(pipe.process.stdout.readline()) for _ in range(count)]
+        writing.join()
+        assert {answer["id"] for answer in answers} == set(range(2, count + 2))
+        assert all(answer["result"]["content"][0]["text"] == text for answer in answers)
+
+
+def _write(pipe: Pipe, text: str) -> None:
+    assert pipe.process.stdin is not None
+    pipe.process.stdin.write(text)
+    pipe.process.stdin.flush()
+
+
+def test_it_ends_when_nobody_reads_it_any_more() -> None:
+    with serving() as pipe:
+        assert pipe.process.stdin is not None and pipe.process.stdout is not None
+        pipe.process.stdout.close()
+        _write(pipe, json.dumps({"jsonrpc": "2.0", "id": 2, "method": "ping"}) + "\n")
+        assert ended(pipe.process) == (0, "left\n")
+
+
+def test_stdin_may_be_a_file(tmp_path: Path) -> None:
+    """Which no event loop can wait for."""
+    messages = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+    ]
+    file = tmp_path / "messages"
+    file.write_text("".join(json.dumps(message) + "\n" for message in messages))
+    with file.open() as stdin:
+        done = subprocess.run(
+            [sys.executable, "-c", SERVER], stdin=stdin, capture_output=True, text=True, timeout=DEADLINE, check=True
+        )
+    assert json.loads(done.stdout.splitlines()[0])["id"] == 1
 
 
 def test_a_line_that_is_no_json_does_no_harm() -> None:

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from a2c_smcp.computer.mcp_clients.pipes import LongLine
+from a2c_smcp.utils.pipes import LongLine
 
 __all__ = ["Answered", "answered_by"]
 

@@ -20,11 +20,11 @@ from mcp_types import PARSE_ERROR
 from a2c_smcp.computer.mcp_clients.long_lines import answered_by
 from a2c_smcp.computer.mcp_clients.model import StdioParameters
 from a2c_smcp.computer.mcp_clients.pipe_dispatcher import PipeDispatcher
-from a2c_smcp.computer.mcp_clients.pipes import Line, LineReader, LineSplitter, LongLine, Writer, read
 from a2c_smcp.computer.mcp_clients.probe import Probe
 from a2c_smcp.computer.mcp_clients.process import Process, StdioTimings
 from a2c_smcp.computer.mcp_clients.server_initiated import Pipe
 from a2c_smcp.errors import PayloadTooLargeError
+from a2c_smcp.utils.pipes import Line, LineReader, LineSplitter, LongLine, Writer, read
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, codec
 
 __all__ = ["StdioTransport"]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2c_smcp.computer.mcp_clients.pipes import Line, LineReader, LineSplitter, Writer
+from a2c_smcp.utils.pipes import Line, LineReader, LineSplitter, Writer
 from tests.computer.fakes.processes import both_loops, eventually, nothing_left_over
 
 pytestmark = both_loops

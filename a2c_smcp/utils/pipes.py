@@ -1,4 +1,4 @@
-"""The pipes of a subprocess, read and written from the event loop. Knows bytes and lines, nothing of what they say.
+"""Pipes, read and written from the event loop. Knows bytes and lines, nothing of what they say.
 
 Reading and writing happen in the loop's own callbacks: no task wakes for a line that is only passed on, and epoll is
 told once. The descriptors are not ours to close.

@@ -1,0 +1,138 @@
+"""stdin and stdout as mcp's streams of messages, read and written from the event loop: no thread comes between.
+
+mcp's own transport hands every line to a thread and gets it back, three times a call.
+"""
+
+import asyncio
+import os
+import stat
+import sys
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Final
+
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+
+from a2c_smcp.utils.pipes import Line, LineReader, Writer
+
+__all__ = ["are_pipes", "piped"]
+
+#: Lines that wait to be taken; then the pipe is left to fill.
+_MOST_WAITING: Final = 64
+_FLUSH_SECONDS: Final = 2.0
+
+
+def are_pipes() -> bool:
+    """Whether stdin and stdout are pipes or sockets, as a host makes them. A file, a terminal, Windows need threads."""
+    return sys.platform != "win32" and all(_is_pipe(fd) for fd in (0, 1))
+
+
+def _is_pipe(fd: int) -> bool:
+    mode = os.fstat(fd).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
+@asynccontextmanager
+async def piped() -> AsyncIterator[tuple["Incoming", "Outgoing"]]:
+    """What comes in and what goes out. Meanwhile tools, and what they start, find nothing to read at stdin, and what
+    they print goes to stderr.
+    """
+    private = [os.dup(0), os.dup(1)]
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    for fd in private:
+        os.set_blocking(fd, False)
+    incoming = Incoming(private[0])
+    outgoing = Outgoing(private[1], incoming.close)
+    try:
+        yield incoming, outgoing
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_FLUSH_SECONDS):
+                await outgoing.flushed()
+    finally:
+        incoming.close()
+        outgoing.close()
+        for fd, copy in enumerate(private):
+            os.set_blocking(copy, True)
+            os.dup2(copy, fd)
+            os.close(copy)
+
+
+class Incoming:
+    """The messages of a client, as mcp's server reads them: an exception stands for a line that is none."""
+
+    def __init__(self, fd: int) -> None:
+        self._lines: deque[bytes] = deque()
+        self._some = asyncio.Event()
+        self._reader = LineReader(fd, sys.maxsize, self._take, self._some.set)
+
+    def _take(self, line: Line) -> None:
+        assert isinstance(line, bytes)
+        self._lines.append(line)
+        self._some.set()
+        if len(self._lines) >= _MOST_WAITING:
+            self._reader.pause()
+
+    def __aiter__(self) -> "Incoming":
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        while not self._lines:
+            if self._reader.ended:
+                raise StopAsyncIteration
+            self._some.clear()
+            await self._some.wait()
+        line = self._lines.popleft()
+        self._reader.resume()
+        try:
+            return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+        except ValueError as error:
+            return error
+
+    async def receive(self) -> SessionMessage | Exception:
+        return await self.__anext__()
+
+    def close(self) -> None:
+        self._reader.close()
+        self._some.set()
+
+    async def aclose(self) -> None:
+        self.close()
+
+    async def __aenter__(self) -> "Incoming":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+
+
+class Outgoing:
+    """What the server says, as mcp's server writes it: at once, and who writes to a full pipe waits."""
+
+    def __init__(self, fd: int, on_broken: Callable[[], None]) -> None:
+        self._writer = Writer(fd, on_broken)
+
+    async def send(self, item: SessionMessage) -> None:
+        text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+        self._writer.write(text.encode("utf-8", "replace") + b"\n")
+        if self._writer.is_blocked:
+            await self._writer.flushed()
+
+    async def flushed(self) -> None:
+        await self._writer.flushed()
+
+    def close(self) -> None:
+        self._writer.close()
+
+    async def aclose(self) -> None:
+        """What is written still goes out; `piped` closes it."""
+
+    async def __aenter__(self) -> "Outgoing":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
