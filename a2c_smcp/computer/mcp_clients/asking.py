@@ -179,7 +179,7 @@ class Questions:
     # --- before 2026-07-28
 
     async def elicit(self, _context: object, params: ElicitRequestParams) -> ElicitResult | ErrorData:
-        """GivenAnswer a request of the server's own."""
+        """Answer a request of the server's own."""
         calls = list(self._calls)
         if self.is_modern or (self._reads and not calls):
             return self._unasked("nobody is asked about what is read")

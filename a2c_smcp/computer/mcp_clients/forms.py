@@ -30,6 +30,8 @@ class InvalidFormError(ValueError):
 
 
 class FieldKind(Enum):
+    """What a field is given: a text, a number, a yes or a no, one option or several."""
+
     TEXT = "text"
     NUMBER = "number"
     INTEGER = "integer"
