@@ -382,6 +382,16 @@ async def test_a_server_may_ask_before_any_call_and_not_more_than_somebody_can_r
         await watcher.said("told accept")
 
 
+async def test_a_flood_of_questions_reaches_nobody_and_every_one_is_answered() -> None:
+    person = saying(GivenAnswer("accept", {}))
+    async with connected(asking("old"), asker=person) as connection, connected(asking("old")) as other:
+        async with running(connection, "flood", count=5_000) as call:
+            await person.asked()
+            assert await text(other, "pid") == str(other.pid)
+        assert json.loads(call.result()) == {"accept": 10, "cancel": 4_990}
+        assert await text(connection, "pid") == str(connection.pid)
+
+
 # --- asking as before, in the new era
 
 

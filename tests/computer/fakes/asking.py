@@ -21,6 +21,7 @@ TOOLS = {
     "visit": "url, id: a URL; answers with what it was told",
     "visit_first": "url, id: refused with -32042 until it was called once",
     "rounds": "count: asks so many times in a row before it answers",
+    "flood": "count: asks so many questions at once, and answers with how many had which answer; before 2026-07-28",
     "sampled": "wants a model to say something, since 2026-07-28",
     "needs": "refuses where questions are not declared, as mcp's servers do, and asks otherwise",
     "declared": "answers with what the client declares that it can do",
@@ -155,6 +156,8 @@ class Server:
                     self.text(id_, f"asked {done} times")
                 else:
                     self.require(id_, str(done + 1), q=form(f"Round {done + 1}?"))
+            case "flood":
+                self.flood(id_, arguments["count"])
             case "sampled":
                 params = {"messages": [], "maxTokens": 1}
                 request = {"method": "sampling/createMessage", "params": params}
@@ -194,6 +197,17 @@ class Server:
                 self.text(id_, str(os.getpid()))
             case _:
                 self.error(id_, -32602, f"Unknown tool: {name}")
+
+    def flood(self, id_: Any, count: int) -> None:
+        told: dict[str, int] = {}
+
+        def take(answer: dict[str, Any]) -> None:
+            told[answer["action"]] = told.get(answer["action"], 0) + 1
+            if sum(told.values()) == count:
+                self.text(id_, told)
+
+        for _ in range(count):
+            self.request(form("Well?"), take)
 
     def ask_on(self, id_: Any, left: int, told: list[str]) -> None:
         if left:
