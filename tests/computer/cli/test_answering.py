@@ -115,7 +115,9 @@ async def test_the_terminal_may_be_quicker_and_nothing_is_said_twice(
         assert shared.seen.count("decision_decided") == before
 
 
-async def test_when_neither_answers_in_time_the_question_goes_and_the_screen_says_so(shared: Console, hub: Running) -> None:
+async def test_when_neither_answers_in_time_the_question_goes_and_the_screen_says_so(
+    shared: Console, hub: Running
+) -> None:
     async with met(shared, hub) as agent:
         unanswered = await agent.tool("ask.echo", 1, text="sure")
         assert unanswered["meta"] == {"error_code": 4005}
