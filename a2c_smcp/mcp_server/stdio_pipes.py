@@ -35,7 +35,7 @@ def _is_pipe(fd: int) -> bool:
 
 
 @asynccontextmanager
-async def piped() -> AsyncIterator[tuple["Incoming", "Outgoing"]]:
+async def piped() -> AsyncIterator[tuple["ReceivedMessages", "SentMessages"]]:
     """What comes in and what goes out. Meanwhile tools, and what they start, find nothing to read at stdin, and what
     they print goes to stderr.
     """
@@ -46,8 +46,8 @@ async def piped() -> AsyncIterator[tuple["Incoming", "Outgoing"]]:
     os.dup2(2, 1)
     for fd in private:
         os.set_blocking(fd, False)
-    incoming = Incoming(private[0])
-    outgoing = Outgoing(private[1], incoming.close)
+    incoming = ReceivedMessages(private[0])
+    outgoing = SentMessages(private[1], incoming.close)
     try:
         yield incoming, outgoing
         with suppress(TimeoutError):
@@ -62,7 +62,7 @@ async def piped() -> AsyncIterator[tuple["Incoming", "Outgoing"]]:
             os.close(copy)
 
 
-class Incoming:
+class ReceivedMessages:
     """The messages of a client, as mcp's server reads them: an exception stands for a line that is none."""
 
     def __init__(self, fd: int) -> None:
@@ -77,7 +77,7 @@ class Incoming:
         if len(self._lines) >= _MOST_WAITING:
             self._reader.pause()
 
-    def __aiter__(self) -> "Incoming":
+    def __aiter__(self) -> "ReceivedMessages":
         return self
 
     async def __anext__(self) -> SessionMessage | Exception:
@@ -103,14 +103,14 @@ class Incoming:
     async def aclose(self) -> None:
         self.close()
 
-    async def __aenter__(self) -> "Incoming":
+    async def __aenter__(self) -> "ReceivedMessages":
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self.close()
 
 
-class Outgoing:
+class SentMessages:
     """What the server says, as mcp's server writes it: at once, and who writes to a full pipe waits."""
 
     def __init__(self, fd: int, on_broken: Callable[[], None]) -> None:
@@ -131,7 +131,7 @@ class Outgoing:
     async def aclose(self) -> None:
         """What is written still goes out; `piped` closes it."""
 
-    async def __aenter__(self) -> "Outgoing":
+    async def __aenter__(self) -> "SentMessages":
         return self
 
     async def __aexit__(self, *_: object) -> None:
