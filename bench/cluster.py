@@ -100,15 +100,16 @@ async def _crowd(servers: list[Process], nats: NatsServer, connections: int, mem
         connected = time.perf_counter()
         await asyncio.gather(*(_join_all(swarm, side, members // 2) for side, swarm in enumerate(swarms)))
         joined = time.perf_counter()
-        await asyncio.sleep(1)
+        large = [member for swarm in swarms for member in swarm.members[: members // 2]]
+        await _all_heard(large)
+        idle = await _idle(servers)
         figures = {
             "all connected, s": connected - began,
             "all joined, s": joined - connected,
             "memory per connection, KiB": (sum(each.rss_bytes() for each in servers) - base) / connections / 1024,
+            "idle, CPU of both servers, ms a second": idle * 1e3,
         }
-        large = [member for swarm in swarms for member in swarm.members[: members // 2]]
-        figures |= await _broadcasts(servers, nats, large)
-        return figures
+        return figures | await _broadcasts(servers, nats, large, idle)
 
 
 async def _join_all(swarm: Swarm, side: int, in_large_office: int) -> None:
@@ -125,7 +126,22 @@ async def _join_all(swarm: Swarm, side: int, in_large_office: int) -> None:
     await asyncio.gather(*(join() for _ in range(_AT_ONCE)))
 
 
-async def _broadcasts(servers: list[Process], nats: NatsServer, members: list[Member]) -> dict[str, float]:
+async def _all_heard(members: list[Member]) -> None:
+    """Wait until nobody hears of anybody's enter any more."""
+    heard = -1
+    while (now := sum(member.notifications for member in members)) != heard:
+        heard = now
+        await asyncio.sleep(1)
+
+
+async def _idle(servers: list[Process], seconds: float = 3.0) -> float:
+    """CPU seconds that both servers take in a second in which nothing happens: pings."""
+    before = sum(each.cpu_seconds() for each in servers)
+    await asyncio.sleep(seconds)
+    return (sum(each.cpu_seconds() for each in servers) - before) / seconds
+
+
+async def _broadcasts(servers: list[Process], nats: NatsServer, members: list[Member], idle: float) -> dict[str, float]:
     """Announcements of members of the large office, each time another one, at both sides in turn."""
     rounds = min(10, len(members) // 2)
     half = len(members) // 2
@@ -145,6 +161,6 @@ async def _broadcasts(servers: list[Process], nats: NatsServer, members: list[Me
     after, nats_after = sum(each.cpu_seconds() for each in servers), cpu_seconds(nats.pid)
     return {
         "broadcast, until the last has heard, ms": statistics.median(spent) * 1e3,
-        "broadcast, CPU of both servers, ms": (after - before) / rounds * 1e3,
+        "broadcast, CPU of both servers, ms": (after - before - idle * sum(spent)) / rounds * 1e3,
         "broadcast, CPU of NATS, ms": (nats_after - nats_before) / rounds * 1e3,
     }
