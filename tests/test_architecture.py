@@ -20,7 +20,8 @@ from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.server import APIKeyAuthentication
 from tests.computer.fakes.computers import FAST, Record, asking, recorded, server
 from tests.computer.fakes.offices import options
-from tests.server.harness import async_server, eventually
+from tests.nats_server import running_nats
+from tests.server.harness import AsyncPeer, async_server, eventually, two_servers
 from tests.tracing import Trace, tracing
 
 PACKAGE = Path(a2c_smcp.__file__).parent
@@ -244,3 +245,21 @@ async def test_the_running_system_passes_every_function_that_the_page_lists() ->
             assert not missed, f"docs/architecture.md, {title!r}: the running system does not pass {missed}"
             if title == "A tool call":
                 assert passed == listed, "docs/architecture.md lists the functions of a call in another order"
+
+
+async def test_a_call_between_two_processes_passes_every_function_that_the_page_lists(tmp_path: Path) -> None:
+    listed = journey("A call between two processes")
+    with running_nats(tmp_path) as nats, tracing() as trace, two_servers(None, nats.url, "map") as two:
+        agent, computer = AsyncPeer(), AsyncPeer()
+        computer.answer("client:get_tools", lambda _: {"tools": [], "req_id": "1"})
+        try:
+            for number, (peer, role) in enumerate(((agent, "agent"), (computer, "computer"))):
+                await peer.connect(two.url_for(number), transports=["websocket"])
+                await peer.call("server:join_office", {"role": role, "name": "n", "office_id": "o"})
+            for _ in range(2):  # the first one learns the other clock
+                trace.begin()
+                await agent.call("client:get_tools", {"agent": "n", "computer": "n", "req_id": "1"})
+        finally:
+            await agent.disconnect()
+            await computer.disconnect()
+    assert [name for name in trace.names if name in listed] == listed
