@@ -10,6 +10,7 @@ from nats.aio.client import Client as NatsClient
 from nats.errors import Error as NatsError
 
 from a2c_smcp.errors import InternalError
+from a2c_smcp.server.cluster.ending import end_tasks
 from a2c_smcp.server.cluster.options import ClusterOptions
 
 __all__ = ["OUT_OF_REACH", "NatsConnection"]
@@ -45,8 +46,7 @@ class NatsConnection:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         assert self._connecting is not None
-        self._connecting.cancel()
-        await asyncio.wait({self._connecting})
+        await end_tasks([self._connecting])
         # nats-py asserts that a client which is closed was connected once, or tried.
         with suppress(NatsError, OSError, TimeoutError, AssertionError):
             await self.client.close()

@@ -292,11 +292,14 @@ class ClusterRegistry:
         gone left behind.
         """
         replica, mine = self._tenure.replica, self.process
-        left_over = [member for member in self._left_over if member.sid not in self._changing]
+        unwanted = {
+            member
+            for member in (*self._left_over, *replica.left_behind(mine))
+            if member.sid not in self._changing and member != self._place_of(member.sid)
+        }
         abandoned = replica.abandoned()[:_TIDIED] if mine == min(replica.processes, default=mine) else []
-        unwanted = [member for member in left_over if member != self._place_of(member.sid)]
         await asyncio.gather(*map(self._delete, (*unwanted, *abandoned)))
-        self._left_over.difference_update(left_over)
+        self._left_over = {member for member in self._left_over - unwanted if member.sid in self._changing}
 
     def _place_of(self, sid: str) -> Member | None:
         session = self._sessions.get(sid)

@@ -35,6 +35,8 @@ class Replica:
         self._graves: dict[str, int] = {}
         self._keys_of: dict[str, set[str]] = {}
         self._places: dict[str, str] = {}
+        self._left: set[str] = set()
+        """Keys of claims whose session has a newer one, or had."""
         self._visible: dict[str, Member] = {}
 
     @property
@@ -61,6 +63,11 @@ class Replica:
         gone = [keys for process, keys in self._keys_of.items() if process not in self._leases]
         return [self._claims[key].member for keys in gone for key in keys]
 
+    def left_behind(self, process: str) -> list[Member]:
+        """The members that sessions of a process were before they moved, whose claims are still there."""
+        left = [self._claims[key].member for key in self._left]
+        return [member for member in left if member.process == process]
+
     def apply(self, entry: Entry) -> list[MemberChange]:
         """Take the next entry. One that is known already, as after a restart of NATS, changes nothing."""
         if entry.revision <= self.revision:
@@ -76,10 +83,11 @@ class Replica:
             # It was left for a place that was given up before this look into the bucket.
             if self._claims.get(key) == others._claims[key] and self._places.get(sid) != key:
                 del others._places[sid]
+                others._left.add(key)
         known = dict.fromkeys((*self._visible, *others._places))
         self.revision = max(self.revision, others.revision)
         self._leases, self._claims, self._graves = others._leases, others._claims, others._graves
-        self._keys_of, self._places = others._keys_of, others._places
+        self._keys_of, self._places, self._left = others._keys_of, others._places, others._left
         return self._settle(known)
 
     def _store(self, entry: Entry) -> Iterable[str]:
@@ -107,12 +115,15 @@ class Replica:
             keys.discard(entry.key)
             if not keys:
                 del self._keys_of[old.member.process]
+        self._left.discard(entry.key)
         self._graves.pop(entry.key, None)
         if (member := read_claim(entry)) is None:
             self._bury(entry)
         else:
             self._claims[entry.key] = _Claim(member, entry.revision)
             self._keys_of.setdefault(member.process, set()).add(entry.key)
+            if (before := self._places.get(member.sid)) is not None:
+                self._left.add(before)
             self._places[member.sid] = entry.key
             sids.append(member.sid)
         return dict.fromkeys(sids)

@@ -20,6 +20,7 @@ from a2c_smcp.errors import InternalError
 from a2c_smcp.server.cluster import clock
 from a2c_smcp.server.cluster.bucket import Bucket, WrongRevisionError
 from a2c_smcp.server.cluster.connection import OUT_OF_REACH, NatsConnection
+from a2c_smcp.server.cluster.ending import end_tasks
 from a2c_smcp.server.cluster.keys import lease_key
 from a2c_smcp.server.cluster.lease import Lease
 from a2c_smcp.server.cluster.replica import Replica
@@ -77,8 +78,7 @@ class Tenure:
     ) -> None:
         await self.release()
         assert self._running is not None
-        self._running.cancel()
-        await asyncio.wait({self._running})
+        await end_tasks([self._running])
         await self._watcher.close()
 
     @property
@@ -189,9 +189,7 @@ class Tenure:
         try:
             await self._over.wait()
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)
+            await end_tasks(tasks)
 
     async def _upkeep(self) -> None:
         while True:
@@ -224,13 +222,16 @@ class Tenure:
             revision = await self._bucket.write(key, _about_us(), lease.revision, self._options.lease)
         except WrongRevisionError:
             await self._look_after(lease, key)
+            return
         except InternalError as error:
             self._note(error.message)
-        else:
-            lease.renew(asked_at, revision)
-            self._note(None)
-            if revision <= known and self._lease is lease:
-                self._end(_SET_BACK)
+            return
+        if self._lease is not lease:
+            return  # it was over before the answer came
+        lease.renew(asked_at, revision)
+        self._note(None)
+        if revision <= known:
+            self._end(_SET_BACK)
 
     async def _look_after(self, lease: Lease, key: str) -> None:
         """A renewal was refused: either the lease is over, or an earlier one counted and its answer was lost."""

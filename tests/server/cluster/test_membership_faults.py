@@ -168,6 +168,34 @@ async def test_a_claim_that_somebody_deleted_costs_its_session_the_connection(op
             await here.registry.session("s1")
 
 
+@pytest.mark.parametrize("place", ["o", "p"])
+async def test_a_join_whose_answer_was_lost_costs_the_session_its_connection_and_leaves_nothing_behind(
+    options: ClusterOptions, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    async with registries(options, 2) as (here, there):
+        await here.join("s1", "computer", "c", "o")
+        write = here.registry._bucket.write
+
+        async def lose(*args: Any) -> int:
+            await write(*args)
+            raise InternalError("NATS did not answer in time")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(here.registry._bucket, "write", lose)
+            with pytest.raises(InternalError):
+                await here.registry.join("s1", request("computer", "d", place))
+        # The claim counts all the same: the session thinks that it is elsewhere, and must come back.
+        await eventually(lambda: here.heard.lost_sids == ["s1"])
+        await here.registry.disconnect("s1")
+        await there.join("s2", "computer", "c", "o")
+        for process in (here, there):
+            await eventually(lambda: _claimed(process) == {"s2"})  # noqa: B023 - awaited here
+
+
+def _claimed(process: Process) -> set[str]:
+    return {claim.member.sid for claim in process.registry._tenure.replica._claims.values()}
+
+
 def _key(process: Process, name: str) -> str:
     replica = process.registry._tenure.replica
     return next(key for key, claim in replica._claims.items() if claim.member.name == name)

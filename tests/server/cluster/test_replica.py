@@ -69,6 +69,7 @@ def test_a_session_is_in_one_place_its_newest_claim() -> None:
     replica, changes = folded(lease("p1", 1), claim(LAPTOP, 2), claim(moved, 3), gone(LAPTOP, 4))
     assert changes == [(None, LAPTOP), (LAPTOP, moved)]
     assert list(replica.directory) == [moved] and replica.member("s1") == moved
+    assert replica.left_behind("p1") == []
 
 
 def test_a_place_that_was_left_and_not_given_up_is_free_and_does_not_come_back() -> None:
@@ -76,8 +77,11 @@ def test_a_place_that_was_left_and_not_given_up_is_free_and_does_not_come_back()
     another = replace(LAPTOP, sid="s9")
     replica, changes = folded(lease("p1", 1), claim(LAPTOP, 2), claim(moved, 3), gone(moved, 4))
     assert changes[-1] == (moved, None) and list(replica.directory) == []
+    assert replica.left_behind("p1") == [LAPTOP] and replica.left_behind("p2") == []
     assert replica.resync([lease("p1", 1), claim(LAPTOP, 2), gone(moved, 4)]) == []
+    assert replica.left_behind("p1") == [LAPTOP]
     assert replica.apply(claim(another, 5)) == [MemberChange(None, another)]
+    assert replica.left_behind("p1") == []
 
 
 def test_a_rename_on_the_agents_seat_is_one_change() -> None:
