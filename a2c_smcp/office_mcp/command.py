@@ -1,21 +1,28 @@
 """What `a2c mcp` does: takes its seat in the office, and serves MCP hosts over stdio or HTTP until it is to end."""
 
 import asyncio
+import logging
 import secrets
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from a2c_smcp.agent.client import AsyncSMCPAgentClient
-from a2c_smcp.mcp_server import http, stdio
+from a2c_smcp.agent.seat.place import NotSharedError
+from a2c_smcp.agent.seat.seat_link import shared_seat
 from a2c_smcp.office_mcp.agent import OfficeAgent
-from a2c_smcp.office_mcp.server import DEFAULT_TIMEOUT, office_server
-from a2c_smcp.office_mcp.tools import SearchMode
-from a2c_smcp.utils.link import LinkOptions
+from a2c_smcp.office_mcp.tool_names import checked_labels
+from a2c_smcp.utils.link import LinkFactory, LinkOptions, OfficeLink
 from a2c_smcp.utils.loops import fast_command_loop
 
+if TYPE_CHECKING:
+    from a2c_smcp.office_mcp.tools import SearchMode
+
 __all__ = ["HttpOptions", "OfficeOptions", "run", "seated"]
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +45,24 @@ class OfficeOptions:
     name: str
     computer: str | None = None
     short_names: Mapping[str, str] = field(default_factory=dict)
-    search: SearchMode = "auto"
-    timeout: int = DEFAULT_TIMEOUT
+    search: "SearchMode" = "auto"
+    timeout: int = 300
     http: HttpOptions | None = None
 
 
 def run(options: OfficeOptions) -> None:
     """Serve until the host closes stdin, or SIGINT or SIGTERM comes; `ValueError` for options that make no sense."""
+    checked_labels(options.short_names)  # before there is a seat
     with asyncio.Runner(loop_factory=fast_command_loop) as runner:
         runner.run(_serve(options))
 
 
 async def _serve(options: OfficeOptions) -> None:
     async with seated(options.link, options.office, options.name) as agent:
+        # All of mcp takes a second to be imported: time in which the office can be joined.
+        from a2c_smcp.mcp_server import http, stdio
+        from a2c_smcp.office_mcp.server import office_server
+
         server = office_server(
             agent,
             computer=options.computer,
@@ -79,8 +91,13 @@ async def _serve(options: OfficeOptions) -> None:
 
 @asynccontextmanager
 async def seated(link: LinkOptions, office: str, name: str) -> AsyncIterator[OfficeAgent]:
-    """The agent of the office, which connects and joins as soon as it can be done."""
-    agent = AsyncSMCPAgentClient(link, name=name)
+    """The agent of the office, which connects and joins as soon as it can be done. Processes of one user share it."""
+    way: LinkFactory = OfficeLink
+    try:
+        way = shared_seat(link, office, name)
+    except NotSharedError as problem:
+        logger.warning("the seat is not shared: %s", problem)
+    agent = AsyncSMCPAgentClient(link, name=name, link=way)
     agent.attend(office)
     try:
         yield agent

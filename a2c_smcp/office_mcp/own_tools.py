@@ -123,7 +123,8 @@ class _Reader:
     # --- computers
 
     async def list_computers(self, _: ToolCall) -> types.CallToolResult:
-        await self._office.ready()
+        if not self._office.asked:
+            await self._office.ready()
         office, views = self._agent.office_id, self._office.computers
         if (problem := self._agent.problem) is not None:
             text = f"The office {office} cannot be used right now: {problem}. It is tried again all the time: call "

@@ -7,7 +7,7 @@ from a2c_smcp import __version__
 from a2c_smcp.mcp_server.server import ContextServer
 from a2c_smcp.office_mcp.agent import OfficeAgent
 from a2c_smcp.office_mcp.resources import OfficeResources
-from a2c_smcp.office_mcp.tool_names import is_label
+from a2c_smcp.office_mcp.tool_names import checked_labels
 from a2c_smcp.office_mcp.tools import OfficeTools, SearchMode
 from a2c_smcp.office_mcp.watching import WatchedOffice
 
@@ -31,12 +31,7 @@ def office_server(
     names. `short_names` has what stands for a computer in the names of its tools. `search` says whether hosts get every
     tool, or a search for them: `auto` is a search from 40 tools on. `timeout` is how long a tool may run, in seconds.
     """
-    short = dict(short_names or {})
-    if wrong := [name for name in short.values() if not is_label(name)]:
-        raise ValueError(f"a short name has up to 24 letters, digits, - and single _, not {wrong[0]!r}")
-    if len(set(short.values())) < len(short):
-        raise ValueError("two computers cannot have one short name")
-    office = WatchedOffice(agent, computer, short)
+    office = WatchedOffice(agent, computer, checked_labels(short_names or {}))
     tools = OfficeTools(office, search, timeout)
     resources = OfficeResources(office)
     server = ContextServer(

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-__all__ = ["MAX_NAME", "OWN_TOOLS", "computer_label", "is_label", "tool_names"]
+__all__ = ["MAX_NAME", "OWN_TOOLS", "checked_labels", "computer_label", "is_label", "tool_names"]
 
 #: The names of the tools that are the office's own.
 OWN_TOOLS: Final = frozenset(
@@ -30,6 +30,15 @@ _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 def is_label(text: str) -> bool:
     """Whether this can stand for a computer in the names of its tools, as it is."""
     return _LABEL.fullmatch(text) is not None
+
+
+def checked_labels(labels: Mapping[str, str]) -> Mapping[str, str]:
+    """Labels that people chose for computers, or `ValueError` for some that cannot be."""
+    if wrong := [label for label in labels.values() if not is_label(label)]:
+        raise ValueError(f"a short name has up to 24 letters, digits, - and single _, not {wrong[0]!r}")
+    if len(set(labels.values())) < len(labels):
+        raise ValueError("two computers cannot have one short name")
+    return labels
 
 
 def computer_label(computer: str) -> str:

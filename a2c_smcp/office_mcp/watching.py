@@ -89,6 +89,11 @@ class WatchedOffice:
 
     # --- waiting
 
+    @property
+    def asked(self) -> bool:
+        """Whether somebody has waited for the office already: what is wrong with it is known by now."""
+        return self._first_asked is not None
+
     async def ready(self) -> None:
         """Wait, a few seconds at most, until the tools of the office are known, and there are some."""
         now = asyncio.get_running_loop().time

@@ -1,0 +1,362 @@
+"""`a2c mcp` as hosts start it, over stdio and HTTP, in both eras, against an office of three computers."""
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from typing import Any
+
+import anyio
+import httpx2
+import mcp_types as types
+import pytest
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.socketio import SMCPComputerClient
+from a2c_smcp.server import APIKeyAuthentication, OpenAuthentication
+from tests.computer.fakes.computers import FAST, server
+from tests.computer.fakes.offices import new_office, options
+from tests.mcp_server.clients import ERAS, Listening, connected, eventually, watching
+from tests.server.conftest import LIMITS
+from tests.server.harness import async_server
+
+NAMES = ("laptop", "desk", "书房")
+TOKEN = "s3cret"
+OWN = ["list_computers", "see_desktop", "find_documents", "read_document"]
+
+both_eras = pytest.mark.parametrize("era", ERAS)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def runtime_directory() -> Iterator[None]:
+    """Seats are shared by a user's processes: those of the tests among themselves."""
+    folder = tempfile.mkdtemp(prefix="a2c")
+    before = os.environ.get("XDG_RUNTIME_DIR")
+    os.environ["XDG_RUNTIME_DIR"] = folder
+    yield
+    if before is None:
+        del os.environ["XDG_RUNTIME_DIR"]
+    else:
+        os.environ["XDG_RUNTIME_DIR"] = before
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@asynccontextmanager
+async def a_computer(url: str, office: str, name: str) -> AsyncIterator[Computer]:
+    fake = server("fake", prefixed=False, documents="2")
+    async with (
+        Computer(name, mcp_servers=[fake], timings=FAST) as computer,
+        SMCPComputerClient(computer, options(url)) as client,
+    ):
+        await client.join_office(office)
+        yield computer
+
+
+class Place:
+    """Where the hosts of these tests go."""
+
+    def __init__(self, url: str, office: str) -> None:
+        self.url = url
+        self.office = office
+
+    def command(self, *more: str) -> list[str]:
+        return ["-m", "a2c_smcp.cli", "mcp", "--url", self.url, "--office", self.office, *more]
+
+    def stdio(self, *more: str, **env: str) -> StdioServerParameters:
+        return StdioServerParameters(
+            command=sys.executable, args=["-W", "error", *self.command(*more)], env={**os.environ, **env}
+        )
+
+
+@pytest.fixture(scope="module")
+async def place() -> AsyncIterator[Place]:
+    office = new_office()
+    with async_server(OpenAuthentication(), LIMITS) as running:
+        async with AsyncExitStack() as stack:
+            for name in NAMES:
+                await stack.enter_async_context(a_computer(running.url, office, name))
+            yield Place(running.url, office)
+
+
+@contextmanager
+def over_http(place: Place, *more: str) -> Iterator[str]:
+    """The address of an `a2c mcp --http`; afterwards it has ended as it should."""
+    command = [sys.executable, "-W", "error", *place.command("--http", "0", *more)]
+    environ = {**os.environ, "A2C_MCP_TOKEN": TOKEN}
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environ)
+    watchdog = threading.Timer(90, process.kill)
+    watchdog.start()
+    try:
+        assert process.stderr is not None
+        ready = next(filter(None, (re.search(r"ready on (\S+);", line) for line in process.stderr)))
+        yield ready[1]
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate()
+        assert process.returncode == 0, errors
+        assert "Traceback" not in errors
+    finally:
+        watchdog.cancel()
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
+@pytest.fixture(scope="module")
+def address(place: Place) -> Iterator[str]:
+    with over_http(place, "--search", "never") as url:
+        yield url
+
+
+@asynccontextmanager
+async def a_host(place: Place, address: str, way: str, era: str) -> AsyncIterator[tuple[Client, Listening]]:
+    if way == "stdio":
+        async with connected(place.stdio("--search", "never"), era) as (client, listening):
+            yield client, listening
+    else:
+        async with (
+            httpx2.AsyncClient(headers={"authorization": f"Bearer {TOKEN}"}, timeout=60) as authorised,
+            connected(streamable_http_client(address, http_client=authorised), era) as (client, listening),
+        ):
+            yield client, listening
+
+
+async def names(client: Client) -> list[str]:
+    return [tool.name for tool in (await client.list_tools()).tools]
+
+
+async def stats(client: Client, computer: str = "laptop") -> Any:
+    [item] = (await client.call_tool(f"{computer}__stats", {})).content
+    assert isinstance(item, types.TextContent)
+    return json.loads(item.text)
+
+
+# --- over both ways and eras
+
+
+@both_eras
+@pytest.mark.parametrize("way", ["stdio", "http"])
+async def test_a_host_lists_calls_sees_cancels_and_hears_of_progress(
+    place: Place, address: str, way: str, era: str
+) -> None:
+    async with a_host(place, address, way, era) as (client, listening):
+        listed = await names(client)
+        assert listed[:4] == OWN
+        assert {"laptop__echo", "desk__echo"} <= set(listed)
+        [study] = [name for name in listed if re.fullmatch(r"pc-[0-9a-f]{6}__echo", name)]
+
+        result = await client.call_tool(study, {"text": "你好"})
+        assert result.content == [types.TextContent(type="text", text="你好")]
+        assert not result.is_error
+        [picture] = (await client.call_tool("desk__picture", {})).content
+        assert isinstance(picture, types.ImageContent)
+        failed = await client.call_tool("laptop__fail", {})
+        assert failed.is_error
+
+        reports: list[tuple[float, float | None]] = []
+
+        async def hear(progress: float, total: float | None, message: str | None) -> None:
+            reports.append((progress, total))
+
+        await client.call_tool("laptop__report", {"steps": 3, "seconds": 0.5}, progress_callback=hear)
+        assert reports
+        assert reports[-1][0] == 3
+
+        before = (await stats(client))["cancelled"]
+        call = asyncio.create_task(client.call_tool("laptop__sleep", {"seconds": 60}))
+        called = (await stats(client))["called"]
+
+        async def is_running() -> bool:
+            now: int = (await stats(client))["called"]
+            return now > called + 1 or call.done()
+
+        with anyio.move_on_after(2):
+            await eventually(is_running)
+        call.cancel()
+
+        async def was_cancelled() -> bool:
+            return bool((await stats(client))["cancelled"] > before)
+
+        await eventually(was_cancelled)
+
+        uris = [resource.uri for resource in (await client.list_resources()).resources]
+        assert {"a2c://laptop/desktop", "a2c://laptop/window/fake/0", "a2c://laptop/dpe/fake/1"} <= set(uris)
+        [content] = (await client.read_resource("a2c://laptop/window/fake/1")).contents
+        assert isinstance(content, types.TextResourceContents)
+        assert content.text == "window 1"
+        window = "a2c://laptop/window/fake/0"
+        async with watching(client, listening, window):
+            await client.call_tool("laptop__set_resource", {"uri": "window://fake/0", "text": f"{way} {era}"})
+            await listening.of(window)
+
+
+@both_eras
+@pytest.mark.parametrize("way", ["stdio", "http"])
+async def test_a_computer_joins_and_leaves_meanwhile(place: Place, address: str, way: str, era: str) -> None:
+    async def lists(name: str) -> bool:
+        return name in await names(client)
+
+    async with a_host(place, address, way, era) as (client, listening), watching(client, listening):
+        assert not await lists("visitor__echo")
+        async with a_computer(place.url, place.office, "visitor"):
+            await listening.of("tools")
+            await eventually(lambda: lists("visitor__echo"))
+            result = await client.call_tool("visitor__echo", {"text": "hi"})
+            assert not result.is_error
+        await listening.of("tools")
+
+        async def has_left() -> bool:
+            return not await lists("visitor__echo")
+
+        await eventually(has_left)
+        gone = await client.call_tool("visitor__echo", {"text": "hi"})
+        assert gone.is_error
+        assert "visitor is not in the office now" in str(gone.content)
+
+
+async def test_two_hosts_over_http_and_one_of_them_cancels(place: Place, address: str) -> None:
+    async with a_host(place, address, "http", ERAS[0]) as (one, _), a_host(place, address, "http", ERAS[1]) as (two, _):
+        before = (await stats(one, "desk"))["cancelled"]
+        mine = asyncio.create_task(one.call_tool("desk__sleep", {"seconds": 60}))
+        other = asyncio.create_task(two.call_tool("desk__sleep", {"seconds": 1.5}))
+        await anyio.sleep(0.5)
+        mine.cancel()
+        result = await other
+        assert not result.is_error
+
+        async def was_cancelled() -> bool:
+            return bool((await stats(one, "desk"))["cancelled"] == before + 1)
+
+        await eventually(was_cancelled)
+
+
+# --- who may come in
+
+
+async def test_over_http_the_token_the_host_and_the_origin_are_looked_at(place: Place, address: str) -> None:
+    accept = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+    good = {**accept, "authorization": f"Bearer {TOKEN}"}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    async with httpx2.AsyncClient(timeout=60) as client:
+
+        async def status(headers: dict[str, str]) -> int:
+            return (await client.post(address, headers=headers, json=message)).status_code
+
+        assert await status(accept) == 401
+        assert await status({**good, "authorization": "Bearer wrong"}) == 401
+        assert await status({**good, "host": "evil.example"}) == 421
+        assert await status({**good, "origin": "https://evil.example"}) == 403
+        assert await status(good) not in (401, 403, 421)
+
+
+async def test_without_a_token_one_is_made_and_printed(place: Place) -> None:
+    command = [sys.executable, *place.command("--http", "0")]
+    environ = {name: value for name, value in os.environ.items() if name != "A2C_MCP_TOKEN"}
+    process = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE, env=environ)
+    try:
+        assert process.stderr is not None
+        with anyio.fail_after(60):
+            line = (await process.stderr.readline()).decode()
+        match = re.search(r"ready on (\S+); bearer token: (\S+)", line)
+        assert match, line
+        async with httpx2.AsyncClient(headers={"authorization": f"Bearer {match[2]}"}, timeout=60) as client:
+            answer = await client.post(match[1], json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
+            assert answer.status_code != 401
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+# --- not there yet
+
+
+async def test_a_wrong_key_is_said_by_list_computers() -> None:
+    with async_server(APIKeyAuthentication(["right"]), LIMITS) as running:
+        place = Place(running.url, new_office())
+        async with connected(place.stdio("--api-key", "wrong"), ERAS[0]) as (client, _):
+            assert await names(client) == OWN
+            said = str((await client.call_tool("list_computers", {})).content)
+            assert "cannot be used right now" in said
+            assert "wrong" not in said
+
+
+async def test_a_server_that_comes_later_is_found() -> None:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as reserved:
+        port = reserved.getsockname()[1]
+    place = Place(f"http://127.0.0.1:{port}", new_office())
+    async with connected(place.stdio(), ERAS[0]) as (client, listening):
+        assert await names(client) == OWN
+        said = str((await client.call_tool("list_computers", {})).content)
+        assert f"cannot connect to http://127.0.0.1:{port}" in said
+        with async_server(OpenAuthentication(), LIMITS, port=port):
+            async with a_computer(place.url, place.office, "laptop"):
+                await listening.of("tools")
+
+                async def is_listed() -> bool:
+                    return "laptop__echo" in await names(client)
+
+                await eventually(is_listed)
+
+
+# --- the command itself
+
+
+async def test_stdout_is_the_hosts_and_the_end_of_stdin_ends_it(place: Place) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *place.command("--search", "always"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    info = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    messages = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": info},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+    ]
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with anyio.fail_after(60):
+        process.stdin.write(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
+        answers: dict[int, Any] = {}
+        while set(answers) != {1, 2}:
+            answer = json.loads(await process.stdout.readline())
+            if "id" in answer:  # and not a word of a change
+                answers[answer["id"]] = answer["result"]
+        process.stdin.close()
+        rest, errors = await process.stdout.read(), await process.stderr.read() if process.stderr else b""
+        assert await process.wait() == 0
+    listed = [tool["name"] for tool in answers[2]["tools"]]
+    assert listed == [*OWN, "search_tools", "call_tool"]
+    assert all(json.loads(line) for line in rest.splitlines())
+    assert b"Traceback" not in errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--as", "nothing"], "NAME=SHORT"),
+        (["--as", "a=b c"], "short name"),
+        (["--http", "0", "--http-host", "0.0.0.0"], "by which names"),
+        (["--http", "0", "--http-token", "a b"], "bearer token"),
+    ],
+)
+def test_options_that_make_no_sense_are_said_to(arguments: list[str], sentence: str) -> None:
+    command = [sys.executable, "-m", "a2c_smcp.cli", "mcp", "--url", "http://127.0.0.1:1", "--office", "x", *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)
+    assert result.returncode == 2
+    assert sentence in " ".join(result.stderr.replace("│", " ").split())
+    assert "Traceback" not in result.stderr
