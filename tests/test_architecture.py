@@ -182,6 +182,9 @@ class World:
     async def tool(self, name: str, **params: Any) -> None:
         await self.agent.call_tool("pc", f"a.{name}", params, timeout=20)
 
+    async def confirmation(self) -> None:
+        await self.agent.call_tool("pc", "c.echo", {"text": "x"}, timeout=20)
+
     async def question(self) -> None:
         await self.agent.call_tool("pc", "q.ask", {}, timeout=20, on_progress=lambda *_: None)
 
@@ -195,7 +198,9 @@ async def world() -> AsyncIterator[World]:
     # The server's thread has to start under the trace.
     with tracing() as trace, async_server(APIKeyAuthentication(["key"])) as hub:
         asks = {**asking("new"), "name": "q", "tool_prefix": "q.", "default_tool_meta": {"auto_apply": True}}
-        computer = Computer("pc", mcp_servers=[server("a", documents=2), asks], timings=FAST)
+        computer = Computer(
+            "pc", mcp_servers=[server("a", documents=2), asks, server("c", default_tool_meta=None)], timings=FAST
+        )
         link = options(hub.url, api_key="key")
         async with (
             recorded(computer) as record,
@@ -204,7 +209,7 @@ async def world() -> AsyncIterator[World]:
             AsyncSMCPAgentClient(link, name="ag") as agent,
         ):
             await client.join_office("o")
-            computer.decisions.attend("test", {"question"}, _accept).begin()
+            computer.decisions.attend("test", {"question", "confirmation"}, _accept).begin()
             resources = computer._resources  # from now on it is subscribed to them
             await eventually(lambda: not resources._tasks and not resources._finder._tasks)
             yield World(agent, record, trace)
@@ -232,6 +237,7 @@ async def test_the_running_system_passes_every_function_that_the_page_lists() ->
         journeys: dict[str, Callable[[], Awaitable[object]]] = {
             "A join": join,
             "A tool call": lambda: it.tool("echo", text="x"),
+            "A confirmation": it.confirmation,
             "Progress of a call": report,
             "A desktop change": desktop,
             "A document read": lambda: it.agent.read_resource("pc", "dpe://fake/1"),

@@ -41,6 +41,15 @@ def test_a_sample_runs_and_prints_what_the_page_says(name: str, printed: dict[st
     assert [result.stdout] == expected
 
 
+def test_the_page_on_watching_runs_and_prints_what_it_says(tmp_path: Path) -> None:
+    ((name, code, after),) = _SAMPLE.findall(PAGE.with_name("watching.md").read_text())
+    (tmp_path / name).write_text(code)
+    command = [sys.executable, "-W", "error", name]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 0, result.stderr
+    assert [result.stdout] == _PRINTED.findall(after)
+
+
 @pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
 async def test_the_window_server_tells_of_its_changes(era: str, printed: dict[str, tuple[Path, list[str]]]) -> None:
     uri = "window://com.example.shop/till"
