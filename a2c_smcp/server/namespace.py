@@ -314,6 +314,7 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
     # --- for other processes: the inbox of the bus
 
     async def answer(self, errand: Errand, answer: "asyncio.Future[Answer | None]") -> Answer | None:
+        """Ask a computer of this process for an agent of another one. For the bus."""
         request = {
             "agent": errand.agent,
             "req_id": errand.req_id,
@@ -343,6 +344,7 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
             raise NotFoundError("the computer has gone")
 
     def hear(self, notice: Broadcast, text: str) -> None:
+        """Tell the members that are here what was said in another process. For the bus."""
         manager = self._rooms
         if manager.is_behind(notice.skip_sid):
             # Its own process refuses what it says when that is too much there; it cannot know of this process's rooms.
@@ -355,18 +357,22 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
     # --- for a registry that several processes share: its listener
 
     async def began(self, process: str) -> None:
+        """This process is about to be known under a name. For the registry."""
         await self._bus.began(process)
 
     def ended(self, process: str) -> None:
+        """Nobody is a member through this process any more: close every connection. For the registry."""
         self._bus.ended(process)
         for sid in list(self._clients):
             self.lost(sid)
 
     def lost(self, sid: str) -> None:
+        """Close the connection of a session that is not a member any more. For the registry."""
         if (socket := socket_of(self.server, self.namespace, sid)) is not None:
             self.server.start_background_task(socket.cut_off)
 
     def changed(self, changes: Sequence[MemberChange]) -> None:
+        """Perform what follows from changes in any process: rooms, notices, calls that end. For the registry."""
         for change in changes:
             rooms, notices = offices.effects_of(change)
             member = change.after or change.before
