@@ -14,14 +14,18 @@ from typing import Any, Self
 import anyio
 from mcp_types import CallToolResult, ReadResourceResult
 
-from a2c_smcp.computer.call_log import CallLog, EndedCall, RunningCall
+from a2c_smcp.computer.call_log import CallLog, EndedCall, RunningCall, weight
 from a2c_smcp.computer.callbacks import ConfirmCallback, confirming, resolving
 from a2c_smcp.computer.decision_store import Attendance, DecisionStore
 from a2c_smcp.computer.decisions import Accepted, MissingInput
 from a2c_smcp.computer.desktop.cutting import MAX_WINDOW, DesktopLimits
 from a2c_smcp.computer.events import (
+    BUFFERED_BYTES,
     BUFFERED_EVENTS,
+    AnswerersChanged,
     ConfigChanged,
+    DecisionAsked,
+    DecisionDecided,
     EventHub,
     EventStream,
     OfficeStatus,
@@ -93,7 +97,7 @@ class Computer:
         self._events = EventHub()
         self._log = CallLog()
         self._offices = OfficeStates()
-        self.decisions = DecisionStore(self._events.publish)
+        self.decisions = DecisionStore(self._publish_decision)
         self._confirm_callback: ConfirmCallback | None = None
         self._confirming: Attendance | None = None
         self.confirm_callback = confirm_callback
@@ -340,6 +344,10 @@ class Computer:
         if callback is not None:
             self._confirming = self.decisions.attend("callback", {"confirmation"}, confirming(callback))
             self._confirming.begin()
+
+    def _publish_decision(self, event: DecisionAsked | DecisionDecided | AnswerersChanged) -> None:
+        call = event.decision.call if isinstance(event, DecisionAsked) else None
+        self._events.publish(event, weight(call.arguments, BUFFERED_BYTES) if call is not None else 0)
 
     def office_heard(self, connection: str, url: str, event: LinkEvent) -> None:
         """Told by whatever connects this Computer to a server, for those who watch."""

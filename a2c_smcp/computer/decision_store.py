@@ -80,7 +80,7 @@ class Attendance:
         self._store._come(self)
 
     def end(self) -> None:
-        """This one is not there any more."""
+        """This one is not there any more. Safe to call twice."""
         self._store._go(self)
 
 
@@ -203,6 +203,8 @@ class DecisionStore:
         self._tell()
 
     def _go(self, answerer: Attendance) -> None:
+        if answerer not in self._answerers:
+            return
         self._answerers.remove(answerer)
         for pending in tuple(self._pending.values()):
             if pending.decision.kind in answerer.kinds:

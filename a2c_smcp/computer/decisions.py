@@ -294,10 +294,11 @@ class DecisionBook:
         """A pending one is decided, once: the second time this raises like `find`, and changes nothing."""
         self.find(decision_id)
         del self._pending[decision_id]
-        self._decided[decision_id] = replace(resolution, value=None)
+        # An error, too, holds on to values: those in the frames of its traceback.
+        self._decided[decision_id] = replace(resolution, value=None, error=None)
         while len(self._decided) > self._remembered:
             del self._decided[next(iter(self._decided))]
 
     def resolution(self, decision_id: str) -> Resolution | None:
-        """How one ended, without the value; `None` for one that is pending, or that is not remembered."""
+        """How one ended, without value and error; `None` for one that is pending, or that is not remembered."""
         return self._decided.get(decision_id)

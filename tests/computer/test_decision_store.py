@@ -2,6 +2,9 @@
 
 import asyncio
 import contextvars
+import math
+import random
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -9,8 +12,9 @@ import anyio
 import pytest
 
 from a2c_smcp.computer.call_log import WatchedCall
-from a2c_smcp.computer.decision_store import DecisionStore
+from a2c_smcp.computer.decision_store import Attendance, DecisionStore
 from a2c_smcp.computer.decisions import (
+    KINDS,
     Accepted,
     AlreadyDecidedError,
     Confirmation,
@@ -309,3 +313,70 @@ async def test_what_is_not_needed_any_more_can_be_withdrawn_by_others(watched: W
         assert (await task).outcome is Outcome.WITHDRAWN
         with pytest.raises(AlreadyDecidedError):
             store.withdraw(decision.id)
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_whatever_people_and_programs_do_each_decision_is_made_once(seed: int) -> None:
+    chance, theirs = random.Random(seed), random.Random(-seed)  # what happens is the same, however busy the machine
+    watched = Watched(grace=0.01)
+    store = watched.store
+    asking: list[asyncio.Task[Resolution]] = []
+    there: list[Attendance] = []
+    won: Counter[str] = Counter()
+
+    async def ask(decision: Decision) -> DecisionAnswer | None:
+        await asyncio.sleep(theirs.random() / 100)
+        if theirs.random() < 0.2:
+            raise BadRequestError("no idea")
+        return theirs.choice([Accepted("value"), Declined(), Dismissed(), None])
+
+    def come() -> None:
+        kinds = chance.sample(sorted(KINDS), chance.randrange(1, 4))
+        there.append(store.attend(f"place {len(there)}", kinds, chance.choice([ask, None])))
+        there[-1].begin()
+
+    def go() -> None:
+        if there:
+            there.pop(chance.randrange(len(there))).end()
+
+    def begin() -> None:
+        expires = chance.choice([math.inf, asyncio.get_running_loop().time() + chance.random() / 50])
+        asked: Any = chance.choice(
+            [
+                lambda: store.ask_confirmation(call(chance.randrange(5)), expires=expires),
+                lambda: store.ask_question("files", "Which?", expires=expires),
+                lambda: store.ask_input(KEY, (), expires=expires),
+            ]
+        )
+        asking.append(asyncio.create_task(asked()))
+
+    def give_up() -> None:
+        if asking:
+            chance.choice(asking).cancel()
+
+    def answer() -> None:
+        decisions = [*store.pending, *watched.asked[-3:]]
+        for decision in decisions[: chance.randrange(3)]:
+            always = decision.kind == "confirmation" and chance.random() < 0.1
+            said: list[DecisionAnswer] = [Accepted(always=always), Declined()]
+            try:
+                store.answer(decision.id, chance.choice(said), by="browser")
+                won[decision.id] += 1
+            except AlreadyDecidedError:
+                assert store.resolution(decision.id) is not None
+
+    for _ in range(300):
+        chance.choice([come, go, begin, begin, give_up, answer])()
+        if chance.random() < 0.3:
+            await asyncio.sleep(chance.random() / 200)
+    while there:
+        go()
+    with anyio.fail_after(DEADLINE):
+        await asyncio.wait(asking)
+        while store._tasks:
+            await asyncio.wait(store._tasks)
+    asked = [decision.id for decision in watched.asked]
+    assert len(asked) == len(set(asked)) > 20
+    assert sorted(event.decision_id for event in watched.decided) == sorted(asked)
+    assert set(won.values()) == {1}
+    assert store.pending == ()

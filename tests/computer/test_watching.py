@@ -149,9 +149,12 @@ async def test_progress_is_asked_for_when_somebody_watches_it_and_nothing_is_mad
 
 
 async def test_what_a_server_logs_is_heard() -> None:
-    async with running(server("a")) as (_, record):
+    async with running(server("a")) as (computer, record):
         logged = await record.of(ServerLogged)
         assert logged[0] == ServerLogged("a", "ready")
+        await call(computer, "a.chatter", lines=3)  # MCP's log messages
+        await record.until(lambda: len(record.now(ServerLogged)) >= len(logged) + 3)
+        assert [event.line for event in record.now(ServerLogged)] == list(computer.server_logs("a"))
 
 
 # --- decisions
