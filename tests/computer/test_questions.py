@@ -221,6 +221,19 @@ async def test_log_messages_are_among_the_lines_of_a_server() -> None:
         assert "[warning] disk is full" in computer.server_logs("asker")
 
 
+async def test_what_a_server_quotes_of_its_config_is_veiled_in_its_questions_and_its_logs() -> None:
+    config = server("old")
+    config["server_parameters"]["env"] = {"TOKEN": "canary-0815"}
+    async with running() as (computer, record):
+        with answering(computer, Accepted({})):
+            await computer.add_or_update_server(config)
+            await call(computer, "ask", message="May I use canary-0815?")
+            await call(computer, "log", level="info", data={"token": "canary-0815"})
+            assert (await pending(record)).message == "May I use ***?"
+            await record.until(lambda: any("token" in line for line in computer.server_logs("asker")))
+            assert "canary-0815" not in repr(computer.server_logs("asker"))
+
+
 # --- through an office
 
 
