@@ -253,8 +253,9 @@ async def test_the_running_system_passes_every_function_that_the_page_lists() ->
                 assert passed == listed, "docs/architecture.md lists the functions of a call in another order"
 
 
-async def test_a_call_between_two_processes_passes_every_function_that_the_page_lists(tmp_path: Path) -> None:
+async def test_between_two_processes_a_join_and_a_call_pass_every_function_that_the_page_lists(tmp_path: Path) -> None:
     listed = journey("A call between two processes")
+    listed_for_join = journey("A join among several processes")
     with running_nats(tmp_path) as nats, tracing() as trace, two_servers(None, nats.url, "map") as two:
         agent, computer = AsyncPeer(), AsyncPeer()
         computer.answer("client:get_tools", lambda _: {"tools": [], "req_id": "1"})
@@ -265,7 +266,11 @@ async def test_a_call_between_two_processes_passes_every_function_that_the_page_
             for _ in range(2):  # the first one learns the other clock
                 trace.begin()
                 await agent.call("client:get_tools", {"agent": "n", "computer": "n", "req_id": "1"})
+            called = list(trace.names)
+            trace.begin()
+            await computer.call("server:join_office", {"role": "computer", "name": "n", "office_id": "p"})
+            await eventually(lambda: set(listed_for_join) <= trace.names.keys(), 30)
         finally:
             await agent.disconnect()
             await computer.disconnect()
-    assert [name for name in trace.names if name in listed] == listed
+    assert [name for name in called if name in listed] == listed
