@@ -69,7 +69,7 @@ def _run(case: str, *, smoke: bool) -> Iterator[Group]:
         case "boot":
             yield Group(aims.BOOT, boot.run(contestants))
         case "cluster":
-            inside, across = cluster.calls(scale=0.02 if smoke else 1)
+            inside, across = cluster.calls(0.02 if smoke else 1, beside=not smoke)
             yield Group(aims.INSIDE, inside, "without NATS")
             yield Group(aims.ACROSS, across, "one process")
             connections, members = (60, 20) if smoke else (10_000, 1000)

@@ -34,22 +34,25 @@ class Layout:
         return sum(process.cpu_seconds() for process in self.servers)
 
 
-def calls(scale: float) -> tuple[Figures, Figures]:
-    """The same calls in turns: one process, one process with NATS, two processes. Two comparisons come of it."""
+def calls(scale: float, *, beside: bool = True) -> tuple[Figures, Figures]:
+    """The same calls in turns: one process with NATS, two processes, and one without NATS beside which both are put."""
     samples: dict[str, list[dict[str, float]]] = {}
     with ExitStack() as exits:
         nats = exits.enter_context(running_nats(Path(exits.enter_context(tempfile.TemporaryDirectory()))))
         layouts = {
-            "alone": _layout(exits, 1),
             "with NATS": _layout(exits, 1, "--nats", nats.url, "--nats-prefix", "inside"),
             "across": _layout(exits, 2, "--nats", nats.url, "--nats-prefix", "across"),
         }
+        if beside:
+            layouts["alone"] = _layout(exits, 1)
         for _ in range(15 if scale >= 1 else 1):
             for name, layout in layouts.items():
                 samples.setdefault(name, []).append(_measured(layout, nats, scale))
     median = {name: _medians(each) for name, each in samples.items()}
-    inside = {"ours": median["with NATS"], "without NATS": median["alone"]}
-    return inside, {"ours": median["across"], "one process": median["alone"]}
+    inside, across = {"ours": median["with NATS"]}, {"ours": median["across"]}
+    if beside:
+        inside["without NATS"] = across["one process"] = median["alone"]
+    return inside, across
 
 
 def _layout(exits: ExitStack, count: int, *arguments: str) -> Layout:

@@ -174,6 +174,22 @@ async def test_what_a_computer_announces_comes_after_its_enter(
         assert order.index(("notify:enter_office", f"c{n}")) < order.index(("notify:update_tool_list", f"c{n}"))
 
 
+async def test_what_one_session_says_is_left_out_where_too_much_of_it_waits(
+    two: Two, make_peer: MakePeer, office: str, computer: Computer, caplog: pytest.LogCaptureFixture
+) -> None:
+    agent, peer = await pair(two, make_peer, office, computer)
+    listing = await agent.call("server:list_room", {"agent": "a", "req_id": "1", "office_id": office})
+    [sid] = [session["sid"] for session in listing["sessions"] if session["role"] == "agent"]
+    waiting = two.other.sio.manager._waiting_of
+    waiting[sid] = 5000
+    assert await agent.call("server:tool_call_cancel", {"agent": "a", "req_id": "left out"}) == {}
+    await eventually(lambda: "left out notify:tool_call_cancel" in caplog.text)
+    del waiting[sid]
+    assert await agent.call("server:tool_call_cancel", {"agent": "a", "req_id": "heard"}) == {}
+    await eventually(lambda: heard(peer, "notify:tool_call_cancel"))
+    assert heard(peer, "notify:tool_call_cancel") == [{"agent": "a", "req_id": "heard"}]
+
+
 async def test_a_process_that_stops_in_good_order_fails_what_it_ran_at_once(
     nats: NatsServer, prefix: str, make_peer: MakePeer, office: str, computer: Computer
 ) -> None:
