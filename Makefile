@@ -8,7 +8,7 @@ MARKITDOWN_PIP := .venv-markitdown/bin/python -m pip --disable-pip-version-check
 MCP1_PIP := .venv-mcp1/bin/python -m pip --disable-pip-version-check --quiet
 TESTS ?= tests
 
-.PHONY: help demo test test-hard check format docs hooks bench chaos fuzz clean
+.PHONY: help demo test test-hard check format docs screenshots hooks bench chaos fuzz clean
 
 help:
 	@echo "make demo    the whole system on this machine, as a guided tour"
@@ -17,6 +17,7 @@ help:
 	@echo "make check   format check, lint and types only"
 	@echo "make format  rewrite the files as the format check wants them"
 	@echo "make docs    the guides and the API reference, as pages in site/"
+	@echo "make screenshots  the pictures of docs/console.md"
 	@echo "make hooks   have git run make check before every commit"
 	@echo "make bench   side by side with the existing implementation"
 	@echo "make chaos   five minutes of kills, cuts and pauses; SEED= picks others"
@@ -78,6 +79,9 @@ format: .venv/.dev
 docs: .venv/.dev
 	@$(BIN)/mkdocs build --quiet --strict
 	@echo "site/index.html is the first page."
+
+screenshots: .venv/.dev .node/.ready
+	@$(BIN)/python -m tests.computer.console.screenshots docs/console
 
 hooks:
 	@git config core.hooksPath hooks

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from a2c_smcp.computer import console
+from tests.computer.console.scene import VIEWS
 
 ROOT = Path(__file__).parents[3]
 STATIC = Path(console.__file__).parent / "static"
@@ -70,3 +71,10 @@ def test_the_wheel_has_the_page(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["preact-LICENSE.txt", "htm-LICENSE.txt"])
 def test_the_licences_of_others_are_beside_their_files(name: str) -> None:
     assert "icense" in (STATIC / "vendor" / name).read_text("utf-8")
+
+
+def test_the_documentation_shows_every_picture_that_is_made() -> None:
+    page = (ROOT / "docs" / "console.md").read_text("utf-8")
+    pictures = {f"console/{file.name}" for file in (ROOT / "docs" / "console").iterdir()}
+    wanted = {f"console/{n}-{s}-{c}.webp" for n in VIEWS for s in ("wide", "narrow") for c in ("light", "dark")}
+    assert set(re.findall(r"\((console/[^)]+)\)", page)) == pictures == wanted

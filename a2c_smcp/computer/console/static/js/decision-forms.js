@@ -18,7 +18,7 @@ function SchemaQuestion({ decision, ready, guard, answer }) {
     if (ready && event.isTrusted) answer({ answer: "yes", value: completed(value) ?? {} });
   };
   return html`<form onSubmit=${send} autocomplete="off">
-    <${Form} schema=${schema} value=${value} onChange=${setValue} />
+    <${Form} schema=${schema} value=${value} onChange=${setValue} titled=${true} />
     <div class="actions">
       <button type="submit" class="primary" disabled=${!ready}>${t("decisions.send")}</button>
       <button type="button" class="danger" disabled=${!ready} onClick=${guard(() => answer({ answer: "no" }))}>${t("decisions.decline")}</button>

@@ -1,16 +1,21 @@
 // A form made from a JSON schema, nested as deep as the schema is. What it cannot draw is typed as JSON.
 import { choices, initial, kindOf, resolved, Typed, variants } from "./form-values.js";
-import { html, useMemo, useState } from "./html.js";
+import { createContext, html, useContext, useMemo, useState } from "./html.js";
 import { t } from "./i18n.js";
 import { Icon } from "./icons.js";
 
 let forms = 0;
 
+/** Whether fields are called by their titles, as in questions to a person, or by the names of parameters. */
+const Titled = createContext(false);
+
 /** The fields of an object's schema. `onChange` gets the next value; see form-values.js for what it holds. */
-export function Form({ schema, value, onChange }) {
+export function Form({ schema, value, onChange, titled = false }) {
   const prefix = useMemo(() => `form-${(forms += 1)}`, []);
   const found = resolved(schema, schema);
-  return html`<${Properties} schema=${found} root=${schema} value=${value ?? {}} onChange=${onChange} path=${prefix} />`;
+  return html`<${Titled.Provider} value=${titled}>
+    <${Properties} schema=${found} root=${schema} value=${value ?? {}} onChange=${onChange} path=${prefix} />
+  <//>`;
 }
 
 function Properties({ schema, root, value, onChange, path }) {
@@ -40,7 +45,9 @@ function Field({ name, schema, root, required, value, onChange, path }) {
   const found = simplified(schema, root);
   const kind = kindOf(found);
   const Kind = KINDS[kind];
-  const title = found.title && found.title.toLowerCase().replaceAll(" ", "_") !== name.toLowerCase() ? `${found.title} (${name})` : name;
+  const titled = useContext(Titled);
+  const other = found.title && found.title.toLowerCase().replaceAll(" ", "_") !== name.toLowerCase();
+  const title = titled ? (found.title ?? name) : other ? `${found.title} (${name})` : name;
   const props = { schema: found, root, required, value, onChange, path, name };
   const label = html`<span class="name">${title}</span>${required ? html`<span class="required"> ${t("form.required")}</span>` : null}`;
   const about = found.description ? html`<p class="muted hint" id=${`${path}-about`}>${found.description}</p>` : null;

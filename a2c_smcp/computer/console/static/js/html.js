@@ -2,6 +2,6 @@
 import { h } from "preact";
 import htm from "htm";
 
-export { render } from "preact";
-export { useCallback, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
+export { createContext, render } from "preact";
+export { useCallback, useContext, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 export const html = htm.bind(h);

@@ -87,7 +87,7 @@ export default {
   "servers.inputs.has": "has a value",
   "servers.inputs.none": "no value",
   "servers.inputs.set": "Set a value",
-  "servers.inputs.set.name": "Set the value of {id}",
+  "servers.inputs.set.name": "Set a value for {id}",
   "servers.inputs.forget": "Forget",
   "servers.inputs.forget.name": "Forget the value of {id}",
   "state.starting": "starting",

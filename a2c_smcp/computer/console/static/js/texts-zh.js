@@ -87,7 +87,7 @@ export default {
   "servers.inputs.has": "已有值",
   "servers.inputs.none": "没有值",
   "servers.inputs.set": "设置值",
-  "servers.inputs.set.name": "设置 {id} 的值",
+  "servers.inputs.set.name": "设置值：{id}",
   "servers.inputs.forget": "忘记",
   "servers.inputs.forget.name": "忘记 {id} 的值",
   "state.starting": "启动中",
