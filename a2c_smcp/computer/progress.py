@@ -59,4 +59,4 @@ class CallProgress:
         self._has_ended = True
 
     def _shown(self, message: str) -> str:
-        return cut(self._redact(well_formed(message)), MAX_PROGRESS_MESSAGE - 1)
+        return cut(well_formed(self._redact(message)), MAX_PROGRESS_MESSAGE - 1)

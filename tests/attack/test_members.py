@@ -222,3 +222,73 @@ def test_a_computer_that_announces_without_end_is_noticed_by_nobody_elsewhere(
         for each in members[1:]:
             each.until('42/smcp,["notify:update_desktop"')
             assert each.ask("server:update_config", {}) == [{}]
+
+
+# --- progress
+
+
+def call_with_progress(computer: str) -> dict[str, Any]:
+    request = {"agent": "a", "req_id": "1", "computer": computer, "tool_name": "t", "params": {}, "timeout": 300}
+    return {**request, "progress": True}
+
+
+def report(number: int, **more: Any) -> str:
+    body = {"computer": "loud", "agent": "a", "req_id": "1", "progress": number, "message": "x" * 1000, **more}
+    return "42/smcp," + json.dumps(["server:tool_progress", body])
+
+
+@pytest.mark.parametrize("req_id", ["1", "2"], ids=["pending", "not-pending"])
+def test_a_computer_that_reports_without_end_is_noticed_by_nobody_elsewhere(
+    scene: tuple[Target, Pair], req_id: str, request: pytest.FixtureRequest
+) -> None:
+    server, pair = scene
+    office = f"office-progress-{req_id}"
+    times = 20_000 if "async" in request.node.name else 5000
+    logged = len(server.log)
+    with member(server, "agent", "a", office) as agent, member(server, "computer", "loud", office) as loud:
+        asked = agent.emit("client:tool_call", call_with_progress("loud"))
+        ack_id = loud.until("42/smcp,").removeprefix("42/smcp,").partition("[")[0]
+        seconds = 0.0
+
+        def attack() -> None:
+            nonlocal seconds
+            began = time.monotonic()
+            for number in range(times):
+                loud.send(report(number, req_id=req_id))
+            assert loud.ask("server:update_config", {}) == [{}]
+            seconds = time.monotonic() - began
+
+        pair.unharmed_by(attack, times=50)
+        loud.send(f'43/smcp,{ack_id}[{{"content":[],"isError":false}}]')
+        heard = 0
+        while not (text := agent.until("4")).startswith(f"43/smcp,{asked}["):
+            heard += "notify:tool_progress" in text
+        assert heard == 0 if req_id == "2" else 1 <= heard <= 21 + 20 * seconds
+        assert agent.in_room(office) == {"a", "loud"}
+    assert "progress" not in server.log[logged:]
+
+
+def test_reports_for_an_agent_that_does_not_read_neither_fill_its_queue_nor_end_it(
+    scene: tuple[Target, Pair],
+) -> None:
+    server, pair = scene
+    office = "office-progress-slow"
+    with (
+        member(server, "computer", "loud", office) as loud,
+        member(server, "agent", "a", office, reads=False) as agent,
+    ):
+        loud.until('42/smcp,["notify:enter_office"')
+        asked = agent.emit("client:tool_call", call_with_progress("loud"))
+        ack_id = loud.until("42/smcp,").removeprefix("42/smcp,").partition("[")[0]
+        before = rss(server)
+
+        def attack() -> None:
+            for number in range(5000):
+                loud.send(report(number))
+            assert loud.ask("server:update_config", {}) == [{}]
+
+        pair.unharmed_by(attack, times=50)
+        assert rss(server) - before < 50
+        loud.send(f'43/smcp,{ack_id}[{{"content":[],"isError":false}}]')
+        agent.read()
+        assert agent.ack(asked) == [{"content": [], "isError": False}]

@@ -541,6 +541,25 @@ async def test_progress_reaches_the_call_that_it_is_of_in_order_before_its_resul
     assert heard == [*((step, 200, f"step {step}") for step in range(200)), (200, None, None), "done"]
 
 
+async def test_a_report_that_needs_no_task_is_heard_while_it_is_read() -> None:
+    wire = Wire()
+    heard: list[Any] = []
+    async with handled(wire) as handlers:
+        send = wire.dispatcher.send_raw_request("x", {}, on_report=lambda *report: heard.append(report))
+        task = asyncio.create_task(send)
+        await settled()
+        request_id = wire.lines[0]["params"]["_meta"]["progressToken"]
+        for step in range(1000):
+            wire.take({"method": "notifications/progress", "params": {"progressToken": request_id, "progress": step}})
+        assert heard == [(step, None, None) for step in range(1000)]
+        assert wire.reads()
+        wire.take({"id": request_id, "result": {}})
+        wire.take({"method": "notifications/progress", "params": {"progressToken": request_id, "progress": 1000}})
+        await outcome(task)
+        assert handlers.told == []
+    assert len(heard) == 1000
+
+
 # --- over a real pipe
 
 

@@ -1,5 +1,6 @@
 """The progress of a call inside the computer: real servers of each era report it, and nobody else's is heard."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -149,6 +150,19 @@ async def test_secrets_are_taken_out_of_messages() -> None:
         params = {"steps": 1, "message": "logging in with hunter2-and-more"}
         await computer.execute_tool("r", "a.report", params, 60, heard.take)
         assert heard == [(1, 1, "logging in with ***")]
+
+
+async def test_a_server_that_reports_without_end_holds_up_no_other() -> None:
+    heard, answered = Heard(), 0
+    async with Computer("pc", mcp_servers=[server("loud"), server("quiet")], timings=FAST) as computer:
+        params = {"steps": 20_000, "message": "x" * 1000}
+        flood = asyncio.create_task(computer.execute_tool("r", "loud.report", params, 60, heard.take))
+        while not flood.done():
+            assert text(await call(computer, "quiet.echo", 20, text="x")) == "x"
+            answered += 1
+        assert text(await flood) == "reported"
+        assert len(heard) == 20_000
+        assert answered > 10
 
 
 async def test_a_call_that_waits_for_its_confirmation_says_so() -> None:

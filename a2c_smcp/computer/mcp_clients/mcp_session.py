@@ -30,7 +30,6 @@ from a2c_smcp.computer.mcp_clients.change_feed import ChangeFeed
 from a2c_smcp.computer.mcp_clients.declaring import QUESTIONS
 from a2c_smcp.computer.mcp_clients.mcp_internals import (
     MODERN_PROTOCOL_VERSIONS,
-    CallOptions,
     ProgressFnT,
     check_tool_result,
     says_gone,
@@ -125,7 +124,7 @@ class MCPSession:
     ) -> CallToolResult | InputRequiredResult:
         if self.dispatcher is None:
             return await self._send_by_mcp(name, params, progress, answers, state)
-        options: CallOptions | None = {"on_progress": progress.take} if progress is not None else None
+        on_report = progress.report if progress is not None else None
         stamp = self._asking_stamp if self.questions.can_ask else self._stamp
         request = {"name": name, "arguments": params, **stamp}
         if answers is not None:
@@ -134,7 +133,7 @@ class MCPSession:
             }
         if state is not None:
             request["requestState"] = state
-        answer = await self.dispatcher.send_raw_request("tools/call", request, options)
+        answer = await self.dispatcher.send_raw_request("tools/call", request, on_report=on_report)
         if answer.get("resultType") == "input_required":
             return InputRequiredResult.model_validate(answer, by_name=False)
         result = CallToolResult.model_validate(answer, by_name=False)

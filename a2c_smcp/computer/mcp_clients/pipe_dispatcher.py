@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import anyio
 from anyio.abc import TaskStatus
@@ -43,6 +43,9 @@ logger = logging.getLogger(__name__)
 _FIRST_ID: Final = 2**30
 
 
+_OnReport: TypeAlias = Callable[[float, float | None, str | None], None]
+
+
 class InvalidAnswerError(MCPError):
     """A server answered with something that JSON-RPC does not know as an answer."""
 
@@ -58,6 +61,7 @@ class _PendingRequest:
     """As it was sent."""
     answer: asyncio.Future[Mapping[str, Any]]
     on_progress: ProgressFnT | None
+    on_report: _OnReport | None
     may_be_cancelled: bool
     is_written: bool = False
 
@@ -89,9 +93,17 @@ class PipeDispatcher(Dispatcher[TransportContext]):
     # --- for mcp's session
 
     async def send_raw_request(
-        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        opts: CallOptions | None = None,
+        on_report: _OnReport | None = None,
     ) -> dict[str, Any]:
         """The result of a request. Cancelling this, or its timeout, tells the server.
+
+        `on_report` is called with the progress of the request as soon as that is read. Unlike the `on_progress` of
+        mcp's options it waits for nothing, so that a server which reports thousands of times costs no task for each.
+        It must not raise.
 
         Raises `MCPError` with what the server answered, or that the connection is closed or the time is up;
         `InvalidAnswerError` when what came was no answer.
@@ -101,7 +113,7 @@ class PipeDispatcher(Dispatcher[TransportContext]):
         if opts is None:
             opts = {}
         elif (timeout := opts.get("timeout")) is not None:
-            return await self._send_within(timeout, method, params, opts)
+            return await self._send_within(timeout, method, params, opts, on_report)
         request_id = opts.get("request_id")
         if request_id is None:
             request_id = next(self._ids)
@@ -109,13 +121,13 @@ class PipeDispatcher(Dispatcher[TransportContext]):
         if key in self._waiting:
             raise ValueError(f"request id {request_id!r} is already in flight")
         on_progress = opts.get("on_progress")
-        if on_progress is not None:
+        if on_progress is not None or on_report is not None:
             params = params or {}
             params = {**params, "_meta": {**params.get("_meta", {}), "progressToken": request_id}}
         text = encode({"jsonrpc": "2.0", "id": request_id, "method": method}, params)
         answer: asyncio.Future[Mapping[str, Any]] = self._loop.create_future()
         waiting = self._waiting[key] = _PendingRequest(
-            request_id, answer, on_progress, opts.get("cancel_on_abandon", True)
+            request_id, answer, on_progress, on_report, opts.get("cancel_on_abandon", True)
         )
         try:
             if self._pipe.is_full():
@@ -133,13 +145,18 @@ class PipeDispatcher(Dispatcher[TransportContext]):
         return result if self._screen is None else self._screen(method, result)
 
     async def _send_within(
-        self, timeout: float, method: str, params: Mapping[str, Any] | None, opts: CallOptions
+        self,
+        timeout: float,
+        method: str,
+        params: Mapping[str, Any] | None,
+        opts: CallOptions,
+        on_report: _OnReport | None,
     ) -> dict[str, Any]:
         rest: CallOptions = {**opts}
         del rest["timeout"]
         try:
             async with asyncio.timeout(timeout):
-                return await self.send_raw_request(method, params, rest)
+                return await self.send_raw_request(method, params, rest, on_report)
         except TimeoutError:
             raise MCPError(REQUEST_TIMEOUT, f"Request {method!r} timed out") from None
 
@@ -179,7 +196,9 @@ class PipeDispatcher(Dispatcher[TransportContext]):
             logger.debug("a message that is none of JSON-RPC's was skipped")
         elif message.get("id") is None:
             if method == "notifications/progress" and params is not None:
+                # The session would only hand it on to handlers of which none wants it.
                 self._take_progress(self._handlers, params)
+                return
             self._handlers.take_notification(method, params)
         elif (request_id := as_request_id(message["id"])) is not None:
             self._handlers.take_request(request_id, method, params)
@@ -224,11 +243,13 @@ class PipeDispatcher(Dispatcher[TransportContext]):
     def _take_progress(self, handlers: ServerInitiated, params: dict[str, Any]) -> None:
         token, progress = as_request_id(params.get("progressToken")), _number(params.get("progress"))
         waiting = None if token is None else self._waiting.get(coerce_request_id(token))
-        if waiting is None or waiting.on_progress is None or waiting.answer.done():
+        if waiting is None or progress is None or waiting.answer.done():
             return
-        if progress is not None:
-            total, text = _number(params.get("total")), params.get("message")
-            message = text if isinstance(text, str) else None
+        total, text = _number(params.get("total")), params.get("message")
+        message = text if isinstance(text, str) else None
+        if waiting.on_report is not None:
+            waiting.on_report(progress, total, message)
+        if waiting.on_progress is not None:
             handlers.start(partial(waiting.on_progress, progress, total, message))
 
 
