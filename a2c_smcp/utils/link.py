@@ -61,8 +61,8 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 #: Refusals that pass: the server may not have noticed yet that the old session of this client has ended. One without a
-#: code may mean that, too.
-_PASSING: Final = (RoomFullError, NameTakenError, UncodedRefusalError, RequestTimeoutError)
+#: code may mean that, too. A fault of the server's is not for ever: it may be about to stop, or wait for NATS.
+_PASSING: Final = (RoomFullError, NameTakenError, UncodedRefusalError, RequestTimeoutError, InternalError)
 #: After so many websockets that were cut within so many seconds, `auto` polls: some proxies let them through that long.
 _CUTS: Final = 3
 _SHORT_LIVED: Final = 5.0

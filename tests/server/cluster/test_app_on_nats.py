@@ -1,11 +1,14 @@
 """The application with `cluster`: readiness, metrics, and what NATS's absence and return do to clients."""
 
+import asyncio
 import urllib.error
 import urllib.request
 from pathlib import Path
 
+from a2c_smcp.errors import InternalError
 from a2c_smcp.server import OpenAuthentication
 from a2c_smcp.server.cluster.options import ClusterOptions
+from a2c_smcp.utils.link import Disconnected, Joined, LinkEvent, LinkOptions, Membership, OfficeLink
 from tests.nats_server import NatsServer
 from tests.server.conftest import MakePeer
 from tests.server.harness import Running, async_server, eventually, heard
@@ -57,6 +60,27 @@ async def test_without_nats_it_serves_is_not_ready_and_refuses_joins_at_once_and
             assert tuple(await again.call(*joining)) == (True, None)
         finally:
             nats.kill()
+
+
+async def test_clients_come_back_by_themselves_after_nats_was_away_for_longer_than_the_lease(tmp_path: Path) -> None:
+    nats = NatsServer(tmp_path)
+    events: list[LinkEvent] = []
+    laptop = Membership("computer", "laptop", "o")
+    try:
+        nats.start()
+        options = ClusterOptions((nats.url,), lease=3, renewal=0.5)
+        with async_server(OpenAuthentication(), cluster=options) as server:
+            await eventually(lambda: get(server, "/readyz")[0] == 200)
+            async with OfficeLink(LinkOptions(server.url), {}, on_event=events.append) as computer:
+                await computer.join(laptop)
+                await asyncio.to_thread(nats.kill)
+                await eventually(lambda: any(isinstance(event, Disconnected) for event in events))
+                # It is connected again, and refused with 500, which is not the end of it.
+                await eventually(lambda: isinstance(computer.problem, InternalError))
+                await asyncio.to_thread(nats.start)
+                await eventually(lambda: Joined(laptop, again=True) in events)
+    finally:
+        nats.kill()
 
 
 async def test_a_restart_of_nats_is_not_noticed_by_clients(tmp_path: Path, make_peer: MakePeer) -> None:
