@@ -122,7 +122,7 @@ def parse_response(event: str, data: object) -> Any:
 
 
 def whole_seconds(value: object, maximum: int = DEFAULT_MAX_TIMEOUT) -> int:
-    """Read a tool call's `timeout`, or raise `BadRequestError` naming what is allowed."""
+    """Read a tool call's `timeout`, or raise `BadRequestError` naming what is allowed, also in its details."""
     seconds: int | None = None
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 18:
         seconds = int(value)
@@ -131,7 +131,8 @@ def whole_seconds(value: object, maximum: int = DEFAULT_MAX_TIMEOUT) -> int:
     elif isinstance(value, float) and value.is_integer():
         seconds = int(value)
     if seconds is None or not 1 <= seconds <= maximum:
-        raise BadRequestError(f"field 'timeout': must be whole seconds from 1 to {maximum}", {"field": "timeout"})
+        problem = f"field 'timeout': must be whole seconds from 1 to {maximum}"
+        raise BadRequestError(problem, {"field": "timeout", "maximum": maximum})
     return seconds
 
 

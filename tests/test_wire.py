@@ -61,7 +61,7 @@ def test_a_valid_request_comes_back_and_unknown_keys_do_not() -> None:
 )
 def test_a_bad_field_is_named(change: dict[str, Any], field: str) -> None:
     error = refused(TOOL_CALL_EVENT, {**CALL, **change})
-    assert error.details == {"field": field}
+    assert error.details["field"] == field
     assert repr(field) in error.message
 
 
@@ -109,8 +109,9 @@ def test_other_timeouts_are_refused_and_the_maximum_is_named(value: object) -> N
 
 def test_the_maximum_timeout_is_configurable() -> None:
     assert whole_seconds(7200, 7200) == 7200
-    with pytest.raises(BadRequestError, match="from 1 to 10"):
+    with pytest.raises(BadRequestError, match="from 1 to 10") as caught:
         parse(TOOL_CALL_EVENT, CALL, max_timeout=10)
+    assert caught.value.details == {"field": "timeout", "maximum": 10}
 
 
 def test_replies_are_validated_too() -> None:

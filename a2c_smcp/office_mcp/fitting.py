@@ -27,10 +27,10 @@ def _validator(schema: Mapping[str, Any]) -> Any:
     from jsonschema import validators
     from referencing import Registry
 
+    kind = validators.validator_for(schema, default=validators.Draft202012Validator)
+    kind.check_schema(schema)
     # An empty registry: a reference to another place is not fetched.
-    return _careful(validators.validator_for(schema, default=validators.Draft202012Validator))(
-        schema, registry=Registry()
-    )
+    return _careful(kind)(schema, registry=Registry())
 
 
 @lru_cache(maxsize=16)

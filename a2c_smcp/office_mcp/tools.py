@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TypeAlias
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 
-from a2c_smcp.errors import SMCPError
+from a2c_smcp.errors import BadRequestError, SMCPError
 from a2c_smcp.mcp_server.mcp_server_internals import connection_of
 from a2c_smcp.mcp_server.tools import ToolCall
 from a2c_smcp.office_mcp.directory import described
@@ -102,11 +102,14 @@ class OfficeTools:
         if agent.problem is not None:
             await self._office.usable()
         started = time.monotonic()
+        listener = call.progress if call.wants_progress else None
         try:
-            if call.wants_progress:
-                result = await agent.call_tool(computer, tool, arguments, self._timeout, on_progress=call.progress)
-            else:
-                result = await agent.call_tool(computer, tool, arguments, self._timeout)
+            try:
+                result = await agent.call_tool(computer, tool, arguments, self._timeout, on_progress=listener)
+            except BadRequestError as error:
+                if not self._shorten(error):
+                    raise
+                result = await agent.call_tool(computer, tool, arguments, self._timeout, on_progress=listener)
         except asyncio.CancelledError:
             logger.warning(
                 "the host took back its call of %s on %s after %.1f s: raise its own limit if that is too soon",
@@ -118,6 +121,15 @@ class OfficeTools:
         except SMCPError as error:
             return failed_on_the_way(error, computer, self._timeout)
         return for_model(result, computer, self._timeout)
+
+    def _shorten(self, error: BadRequestError) -> bool:
+        """Whether calls were refused because this server allows less time, which is taken from now on."""
+        most = error.details.get("maximum") if error.details.get("field") == "timeout" else None
+        if not isinstance(most, int) or not 1 <= most < self._timeout:
+            return False
+        logger.warning("the server allows a tool %d s, not %d", most, self._timeout)
+        self._timeout = most
+        return True
 
     async def _answer(self, own: OwnTool, call: ToolCall) -> types.CallToolResult:
         # Those for another tool are looked at with its own schema.

@@ -232,6 +232,14 @@ async def test_links_lead_through_the_office_or_say_that_they_do_not(
         assert "cannot be read from here" in nowhere.text
 
 
+async def test_a_server_that_allows_less_time_is_obeyed(make_agent: MakeAgent, make_computer: MakeComputer) -> None:
+    computer = await make_computer()
+    async with host(await make_agent(), timeout=1_000_000) as (client, _):
+        assert await say(client, "laptop__echo", text="hi") == "hi"
+    [asked] = computer.requests(TOOL_CALL_EVENT)
+    assert 1 <= asked["timeout"] < 1_000_000
+
+
 # --- who is there
 
 

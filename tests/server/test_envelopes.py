@@ -107,7 +107,7 @@ def test_what_is_taken_and_refused_is_what_the_other_ends_take_and_refuse(
 def test_a_bad_field_is_named(change: dict[str, Any], field: str) -> None:
     read = message(TOOL_CALL_EVENT, {**CALL, **change})
     assert read.error is not None
-    assert read.error.details == {"field": field}
+    assert read.error.details["field"] == field
     assert repr(field) in read.error.message
     assert read.request == ({} if field == "req_id" else {"req_id": "1"})  # for the log
 

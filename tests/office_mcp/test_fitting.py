@@ -1,0 +1,69 @@
+"""Whether arguments fit, whatever other people wrote as a schema."""
+
+from typing import Any
+
+import pytest
+
+from a2c_smcp.office_mcp.fitting import misfit
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "days": {"type": "integer", "minimum": 1}},
+    "required": ["city"],
+    "additionalProperties": False,
+}
+
+
+def test_what_fits_fits() -> None:
+    assert misfit(SCHEMA, {"city": "Bern", "days": 2}) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({}, "'city' is a required property"),
+        ({"city": 7}, "city: 7 is not of type 'string'"),
+        ({"city": "Bern", "days": 0}, "days: 0 is less than the minimum of 1"),
+        ({"city": "Bern", "town": 1}, "'town' was unexpected"),
+    ],
+)
+def test_what_does_not_is_said_in_a_sentence(arguments: Any, said: str) -> None:
+    problem = misfit(SCHEMA, arguments)
+    assert problem is not None
+    assert said in problem
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "nonsense"},
+        {"properties": 7},
+        {"$ref": "https://example.org/never-fetched"},
+        {"$ref": "#/$defs/missing"},
+        {"$schema": "https://example.org/unknown", "required": "city"},
+        {"allOf": [{"$ref": "#"}]},
+    ],
+)
+def test_a_schema_that_makes_no_sense_is_left_to_its_server(schema: dict[str, Any]) -> None:
+    assert misfit(schema, {"city": 7}) is None
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"x": {"pattern": "^(a+)+$"}}},
+        {"propertyNames": {"pattern": "^(a+)+$"}},
+        {"patternProperties": {"^(a+)+$": {}}, "additionalProperties": False},
+        {"$schema": "http://json-schema.org/draft-04/schema#", "properties": {"x": {"pattern": "^(a+)+$"}}},
+    ],
+)
+def test_a_pattern_cannot_hold_the_process(schema: dict[str, Any]) -> None:
+    evil = "a" * 40 + "!"
+    assert misfit(schema, {"x": evil, evil: 1}) is None
+
+
+def test_a_value_is_not_quoted_at_length() -> None:
+    problem = misfit({"properties": {"x": {"type": "integer"}}}, {"x": "long " * 10_000})
+    assert problem is not None
+    assert len(problem) < 400
