@@ -9,13 +9,14 @@ import anyio.to_thread
 from anyio.abc import TaskGroup
 from mcp_types import ReadResourceResult, TextResourceContents
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.console.attendance import BROWSER, BrowserAttendance
 from a2c_smcp.computer.console.feed import FeedResponse, messages
 from a2c_smcp.computer.console.markdown import to_html
+from a2c_smcp.computer.console.page_json import PageResponse
 from a2c_smcp.computer.console.requests import number_field, object_body, text_field
 from a2c_smcp.computer.console.views import as_text, result_view, table_view, tool_view
 from a2c_smcp.computer.decisions import Accepted, DecisionAnswer, Declined, Dismissed
@@ -95,12 +96,12 @@ class ConsoleAPI:
         self._computer.decisions.answer(
             text_field(body, "id"), _answer_of(body), by=BROWSER, digest=text_field(body, "digest")
         )
-        return JSONResponse({})
+        return PageResponse({})
 
     async def _ask_again(self, request: Request) -> Response:
         body = await object_body(request)
         self._computer.decisions.ask_again(text_field(body, "server"), text_field(body, "tool"))
-        return JSONResponse({})
+        return PageResponse({})
 
     # --- calls
 
@@ -117,7 +118,7 @@ class ConsoleAPI:
         req_id = f"console-{uuid.uuid4().hex}"
         self._calls += 1
         self.tasks.start_soon(self._run_call, req_id, tool, arguments, timeout)
-        return JSONResponse({"req_id": req_id})
+        return PageResponse({"req_id": req_id})
 
     async def _run_call(self, req_id: str, tool: str, arguments: dict[str, Any], timeout: float | None) -> None:
         try:
@@ -129,13 +130,13 @@ class ConsoleAPI:
 
     async def _cancel(self, request: Request) -> Response:
         body = await object_body(request)
-        return JSONResponse({"cancelled": self._computer.cancel_call(text_field(body, "id"), by=BROWSER)})
+        return PageResponse({"cancelled": self._computer.cancel_call(text_field(body, "id"), by=BROWSER)})
 
     async def _result(self, request: Request) -> Response:
         call_id = _query(request, "id")
         for ended in self._computer.ended_calls:
             if ended.call.id == call_id:
-                return JSONResponse(result_view(ended))
+                return PageResponse(result_view(ended))
         raise NotFoundError("this call is not remembered any more")
 
     # --- servers and inputs
@@ -151,10 +152,10 @@ class ConsoleAPI:
         if action is None:
             raise BadRequestError(f"field 'action' must be one of {', '.join(actions)}", {"field": "action"})
         await action(text_field(body, "server"))
-        return JSONResponse({})
+        return PageResponse({})
 
     async def _log(self, request: Request) -> Response:
-        return JSONResponse({"lines": self._computer.server_logs(_query(request, "server"))})
+        return PageResponse({"lines": self._computer.server_logs(_query(request, "server"))})
 
     async def _inputs(self, request: Request) -> Response:
         inputs = self._computer.inputs
@@ -162,7 +163,7 @@ class ConsoleAPI:
             {**input_view(definition), "has_value": input_id in inputs.values}
             for input_id, definition in inputs.definitions.items()
         ]
-        return JSONResponse({"inputs": shown})
+        return PageResponse({"inputs": shown})
 
     async def _input(self, request: Request) -> Response:
         """Give an input a value, or forget it. Values go in, and never come out."""
@@ -171,7 +172,7 @@ class ConsoleAPI:
             self._computer.inputs.set_value(text_field(body, "id"), body["value"])
         else:
             self._computer.inputs.clear_value(text_field(body, "id"))
-        return JSONResponse({})
+        return PageResponse({})
 
     # --- what the agent sees
 
@@ -180,11 +181,11 @@ class ConsoleAPI:
         tools = [tool_view(tool, servers.get(tool["name"], "")) for tool in self._computer.get_available_tools()]
         conflicts = [error.message for error in self._computer.tool_conflicts]
         allowed = sorted([server, tool] for server, tool in self._computer.decisions.allowed)
-        return JSONResponse({"tools": tools, "conflicts": conflicts, "allowed": allowed})
+        return PageResponse({"tools": tools, "conflicts": conflicts, "allowed": allowed})
 
     async def _desktop(self, request: Request) -> Response:
         windows = [desktop.partition("\n\n") for desktop in await self._computer.get_desktop()]
-        return JSONResponse({"windows": [{"uri": uri, "text": text} for uri, _, text in windows]})
+        return PageResponse({"windows": [{"uri": uri, "text": text} for uri, _, text in windows]})
 
     async def _finder(self, request: Request) -> Response:
         query = request.query_params
@@ -194,14 +195,14 @@ class ConsoleAPI:
             number_field(query.get("offset"), "offset", 0, 10**8),
             number_field(query.get("limit"), "limit", 20, 100),
         )
-        return JSONResponse({"documents": documents, "total": total})
+        return PageResponse({"documents": documents, "total": total})
 
     async def _document(self, request: Request) -> Response:
         """What a document says of itself, and a part of the index of its pages."""
         offset = number_field(request.query_params.get("offset"), "offset", 0, 10**8)
         params = {"depth": "pages", "offset": str(offset), "limit": str(_PAGES)}
         found = await self._computer.read_resource(with_params(_query(request, "uri"), params))
-        return JSONResponse(_object(found))
+        return PageResponse(_object(found))
 
     async def _page(self, request: Request) -> Response:
         """A page, rendered, and its elements."""
@@ -209,13 +210,13 @@ class ConsoleAPI:
         text = _text_of(await self._computer.read_resource(with_params(uri, {"format": "markdown"})))
         page = _object(await self._computer.read_resource(uri))
         html = await anyio.to_thread.run_sync(to_html, text[:_MAX_PAGE])
-        return JSONResponse({"html": html, "cut": len(text) > _MAX_PAGE, "page": page})
+        return PageResponse({"html": html, "cut": len(text) > _MAX_PAGE, "page": page})
 
     async def _element(self, request: Request) -> Response:
         """An element of a document: as text, and a table as its cells."""
         uri = element_uri(_query(request, "uri"), _query(request, "id"))
         found = _object(await self._computer.read_resource(uri))
-        return JSONResponse({"text": as_text(found), "table": table_view(found.get("content"))})
+        return PageResponse({"text": as_text(found), "table": table_view(found.get("content"))})
 
 
 class _Following(Response):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -15,6 +15,7 @@ from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.console.admission import VisitorBook
 from a2c_smcp.computer.console.api import ConsoleAPI
 from a2c_smcp.computer.console.gate import HEADERS, SESSION_HEADER, refusal
+from a2c_smcp.computer.console.page_json import PageResponse
 from a2c_smcp.computer.console.requests import object_body, text_field
 from a2c_smcp.computer.console.static_files import page_files
 from a2c_smcp.errors import SMCPError
@@ -92,16 +93,16 @@ class ConsoleApp:
         if key is None:
             logger.warning("refused a link that was used already, or is none of ours")
             return _error(403, "this link was used already, or is too old: ask for another one")
-        return JSONResponse({"key": key, "run": self.run})
+        return PageResponse({"key": key, "run": self.run})
 
 
-def _error(status: int, message: str) -> JSONResponse:
-    return JSONResponse({"error": {"code": status, "message": message}}, status)
+def _error(status: int, message: str) -> PageResponse:
+    return PageResponse({"error": {"code": status, "message": message}}, status)
 
 
 async def _failed(request: Request, error: Exception) -> Response:
     assert isinstance(error, SMCPError)
-    return JSONResponse(error.payload(), error.code if 400 <= error.code < 600 else 400)
+    return PageResponse(error.payload(), error.code if 400 <= error.code < 600 else 400)
 
 
 async def _fault(request: Request, error: Exception) -> Response:

@@ -20,7 +20,6 @@ from a2c_smcp.computer.events import (
     CallProgressed,
     CallStarted,
     ComputerEvent,
-    ConfigChanged,
     DecisionAsked,
     DecisionDecided,
     DesktopChanged,
@@ -41,7 +40,6 @@ MAX_ENDED: Final = 100
 _MAX_NOTICES: Final = 20
 _MARKED: Final = {
     ToolListChanged: "tools",
-    ConfigChanged: "config",
     DesktopChanged: "desktop",
     FinderChanged: "finder",
 }
@@ -62,12 +60,12 @@ class PageChanges:
         self._asked: dict[str, DecisionAsked] = {}
         self._decided: dict[str, DecisionDecided] = {}
         self._answerers: AnswerersChanged | None = None
-        self._notices: list[dict[str, str]] = []
+        self._notices: list[dict[str, Any]] = []
 
     def add(self, event: ComputerEvent) -> None:
         """Take an event in."""
         match event:
-            case ToolListChanged() | ConfigChanged() | DesktopChanged() | FinderChanged():
+            case ToolListChanged() | DesktopChanged() | FinderChanged():
                 self._marked.add(_MARKED[type(event)])
             case ServerStatus(server=server):
                 self._servers[server] = event
@@ -92,14 +90,15 @@ class PageChanges:
             case AnswerersChanged():
                 self._answerers = event
             case RestartOffered(server=server, reason=reason):
-                self._notice(f"{server}: {reason}", server)
+                self._notice(f"{server}: {reason}", server, restart=True)
             case ToolHidden(error=error):
                 self._notice(error.message)
             case ToolInvalid(server=server):
                 self._notice(str(event), server)
 
-    def _notice(self, text: str, server: str = "") -> None:
-        self._notices = [*self._notices[1 - _MAX_NOTICES :], {"text": text, "server": server}]
+    def _notice(self, text: str, server: str = "", *, restart: bool = False) -> None:
+        notice = {"text": text, "server": server, "restart": restart}
+        self._notices = [*self._notices[1 - _MAX_NOTICES :], notice]
 
     def message(self, number: int, now: float) -> dict[str, Any]:
         """All of it up to the event with this number, as JSON; what is empty is left out."""

@@ -4,7 +4,6 @@ A reader that falls behind gets another snapshot; one that reads nothing for lon
 for neither.
 """
 
-import json
 import time
 from collections.abc import AsyncIterator
 from typing import Any, Final
@@ -15,8 +14,9 @@ from starlette.types import Receive, Scope, Send
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.console.changes import PageChanges
+from a2c_smcp.computer.console.page_json import encoded
 from a2c_smcp.computer.console.views import snapshot_view
-from a2c_smcp.computer.events import EventsLost
+from a2c_smcp.computer.events import ConfigChanged, EventsLost
 
 __all__ = ["PING_SECONDS", "FeedResponse", "messages"]
 
@@ -38,7 +38,7 @@ async def messages(computer: Computer, run: str) -> AsyncIterator[dict[str, Any]
         yield snapshot_view(snapshot, run, time.time())
         sent = -_GATHER_SECONDS
         while True:
-            changes, lost, any_at_all = PageChanges(known), False, False
+            changes, anew, any_at_all = PageChanges(known), False, False
             until = anyio.current_time() + PING_SECONDS
             while (left := until - anyio.current_time()) > 0:
                 event = None
@@ -46,15 +46,16 @@ async def messages(computer: Computer, run: str) -> AsyncIterator[dict[str, Any]
                     event = await anext(stream)
                 if event is None:
                     break
-                if isinstance(event, EventsLost):
-                    lost = True
+                if isinstance(event, EventsLost | ConfigChanged):
+                    # After another config servers may be gone, or stand in another order: that is a new beginning, too.
+                    anew = True
                 elif stream.number > known:
-                    known = stream.number
                     changes.add(event)
+                known = max(known, stream.number)
                 if not any_at_all:
                     any_at_all = True
                     until = max(sent + _GATHER_SECONDS, anyio.current_time() + _SETTLE_SECONDS)
-            if lost:
+            if anew:
                 snapshot = computer.snapshot()
                 known = max(known, snapshot.number)
                 yield snapshot_view(snapshot, run, time.time())
@@ -86,8 +87,7 @@ class FeedResponse(Response):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._watch, receive)
                 async for message in self._source:
-                    line = json.dumps(message, ensure_ascii=False, separators=(",", ":"), default=str)
-                    body = (line + "\n").encode("utf-8", "replace")
+                    body = encoded(message) + b"\n"
                     with anyio.move_on_after(_STALL_SECONDS) as patience:
                         await send({"type": "http.response.body", "body": body, "more_body": True})
                     if patience.cancelled_caught:

@@ -35,6 +35,8 @@ __all__ = [
 _PREVIEW: Final = 600
 #: Rows of a table that are shown.
 _MAX_ROWS: Final = 1000
+#: Levels of a schema that a form is made of.
+_DEEPEST: Final = 100
 _IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml"})
 
 # What shows as nothing, or changes the direction of what stands beside it.
@@ -51,7 +53,10 @@ def visible(text: str) -> str:
 
 def as_text(value: Any) -> str:
     """A JSON value as a person reads it: exact, indented, and with nothing hidden."""
-    return visible(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+    try:
+        return visible(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+    except RecursionError:
+        return "(nested too deeply to be shown)"
 
 
 def call_view(call: WatchedCall, most: int | None = _PREVIEW) -> dict[str, Any]:
@@ -195,10 +200,18 @@ def tool_view(tool: SMCPTool, server: str) -> dict[str, Any]:
         "name": tool["name"],
         "server": server,
         "description": tool["description"],
-        "schema": tool["params_schema"],
+        "schema": tool["params_schema"] if _is_shallow(tool["params_schema"]) else {},
         "schema_text": as_text(tool["params_schema"]),
         "returns": None if tool["return_schema"] is None else as_text(tool["return_schema"]),
     }
+
+
+def _is_shallow(value: Any, levels: int = _DEEPEST) -> bool:
+    """Whether a form can be made of a schema, and a page can be sent it."""
+    if not levels:
+        return False
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return all(_is_shallow(each, levels - 1) for each in inner)
 
 
 def snapshot_view(snapshot: ComputerSnapshot, run: str, now: float) -> dict[str, Any]:

@@ -1,4 +1,5 @@
 // The frame: a header, the views, and the decisions beside them.
+import { post } from "./api.js";
 import { Calls } from "./calls.js";
 import { Decisions, usePendingCount } from "./decisions.js";
 import { Desktop } from "./desktop.js";
@@ -7,6 +8,7 @@ import { html, useEffect, useRef } from "./html.js";
 import { Icon } from "./icons.js";
 import { t } from "./i18n.js";
 import { Office } from "./office.js";
+import { useAction } from "./parts.js";
 import { path, useRoute, VIEWS } from "./router.js";
 import { Servers } from "./servers.js";
 import { forgetNotice, useStore } from "./store.js";
@@ -69,10 +71,21 @@ function Notices() {
     ${notices.map(
       (notice) => html`<p key=${notice.id} class="notice">
         <span>${notice.text}</span>
+        <span class="grow"></span>
+        ${notice.restart ? html`<${Restart} notice=${notice} />` : null}
         <button type="button" class="quiet small" aria-label=${t("parts.close")} onClick=${() => forgetNotice(notice.id)}><${Icon} name="close" /></button>
       </p>`,
     )}
   </div>`;
+}
+
+function Restart({ notice }) {
+  const [restart, busy, error] = useAction(async () => {
+    await post("server", { server: notice.server, action: "restart" });
+    forgetNotice(notice.id);
+  });
+  return html`<button type="button" class="small" disabled=${busy} title=${error}
+    aria-label=${t("servers.action", { action: t("servers.restart"), server: notice.server })} onClick=${() => restart()}>${t("servers.restart")}</button>`;
 }
 
 export function Over({ reason }) {

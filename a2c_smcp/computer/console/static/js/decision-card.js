@@ -1,6 +1,6 @@
 // One decision: who asks, what for, exactly with what, and how long there is time.
 import { post } from "./api.js";
-import { html, useEffect, useRef } from "./html.js";
+import { html, useEffect, useLayoutEffect, useRef } from "./html.js";
 import { InputForm, QuestionForm } from "./decision-forms.js";
 import { duration, t } from "./i18n.js";
 import { Block, Chip, Problem, useAction, useTick } from "./parts.js";
@@ -18,9 +18,10 @@ export function DecisionCard({ decision, gone, place, held }) {
   );
   const open = !decision.decided && !gone;
   useLinger(decision, held);
+  useFocusKept(element, open);
   const ready = open && listens && live && !busy;
   const Body = { confirmation: Confirmation, question: Question, input: MissingInput }[decision.kind];
-  return html`<li ref=${element} class=${`card decision ${decision.kind}`} data-decided=${open ? null : ""} data-decision=${decision.id}>
+  return html`<li ref=${element} tabindex="-1" class=${`card decision ${decision.kind}`} data-decided=${open ? null : ""} data-decision=${decision.id}>
     <${Body} decision=${decision} open=${open} ready=${ready} guard=${guard} answer=${answer} />
     ${open ? html`<${TimeLeft} decision=${decision} />` : html`<${Outcome} decided=${decision.decided} kind=${decision.kind} />`}
     <${Problem} text=${open ? error : null} />
@@ -34,6 +35,21 @@ function useLinger(decision, held) {
     const timer = setTimeout(() => forgetDecision(decision.id), LINGER);
     return () => clearTimeout(timer);
   }, [decision.decided, held]);
+}
+
+/** Whoever answered with the keyboard stays where they are when the buttons go. */
+function useFocusKept(element, open) {
+  const inside = useRef(false);
+  useLayoutEffect(() => {
+    if (!open && inside.current && document.activeElement === document.body) element.current?.focus();
+  }, [open]);
+  useEffect(() => {
+    const note = () => {
+      inside.current = element.current?.contains(document.activeElement) ?? false;
+    };
+    element.current?.addEventListener("focusin", note);
+    return () => element.current?.removeEventListener("focusin", note);
+  }, []);
 }
 
 function Confirmation({ decision, open, ready, guard, answer }) {

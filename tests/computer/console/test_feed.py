@@ -1,0 +1,92 @@
+"""What a page is told: a snapshot, then changes by number, gathered; and a new snapshot where that says more."""
+
+import json
+import math
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+import anyio
+from hypothesis import given
+from hypothesis import strategies as st
+
+from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.console.feed import messages
+from a2c_smcp.computer.console.page_json import encoded
+from a2c_smcp.computer.events import DesktopChanged, RestartOffered, ServerLogged, ServerStatus, ToolListChanged
+from a2c_smcp.computer.mcp_clients.server_state import ServerState
+from tests.computer.fakes.computers import server
+
+
+async def test_what_replaces_itself_is_told_once_and_numbers_fit_together() -> None:
+    computer = Computer("pc")
+    async with aclosing(_told(computer)) as told:
+        snapshot = await anext(told)
+        assert (snapshot["kind"], snapshot["name"], snapshot["run"]) == ("snapshot", "pc", "run")
+        for number in range(50):
+            computer._events.publish(ServerStatus("one", ServerState.STARTING, str(number)))
+            computer._events.publish(ServerLogged("one", "line"))
+            computer._events.publish(DesktopChanged())
+            computer._events.publish(ToolListChanged())
+        computer._events.publish(RestartOffered("one", "why"))
+        last, seen = snapshot["number"], []
+        while last < snapshot["number"] + 201:
+            message = await anext(told)
+            assert message["kind"] == "changes" and message["since"] == last
+            last = message["number"]
+            seen.append(message)
+        assert len(seen) < 20
+        assert seen[-1]["servers"][-1]["reason"] == "49" or any(
+            message["servers"][0]["reason"] == "49" for message in seen if "servers" in message
+        )
+        assert seen[-1]["notices"] == [{"text": "one: why", "server": "one", "restart": True}]
+        assert {"desktop", "tools"} == set().union(*(message["marked"] for message in seen if "marked" in message))
+
+
+async def test_who_falls_behind_gets_a_snapshot_and_goes_on_from_there() -> None:
+    computer = Computer("pc")
+    async with aclosing(_told(computer)) as told:
+        first = await anext(told)
+        for _ in range(6000):
+            computer._events.publish(ServerLogged("one", "line"))
+        again = await anext(told)
+        while again["kind"] != "snapshot":
+            again = await anext(told)
+        assert again["number"] == first["number"] + 6000
+        computer._events.publish(DesktopChanged())
+        assert (await anext(told))["since"] == again["number"]
+
+
+async def test_another_config_is_a_new_beginning() -> None:
+    computer = Computer("pc", mcp_servers=[server("one"), server("two")], auto_connect=False)
+    async with computer, aclosing(_told(computer)) as told:
+        assert [each["name"] for each in (await anext(told))["servers"]] == ["one", "two"]
+        await computer.remove_server("one")
+        with anyio.fail_after(20):
+            while (message := await anext(told))["kind"] != "snapshot":
+                pass
+        assert [each["name"] for each in message["servers"]] == ["two"]
+
+
+def _told(computer: Computer) -> Any:
+    found: AsyncIterator[dict[str, Any]] = messages(computer, "run")
+    return found
+
+
+_ODD = st.recursive(
+    st.none() | st.integers() | st.floats() | st.text() | st.just("\ud800"),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+@given(_ODD)
+def test_whatever_tools_say_the_page_can_read_it(value: Any) -> None:
+    def refuse(name: str) -> None:
+        raise AssertionError(name)
+
+    json.loads(encoded(value).decode("utf-8"), parse_constant=refuse)
+
+
+def test_numbers_that_json_has_not_are_null() -> None:
+    assert encoded({"a": [math.inf, math.nan, 1.5]}) == b'{"a":[null,null,1.5]}'
