@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,13 @@ from a2c_smcp.agent.seat.place import place_of
 from a2c_smcp.agent.seat.seat_link import NobodyHoldsItError, shared_seat
 from a2c_smcp.errors import ConnectionLostError, ForbiddenError, PayloadTooLargeError, RoomFullError
 from a2c_smcp.server import OpenAuthentication
-from a2c_smcp.smcp import GET_TOOLS_EVENT, LEAVE_OFFICE_EVENT, TOOL_CALL_EVENT, UPDATE_TOOL_LIST_EVENT
+from a2c_smcp.smcp import (
+    GET_TOOLS_EVENT,
+    LEAVE_OFFICE_EVENT,
+    TOOL_CALL_EVENT,
+    TOOL_PROGRESS_EVENT,
+    UPDATE_TOOL_LIST_EVENT,
+)
 from a2c_smcp.utils.link import Disconnected, Joined, OfficeLink
 from a2c_smcp.wire import codec
 from tests.agent.conftest import MakeAgent, MakeComputer
@@ -49,6 +56,29 @@ async def test_two_agents_use_one_seat_and_each_has_the_whole_office(
         asked = computer.requests(TOOL_CALL_EVENT)
         assert {data["agent"] for data in asked} == {"ada", "bob"} and len(asked) == 18
         assert ada.way is not None and ada.way.transport == "websocket"
+
+
+async def test_progress_reaches_the_agent_whose_call_it_is(
+    make_shared: MakeShared, make_computer: MakeComputer, link: LinkOptions, office: str
+) -> None:
+    computer, heard = await make_computer(), {name: list[float]() for name in ("ada", "bob")}
+
+    async def answer(data: dict[str, Any]) -> Any:
+        ids = {"computer": "laptop", "agent": data["agent"], "req_id": data["req_id"]}
+        mine, first = heard[data["agent"]], 10 * (data["agent"] == "bob")
+        for step in range(3):
+            await computer.peer.emit(TOOL_PROGRESS_EVENT, {**ids, "progress": first + step})
+            await eventually(partial(mine.__contains__, first + step))
+        return computer.result("done")
+
+    computer.override[TOOL_CALL_EVENT] = answer
+    async with holding(link, office):
+        ada, bob = await make_shared("ada"), await make_shared("bob")
+        await asyncio.gather(
+            ada.call_tool("laptop", "copy", on_progress=lambda progress, *_: heard["ada"].append(progress)),
+            bob.call_tool("laptop", "copy", on_progress=lambda progress, *_: heard["bob"].append(progress)),
+        )
+    assert heard == {"ada": [0, 1, 2], "bob": [10, 11, 12]}
 
 
 async def test_what_happens_in_the_office_reaches_everybody(
