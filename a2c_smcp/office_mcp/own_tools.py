@@ -148,6 +148,7 @@ class _Reader:
     # --- windows
 
     async def see_desktop(self, call: ToolCall) -> types.CallToolResult:
+        await self._office.usable()
         arguments = call.arguments
         window, offset = arguments.get("window"), arguments.get("offset") or 0
         if window:
@@ -181,6 +182,7 @@ class _Reader:
     # --- documents
 
     async def find_documents(self, call: ToolCall) -> types.CallToolResult:
+        await self._office.usable()
         arguments = call.arguments
         query, offset = arguments.get("query") or "", arguments.get("offset") or 0
         names = list(self._office.computers)
@@ -219,6 +221,7 @@ class _Reader:
         return "\n".join(lines)
 
     async def read_document(self, call: ToolCall) -> types.CallToolResult:
+        await self._office.usable()
         arguments = call.arguments
         computer, uri = self._place(arguments["document"], arguments.get("computer"), document=True)
         form, offset = arguments.get("format") or "markdown", arguments.get("offset") or 0

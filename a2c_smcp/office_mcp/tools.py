@@ -74,8 +74,8 @@ class OfficeTools:
             return await self._run(call, entry.computer, entry.tool["name"], call.arguments)
         if (own := self._own.get(call.name)) is not None:
             return await self._answer(own, call)
-        # Its computer may be away for a moment, or not be known yet.
-        await self._office.ready()
+        # Its computer may not be known yet.
+        await self._office.usable()
         if (entry := self._office.directory.by_name.get(call.name)) is not None:
             return await self._run(call, entry.computer, entry.tool["name"], call.arguments)
         return refused(self._unknown(call.name))
@@ -173,7 +173,7 @@ class OfficeTools:
         ]
 
     async def _find(self, call: ToolCall) -> types.CallToolResult:
-        await self._office.ready()
+        await self._office.usable()
         office, query = self._office, call.arguments["query"]
         computer = office.computer(call.arguments["computer"]) if call.arguments.get("computer") else None
         found = office.directory.search(query, computer)

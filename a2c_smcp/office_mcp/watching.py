@@ -77,7 +77,7 @@ class WatchedOffice:
             raise NotFoundError(f"Say which computer: {self._those(names)}")
         if name in names:
             return name
-        alike = [each for each in names if name in (self.label(each),) or each.lower() == name.lower()]
+        alike = [each for each in names if name == self.label(each) or name.lower() == each.lower()]
         if len(alike) == 1:
             return alike[0]
         raise NotFoundError(f"There is no computer {name[:100]!r} in the office now. {self._those(names)}")
@@ -112,6 +112,8 @@ class WatchedOffice:
 
     async def usable(self) -> None:
         """Wait, a few seconds at most, until requests can be sent."""
+        if not self.asked:
+            await self.ready()
         now = asyncio.get_running_loop().time
         deadline = now() + _PATIENCE
         while self.agent.problem is not None and now() < deadline:
