@@ -7,6 +7,8 @@ import mcp_types as types
 
 from a2c_smcp.errors import (
     ConnectionLostError,
+    DocumentNotFoundError,
+    ElementNotFoundError,
     NotFoundError,
     PayloadTooLargeError,
     RequestTimeoutError,
@@ -42,6 +44,8 @@ _ADVICE: Final[dict[int, str]] = {
     "SDK): for work that takes long raise both, or ask for less at a time.",
     ToolConfirmationError.default_code: "A person at {computer} has to agree to this call. Do not repeat it at "
     "once: tell the user what is to be confirmed, and where.",
+    DocumentNotFoundError.default_code: "find_documents says which documents there are.",
+    ElementNotFoundError.default_code: "Read its page with format=json to see the ids of its elements.",
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from a2c_smcp.agent.types import Change
 from a2c_smcp.agent.view import ComputerView, Part
-from a2c_smcp.errors import NotFoundError, RequestTimeoutError, SMCPError
+from a2c_smcp.errors import BadRequestError, RequestTimeoutError, SMCPError
 from a2c_smcp.office_mcp.agent import OfficeAgent
 from a2c_smcp.office_mcp.directory import ToolDirectory
 from a2c_smcp.office_mcp.tool_names import computer_label
@@ -67,25 +67,24 @@ class WatchedOffice:
         return self._short.get(computer) or computer_label(computer)
 
     def computer(self, name: str | None) -> str:
-        """The computer that is meant, or `NotFoundError` with those that there are."""
+        """The computer that is meant, or `BadRequestError` with those that there are."""
         if self.only is not None:
             return self.only
         names = list(self.computers)
-        if not name:
-            if len(names) == 1:
-                return names[0]
-            raise NotFoundError(f"Say which computer: {self._those(names)}")
-        if name in names:
+        if name is not None and name in names:
             return name
-        alike = [each for each in names if name == self.label(each) or name.lower() == each.lower()]
+        if not name and len(names) == 1:
+            return names[0]
+        alike = [each for each in names if name and (name == self.label(each) or name.lower() == each.lower())]
         if len(alike) == 1:
             return alike[0]
-        raise NotFoundError(f"There is no computer {name[:100]!r} in the office now. {self._those(names)}")
-
-    def _those(self, names: Sequence[str]) -> str:
         if self.agent.problem is not None:
-            return f"The office cannot be used right now: {self.agent.problem}"
-        return f"In it: {', '.join(names)}." if names else "It is empty."
+            problem = f"The office cannot be used right now: {self.agent.problem}."
+            raise BadRequestError(f"{problem} It is tried again all the time: try again in a few seconds.")
+        if not names:
+            raise BadRequestError("The office is empty: no computer is in it now.")
+        wanted = f"There is no computer {name[:100]!r} in the office now." if name else "Say which computer."
+        raise BadRequestError(f"{wanted} In the office: {', '.join(names)}.")
 
     # --- waiting
 
