@@ -88,7 +88,12 @@ class Replica:
         self.revision = max(self.revision, others.revision)
         self._leases, self._claims, self._graves = others._leases, others._claims, others._graves
         self._keys_of, self._places, self._left = others._keys_of, others._places, others._left
-        return self._settle(known)
+        changes = self._changes_of(known)
+        self._visible = {sid: member for sid in self._places if (member := self._now(sid)) is not None}
+        self.directory = Directory()
+        for member in self._visible.values():
+            self.directory.add(member)
+        return changes
 
     def _store(self, entry: Entry) -> Iterable[str]:
         """Keep an entry; returns the sessions that it may have moved, those that it ends first."""
@@ -103,7 +108,8 @@ class Replica:
             self._leases[process] = entry.revision
         if known == (process in self._leases):
             return ()
-        return [self._claims[key].member.sid for key in self._keys_of.get(process, ())]
+        # A session that is moving has two claims.
+        return dict.fromkeys(self._claims[key].member.sid for key in self._keys_of.get(process, ()))
 
     def _store_claim(self, entry: Entry) -> Iterable[str]:
         sids = []
@@ -134,12 +140,8 @@ class Replica:
             del self._graves[next(iter(self._graves))]
 
     def _settle(self, sids: Iterable[str]) -> list[MemberChange]:
-        """Make visible what the claims and leases say of these sessions: first who goes, then who comes or moves."""
-        changes = [
-            change
-            for sid in sids
-            if (change := MemberChange(self._visible.get(sid), self._now(sid))).before != change.after
-        ]
+        """Make visible what the claims and leases say of these sessions."""
+        changes = self._changes_of(sids)
         for change in changes:
             if change.before is not None:
                 self.directory.remove(change.before)
@@ -148,7 +150,12 @@ class Replica:
             if change.after is not None:
                 self.directory.add(change.after)
                 self._visible[change.after.sid] = change.after
-        return sorted(changes, key=self._order)
+        return changes
+
+    def _changes_of(self, sids: Iterable[str]) -> list[MemberChange]:
+        """What has become of these sessions: first who goes, then who comes or moves."""
+        changes = (MemberChange(self._visible.get(sid), self._now(sid)) for sid in sids)
+        return sorted((change for change in changes if change.before != change.after), key=self._order)
 
     def _now(self, sid: str) -> Member | None:
         key = self._places.get(sid)

@@ -48,7 +48,7 @@ class ReplicaWatcher:
         self._looked = asyncio.get_running_loop().create_future()
         try:
             async with asyncio.timeout(_LOOK):
-                self._watch = await self._bucket.watch(self._take, self.expire)
+                self._watch = await self._bucket.watch(self._take_safely, self.expire)
                 await self._looked
         except TimeoutError:
             raise InternalError("NATS did not show the whole bucket in time") from None
@@ -89,6 +89,14 @@ class ReplicaWatcher:
             return
         known.cancel()
         raise InternalError("NATS did not show the change in time")
+
+    def _take_safely(self, entry: Entry | None, pending: int) -> None:
+        try:
+            self._take(entry, pending)
+        except Exception:
+            # Those who are told are not ours; nats-py would go on with a line in the log.
+            logger.exception("failed to take a change of membership; looking at all of it anew")
+            self.expire()
 
     def _take(self, entry: Entry | None, pending: int) -> None:
         if self._look is None:

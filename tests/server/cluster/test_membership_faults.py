@@ -187,6 +187,7 @@ async def test_a_join_whose_answer_was_lost_costs_the_session_its_connection_and
         # The claim counts all the same: the session thinks that it is elsewhere, and must come back.
         await eventually(lambda: here.heard.lost_sids == ["s1"])
         await here.registry.disconnect("s1")
+        await eventually(lambda: there.names("o") == [])
         await there.join("s2", "computer", "c", "o")
         for process in (here, there):
             await eventually(lambda: _claimed(process) == {"s2"})  # noqa: B023 - awaited here

@@ -121,3 +121,23 @@ async def test_what_is_in_the_bucket_is_known_to_a_process_that_comes_later(opti
             assert late.heard.changes == []
             await late.join("x", "agent", "a", "o0")
             assert len(await late.registry.members("o0")) == 101
+
+
+async def test_a_listener_that_fails_once_costs_a_new_look_and_nothing_is_missed(
+    options: ClusterOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with registries(options, 2) as (here, there):
+        changed, failed = here.heard.changed, []
+
+        def fail(changes: object) -> None:
+            failed.append(changes)
+            raise RuntimeError("a fault of the listener's")
+
+        monkeypatch.setattr(here.heard, "changed", fail)
+        await there.join("s1", "computer", "a", "o")
+        await eventually(lambda: failed)
+        monkeypatch.setattr(here.heard, "changed", changed)
+        await there.join("s2", "computer", "b", "o")
+        await eventually(lambda: here.names("o") == ["a", "b"])
+        await here.join("s3", "agent", "x", "o")
+        assert set(await here.registry.members("o")) == set(await there.registry.members("o"))

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2c_smcp.server.cluster.keys import Entry, claim_key, encode_claim, lease_key
+from a2c_smcp.server.cluster.keys import Entry, claim_key, encode_claim, lease_key, read_claim
 from a2c_smcp.server.cluster.replica import Replica
 from a2c_smcp.server.offices import Member, MemberChange
 
@@ -48,6 +48,12 @@ def test_the_end_of_a_lease_makes_every_claim_of_its_process_void() -> None:
     # They can be taken over, and tidied away.
     assert replica.revision_of(claim_key(LAPTOP)) == 3
     assert set(replica.abandoned()) == {LAPTOP, other}
+
+
+def test_a_session_that_was_moving_when_its_process_ended_goes_once() -> None:
+    moved = replace(LAPTOP, office_id="q")
+    replica, changes = folded(lease("p1", 1), claim(LAPTOP, 2), claim(moved, 3), lease("p1", 4, over=True))
+    assert changes[2:] == [(moved, None)] and list(replica.directory) == []
 
 
 def test_a_renewal_changes_nothing() -> None:
@@ -133,7 +139,7 @@ def test_a_new_look_at_the_bucket_tells_of_the_differences_who_goes_first() -> N
 _SESSIONS = [(f"s{number}", f"p{number % 2}") for number in range(4)]
 _DEEDS = st.lists(
     st.one_of(
-        st.tuples(st.just("join"), st.integers(0, 3), st.sampled_from("ab"), st.sampled_from("op")),
+        st.tuples(st.sampled_from(["join", "half"]), st.integers(0, 3), st.sampled_from("ab"), st.sampled_from("op")),
         st.tuples(st.just("leave"), st.integers(0, 3), st.just(""), st.just("")),
         st.tuples(st.just("end"), st.integers(0, 1), st.just(""), st.just("")),
         st.tuples(st.just("look"), st.just(0), st.just(""), st.just("")),
@@ -159,7 +165,7 @@ class World:
         entry = self.bucket[key] = Entry(key, self.revision, value)
         self.history.append(entry)
 
-    def join(self, number: int, name: str, office: str) -> None:
+    def join(self, number: int, name: str, office: str, *, half: bool = False) -> None:
         sid, process = _SESSIONS[number]
         member = Member(sid, "computer", name, office, process)
         taken = any(
@@ -169,11 +175,16 @@ class World:
             before = self.places.get(sid)
             self.write(claim_key(member), encode_claim(member))
             self.places[sid] = member
-            if before is not None:
+            if before is not None and not half:
                 self.write(claim_key(before), None)
 
     def leave(self, number: int) -> None:
         if (member := self.places.pop(_SESSIONS[number][0], None)) is not None:
+            # What it left behind before is tidied away first.
+            for entry in list(self.bucket.values()):
+                claimed = read_claim(entry)
+                if claimed is not None and claimed.sid == member.sid and claimed != member:
+                    self.write(entry.key, None)
             self.write(claim_key(member), None)
 
     def end(self, number: int) -> None:
@@ -184,7 +195,7 @@ class World:
             self.places = {sid: member for sid, member in self.places.items() if member.process != process}
 
 
-@settings(deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True, max_examples=300)
 @given(_DEEDS)
 def test_folding_every_entry_and_looking_now_and_then_come_to_the_same(
     deeds: list[tuple[str, int, str, str]],
@@ -196,8 +207,8 @@ def test_folding_every_entry_and_looking_now_and_then_come_to_the_same(
         folding.apply(entry)
     for deed, number, name, office in deeds:
         match deed:
-            case "join":
-                world.join(number, name, office)
+            case "join" | "half":
+                world.join(number, name, office, half=deed == "half")
             case "leave":
                 world.leave(number)
             case "end":
