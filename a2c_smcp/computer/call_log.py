@@ -245,10 +245,6 @@ class CallLog:
         """The last calls that ended, oldest first."""
         return tuple(entry.ended for entry in self._ended)
 
-    def running_on(self, server: SERVER_NAME) -> tuple[WatchedCall, ...]:
-        """The calls that run on a server, oldest first."""
-        return tuple(entry.call for entry in self._running.values() if entry.server == server)
-
 
 def _nothing() -> None:
     pass

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -97,7 +98,7 @@ class Computer:
         self._events = EventHub()
         self._log = CallLog()
         self._offices = OfficeStates()
-        self.decisions = DecisionStore(self._publish_decision)
+        self.decisions = DecisionStore(partial(_publish_decision, self._events))
         self._confirm_callback: ConfirmCallback | None = None
         self._confirming: Attendance | None = None
         self.confirm_callback = confirm_callback
@@ -345,10 +346,6 @@ class Computer:
             self._confirming = self.decisions.attend("callback", {"confirmation"}, confirming(callback))
             self._confirming.begin()
 
-    def _publish_decision(self, event: DecisionAsked | DecisionDecided | AnswerersChanged) -> None:
-        call = event.decision.call if isinstance(event, DecisionAsked) else None
-        self._events.publish(event, weight(call.arguments, BUFFERED_BYTES) if call is not None else 0)
-
     def office_heard(self, connection: str, url: str, event: LinkEvent) -> None:
         """Told by whatever connects this Computer to a server, for those who watch."""
         self._events.publish(self._offices.hear(connection, url, event))
@@ -391,3 +388,9 @@ class Computer:
 
 def _as_written(config: MCPServerConfig | dict[str, Any]) -> dict[str, Any]:
     return wire_server(config) if isinstance(config, BaseServerConfig) else deepcopy(config)
+
+
+def _publish_decision(events: EventHub, event: DecisionAsked | DecisionDecided | AnswerersChanged) -> None:
+    """Not a method: connections hold the decisions, and must not keep a Computer alive that its owner has dropped."""
+    call = event.decision.call if isinstance(event, DecisionAsked) else None
+    events.publish(event, weight(call.arguments, BUFFERED_BYTES) if call is not None else 0)

@@ -33,11 +33,10 @@ def test_two_calls_with_one_req_id_are_two() -> None:
     assert log.find(two.id) is two
 
 
-def test_what_runs_on_a_server_and_how_far_it_is() -> None:
+def test_how_far_a_call_is() -> None:
     log = CallLog()
     call = start(log)
-    assert log.running_on("files") == (call.call,)
-    assert log.running_on("mail") == ()
+    assert log.running[0].progress is None
     call.progress = ProgressReport(3, 10, "reading")
     assert log.running[0].progress == ProgressReport(3, 10, "reading")
 
