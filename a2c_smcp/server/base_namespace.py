@@ -306,6 +306,8 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
             socket.mention(report_packet(self.namespace, relay, report))
 
     def _close_relay(self, relay: Relay) -> None:
+        if relay.on_progress is not None:
+            relay.on_progress.end()
         self._relays.close(relay)
         forget_ack(self.server, relay.target, relay.ack_id)
 

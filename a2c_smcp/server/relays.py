@@ -6,18 +6,27 @@ Every relay is filed under both its sessions, so that the end of either finds it
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 from a2c_smcp.errors import SMCPError, TooManyRequestsError
 from a2c_smcp.smcp import ToolProgress
 
-__all__ = ["Orphans", "Relay", "RelayTable"]
+__all__ = ["Orphans", "Relay", "RelayTable", "ReportWay"]
 
 _K = TypeVar("_K")
 
 #: What the ids of one caller's relays may have in all, in characters. They are all that is kept of a request once it is
 #: sent, and the caller chooses their length.
 _MOST_IDS: Final = 1024 * 1024
+
+
+class ReportWay(Protocol):
+    """Takes the reports of one call to its caller, without waiting."""
+
+    def __call__(self, report: ToolProgress) -> None: ...
+
+    def end(self) -> None:
+        """The call has an answer, which is sent next."""
 
 
 _ReportKey: TypeAlias = tuple[str, str, str]
@@ -35,8 +44,8 @@ class Relay:
     computer: str
     fail: Callable[[SMCPError], None]
     ack_id: int | None = field(default=None)
-    on_progress: Callable[[ToolProgress], None] | None = field(default=None)
-    """Takes the reports of the call to the caller, without waiting; `None` if the caller did not ask for them."""
+    on_progress: ReportWay | None = field(default=None)
+    """`None` if the caller did not ask for reports."""
 
     @property
     def key(self) -> "_ReportKey":

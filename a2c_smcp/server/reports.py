@@ -18,16 +18,18 @@ _PER_SECOND: Final = 20.0
 
 
 class ReportLimit:
-    """Passes the reports of one call on to `deliver`, as JSON, and drops those that break a rule: a computer that sends
-    too many harms no caller.
+    """The `ReportWay` to `deliver`, which takes JSON. It drops reports that break a rule: a computer that sends too
+    many harms no caller. The last one is delivered in any case, perhaps only at the end: a connection that was stuck
+    for a while delivers many at once, which nobody sent too fast.
     """
 
-    __slots__ = ("_bucket", "_clock", "_deliver")
+    __slots__ = ("_bucket", "_clock", "_deliver", "_held")
 
     def __init__(self, deliver: Callable[[str], None], clock: Callable[[], float]) -> None:
         self._deliver = deliver
         self._clock = clock
         self._bucket = TokenBucket(_PER_SECOND, clock())
+        self._held: ToolProgress | None = None
 
     def __call__(self, report: ToolProgress) -> None:
         if len(report.get("message", "")) > MAX_PROGRESS_MESSAGE:
@@ -35,8 +37,15 @@ class ReportLimit:
         try:
             self._bucket.take(self._clock())
         except TooManyRequestsError:
+            self._held = report
             return
+        self._held = None
         self._deliver(codec.dumps(report))
+
+    def end(self) -> None:
+        if (held := self._held) is not None:
+            self._held = None
+            self._deliver(codec.dumps(held))
 
 
 def report_packet(namespace: str, relay: Relay, report: str) -> ReportPacket:

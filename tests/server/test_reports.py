@@ -1,7 +1,6 @@
 """Reports of progress: to the one caller that asked, at a bounded rate, and to nobody else."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import anyio
@@ -22,13 +21,14 @@ def report(progress: float = 1, **more: Any) -> ToolProgress:
     return {"computer": "c", "agent": "a", "req_id": "1", "progress": progress, **more}  # type: ignore[typeddict-item]
 
 
-def relay(target: str = "computer-sid", on_progress: Callable[[ToolProgress], None] | None = print) -> Relay:
+def relay(target: str = "computer-sid", *, wants: bool = True) -> Relay:
+    on_progress = ReportLimit(print, lambda: 0.0) if wants else None
     return Relay("agent-sid", target, TOOL_CALL_EVENT, "a", "1", "c", lambda _: None, on_progress=on_progress)
 
 
 def test_a_report_is_about_the_relay_to_its_sender_with_its_ids() -> None:
     table = RelayTable(10)
-    wanted, unwanted, elsewhere = relay(), relay(on_progress=None), relay("another-sid")
+    wanted, unwanted, elsewhere = relay(), relay(wants=False), relay("another-sid")
     for each in (unwanted, elsewhere, wanted):
         table.open(each)
     assert table.reported_by("computer-sid", report()) is wanted
@@ -65,6 +65,17 @@ def test_a_flood_of_reports_is_thinned_out_and_long_messages_are_dropped() -> No
     assert len(passed) == 20
     limit(report(1001, message="x" * 1000))
     assert [json.loads(each)["progress"] for each in passed[20:]] == [1001]
+
+
+def test_the_last_report_is_delivered_at_the_end_if_it_came_too_fast() -> None:
+    passed: list[str] = []
+    limit = ReportLimit(passed.append, lambda: 0.0)
+    for number in range(100):
+        limit(report(number))
+    assert len(passed) == 20
+    limit.end()
+    limit.end()
+    assert [json.loads(each)["progress"] for each in passed[20:]] == [99]
 
 
 def test_a_pace_that_the_protocol_allows_loses_nothing() -> None:
@@ -226,6 +237,7 @@ async def test_a_computer_that_floods_reports_is_heard_now_and_then_and_stays(sc
         seconds = anyio.current_time() - began
         await eventually(lambda: scene.told)
         scene.release.set()
-    assert 1 <= len(scene.told) <= 21 + 20 * seconds
+    assert len(scene.told) <= 22 + 20 * seconds
+    assert scene.told[-1]["progress"] == 2000
     assert scene.computer.connected
     assert scene.agent.connected

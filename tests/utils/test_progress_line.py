@@ -17,6 +17,7 @@ from a2c_smcp.utils.progress_line import progress_line
         (1234, None, "1,234"),
         (0.5, None, "0.5"),
         (7, 0, "7"),
+        (0, None, "0"),
     ],
 )
 def test_a_bar_where_the_total_is_known_and_a_number_where_it_is_not(
@@ -27,3 +28,5 @@ def test_a_bar_where_the_total_is_known_and_a_number_where_it_is_not(
 
 def test_a_message_stands_behind_and_cannot_move_the_cursor() -> None:
     assert progress_line(1, None, "half\x1b[2J\nway") == "1  half�[2J�way"
+    assert progress_line(0, None, "waiting\n") == "waiting�"
+    assert progress_line(0, 2, "waiting") == "░" * 20 + "   0%  waiting"
