@@ -23,6 +23,8 @@ logger = logging.getLogger(__name__)
 
 _MOST_NAMES: Final = 200
 _LONGEST_DESCRIPTION: Final = 1000
+#: How much of a text is looked at: it is other people's, and may be of any length.
+_INDEXED: Final = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +110,10 @@ def described(entries: Iterable[OfficeTool], *, computers: bool = True) -> str:
         if (annotations := _annotations(tool)) is not None and annotations.read_only_hint:
             facts["read_only"] = True
         line = _json({**facts, "arguments": tool["params_schema"]})
-        if len(line) > room and lines:
-            names = list(tool["params_schema"].get("properties") or ())
-            line = _json({**facts, "argument_names": names, "note": "search for this tool alone to see its schema"})
+        if len(line) > room:
+            names = list(tool["params_schema"].get("properties") or ())[:_MOST_NAMES]
+            note = "its schema did not fit in here; call_tool says what does not fit it"
+            line = _json({**facts, "argument_names": names, "note": note})
         room -= len(line)
         lines.append(line)
     return "\n".join(lines)
@@ -120,7 +123,7 @@ def _texts(entry: OfficeTool) -> dict[str, float]:
     tool = entry.tool
     parameters = tool["params_schema"].get("properties")
     names = " ".join(map(str, parameters)) if isinstance(parameters, Mapping) else ""
-    texts = {tool["name"]: 3.0, (_title(tool) or ""): 2.0, tool["description"]: 1.0, names: 0.5}
+    texts = {tool["name"]: 3.0, (_title(tool) or ""): 2.0, tool["description"][:_INDEXED]: 1.0, names[:_INDEXED]: 0.5}
     return {text: weight for text, weight in texts.items() if text}
 
 

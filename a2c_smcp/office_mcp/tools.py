@@ -17,7 +17,9 @@ from a2c_smcp.office_mcp.directory import described
 from a2c_smcp.office_mcp.fitting import misfit
 from a2c_smcp.office_mcp.model_answers import answered, failed_on_the_way, for_model, refused
 from a2c_smcp.office_mcp.own_tools import OwnTool, context_tools, own_tool
+from a2c_smcp.office_mcp.sizing import MODEL_SIZE
 from a2c_smcp.office_mcp.watching import WatchedOffice
+from a2c_smcp.utils.text import cut
 
 __all__ = ["OfficeTools", "SearchMode"]
 
@@ -90,6 +92,9 @@ class OfficeTools:
         computer, tool = office.known.get(name, (None, None))
         others = ", ".join(office.computers) or "nobody"
         if computer is None:
+            for each in office.computers:
+                if name.startswith(f"{office.label(each)}__"):
+                    return f"{each} has no such tool now. Its MCP servers may be starting: try again in a few seconds."
             return f"There is no tool {name[:100]!r} in the office now; list_computers says more. In it: {others}."
         if computer not in office.computers:
             return f"{computer} is not in the office now, so {tool} cannot be called. In it: {others}."
@@ -198,7 +203,7 @@ class OfficeTools:
         schema = entry.tool["params_schema"]
         problem = "they are not a JSON object" if given is None else misfit(schema, given)
         if given is None or problem is not None:
-            shown = json.dumps(schema, ensure_ascii=False)
+            shown = cut(json.dumps(schema, ensure_ascii=False), MODEL_SIZE)
             return refused(f"The arguments do not fit {entry.tool['name']}: {problem}. Its schema is:\n{shown}")
         return await self._run(call, computer, entry.tool["name"], given)
 

@@ -13,6 +13,7 @@ from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
 from a2c_smcp.agent import AsyncSMCPAgentClient, LinkOptions
+from a2c_smcp.computer import Computer, SMCPComputerClient
 from a2c_smcp.errors import SMCPError, ToolConfirmationError
 from a2c_smcp.office_mcp import office_server
 from a2c_smcp.office_mcp.sizing import MODEL_SIZE
@@ -29,6 +30,9 @@ from a2c_smcp.smcp import (
 from a2c_smcp.utils.link import OfficeLink
 from tests.agent.conftest import MakeAgent, MakeComputer
 from tests.agent.harness import DOCUMENT, FakeComputer, a_document, a_tool
+from tests.computer.fakes.computers import FAST
+from tests.computer.fakes.computers import server as fake_server
+from tests.computer.fakes.offices import options as fast_options
 from tests.mcp_server import clients
 from tests.mcp_server.clients import ERAS, Listening, connected, watching
 from tests.server.harness import Running, eventually
@@ -208,7 +212,8 @@ async def test_a_name_that_never_was_is_answered_too(make_agent: MakeAgent, make
     async with host(await make_agent()) as (client, _):
         result = await client.call_tool("laptop__nothing", {})
         assert result.is_error
-        assert "list_computers" in str(result.content)
+        assert "laptop has no such tool now" in str(result.content)
+        assert "list_computers" in await say(client, "desk__nothing")
 
 
 @both_eras
@@ -376,6 +381,32 @@ async def test_progress_comes_through(make_agent: MakeAgent, make_computer: Make
     assert heard == [(0.0, None, "waiting for the person at the computer"), (2.0, 4.0, None)]
 
 
+async def test_a_call_that_waits_for_a_person_says_so_as_progress(
+    make_agent: MakeAgent, server: Running, office: str
+) -> None:
+    agreed = anyio.Event()
+
+    async def confirm(*_: Any) -> bool:
+        await agreed.wait()
+        return True
+
+    heard: list[str | None] = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        heard.append(message)
+        agreed.set()
+
+    config = fake_server("fake", prefixed=False, default_tool_meta={"auto_apply": False})
+    computer = Computer("desk", mcp_servers=[config], timings=FAST, confirm_callback=confirm)
+    async with computer, SMCPComputerClient(computer, fast_options(server.url)) as member:
+        await member.join_office(office)
+        async with host(await make_agent()) as (client, _):
+            await eventually_listed(client, "desk__echo")
+            result = await client.call_tool("desk__echo", {"text": "hi"}, progress_callback=hear)
+            assert not result.is_error
+    assert heard == ["waiting for the person at the computer"]
+
+
 # --- search
 
 
@@ -428,6 +459,21 @@ async def test_a_search_without_a_hit_names_what_there_is(make_agent: MakeAgent,
         said = await say(client, "search_tools", query="天气")
         assert "laptop: tool0, tool1" in said
         assert "The descriptions are in English" in said
+
+
+async def test_schemas_that_do_not_fit_are_left_out(make_agent: MakeAgent, make_computer: MakeComputer) -> None:
+    def setup(computer: FakeComputer) -> None:
+        large = {"type": "object", "properties": {"x": {"type": "integer", "description": "y" * 15_000}}}
+        computer.tools = [{**a_tool(f"tool{number}"), "params_schema": large} for number in range(3)]
+
+    await make_computer("laptop", setup)
+    async with host(await make_agent(), search="always") as (client, _):
+        said = await say(client, "search_tools", query="tool")
+        assert len(said) < MODEL_SIZE * 1.1
+        first, second, third = (json.loads(line) for line in said.splitlines()[1:])
+        assert "arguments" in first
+        assert second["argument_names"] == third["argument_names"] == ["x"]
+        assert "Its schema is" in await say(client, "call_tool", computer="laptop", tool="tool1", arguments={"x": "?"})
 
 
 @pytest.mark.parametrize(("search", "found"), [("always", True), ("never", False)])
