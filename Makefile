@@ -5,6 +5,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INTEROP_PIP := .venv-interop/bin/python -m pip --disable-pip-version-check --quiet
 MARKITDOWN_PIP := .venv-markitdown/bin/python -m pip --disable-pip-version-check --quiet
+HOSTS_PIP := .venv-hosts/bin/python -m pip --disable-pip-version-check --quiet
 MCP1_PIP := .venv-mcp1/bin/python -m pip --disable-pip-version-check --quiet
 TESTS ?= tests
 
@@ -45,12 +46,29 @@ help:
 	@$(INTEROP_PIP) install -c constraints-interop.txt 'a2c-smcp[cli]' requests websocket-client 'uvicorn[standard]'
 	@touch $@
 
-# Clients of mcp 1.x, which cannot share an environment with mcp 2.
+# Clients of mcp 1.x, which cannot share an environment with mcp 2; LangChain's adapters are such clients.
 .venv-mcp1/.ready: constraints-mcp1.txt
 	@echo "Setting up .venv-mcp1 (once) ..."
 	@$(PYTHON) -m venv .venv-mcp1
-	@$(MCP1_PIP) install -c constraints-mcp1.txt mcp
+	@$(MCP1_PIP) install -c constraints-mcp1.txt mcp langchain-mcp-adapters
 	@touch $@
+
+# MCP hosts that are libraries, for the tests of `a2c mcp`.
+.venv-hosts/.ready: constraints-hosts.txt
+	@echo "Setting up .venv-hosts (once) ..."
+	@$(PYTHON) -m venv .venv-hosts
+	@$(HOSTS_PIP) install -c constraints-hosts.txt openai-agents 'pydantic-ai-slim[mcp]'
+	@touch $@
+
+# MCP's inspector, which needs Node.js. Version 2 of it needs a Node.js newer than many systems have.
+.node-inspector/.ready:
+	@if command -v npm >/dev/null; then \
+	  echo "Setting up .node-inspector (once) ..."; \
+	  npm install --prefix .node-inspector --silent --no-audit --no-fund --ignore-scripts \
+	    @modelcontextprotocol/inspector-cli@1.0.3 </dev/null && touch $@; \
+	else \
+	  echo "MCP's inspector is not tested: install Node.js with npm, and type make test again"; \
+	fi
 
 # What people turn whole files into text with today, for the benchmark only.
 .venv-markitdown/.ready: constraints-markitdown.txt
@@ -87,7 +105,7 @@ hooks:
 	@git config core.hooksPath hooks
 	@echo "git runs make check before every commit; git commit --no-verify leaves it out."
 
-test: check .venv-interop/.ready .venv-mcp1/.ready .node/.ready
+test: check .venv-interop/.ready .venv-mcp1/.ready .venv-hosts/.ready .node-inspector/.ready .node/.ready
 	@$(BIN)/pytest -n 4 --dist loadfile $(TESTS)
 
 # Tests that pass on an idle machine only, or after another test only. `TESTS=tests/agent` runs a part.
@@ -104,4 +122,4 @@ fuzz: .venv/.dev
 	@$(BIN)/python -m tests.fuzz --packets 10000 --seed $(or $(SEED),1)
 
 clean:
-	rm -rf .venv .venv-interop .venv-mcp1 .venv-markitdown .node site
+	rm -rf .venv .venv-interop .venv-mcp1 .venv-hosts .node-inspector .venv-markitdown .node site

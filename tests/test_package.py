@@ -90,7 +90,14 @@ def test_the_three_names_of_the_computer_command_are_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["constraints.txt", "constraints-interop.txt", "constraints-mcp1.txt", "constraints-markitdown.txt"]
+    "name",
+    [
+        "constraints.txt",
+        "constraints-interop.txt",
+        "constraints-mcp1.txt",
+        "constraints-hosts.txt",
+        "constraints-markitdown.txt",
+    ],
 )
 def test_constraints_hold_names_and_versions_only(name: str) -> None:
     for line in (ROOT / name).read_text().splitlines():

@@ -69,6 +69,7 @@ class OfficeResources:
 
     async def listing(self, offset: int, limit: int) -> Listing:
         await self._office.ready()
+        self._office.resources_given = True
         found = await asyncio.gather(*(self._resources(computer) for computer in self._office.computers))
         everything = [resource for resources in found for resource in resources]
         return Listing(everything[offset : offset + limit], offset + limit < len(everything))

@@ -48,6 +48,7 @@ class OfficeTools:
 
     async def list_tools(self, context: ServerRequestContext[Any, Any]) -> list[types.Tool]:
         await self._office.ready()
+        self._office.tools_given = True
         context_tools = [own.tool for own in self._context]
         if self._by_search(context):
             return [*context_tools, *(own.tool for own in self._finding)]

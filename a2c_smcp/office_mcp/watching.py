@@ -39,6 +39,10 @@ class WatchedOffice:
         self.only = only
         self._short = short or {}
         self.directory = ToolDirectory({})
+        self.tools_given = self.resources_given = False
+        """Whether a host has asked for the list. Before that a change of it is no news, and clients of mcp 1.x fail
+        over a notification that comes while they close: those that make one call and go would do so again and again.
+        """
         self.known: dict[str, tuple[str, str]] = {}
         """The computers and the tools behind all names there were: a host may call one whose computer has left."""
         self.on_tools: Callable[[], None] = lambda: None
@@ -173,14 +177,15 @@ class WatchedOffice:
             self.known |= {each.name: (each.computer, each.tool["name"]) for each in self.directory.by_name.values()}
             while len(self.known) > _REMEMBERED:
                 del self.known[next(iter(self.known))]
-            self.on_tools()
+            if self.tools_given:
+                self.on_tools()
         if set(views) != self._computers:
             for computer in self._computers - set(views):
                 for part in Part:
                     self._read.pop((computer, part), None)
                     self._listed.pop((computer, part), None)
             self._computers = set(views)
-            self.on_resources()
+            self._tell_of_resources()
 
     def _on_change(self, change: Change) -> None:
         self.look()
@@ -190,6 +195,10 @@ class WatchedOffice:
         uris = _uris(view.desktop if change.part is Part.DESKTOP else view.documents)
         if self._listed.get((change.computer, change.part)) != uris:
             self._listed[change.computer, change.part] = uris
+            self._tell_of_resources()
+
+    def _tell_of_resources(self) -> None:
+        if self.resources_given:
             self.on_resources()
 
     def _on_update(self, computer: str | None, part: Part) -> None:

@@ -1,0 +1,47 @@
+"""The programs of docs/hosts.md run as they are printed there, with a URL and a key put in; its configs make sense."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.hosts.conftest import ROOT, Lab, python_of, run
+
+PAGE = (ROOT / "docs" / "hosts.md").read_text("utf-8")
+_SECTION = re.compile(r"^## (.+?)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_PROGRAM = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_JSON = re.compile(r"^```json\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_KEY = '{"A2C_API_KEY": "your key"}'
+
+PROGRAMS = {title: found[1] for title, text in _SECTION.findall(PAGE) if (found := _PROGRAM.search(text))}
+ENVIRONMENTS = {"OpenAI Agents SDK": ".venv-hosts", "LangChain": ".venv-mcp1", "pydantic-ai": ".venv-hosts"}
+
+
+@pytest.mark.parametrize("host", ENVIRONMENTS)
+def test_the_program_for_a_host_runs_as_it_is_printed(host: str, lab: Lab, tmp_path: Path) -> None:
+    program = PROGRAMS[host]
+    assert program.count("https://hub.example") == 1 and program.count(_KEY) == 1
+    passed = {key: lab.env[key] for key in ("A2C_API_KEY", "XDG_RUNTIME_DIR", "PATH")}
+    file = tmp_path / "program.py"
+    file.write_text(program.replace("https://hub.example", lab.env["A2C_URL"]).replace(_KEY, json.dumps(passed)))
+    done = run([python_of(ENVIRONMENTS[host]), str(file)], lab)
+    assert done.returncode == 0, done.stderr
+    assert "pc__echo" in done.stdout and "'list_computers'" in done.stdout
+    assert re.search(r"\bpc\b(?!__)", done.stdout.partition("\n")[2])
+
+
+def test_every_program_of_the_page_is_run() -> None:
+    assert PROGRAMS.keys() == ENVIRONMENTS.keys()
+
+
+def test_the_configs_are_json_whose_command_is_one_of_ours(lab: Lab) -> None:
+    configs = [json.loads(text) for text in _JSON.findall(PAGE)]
+    assert len(configs) == 2
+    for config in configs:
+        [server] = (config.get("mcpServers") or config["servers"]).values()
+        assert (server["command"], list(server["env"])) == ("a2c", ["A2C_API_KEY"])
+        # What the command line does not take is answered with a status, before anything is tried.
+        done = run([str(Path(sys.executable).parent / "a2c"), *server["args"], "--help"], lab)
+        assert done.returncode == 0, done.stderr
