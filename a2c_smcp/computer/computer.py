@@ -23,10 +23,9 @@ from a2c_smcp.computer.desktop.cutting import MAX_WINDOW, DesktopLimits
 from a2c_smcp.computer.events import (
     BUFFERED_BYTES,
     BUFFERED_EVENTS,
-    AnswerersChanged,
     ConfigChanged,
     DecisionAsked,
-    DecisionDecided,
+    DecisionEvent,
     EventHub,
     EventStream,
     OfficeStatus,
@@ -390,7 +389,7 @@ def _as_written(config: MCPServerConfig | dict[str, Any]) -> dict[str, Any]:
     return wire_server(config) if isinstance(config, BaseServerConfig) else deepcopy(config)
 
 
-def _publish_decision(events: EventHub, event: DecisionAsked | DecisionDecided | AnswerersChanged) -> None:
+def _publish_decision(events: EventHub, event: DecisionEvent) -> None:
     """Not a method: connections hold the decisions, and must not keep a Computer alive that its owner has dropped."""
     call = event.decision.call if isinstance(event, DecisionAsked) else None
     events.publish(event, weight(call.arguments, BUFFERED_BYTES) if call is not None else 0)

@@ -37,7 +37,7 @@ from a2c_smcp.computer.decisions import (
     check_fits,
     resolution_by,
 )
-from a2c_smcp.computer.events import AnswerersChanged, DecisionAsked, DecisionDecided
+from a2c_smcp.computer.events import AllowedChanged, AnswerersChanged, DecisionAsked, DecisionDecided, DecisionEvent
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME
@@ -114,7 +114,7 @@ class DecisionStore:
 
     def __init__(
         self,
-        on_event: Callable[[DecisionAsked | DecisionDecided | AnswerersChanged], None] = _ignore,
+        on_event: Callable[[DecisionEvent], None] = _ignore,
         *,
         grace: float = GRACE_SECONDS,
     ) -> None:
@@ -231,11 +231,15 @@ class DecisionStore:
 
     def allow(self, server: SERVER_NAME, tool: TOOL_NAME) -> None:
         """Run this tool without a confirmation from now on."""
-        self._allowed.add((server, tool))
+        if (server, tool) not in self._allowed:
+            self._allowed.add((server, tool))
+            self._on_event(AllowedChanged(self.allowed))
 
     def ask_again(self, server: SERVER_NAME, tool: TOOL_NAME) -> None:
         """Take `allow` back."""
-        self._allowed.discard((server, tool))
+        if (server, tool) in self._allowed:
+            self._allowed.discard((server, tool))
+            self._on_event(AllowedChanged(self.allowed))
 
     def is_allowed(self, server: SERVER_NAME, tool: TOOL_NAME) -> bool:
         """Whether this tool needs no confirmation."""

@@ -33,6 +33,7 @@ from a2c_smcp.types import SERVER_NAME, TOOL_NAME
 __all__ = [
     "BUFFERED_BYTES",
     "BUFFERED_EVENTS",
+    "AllowedChanged",
     "AnnouncedEvent",
     "AnswerersChanged",
     "CallEnded",
@@ -42,6 +43,7 @@ __all__ = [
     "ConfigChanged",
     "DecisionAsked",
     "DecisionDecided",
+    "DecisionEvent",
     "DesktopChanged",
     "EventHub",
     "EventStream",
@@ -186,6 +188,13 @@ class AnswerersChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class AllowedChanged:
+    """`always` was answered for a tool, or taken back; these need no confirmation now."""
+
+    allowed: frozenset[tuple[SERVER_NAME, TOOL_NAME]]
+
+
+@dataclass(frozen=True, slots=True)
 class OfficeStatus:
     """How a Computer stands with a server: connected or not, in which office, under which name."""
 
@@ -215,6 +224,9 @@ class EventsLost:
 #: What a Computer in an office announces to its agent; each names the event that does.
 AnnouncedEvent: TypeAlias = ToolListChanged | ConfigChanged | DesktopChanged | FinderChanged
 
+#: What the store of decisions tells.
+DecisionEvent: TypeAlias = DecisionAsked | DecisionDecided | AnswerersChanged | AllowedChanged
+
 ComputerEvent: TypeAlias = (
     AnnouncedEvent
     | ServerStatus
@@ -225,9 +237,7 @@ ComputerEvent: TypeAlias = (
     | CallStarted
     | CallProgressed
     | CallEnded
-    | DecisionAsked
-    | DecisionDecided
-    | AnswerersChanged
+    | DecisionEvent
     | OfficeStatus
     | EventsLost
 )

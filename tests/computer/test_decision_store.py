@@ -27,7 +27,7 @@ from a2c_smcp.computer.decisions import (
     Outcome,
     Resolution,
 )
-from a2c_smcp.computer.events import AnswerersChanged, DecisionAsked, DecisionDecided
+from a2c_smcp.computer.events import AllowedChanged, AnswerersChanged, DecisionAsked, DecisionDecided, DecisionEvent
 from a2c_smcp.computer.mcp_clients.model import parse_input
 from a2c_smcp.errors import BadRequestError, NotFoundError
 
@@ -43,7 +43,7 @@ class Watched:
     """A store, and what it told."""
 
     def __init__(self, **options: Any) -> None:
-        self.events: list[DecisionAsked | DecisionDecided | AnswerersChanged] = []
+        self.events: list[DecisionEvent] = []
         self.store = DecisionStore(self.events.append, **options)
 
     @property
@@ -269,6 +269,9 @@ async def test_always_allows_the_tool_and_answers_the_calls_of_it_that_wait(watc
         assert not store.is_allowed("files", "other")
         store.ask_again("files", "delete")
         assert not store.is_allowed("files", "delete")
+        store.ask_again("files", "delete")
+        told = [event.allowed for event in watched.events if isinstance(event, AllowedChanged)]
+        assert told == [{("files", "delete")}, frozenset()]
         three.cancel()
         await asyncio.wait([three])
 
