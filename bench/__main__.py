@@ -9,11 +9,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench import aims, boot, calls, cluster, context, folders, offices
+from bench import aims, boot, calls, cluster, context, folders, hosts, offices
 from bench.process import CONTESTANTS, ROOT
 from bench.report import Group, aims_table, document, table
 
-CASES = ("calls", "large", "office", "desktop", "finder", "folder", "boot", "cluster")
+CASES = ("calls", "large", "hosts", "office", "desktop", "finder", "folder", "boot", "cluster")
 
 
 def main() -> None:
@@ -47,6 +47,8 @@ def _run(case: str, *, smoke: bool) -> Iterator[Group]:
             yield Group(aims.CALLS, calls.run(contestants, scale=0.02 if smoke else 1))
         case "large":
             yield Group("An 8 MB result", calls.large(contestants, 100_000 if smoke else 8_000_000))
+        case "hosts":
+            yield Group(aims.HOSTS, hosts.run(0.02 if smoke else 1), hosts.AGENT, hosts.STDIO)
         case "office":
             members = 40 if smoke else 1000
             yield Group(f"One office of {members} computers", offices.run(contestants, members))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from bench import hosts
 from bench.report import Aim, Group
 
 CALLS = "A tool call"
@@ -11,11 +12,16 @@ MANY_WINDOWS = "Desktop, 1 server × 100 windows"
 FIRST_PAGES = "A first page of ours, beside the whole file by markitdown"
 INSIDE = "A tool call inside one process, with NATS"
 ACROSS = "A tool call across two processes"
+HOSTS = "A tool call by an MCP host, through a2c mcp"
 BOOT = "Boot, ten MCP servers, one of which hangs"
 
 
 def _ratio(title: str, metric: str) -> Callable[[Mapping[str, Group]], float | None]:
     return lambda groups: groups[title].ratio(metric) if title in groups else None
+
+
+def _share(title: str, contestant: str, metric: str) -> Callable[[Mapping[str, Group]], float | None]:
+    return lambda groups: groups[title].share(contestant, metric) if title in groups else None
 
 
 def _boot(groups: Mapping[str, Group]) -> float | None:
@@ -31,6 +37,8 @@ AIMS = [
     Aim("p50, 100 KB, one at a time", 0.48, _ratio(CALLS, "p50, 100 KB, ms")),
     Aim("calls/s, 100 B, 64 in flight", 2.2, _ratio(CALLS, "calls/s, 100 B, 64 in flight"), at_least=True),
     Aim("CPU of the three roles, 100 B", 0.45, _ratio(CALLS, "CPU s per 1,000 calls, all three")),
+    Aim("a2c mcp over stdio, by our agent", 1.6, _share(HOSTS, hosts.STDIO, "p50, 100 B, ms")),
+    Aim("a2c mcp over HTTP, by our agent", 2.2, _share(HOSTS, hosts.HTTP, "p50, 100 B, ms")),
     Aim("ack of the 1,000th join", 0.05, _ratio(OFFICE, "ack of the last join, ms")),
     Aim("broadcast to 999, server CPU", 0.4, _ratio(OFFICE, "broadcast, server CPU, ms")),
     Aim("desktop, 8 × 5 windows of 50 ms", 0.05, _ratio(SLOW_WINDOWS, "p50, ms")),

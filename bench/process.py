@@ -8,7 +8,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,9 +33,9 @@ def cpu_seconds(pid: int) -> float:
 class Process:
     """A process that has said it is ready. What it says later is kept out of the way."""
 
-    def __init__(self, command: Sequence[str], ready: str) -> None:
+    def __init__(self, command: Sequence[str], ready: str, env: Mapping[str, str] | None = None) -> None:
         self._popen = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env
         )
         self.pid = self._popen.pid
         lines = []
@@ -92,8 +92,8 @@ class Process:
 
 
 @contextmanager
-def running(command: Sequence[str], ready: str) -> Iterator[Process]:
-    process = Process(command, ready)
+def running(command: Sequence[str], ready: str, env: Mapping[str, str] | None = None) -> Iterator[Process]:
+    process = Process(command, ready, env)
     try:
         yield process
     finally:
@@ -130,8 +130,8 @@ class Stack:
 @contextmanager
 def stack(contestant: str, servers: Mapping[str, Sequence[str]]) -> Iterator[Stack]:
     """A server, a computer that hosts these MCP servers (a command each), and an agent that waits for work."""
-    with server(contestant) as host, clients(contestant, servers, host.said, host.said) as (computer, agent):
-        yield Stack(host, computer, agent)
+    with server(contestant) as host, clients(contestant, servers, host.said, host.said) as (member, agent):
+        yield Stack(host, member, agent)
 
 
 @contextmanager
@@ -139,24 +139,32 @@ def clients(
     contestant: str, servers: Mapping[str, Sequence[str]], computer_url: str, agent_url: str
 ) -> Iterator[tuple[Process, Process]]:
     """A computer that hosts these MCP servers at one server, and an agent at one that may be another."""
-    with ExitStack() as exits:
-        folder = Path(exits.enter_context(tempfile.TemporaryDirectory()))
-        config = folder / "servers.json"
+    place = ("bench-office", "bench-computer")
+    python = sys.executable if contestant == "ours" else str(INTEROP)
+    driver = [python, str(BENCH / "drivers" / f"{contestant}.py"), agent_url, *place]
+    with computer(contestant, computer_url, *place, servers) as member, running(driver, "READY") as agent:
+        yield member, agent
+
+
+@contextmanager
+def computer(
+    contestant: str, url: str, office: str, name: str, servers: Mapping[str, Sequence[str]]
+) -> Iterator[Process]:
+    """A computer in an office, which hosts these MCP servers."""
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder) / "servers.json"
         config.write_text(json.dumps([_config(name, command) for name, command in servers.items()]))
-        place = ("bench-office", "bench-computer")
-        at = (computer_url, *place)
-        computers = {
+        place = (url, office, name)
+        commands = {
             "ours": [
                 *(A2C, "computer", "run", "--headless", "--yes", "--config", str(config)),
-                *("--url", computer_url, "--office", place[0], "--name", place[1]),
+                *("--url", url, "--office", office, "--name", name),
             ],
-            "existing": [str(INTEROP), "-I", str(BENCH / "drivers" / "existing_computer.py"), *at, str(config)],
+            "existing": [str(INTEROP), "-I", str(BENCH / "drivers" / "existing_computer.py"), *place, str(config)],
         }
-        computer = exits.enter_context(running(computers[contestant], r"READY|is in office"))
-        computer.drain()
-        python = sys.executable if contestant == "ours" else str(INTEROP)
-        driver = [python, str(BENCH / "drivers" / f"{contestant}.py"), agent_url, *place]
-        yield computer, exits.enter_context(running(driver, "READY"))
+        with running(commands[contestant], r"READY|is in office") as process:
+            process.drain()
+            yield process
 
 
 def _config(name: str, command: Sequence[str]) -> dict[str, Any]:

@@ -19,6 +19,8 @@ class Group:
     figures: Figures
     beside: str = "existing"
     """Whose figures ours are compared with."""
+    ours: str = "ours"
+    """Whose figures are compared."""
 
     @property
     def metrics(self) -> list[str]:
@@ -29,8 +31,12 @@ class Group:
 
     def ratio(self, metric: str) -> float | None:
         """Ours by the other's; below 1 is better, except for rates."""
-        ours, other = self.value("ours", metric), self.value(self.beside, metric)
-        return ours / other if ours is not None and other is not None and other > 0 else None
+        return self.share(self.ours, metric)
+
+    def share(self, contestant: str, metric: str) -> float | None:
+        """A contestant's figure by the one that it is compared with."""
+        mine, other = self.value(contestant, metric), self.value(self.beside, metric)
+        return mine / other if mine is not None and other is not None and other > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +105,13 @@ def _markdown(head: list[str], rows: Iterable[list[str]]) -> str:
 
 def _chart(group: Group) -> str:
     lines = []
-    width = len(group.beside) + 1
+    width = max(len(group.ours), len(group.beside)) + 1
     for metric in group.metrics:
         if (ratio := group.ratio(metric)) is None:
             continue
         longest = max(ratio, 1.0)
         lines.append(metric)
-        for name, share in (("ours", ratio), (group.beside, 1.0)):
+        for name, share in ((group.ours, ratio), (group.beside, 1.0)):
             lines.append(f"  {name:<{width}}{'█' * max(1, round(share / longest * _BAR))} {share:.2f}")
     return "```\n" + "\n".join(lines) + "\n```" if lines else ""
 
