@@ -15,7 +15,15 @@ export class Typed {
   }
 }
 
+// A schema may refer to itself, and a server may send one that would fill the page: beyond these, JSON is typed.
 const DEEPEST = 12;
+const MOST_FIELDS = 200;
+const MOST_CHOICES = 500;
+
+/** Whether an object that the schema wants is there from the start; others are opened by the person. */
+export function opens(schema, level) {
+  return level === 0 || (level <= 2 && Object.keys(schema.properties ?? {}).length <= 20);
+}
 
 /** A schema without its references: those into the same schema are followed. */
 export function resolved(schema, root, depth = 0) {
@@ -39,8 +47,12 @@ export function kindOf(schema) {
   if (types.length !== 1) return "json";
   const [type] = types;
   if (type === "array") return choices(schema.items ?? {}) ? "several" : schema.items && !Array.isArray(schema.items) ? "list" : "json";
-  if (type === "object") return schema.properties ? "object" : "json";
+  if (type === "object") return fits(schema.properties) ? "object" : "json";
   return ["string", "number", "integer", "boolean"].includes(type) ? type : "json";
+}
+
+function fits(properties) {
+  return Boolean(properties) && typeof properties === "object" && Object.keys(properties).length <= MOST_FIELDS;
 }
 
 function guessed(schema) {
@@ -51,10 +63,11 @@ function guessed(schema) {
 /** `[{value, title}]` of a schema that names all its values, or null. */
 export function choices(schema) {
   if (Array.isArray(schema.enum)) {
+    if (schema.enum.length > MOST_CHOICES) return null;
     return schema.enum.map((value, at) => ({ value, title: String(schema.enumNames?.[at] ?? value) }));
   }
   const titled = schema.oneOf ?? schema.anyOf;
-  if (Array.isArray(titled) && titled.length && titled.every((each) => each && typeof each === "object" && "const" in each)) {
+  if (Array.isArray(titled) && titled.length && titled.length <= MOST_CHOICES && titled.every((each) => each && typeof each === "object" && "const" in each)) {
     return titled.map((each) => ({ value: each.const, title: String(each.title ?? each.const) }));
   }
   return null;
@@ -62,8 +75,9 @@ export function choices(schema) {
 
 /** The alternatives of a schema, without "null", which is the same as leaving it out. */
 export function variants(schema) {
-  const found = (schema.anyOf ?? schema.oneOf)?.filter((each) => each?.type !== "null");
-  return found?.length ? found : null;
+  const all = schema.anyOf ?? schema.oneOf;
+  const found = Array.isArray(all) ? all.filter((each) => each?.type !== "null") : null;
+  return found?.length && found.length <= MOST_CHOICES ? found : null;
 }
 
 /** What a field holds before anybody typed: its default, or what a required object needs. */
@@ -74,7 +88,7 @@ export function initial(schema, root = schema, required = true, depth = 0) {
   if ("const" in found) return found.const;
   switch (kindOf(found)) {
     case "object": {
-      if (!required) return undefined;
+      if (!required || !opens(found, depth)) return undefined;
       const entries = Object.entries(found.properties).map(([name, part]) => [
         name,
         initial(part, root, (found.required ?? []).includes(name), depth + 1),

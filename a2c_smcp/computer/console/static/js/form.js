@@ -1,5 +1,5 @@
 // A form made from a JSON schema, nested as deep as the schema is. What it cannot draw is typed as JSON.
-import { choices, initial, kindOf, resolved, Typed, variants } from "./form-values.js";
+import { choices, initial, kindOf, opens, resolved, Typed, variants } from "./form-values.js";
 import { createContext, html, useContext, useMemo, useState } from "./html.js";
 import { t } from "./i18n.js";
 import { Icon } from "./icons.js";
@@ -14,11 +14,11 @@ export function Form({ schema, value, onChange, titled = false }) {
   const prefix = useMemo(() => `form-${(forms += 1)}`, []);
   const found = resolved(schema, schema);
   return html`<${Titled.Provider} value=${titled}>
-    <${Properties} schema=${found} root=${schema} value=${value ?? {}} onChange=${onChange} path=${prefix} />
+    <${Properties} schema=${found} root=${schema} value=${value ?? {}} onChange=${onChange} path=${prefix} depth=${0} />
   <//>`;
 }
 
-function Properties({ schema, root, value, onChange, path }) {
+function Properties({ schema, root, value, onChange, path, depth }) {
   const required = new Set(schema.required ?? []);
   const set = (name, next) => {
     const { [name]: _, ...rest } = value;
@@ -27,7 +27,7 @@ function Properties({ schema, root, value, onChange, path }) {
   return html`<div class="fields">
     ${Object.entries(schema.properties ?? {}).map(
       ([name, part]) => html`<${Field} key=${name} name=${name} schema=${part} root=${root} required=${required.has(name)}
-        value=${value[name]} onChange=${(next) => set(name, next)} path=${`${path}.${name}`} />`,
+        value=${value[name]} onChange=${(next) => set(name, next)} path=${`${path}.${name}`} depth=${depth} />`,
     )}
   </div>`;
 }
@@ -41,14 +41,14 @@ function simplified(schema, root) {
   return { ...resolved(options[0], root), ...rest };
 }
 
-function Field({ name, schema, root, required, value, onChange, path }) {
+function Field({ name, schema, root, required, value, onChange, path, depth }) {
   const found = simplified(schema, root);
   const kind = kindOf(found);
   const Kind = KINDS[kind];
   const titled = useContext(Titled);
   const other = found.title && found.title.toLowerCase().replaceAll(" ", "_") !== name.toLowerCase();
   const title = titled ? (found.title ?? name) : other ? `${found.title} (${name})` : name;
-  const props = { schema: found, root, required, value, onChange, path, name };
+  const props = { schema: found, root, required, value, onChange, path, name, depth };
   const label = html`<span class="name">${title}</span>${required ? html`<span class="required"> ${t("form.required")}</span>` : null}`;
   const about = found.description ? html`<p class="muted hint" id=${`${path}-about`}>${found.description}</p>` : null;
   const described = found.description ? `${path}-about` : null;
@@ -130,13 +130,13 @@ function Several({ schema, value, onChange, path }) {
   </div>`;
 }
 
-function List({ schema, root, value, onChange, path, name }) {
+function List({ schema, root, value, onChange, path, name, depth }) {
   const items = value ?? [];
   const set = (at, next) => onChange(items.map((item, place) => (place === at ? next : item)));
   return html`<div class="list">
     ${items.map(
       (item, at) => html`<div class="item" key=${at}>
-        <${Field} name=${`${name} ${at + 1}`} schema=${schema.items} root=${root} required=${true} value=${item} onChange=${(next) => set(at, next)} path=${`${path}.${at}`} />
+        <${Field} name=${`${name} ${at + 1}`} schema=${schema.items} root=${root} required=${true} value=${item} onChange=${(next) => set(at, next)} path=${`${path}.${at}`} depth=${depth + 1} />
         <button type="button" class="quiet" aria-label=${t("form.remove.name", { name: `${name} ${at + 1}` })} onClick=${() => onChange(items.filter((_, place) => place !== at))}><${Icon} name="close" /></button>
       </div>`,
     )}
@@ -144,19 +144,19 @@ function List({ schema, root, value, onChange, path, name }) {
   </div>`;
 }
 
-function Nested({ schema, root, required, value, onChange, path, name }) {
-  if (value === undefined && !required) {
+function Nested({ schema, root, required, value, onChange, path, name, depth }) {
+  if (value === undefined && (!required || !opens(schema, depth + 1))) {
     return html`<button type="button" class="quiet" aria-label=${t("form.add.name", { name })} onClick=${() => onChange(initial(schema, root) ?? {})}>+ ${t("form.add")}</button>`;
   }
   return html`<div class="nested">
-    <${Properties} schema=${schema} root=${root} value=${value ?? {}} onChange=${onChange} path=${path} />
+    <${Properties} schema=${schema} root=${root} value=${value ?? {}} onChange=${onChange} path=${path} depth=${depth + 1} />
     ${required ? null : html`<button type="button" class="quiet" aria-label=${t("form.remove.name", { name })} onClick=${() => onChange(undefined)}>${t("form.remove")}</button>`}
   </div>`;
 }
 
-function Variants({ schema, root, required, value, onChange, path, name }) {
+function Variants({ schema, root, required, value, onChange, path, name, depth }) {
   const options = variants(schema).map((each) => resolved(each, root));
-  const [at, setAt] = useState(required ? 0 : -1);
+  const [at, setAt] = useState(required && depth < 2 ? 0 : -1);
   const pick = (next) => {
     setAt(next);
     onChange(next < 0 ? undefined : initial(options[next], root));
@@ -164,10 +164,10 @@ function Variants({ schema, root, required, value, onChange, path, name }) {
   const title = (option, place) => option.title ?? option.type ?? String(place + 1);
   return html`<div class="nested">
     <select aria-label=${`${name}: ${t("form.variant")}`} value=${String(at)} onChange=${(event) => pick(Number(event.currentTarget.value))}>
-      ${required ? null : html`<option value="-1">${t("form.leave")}</option>`}
+      ${required && at >= 0 ? null : html`<option value="-1">${t(required ? "form.choose" : "form.leave")}</option>`}
       ${options.map((option, place) => html`<option key=${place} value=${String(place)}>${title(option, place)}</option>`)}
     </select>
-    ${at < 0 ? null : html`<${Field} name=${name} schema=${options[at]} root=${root} required=${true} value=${value} onChange=${onChange} path=${`${path}.${at}`} />`}
+    ${at < 0 ? null : html`<${Field} name=${name} schema=${options[at]} root=${root} required=${true} value=${value} onChange=${onChange} path=${`${path}.${at}`} depth=${depth + 1} />`}
   </div>`;
 }
 

@@ -2,7 +2,7 @@
 import { post } from "./api.js";
 import { CallDetails, Progress } from "./calls.js";
 import { Form } from "./form.js";
-import { completed, initial } from "./form-values.js";
+import { completed, initial, kindOf, resolved } from "./form-values.js";
 import { html, useState } from "./html.js";
 import { duration, t } from "./i18n.js";
 import { Chip, Problem, useAction, useTick } from "./parts.js";
@@ -10,13 +10,15 @@ import { serverNow, useStore } from "./store.js";
 
 export function ToolCall({ tool }) {
   const [value, setValue] = useState(() => initial(tool.schema) ?? {});
-  const [text, setText] = useState(null); // the arguments as JSON, while they are typed that way
+  const drawn = kindOf(resolved(tool.schema, tool.schema)) === "object";
+  // The arguments as JSON, while they are typed that way.
+  const [text, setText] = useState(drawn || !Object.keys(tool.schema).length ? null : "{}");
   const [req, setReq] = useState(null);
   const [call, busy, error] = useAction(async () => {
     const given = text === null ? completed(value) : parsed(text);
     setReq((await post("call", { tool: tool.name, arguments: given })).req_id);
   });
-  const takes = Object.keys(tool.schema.properties ?? {}).length > 0;
+  const takes = drawn && Object.keys(tool.schema.properties ?? {}).length > 0;
   const send = (event) => {
     event.preventDefault();
     call();
