@@ -17,6 +17,7 @@ from a2c_smcp.computer import Computer, SMCPComputerClient
 from a2c_smcp.errors import SMCPError, ToolConfirmationError
 from a2c_smcp.office_mcp import office_server
 from a2c_smcp.office_mcp.sizing import MODEL_SIZE
+from a2c_smcp.server import APIKeyAuthentication
 from a2c_smcp.smcp import (
     GET_DESKTOP_EVENT,
     GET_FINDER_EVENT,
@@ -35,7 +36,8 @@ from tests.computer.fakes.computers import server as fake_server
 from tests.computer.fakes.offices import options as fast_options
 from tests.mcp_server import clients
 from tests.mcp_server.clients import ERAS, Listening, connected, watching
-from tests.server.harness import Running, eventually
+from tests.server.conftest import LIMITS
+from tests.server.harness import Running, async_server, eventually
 
 OWN = ["list_computers", "see_desktop", "find_documents", "read_document"]
 SEARCH = ["search_tools", "call_tool"]
@@ -329,6 +331,23 @@ async def test_no_server_is_an_answer_and_later_there_is_one(
             assert await say(client, "laptop__echo", text="hi") == "hi"
     finally:
         await agent.close()
+
+
+async def test_a_wrong_key_is_said_and_not_shown(office: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("a2c_smcp.office_mcp.watching._PATIENCE", 0.2)
+    with async_server(APIKeyAuthentication(["right"]), LIMITS) as running:
+        agent = AsyncSMCPAgentClient(running.url, name="ada", api_key="wrong-key")
+        agent.attend(office)
+        try:
+            await eventually(lambda: "yet" not in str(agent.problem))
+            async with host(agent) as (client, _):
+                assert await names(client) == OWN
+                said = await say(client, "list_computers")
+                assert "cannot be used right now" in said
+                assert "key" in said
+                assert "wrong-key" not in said
+        finally:
+            await agent.close()
 
 
 # --- cancellation, progress
