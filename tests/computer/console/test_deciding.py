@@ -1,5 +1,6 @@
 """Decisions in a real browser: the exact call, forms, two places at once, and clicks that come too early."""
 
+import json
 from typing import Any
 
 import anyio
@@ -9,7 +10,8 @@ from playwright.async_api import Browser, Page, Route, expect
 from a2c_smcp.computer.decisions import Accepted, AlreadyDecidedError, Declined, Resolution
 from a2c_smcp.computer.mcp_clients.model import PromptStringInput
 from tests.computer.console.harness import DEADLINE, as_agent, opened, tab
-from tests.computer.fakes.computers import code, server, text
+from tests.computer.fakes.computers import asking, code, server, text
+from tests.computer.test_asking import CONTENT, SCHEMA, both_eras
 
 ASKS: dict[str, Any] = {"default_tool_meta": {}, "prefixed": False}
 
@@ -272,3 +274,29 @@ _COMES_TO_THE_FRONT = """async button => {
   await new Promise(resolve => setTimeout(resolve, 50));
   return button.disabled;
 }"""
+
+
+@both_eras
+async def test_a_server_that_asks_gets_what_was_typed_in_the_browser(browser: Browser, era: str) -> None:
+    config = {**asking(era), "default_tool_meta": {"auto_apply": True}}
+    computer_and_console = opened(config, auto_connect=False)
+    async with computer_and_console as (computer, console), tab(browser, console.link()) as page:
+        await computer.start_server("asker")  # somebody is there who can answer
+        results: list[Any] = []
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(put, results, as_agent(computer, "ask", message="Who are you?", schema=SCHEMA))
+            await expect(card(page)).to_contain_text("asker asks you")
+            await expect(card(page)).to_contain_text("While running: ask (planner)")
+            # What does not fit is refused at the computer too, and the question stays.
+            await page.evaluate("document.querySelector('aside form').noValidate = true")
+            await button(page, "Send").click()
+            await expect(card(page).get_by_role("alert")).to_contain_text("required")
+            await card(page).get_by_label("text").fill(CONTENT["text"])
+            await card(page).get_by_label("number").fill("1.5")
+            await card(page).get_by_label("integer").fill("2")
+            await card(page).get_by_label("choice").select_option("b")
+            await card(page).get_by_label("x", exact=True).check()
+            await card(page).get_by_label("z", exact=True).check()
+            await card(page).get_by_label("yes").select_option("Yes")
+            await button(page, "Send").click()
+            assert json.loads(text(await ended(results)))["content"] == CONTENT
