@@ -98,9 +98,9 @@ def error_result(error: SMCPError) -> "CallToolResult":
     return _failure(error.message, markers)
 
 
-def cancelled_result() -> "CallToolResult":
-    """The result of a call that the agent took back: an error without a code."""
-    return _failure("Tool call cancelled", {CANCELLED_MARKER: True})
+def cancelled_result(where: str = "") -> "CallToolResult":
+    """The result of a call that the agent took back, or that was cancelled elsewhere: an error without a code."""
+    return _failure(f"Tool call cancelled {where}".rstrip(), {CANCELLED_MARKER: True})
 
 
 def _failure(text: str, meta: dict[str, Any]) -> "CallToolResult":

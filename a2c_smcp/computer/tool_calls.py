@@ -92,7 +92,7 @@ class ToolCalls:
                 result = await self._run(call, tool, progress)
                 return result
             if call.is_cancelled:
-                result = cancelled_result()
+                result = cancelled_result("at the computer")
                 return result
             raise ToolExecutionTimeoutError(timeout or 0)
         except (ToolError, PayloadTooLargeError) as error:

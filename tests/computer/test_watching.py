@@ -122,6 +122,7 @@ async def test_two_calls_with_one_req_id_are_told_apart_and_one_is_cancelled() -
         with anyio.fail_after(DEADLINE):
             result = to_wire(await max_)
         assert result["meta"] == {"a2c_cancelled": True}
+        assert result["content"][0]["text"] == "Tool call cancelled at the computer"
         assert [running.call.agent for running in computer.running_calls] == ["mia"]
         assert not computer.cancel_call(calls["max"].id)
         (ended,) = computer.ended_calls
