@@ -345,7 +345,10 @@ async def test_stdout_is_the_hosts_and_the_end_of_stdin_ends_it(place: Place) ->
         (["--http", "0", "--http-token", "a b"], "bearer token"),
     ],
 )
-def test_options_that_make_no_sense_are_said_to(arguments: list[str], sentence: str) -> None:
+def test_options_that_make_no_sense_are_said_to(
+    arguments: list[str], sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("a2c_smcp.cli.configure_logging", lambda *_: None)  # it would be for the whole process
     command = ["mcp", "--url", "http://127.0.0.1:1", "--office", "x", *arguments]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 2
