@@ -15,6 +15,7 @@ import pytest
 
 from a2c_smcp.agent import AsyncSMCPAgentClient
 from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.events import CallStarted
 from a2c_smcp.computer.mcp_clients.model import parse_input
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.computer.socketio import SMCPComputerClient
@@ -267,6 +268,27 @@ async def test_a_cancelled_call_stops_the_tool(hub: Running) -> None:
         assert results[0]["isError"] is True
         await it.counted("cancelled", 1)
         assert (await it.agent.tool("a.sleep", 30, "mine", seconds=30)) == results[0]
+
+
+async def test_a_call_that_the_person_cancels_is_answered_so_and_runs_no_second_time(hub: Running) -> None:
+    async with world(hub.url) as it:
+        request = {"req_id": "once", "tool_name": "a.sleep", "params": {"seconds": 30}, "timeout": 20}
+        answers: list[Any] = []
+
+        async def ask() -> None:
+            answers.append(await it.agent.ask(TOOL_CALL_EVENT, **request))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask)
+            (started,) = await it.record.of(CallStarted)
+            assert (started.call.agent, started.call.req_id) == ("ag", "once")
+            await it.counted("called", 2)
+            assert it.computer.cancel_call(started.call.id, by="browser")
+        await ask()
+        assert answers[0] == answers[1]
+        assert answers[0]["meta"] == {"a2c_cancelled": True}
+        await it.counted("cancelled", 1)
+        assert len([event for event in it.record.now(CallStarted) if event.call.req_id == "once"]) == 1
 
 
 async def test_when_the_agent_goes_its_calls_are_cancelled(hub: Running) -> None:
