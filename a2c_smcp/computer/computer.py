@@ -15,10 +15,10 @@ from typing import Any, Self
 import anyio
 from mcp_types import CallToolResult, ReadResourceResult
 
-from a2c_smcp.computer.call_log import CallLog, EndedCall, RunningCall, weight
+from a2c_smcp.computer.call_log import CallLog, EndedCall, RunningCall
 from a2c_smcp.computer.callbacks import ConfirmCallback, confirming, resolving
 from a2c_smcp.computer.decision_store import Attendance, DecisionStore
-from a2c_smcp.computer.decisions import Accepted, MissingInput
+from a2c_smcp.computer.decisions import Accepted, MissingInput, weight_of_decision
 from a2c_smcp.computer.desktop.cutting import MAX_WINDOW, DesktopLimits
 from a2c_smcp.computer.events import (
     BUFFERED_BYTES,
@@ -301,9 +301,15 @@ class Computer:
 
     @contextmanager
     def _announcing_config(self) -> Iterator[None]:
+        before = self._manager.configs
         try:
             yield
         finally:
+            now = self._manager.configs
+            for server in before:
+                if now.get(server) != before[server]:
+                    # `always` was said of the server that was there.
+                    self.decisions.ask_again(server)
             self._announce_config()
 
     def _announce_config(self) -> None:
@@ -391,5 +397,5 @@ def _as_written(config: MCPServerConfig | dict[str, Any]) -> dict[str, Any]:
 
 def _publish_decision(events: EventHub, event: DecisionEvent) -> None:
     """Not a method: connections hold the decisions, and must not keep a Computer alive that its owner has dropped."""
-    call = event.decision.call if isinstance(event, DecisionAsked) else None
-    events.publish(event, weight(call.arguments, BUFFERED_BYTES) if call is not None else 0)
+    size = weight_of_decision(event.decision, BUFFERED_BYTES) if isinstance(event, DecisionAsked) else 0
+    events.publish(event, size)

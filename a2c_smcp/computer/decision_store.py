@@ -235,10 +235,11 @@ class DecisionStore:
             self._allowed.add((server, tool))
             self._on_event(AllowedChanged(self.allowed))
 
-    def ask_again(self, server: SERVER_NAME, tool: TOOL_NAME) -> None:
-        """Take `allow` back."""
-        if (server, tool) in self._allowed:
-            self._allowed.discard((server, tool))
+    def ask_again(self, server: SERVER_NAME, tool: TOOL_NAME | None = None) -> None:
+        """Take `allow` back; without a tool, for all of the server."""
+        taken_back = {pair for pair in self._allowed if pair[0] == server and tool in (None, pair[1])}
+        if taken_back:
+            self._allowed -= taken_back
             self._on_event(AllowedChanged(self.allowed))
 
     def is_allowed(self, server: SERVER_NAME, tool: TOOL_NAME) -> bool:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, ClassVar, Final, Literal, TypeAlias, get_args
 
-from a2c_smcp.computer.call_log import WatchedCall, digest_of
+from a2c_smcp.computer.call_log import WatchedCall, digest_of, weight
 from a2c_smcp.computer.mcp_clients.masking import input_view
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
 from a2c_smcp.errors import BadRequestError, NotFoundError
@@ -42,6 +42,7 @@ __all__ = [
     "Resolution",
     "check_fits",
     "resolution_by",
+    "weight_of_decision",
 ]
 
 DecisionKind: TypeAlias = Literal["confirmation", "question", "input"]
@@ -131,11 +132,22 @@ class MissingInput:
 
     @property
     def digest(self) -> str:
-        """Stands for all that is shown of it: the input's definition."""
-        return digest_of(self.view)
+        """Stands for all that is shown of it: the input's definition, and who needs it."""
+        return digest_of([self.view, self.servers])
 
 
 Decision: TypeAlias = Confirmation | Question | MissingInput
+
+
+def weight_of_decision(decision: Decision, most: int) -> int:
+    """About how many bytes it holds that somebody else has chosen; of more than `most`, anything above that."""
+    match decision:
+        case Confirmation():
+            return weight(decision.call.arguments, most)
+        case Question():
+            return weight([decision.message, decision.schema, *(call.arguments for call in decision.calls)], most)
+        case MissingInput():
+            return 0
 
 
 # --- what is answered
@@ -148,7 +160,7 @@ class Accepted:
     value: Any = field(default=None, repr=False)
     """The form's fields, or the input's value; may be a secret."""
     always: bool = False
-    """Of a confirmation: yes for this tool from now on, as long as the Computer lives."""
+    """Of a confirmation: yes for this tool from now on, as long as the Computer lives and the server's config stays."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Final
 
 import anyio
+import anyio.lowlevel
 from mcp_types import CallToolResult
 
 from a2c_smcp.computer.approvals import CALLING_AGENT, Ask, Refuse, Run, approve, approve_resolution
@@ -32,6 +33,7 @@ from a2c_smcp.errors import (
     ServerNotActiveError,
     ToolError,
     ToolExecutionTimeoutError,
+    ToolNotFoundError,
 )
 from a2c_smcp.results import TOOL_META_MARKER, cancelled_result, error_result, text_of, with_markers
 from a2c_smcp.types import TOOL_NAME
@@ -150,8 +152,16 @@ class ToolCalls:
         resolution = await self._decisions.ask_confirmation(call.call, expires=expires)
         call.decided_by = resolution.by
         approval = approve_resolution(resolution)
-        if isinstance(approval, Refuse) and resolution.error is not None:
-            raise approval.error(tool.name) from resolution.error
+        if isinstance(approval, Refuse):
+            if resolution.error is not None:
+                raise approval.error(tool.name) from resolution.error
+            return approval
+        # It may be cancelled in the same moment, and a yes is for the tool that was shown: not for what has its name
+        # now, and not for one that was forbidden meanwhile.
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        now = self._manager.validate_tool_call(call.name)
+        if (now.server, now.original) != (tool.server, tool.original):
+            raise ToolNotFoundError(call.name)
         return approval
 
     async def _call(self, call: LoggedCall, tool: ShownTool, progress: CallProgress | None) -> CallToolResult:

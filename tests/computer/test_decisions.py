@@ -1,5 +1,7 @@
 """A decision is made once; who comes later is told by whom, and how; and no value shows."""
 
+from dataclasses import replace
+
 import pytest
 
 from a2c_smcp.computer.call_log import WatchedCall
@@ -17,6 +19,7 @@ from a2c_smcp.computer.decisions import (
     Resolution,
     check_fits,
     resolution_by,
+    weight_of_decision,
 )
 from a2c_smcp.computer.mcp_clients.model import parse_input
 from a2c_smcp.errors import BadRequestError, NotFoundError
@@ -112,3 +115,12 @@ def test_no_value_and_no_secret_default_shows() -> None:
     shown = [repr(Accepted(secret)), repr(resolution_by("x", Accepted(secret))), repr(INPUT), repr(INPUT.view)]
     assert not any(secret in text for text in shown)
     assert INPUT.definition.fallback == secret
+
+
+def test_a_decision_weighs_what_others_have_put_into_it() -> None:
+    large = replace(CALL, arguments={"text": "x" * 100_000})
+    assert weight_of_decision(Confirmation("d-1", 0.0, None, large), 10**9) > 100_000
+    assert weight_of_decision(replace(QUESTION, calls=(CALL, large)), 10**9) > 100_000
+    assert weight_of_decision(replace(QUESTION, message="x" * 10_000), 10**9) > 10_000
+    assert weight_of_decision(replace(QUESTION, schema={"title": "x" * 100_000}), 10**9) > 100_000
+    assert weight_of_decision(INPUT, 10**9) < 1_000

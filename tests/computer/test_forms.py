@@ -152,6 +152,20 @@ def test_what_no_form_has_is_refused(schema: Any) -> None:
         form({"it": schema})
 
 
+@pytest.mark.parametrize("more", [{"x": "x" * 2_000_000}, {"x" * 2_000_000: 1}, {"x": [[]] * 200_000}])
+def test_a_form_may_not_be_huge(more: dict[str, Any]) -> None:
+    with pytest.raises(InvalidFormError, match="larger than any form's"):
+        form({"it": {"type": "string", **more}})
+
+
+def test_a_form_may_not_be_deep() -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(900):
+        deep = {"x": deep}
+    with pytest.raises(InvalidFormError, match="larger than any form's"):
+        form({"it": {"type": "string", "x": deep}})
+
+
 def test_a_form_may_not_be_endless() -> None:
     with pytest.raises(InvalidFormError, match="fields"):
         form({str(number): {"type": "string"} for number in range(101)})

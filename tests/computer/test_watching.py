@@ -271,6 +271,49 @@ async def test_always_lives_in_the_store_and_so_does_a_yes_for_everything() -> N
         assert len(record.now(DecisionAsked)) == 1
 
 
+async def test_always_is_for_the_server_that_was_there() -> None:
+    async with running(server("a", **ASKING), server("b", **ASKING)) as (computer, _):
+        decisions = computer.decisions
+        for name in ("a", "b"):
+            decisions.allow(name, "echo")
+        await computer.add_or_update_server(server("a", **ASKING))
+        assert decisions.allowed == {("a", "echo"), ("b", "echo")}  # nothing changed
+        await computer.add_or_update_server(server("a", mark="another", **ASKING))
+        assert decisions.allowed == {("b", "echo")}
+        assert code(await call(computer, "a.echo", text="x")) == 4005
+        await computer.remove_server("b")
+        await computer.add_or_update_server(server("b", **ASKING))
+        assert decisions.allowed == frozenset()
+        assert code(await call(computer, "b.echo", text="x")) == 4005
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [({"forbidden_tools": ["echo"]}, 4002), ({"tool_meta": {"stats": {"alias": "a.echo"}}}, 4001)],
+)
+async def test_a_yes_is_for_the_tool_that_was_shown(change: dict[str, Any], expected: int) -> None:
+    async with running(server("a", **ASKING)) as (computer, _):
+        with computer.decisions.attend("browser"):
+            async with calling(computer, "a.echo", text="x") as task:
+                (decision,) = await pending(computer)
+                await computer.add_or_update_server(server("a", **ASKING, **change))
+                computer.decisions.answer(decision.id, Accepted(), by="browser")
+                assert code(await task) == expected
+        assert computer.history == ()
+
+
+async def test_a_call_that_is_cancelled_in_the_moment_of_the_yes_does_not_run() -> None:
+    async with running(server("a", **ASKING)) as (computer, _):
+        with computer.decisions.attend("browser"):
+            async with calling(computer, "a.echo", text="x") as task:
+                (decision,) = await pending(computer)
+                computer.decisions.answer(decision.id, Accepted(), by="browser")
+                assert decision.call is not None
+                assert computer.cancel_call(decision.call.id)
+                assert to_wire(await task)["meta"] == {"a2c_cancelled": True}
+        assert computer.history == ()
+
+
 async def test_a_call_that_the_person_made_is_not_asked_about() -> None:
     async with running(server("a", **ASKING)) as (computer, _):
         result = await computer.execute_tool("r", "a.echo", {"text": "mine"}, confirmed_by="browser")

@@ -5,7 +5,7 @@ Pure. Knows MCP's restricted JSON Schema, a flat object of plain values; nothing
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import Enum
@@ -19,6 +19,9 @@ __all__ = ["FieldKind", "FieldOption", "FieldValue", "FormField", "InvalidFormEr
 #: More than a person would fill in, or read.
 _MOST_FIELDS: Final = 100
 _MOST_OPTIONS: Final = 1000
+#: Of everything that a schema says, also of what no form shows: about how many bytes, and how deeply nested.
+_LARGEST: Final = 1024 * 1024
+_DEEPEST: Final = 16
 #: How much of an answer a person may type into one field.
 _LONGEST_TEXT: Final = 100_000
 
@@ -221,7 +224,28 @@ def parse_form(schema: Mapping[str, Any]) -> QuestionForm:
         raise InvalidFormError("its schema is no object with properties")
     if len(properties) > _MOST_FIELDS:
         raise InvalidFormError(f"it has {len(properties)} fields, and may have {_MOST_FIELDS}")
+    _check_size(schema)
     return QuestionForm(tuple(_field(str(name), part, name in required) for name, part in properties.items()))
+
+
+def _check_size(schema: Mapping[str, Any]) -> None:
+    """Whoever shows the form, or remembers it, holds all of the schema."""
+    size = 0
+    parts: list[tuple[Any, int]] = [(schema, 0)]
+    while parts:
+        part, depth = parts.pop()
+        children: Iterable[Any] = ()
+        if isinstance(part, str):
+            size += len(part)
+        elif isinstance(part, Mapping):
+            size += sum(len(str(key)) for key in part)
+            children = part.values()
+        elif isinstance(part, list):
+            children = part
+        size += 8
+        if size > _LARGEST or depth > _DEEPEST:
+            raise InvalidFormError("its schema is larger than any form's")
+        parts.extend((child, depth + 1) for child in children)
 
 
 def _field(name: str, schema: Any, required: bool) -> FormField:
