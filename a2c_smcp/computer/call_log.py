@@ -305,11 +305,24 @@ def weight_of_result(result: "CallToolResult", most: int) -> int:
     for item in result.content:
         if total > most:
             break
-        fields = item.__dict__  # of a model; `getattr` for a field that it does not have costs more than all the rest
-        if (text := fields.get("text")) is None:
-            fields = within.__dict__ if (within := fields.get("resource")) is not None else fields
-            text = fields.get("text") or fields.get("data") or fields.get("blob") or ""
-        total += 64 + len(text)
+        total += _weight_of_item(item.__dict__, most)  # `getattr` for a field costs more than all the rest
+    return total
+
+
+def _weight_of_item(fields: dict[str, Any], most: int) -> int:
+    """The same of the fields of a content item, or of a model inside one."""
+    total = 64
+    for value in fields.values():
+        if type(value) is str:
+            total += len(value)
+        elif value is None:
+            continue
+        elif isinstance(value, dict):
+            total += weight(value, most)
+        elif isinstance(value, list):
+            total += sum(_weight_of_item(getattr(each, "__dict__", {"": each}), most) for each in value)
+        else:
+            total += _weight_of_item(getattr(value, "__dict__", {}), most)
     return total
 
 

@@ -2,7 +2,18 @@
 
 from typing import Any
 
-from mcp_types import CallToolResult, ImageContent, TextContent
+import pytest
+from mcp_types import (
+    Annotations,
+    BlobResourceContents,
+    CallToolResult,
+    EmbeddedResource,
+    Icon,
+    ImageContent,
+    ResourceLink,
+    TextContent,
+    TextResourceContents,
+)
 
 from a2c_smcp.computer.call_log import CallLog, LoggedCall, ProgressReport, weight
 from a2c_smcp.errors import ToolExecutionTimeoutError
@@ -89,6 +100,24 @@ def test_large_arguments_and_results_are_cut_with_marks() -> None:
     assert image == {"type": "text", "text": "[image/png, 5000 characters of base64: too large to be kept]"}
     assert third["text"].endswith("… (5000 characters)")
     assert weight(ended.result, 10**9) < 4_000
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        ResourceLink(name="a", uri="file:///" + "x" * 5_000),
+        ResourceLink(name="a", uri="file:///a", description="x" * 5_000),
+        ResourceLink(name="a", uri="file:///a", size=1, icons=[Icon(src="x" * 5_000, sizes=["1x1"])]),
+        TextContent(text="a", annotations=Annotations(audience=["user"], priority=1), _meta={"x": "x" * 5_000}),
+        EmbeddedResource(resource=TextResourceContents(uri="file:///" + "x" * 5_000, text="a")),
+        EmbeddedResource(resource=BlobResourceContents(uri="file:///a", blob="", _meta={"x": "x" * 5_000})),
+    ],
+    ids=["uri", "description", "icon", "meta", "uri within", "meta within"],
+)
+def test_whatever_makes_a_result_large_is_cut(item: Any) -> None:
+    log = CallLog(kept_of_a_call=1_000)
+    log.end(start(log), CallToolResult(content=[item]), 5.0)
+    assert weight(log.ended[0].result, 10**9) < 4_000
 
 
 def test_an_image_that_fits_is_kept_whole() -> None:
