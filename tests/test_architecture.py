@@ -17,9 +17,11 @@ from a2c_smcp.computer import Computer, SMCPComputerClient
 from a2c_smcp.computer.decisions import Accepted, Decision, DecisionAnswer
 from a2c_smcp.computer.events import ServerStatus
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
+from a2c_smcp.office_mcp import office_server
 from a2c_smcp.server import APIKeyAuthentication
 from tests.computer.fakes.computers import FAST, Record, asking, recorded, server
 from tests.computer.fakes.offices import options
+from tests.mcp_server.clients import LEGACY, connected
 from tests.nats_server import running_nats
 from tests.server.harness import AsyncPeer, async_server, eventually, two_servers
 from tests.tracing import Trace, tracing
@@ -234,6 +236,12 @@ async def test_the_running_system_passes_every_function_that_the_page_lists() ->
         async def report() -> None:
             await it.agent.call_tool("pc", "a.report", {"steps": 3}, timeout=20, on_progress=lambda *_: None)
 
+        async def by_host() -> None:
+            async with connected(office_server(it.agent, search="never").mcp, LEGACY) as (host, _):
+                tools = (await host.list_tools()).tools
+                echo = next(tool.name for tool in tools if tool.name.startswith("pc__a_echo"))
+                await host.call_tool(echo, {"text": "x"})
+
         journeys: dict[str, Callable[[], Awaitable[object]]] = {
             "A join": join,
             "A tool call": lambda: it.tool("echo", text="x"),
@@ -241,6 +249,7 @@ async def test_the_running_system_passes_every_function_that_the_page_lists() ->
             "Progress of a call": report,
             "A desktop change": desktop,
             "A document read": lambda: it.agent.read_resource("pc", "dpe://fake/1"),
+            "A call by an MCP host": by_host,
             "A question": it.question,
             "A crash": crash,
         }
