@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from a2c_smcp.errors import InternalError, NotFoundError, NotInRoomError, SMCPError, TooManyRequestsError
 from a2c_smcp.server.bus import BusInbox, Errand
-from a2c_smcp.server.cluster.asking import fail
+from a2c_smcp.server.cluster.asking import fail, lost
 from a2c_smcp.server.cluster.clock import now as elapsed
 from a2c_smcp.server.cluster.frames import (
     CHUNK_BYTES,
@@ -85,10 +85,9 @@ class Answering:
         for number, taken in list(self._taken.items()):
             if not taken.is_whole:
                 del self._taken[number]
-                self._refuse(number)
+                self._refuse(number, lost())
 
-    def _refuse(self, number: int) -> None:
-        error = InternalError("the request or its answer was lost between two server processes")
+    def _refuse(self, number: int, error: SMCPError) -> None:
         reply, text = _refused(number, error)
         self._line.send(reply, text, keep=_KEEP_ANSWERS)
 
@@ -115,8 +114,6 @@ class Answering:
             if elapsed() > taken.instant:
                 raise NotFoundError("the request came too late to be started")
             reply, text = _answered(ask, await self._inbox.answer(errand, taken.answer))
-            if not self._line.has_room_for(len(text)):
-                raise TooManyRequestsError("too much waits to be sent to the server process of this agent")
         except SMCPError as error:
             reply, text = _refused(ask.id, error)
         except Exception:
@@ -138,8 +135,11 @@ class Answering:
                 return None  # withdrawn meanwhile
             return ChunkFrame(reply.id, of_ask=False) if start else reply
 
-        if not await self._line.send_chunks(text, frame_at, keep=_KEEP_ANSWERS) and reply.id in self._taken:
-            self._refuse(reply.id)
+        with self._line.room_for(len(text)) as fits:
+            if not fits:
+                self._refuse(reply.id, TooManyRequestsError("too much waits to be sent to this agent's server process"))
+            elif not await self._line.send_chunks(text, frame_at, keep=_KEEP_ANSWERS) and reply.id in self._taken:
+                self._refuse(reply.id, lost())
 
     def _errand(self, ask: AskFrame, body: str) -> Errand:
         def report(text: str) -> None:

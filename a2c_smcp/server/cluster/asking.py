@@ -38,7 +38,7 @@ from a2c_smcp.server.envelopes import Answer, read_answer
 from a2c_smcp.utils.text import req_id_in_log
 from a2c_smcp.wire import Encoded, codec
 
-__all__ = ["Asking", "fail"]
+__all__ = ["Asking", "fail", "lost"]
 
 logger = logging.getLogger(__name__)
 
@@ -89,15 +89,19 @@ class Asking:
     # --- sending
 
     async def ask(self, errand: Errand, answer: "asyncio.Future[Answer | None]") -> None:
-        """Send a errand; it is sent when this returns, unless `answer` is done."""
+        """Send an errand; it is sent when this returns, unless `answer` is done."""
         data = from_text(errand.take_body())
         if len(errand.agent) + len(errand.req_id) > MOST_WHOLE // 4:
             raise PayloadTooLargeError("the ids of a request to a computer at another server process are too long")
-        if not self._line.has_room_for(len(data)):
-            raise TooManyRequestsError(
-                "too much waits to be sent to the server process of this computer; try again later"
-            )
-        call = _SentErrand(self._next_number(), errand, answer, elapsed())
+        with self._line.room_for(len(data)) as fits:
+            if not fits:
+                raise TooManyRequestsError(
+                    "too much waits to be sent to this computer's server process; try again later"
+                )
+            await self._send(_SentErrand(self._next_number(), errand, answer, elapsed()), data)
+
+    async def _send(self, call: _SentErrand, data: bytes) -> None:
+        errand, answer = call.errand, call.answer
         self._calls[call.number] = call
         self._numbers[errand] = call.number
         if not self._line.clock.is_fresh(elapsed()):
@@ -109,10 +113,10 @@ class Asking:
         if len(data) <= CHUNK_BYTES:
             call.frame = encode(ask, data)
             self._send_whole(call)
-        elif not await self._line.send_chunks(data, lambda start: self._chunk_of(call, ask, start)):
-            fail(answer, _lost())
-            return
-        call.sent_at = elapsed()
+        elif await self._line.send_chunks(data, lambda start: self._chunk_of(call, ask, start)):
+            call.sent_at = elapsed()
+        else:
+            fail(answer, lost())
 
     def forget(self, errand: Errand) -> None:
         """Nobody waits any more. What was not answered is withdrawn."""
@@ -159,7 +163,8 @@ class Asking:
     def _send_whole(self, call: _SentErrand) -> None:
         assert call.frame is not None
         call.refused = False
-        self._line.health.sent(elapsed())
+        call.sent_at = elapsed()
+        self._line.health.sent(call.sent_at)
         self._line.send_encoded(
             kind_of(AskFrame), call.frame, number=call.number, undelivered=lambda: fail(call.answer, _out_of_reach())
         )
@@ -213,10 +218,12 @@ class Asking:
         if self._met is not None and not self._met.done():
             self._met.set_result(None)
         for number in pong.unknown:
-            if (call := self._calls.get(number)) is not None and call.gathering is None:
+            call = self._calls.get(number)
+            # One that was sent again since that ping may be there by now.
+            if call is not None and call.gathering is None and call.sent_at is not None and call.sent_at < pong.sent:
                 req_id = req_id_in_log({"req_id": call.errand.req_id})
                 logger.warning("%s, req_id %s, was lost between server processes", call.errand.event, req_id)
-                fail(call.answer, _lost())
+                fail(call.answer, lost())
 
     def take_refusal(self, number: int) -> None:
         """NATS says that nobody took a errand."""
@@ -237,7 +244,7 @@ class Asking:
         """One of the two was cut off from NATS: an answer of which a part has come will not be whole."""
         for call in self._calls.values():
             if call.gathering is not None:
-                fail(call.answer, _lost())
+                fail(call.answer, lost())
 
     def give_up(self, error: SMCPError | None = None) -> None:
         """The other process counts as gone: everything that waits for it fails."""
@@ -269,7 +276,8 @@ def _gone() -> NotFoundError:
     return NotFoundError("the server process that holds this computer is out of reach")
 
 
-def _lost() -> InternalError:
+def lost() -> InternalError:
+    """What a caller is told when nobody knows what became of its request."""
     return InternalError("the request or its answer was lost between two server processes")
 
 

@@ -1,7 +1,8 @@
 """The way to one other process: frames and chunked texts to it, and what is known of it."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from a2c_smcp.server.bus import BusObserver
@@ -75,27 +76,31 @@ class ProcessLine:
         self._post.post(Letter(self._inbox, payload, reply, keep_until, undelivered))
         self._observer.sent_across(kind)
 
-    def has_room_for(self, size: int) -> bool:
-        return size <= CHUNK_BYTES or self._queued + size <= _MOST_QUEUED
+    @contextmanager
+    def room_for(self, size: int) -> Iterator[bool]:
+        """Room for a text to wait in until it is sent, inside the block; `False` when too much waits already."""
+        if size > CHUNK_BYTES and self._queued + size > _MOST_QUEUED:
+            yield False
+            return
+        self._queued += size
+        try:
+            yield True
+        finally:
+            self._queued -= size
 
     async def send_chunks(self, data: bytes, frame_at: Callable[[int], BusFrame | None], *, keep: float = 0.0) -> bool:
         """Send a text in chunks, each in the frame that is made for its place when its turn comes. Returns `False` when
         it was not sent to its end: no frame was made, the receiver counts as gone, or one of the two was cut off.
         """
-        self._queued += len(data)
-        cuts = self._cuts
-        try:
-            view = memoryview(data)
-            for start in range(0, len(data), CHUNK_BYTES):
-                if not await self.window.take() or self._cuts != cuts:
-                    return False
-                if (frame := frame_at(start)) is None:
-                    self.window.give()
-                    return False
-                self.send(frame, view[start : start + CHUNK_BYTES], keep=keep)
-            return True
-        finally:
-            self._queued -= len(data)
+        cuts, view = self._cuts, memoryview(data)
+        for start in range(0, len(data), CHUNK_BYTES):
+            if not await self.window.take() or self._cuts != cuts:
+                return False
+            if (frame := frame_at(start)) is None:
+                self.window.give()
+                return False
+            self.send(frame, view[start : start + CHUNK_BYTES], keep=keep)
+        return True
 
     def cut(self) -> None:
         """One of the two was cut off from NATS: chunks that were on their way are lost, and so is every text of which

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from nats.errors import NoRespondersError
+from nats.errors import TimeoutError as NatsTimeoutError
 
 from a2c_smcp.errors import InternalError, NotFoundError, SMCPError
 from a2c_smcp.server.bus import Errand
@@ -29,10 +31,22 @@ async def test_a_process_that_is_not_there_is_404_after_two_refusals(nats: NatsS
         assert asyncio.get_running_loop().time() - again < 1.5, "it is known to refuse"
 
 
+async def nobody_takes(side: Side, subject: str) -> None:
+    """Wait until NATS knows that a process has gone."""
+    while True:
+        try:
+            await side.connection.client.request(subject, b"", timeout=0.2)
+        except NoRespondersError:
+            return
+        except NatsTimeoutError:
+            pass
+
+
 async def test_a_request_that_nobody_took_is_sent_again_when_its_process_is_back(nats: NatsServer, prefix: str) -> None:
     async with Side(ASKER, nats.url, prefix).open() as asker:
         async with Side(ASKED, nats.url, prefix).open():
             await asker.ask()
+        await nobody_takes(asker, f"{prefix}.p.{ASKED}.m")
         call = asyncio.create_task(asker.ask())
         await asyncio.sleep(0.2)
         async with Side(ASKED, nats.url, prefix).open() as back:

@@ -79,6 +79,7 @@ async def test_several_large_texts_at_once_arrive_whole(asker: Side) -> None:
 
 
 async def test_too_much_for_one_process_is_429_and_too_long_ids_413(asker: Side) -> None:
+    await asker.ask()
     answers = await asyncio.gather(*(asker.ask("x" * 20_000_000) for _ in range(4)), return_exceptions=True)
     assert [type(answer).__name__ for answer in answers] == ["Answer"] * 3 + ["TooManyRequestsError"]
     with pytest.raises(PayloadTooLargeError):
