@@ -123,6 +123,8 @@ class Asking:
         call = self._calls.pop(self._numbers.pop(errand, 0), None)
         if call is not None and not call.answered:
             self._line.send(WithdrawFrame(call.number))
+        if not self._calls:
+            self._line.health.nobody_waits()
 
     async def _meet(self, answer: "asyncio.Future[Answer | None]") -> None:
         """Learn the other clock, unless the other process is given up first."""

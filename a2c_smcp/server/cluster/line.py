@@ -112,5 +112,5 @@ class ProcessLine:
     def count_as_gone(self) -> None:
         """Begin anew with it: what it was is not what it will be."""
         self.clock = RemoteClock()
-        self.health.give_up()
+        self.health.nobody_waits()
         self.window.close()

@@ -56,8 +56,8 @@ class ProcessHealth:
         """The earliest moment at which `is_silent` may become true."""
         return (now if self._asked_at is None else self._asked_at) + MAX_SILENCE - _SLACK
 
-    def give_up(self) -> None:
-        """Whoever waited for it was told. That it refuses is remembered: the next one is told sooner."""
+    def nobody_waits(self) -> None:
+        """Nothing is expected of it any more. That it refuses is remembered: the next one that waits is told sooner."""
         self._asked_at = None
 
     def slept(self, seconds: float) -> None:

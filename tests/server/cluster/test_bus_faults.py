@@ -80,6 +80,17 @@ async def test_a_process_that_goes_silent_fails_what_waits_for_it_and_starts_not
     assert text_of(await asker.ask()) == "[1]", "it is met again"
 
 
+async def test_a_process_is_not_silent_while_nobody_waits_for_it(asker: Side, asked: Side) -> None:
+    asked.shell.answers = asked.shell.never
+    call = asyncio.create_task(asker.ask())
+    await eventually(lambda: asked.shell.asked)
+    call.cancel()
+    await eventually(lambda: asked.shell.withdrawn)
+    await asyncio.sleep(3.2)  # longer than a process may be silent
+    asked.shell.answers = asked.shell.echo
+    assert text_of(await asker.ask()) == "[1]"
+
+
 async def test_work_for_a_process_of_which_nothing_is_heard_stops(nats: NatsServer, prefix: str, asked: Side) -> None:
     asked.shell.answers = asked.shell.never
     asker = Side(ASKER, nats.url, prefix)

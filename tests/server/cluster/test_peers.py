@@ -58,10 +58,10 @@ def test_it_is_never_given_up_before_the_moment_that_was_promised(asked: float, 
     assert not health.is_silent(promised - 0.001)
 
 
-def test_after_it_was_given_up_it_gets_its_time_anew() -> None:
+def test_when_somebody_waits_again_it_gets_its_time_anew() -> None:
     health = ProcessHealth()
     health.sent(100)
-    health.give_up()
+    health.nobody_waits()
     health.sent(200)
     assert health.gives_up_at(200) > 202
 
