@@ -25,7 +25,8 @@ async def main():
     else:
         env, command, *args = where
         transport = stdio_client(StdioServerParameters(command=command, args=args, env=json.loads(env)))
-    async with Client(transport) as client:
+    # Most hosts that start a process speak MCP's older era, as the driver without anything between does.
+    async with Client(transport, mode="auto" if way == "http" else "legacy") as client:
         await client.list_tools()
 
         async def call(arguments):

@@ -45,7 +45,7 @@ _LOOK: Final = 0.02
 #: The first and the longest pause before this process starts another holder.
 _RESTART: Final = (0.5, 10.0)
 #: How long a holder may take to say its first word, in seconds.
-_GREETING: Final = 5.0
+_GREETING: Final = 10.0
 #: How long a request waits for a seat that is being taken, in seconds.
 _TAKING: Final = 10.0
 _ENDED: Final = "the process that held the seat has ended"
@@ -259,13 +259,23 @@ class SeatLink:
             if not may_start:
                 if not is_held(place):
                     raise NobodyHoldsItError
-            elif now() >= not_before and (lock := try_lock(place)) is not None:
-                if starts:
-                    self._note(f"the process that is to hold the seat does not start; {place.log} says why")
-                starts += 1
-                not_before = now() + backoff(starts, *_RESTART)
-                await asyncio.to_thread(start_holder, place, lock, self._seat.options)
+            elif now() >= not_before:
+                try:
+                    if await self._start():
+                        if starts:
+                            self._note(f"the process that is to hold the seat does not start; {place.log} says why")
+                        starts += 1
+                        not_before = now() + backoff(starts, *_RESTART)
+                except OSError as error:
+                    raise self._note(f"a process that holds the seat cannot be started: {error}") from None
             await asyncio.sleep(_LOOK)
+
+    async def _start(self) -> bool:
+        """Start a holder, unless another has the lock."""
+        if (lock := try_lock(self._seat.place)) is None:
+            return False
+        await asyncio.to_thread(start_holder, self._seat.place, lock, self._seat.options)
+        return True
 
     async def _connect(self) -> SeatPipe:
         """A pipe whose holder has said its first word, or `OSError`, of which `TimeoutError` is one."""

@@ -358,6 +358,36 @@ async def test_a_holder_that_does_not_answer_is_named(
         os.kill(holder, signal.SIGCONT)
 
 
+async def test_a_holder_that_does_not_start_is_tried_again_and_its_log_is_named(
+    runtime: Path, link: LinkOptions, office: str, make_shared: MakeShared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = AsyncSMCPAgentClient(link, name="ada", link=shared_seat(link, office, "ada", linger=0.2))
+    monkeypatch.setattr("sys.executable", "/bin/false")
+    agent.attend(office)
+    try:
+        await eventually(lambda: agent.problem and str(place_of(link, office).log) in agent.problem)
+        monkeypatch.undo()
+        monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+        await eventually(lambda: agent.joined)
+    finally:
+        await agent.close()
+
+
+async def test_a_lock_that_cannot_be_opened_is_a_problem_and_not_the_end(
+    runtime: Path, link: LinkOptions, office: str
+) -> None:
+    place = place_of(link, office)
+    place.lock.symlink_to(runtime / "elsewhere")
+    agent = AsyncSMCPAgentClient(link, name="ada", link=shared_seat(link, office, "ada", linger=0.2))
+    agent.attend(office)
+    try:
+        await eventually(lambda: agent.problem and "cannot be started" in agent.problem)
+        os.unlink(place.lock)
+        await eventually(lambda: agent.joined)
+    finally:
+        await agent.close()
+
+
 async def test_the_key_is_in_no_argument_of_the_holder(make_shared: MakeShared, link: LinkOptions, office: str) -> None:
     ada = await make_shared("ada", options=with_key(link, "a-key-to-hide"))
     command = command_line(holder_pid(ada))
