@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from a2c_smcp.agent.client import AsyncSMCPAgentClient
     from a2c_smcp.agent.requests import Deadlines, NotSupportedError
+    from a2c_smcp.agent.seat.place import NotSharedError
+    from a2c_smcp.agent.seat.seat_link import shared_seat
     from a2c_smcp.agent.sync_client import SMCPAgentClient
     from a2c_smcp.agent.types import AgentHandler, Change, ComputerView, Part
     from a2c_smcp.results import text_of
@@ -18,9 +20,11 @@ __all__ = [
     "ComputerView",
     "Deadlines",
     "LinkOptions",
+    "NotSharedError",
     "NotSupportedError",
     "Part",
     "SMCPAgentClient",
+    "shared_seat",
     "text_of",
 ]
 
@@ -31,9 +35,11 @@ _ROOMS = {
     "ComputerView": "a2c_smcp.agent.types",
     "Deadlines": "a2c_smcp.agent.requests",
     "LinkOptions": "a2c_smcp.utils.link",
+    "NotSharedError": "a2c_smcp.agent.seat.place",
     "NotSupportedError": "a2c_smcp.agent.requests",
     "Part": "a2c_smcp.agent.types",
     "SMCPAgentClient": "a2c_smcp.agent.sync_client",
+    "shared_seat": "a2c_smcp.agent.seat.seat_link",
     "text_of": "a2c_smcp.results",
 }
 

@@ -73,8 +73,11 @@ class SharedSeat:
 def shared_seat(
     link: LinkOptions, office: str, name: str, *, start: bool = True, take_over: bool = True, linger: float = 10.0
 ) -> LinkFactory:
-    """What `AsyncSMCPAgentClient(link, name=…, link=…)` takes to share the seat of this office; `NotSharedError` where
-    seats cannot be shared. The options are as in `SharedSeat` and `HolderOptions`.
+    """What an agent takes as its `link` to share the seat of this office with this user's other processes.
+
+    The first one starts a process that holds the seat, unless `start` is false; `take_over` says whether it starts one
+    after that has ended. `linger` is how many seconds the seat is kept after the last one has gone. Raises
+    `NotSharedError` where seats cannot be shared, on Windows for instance.
     """
     options = HolderOptions(link, Membership("agent", name, office), linger)
     return partial(SeatLink, seat=SharedSeat(place_of(link, office), options, start, take_over))
