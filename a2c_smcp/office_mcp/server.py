@@ -43,7 +43,12 @@ def office_server(
         tools=tools,
         resources=[resources],
     )
-    office.on_tools = server.tools.changed
+
+    def tell_of_tools() -> None:
+        if not tools.only_searched:
+            server.tools.changed()
+
+    office.on_tools = tell_of_tools
     resources.announce_to(server.changes)
     office.look()
     return server

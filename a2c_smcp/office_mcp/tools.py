@@ -46,6 +46,11 @@ class OfficeTools:
 
     # --- listing
 
+    @property
+    def only_searched(self) -> bool:
+        """Whether no host gets the list: then it is the same whatever tools there are."""
+        return self._search == "always" or self._searches is True
+
     async def list_tools(self, context: ServerRequestContext[Any, Any]) -> list[types.Tool]:
         await self._office.ready()
         self._office.tools_given = True

@@ -480,6 +480,23 @@ async def test_a_search_without_a_hit_names_what_there_is(make_agent: MakeAgent,
         assert "The descriptions are in English" in said
 
 
+async def test_a_host_that_searches_is_not_told_of_every_tool(
+    make_agent: MakeAgent, make_computer: MakeComputer
+) -> None:
+    laptop = await make_computer("laptop", many)
+    async with host(await make_agent()) as (client, listening):
+        assert "search_tools" in await names(client)
+        listening.heard.clear()
+        laptop.tools = [{**a_tool("walrus"), "description": "Walrus."}, *laptop.tools]
+        await laptop.announce(UPDATE_TOOL_LIST_EVENT)
+
+        async def is_found() -> bool:
+            return '"walrus"' in await say(client, "search_tools", query="walrus")
+
+        await clients.eventually(is_found)
+        assert "tools" not in listening.heard
+
+
 async def test_schemas_that_do_not_fit_are_left_out(make_agent: MakeAgent, make_computer: MakeComputer) -> None:
     def setup(computer: FakeComputer) -> None:
         large = {"type": "object", "properties": {"x": {"type": "integer", "description": "y" * 15_000}}}
