@@ -37,6 +37,7 @@ _IDLE: Final = 30
 _MOST_REPLICAS: Final = 3
 _WRONG_REVISION: Final = (10071, 10164)
 _NOT_CLUSTERED: Final = 10074
+_NO_MESSAGE: Final = 10037
 
 _OPERATION: Final = "KV-Operation"
 _MARKER_REASON: Final = "Nats-Marker-Reason"
@@ -123,7 +124,9 @@ class Bucket:
         self._connection.check()
         try:
             found = await _answer(self._js.get_msg(self.stream, subject=f"{self._subjects}{key}"))
-        except _MissingError:
+        except _MissingError as error:
+            if error.err_code != _NO_MESSAGE:
+                raise
             return Entry(key, 0, None)
         return Entry(key, found.seq or 0, None if _is_marker(found.headers) else found.data or b"")
 
@@ -212,10 +215,6 @@ def _is_marker(headers: Any) -> bool:
     return headers is not None and (_OPERATION in headers or _MARKER_REASON in headers)
 
 
-class _MissingError(InternalError):
-    """What was asked for is not there."""
-
-
 class _RefusedError(InternalError):
     """NATS does not do it."""
 
@@ -224,12 +223,16 @@ class _RefusedError(InternalError):
         self.err_code = error.err_code
 
 
+class _MissingError(_RefusedError):
+    """The bucket is not there, or the key that was asked for."""
+
+
 async def _answer(asked: Awaitable[T]) -> T:
     """Await NATS's answer; what goes wrong becomes our own errors, which say it in words for a client."""
     try:
         return await asked
-    except NotFoundError:
-        raise _MissingError("NATS does not have the bucket of the members") from None
+    except NotFoundError as error:
+        raise _MissingError(error) from None
     except (NoStreamResponseError, NoRespondersError, ServiceUnavailableError):
         raise InternalError("NATS has no JetStream, or no quorum for it") from None
     except APIError as error:

@@ -292,14 +292,15 @@ class ClusterRegistry:
         gone left behind.
         """
         replica, mine = self._tenure.replica, self.process
-        unwanted = {
+        left_over = {member for member in self._left_over if member.sid not in self._changing}
+        unwanted = [
             member
-            for member in (*self._left_over, *replica.left_behind(mine))
+            for member in left_over.union(replica.left_behind(mine))
             if member.sid not in self._changing and member != self._place_of(member.sid)
-        }
+        ]
         abandoned = replica.abandoned()[:_TIDIED] if mine == min(replica.processes, default=mine) else []
         await asyncio.gather(*map(self._delete, (*unwanted, *abandoned)))
-        self._left_over = {member for member in self._left_over - unwanted if member.sid in self._changing}
+        self._left_over -= left_over
 
     def _place_of(self, sid: str) -> Member | None:
         session = self._sessions.get(sid)
@@ -309,14 +310,14 @@ class ClusterRegistry:
         """A session must be where the replica shows it, or it is told to come back. An answer of NATS may be lost, and
         what was asked for happen all the same.
         """
-        if not self.process or sid in self._changing or sid in self._cut:
+        if not self.process or sid in self._changing:
             return
         shown, session = self._tenure.replica.member(sid), self._sessions.get(sid)
         if shown == self._place_of(sid):
             return
         if shown is not None:
             self._left_over.add(shown)
-        if session is not None:
+        if session is not None and sid not in self._cut:
             self._log.warn("members", "the membership of session %s was lost; closing its connection", sid)
             self._cut_off(session)
             self._listener.lost(sid)

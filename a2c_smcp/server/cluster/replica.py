@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from a2c_smcp.server.cluster.keys import Entry, leased_process, read_claim
+from a2c_smcp.server.cluster.keys import Entry, encode_claim, lease_key, leased_process, read_claim
 from a2c_smcp.server.directory import Directory
 from a2c_smcp.server.offices import Member, MemberChange
 
@@ -38,6 +38,7 @@ class Replica:
         self._left: set[str] = set()
         """Keys of claims whose session has a newer one, or had."""
         self._visible: dict[str, Member] = {}
+        self._doubted: dict[str, int] = {}
 
     @property
     def processes(self) -> Collection[str]:
@@ -75,9 +76,16 @@ class Replica:
         return self._settle(self._store(entry))
 
     def resync(self, entries: Iterable[Entry]) -> list[MemberChange]:
-        """Take all that is in the bucket, and say in what it differs from what was known."""
+        """Take all that a look at the bucket has shown, and say in what it differs from what was known.
+
+        A key that is rewritten during the look can be missing there, and follow after it. So one that was known and is
+        missing without a trace is kept, and doubted.
+        """
         others = Replica()
-        for entry in sorted(entries, key=lambda entry: entry.revision):
+        entries = sorted(entries, key=lambda entry: entry.revision)
+        seen = {entry.key for entry in entries}
+        kept = [entry for entry in self._entries() if entry.key not in seen]
+        for entry in sorted((*kept, *entries), key=lambda entry: entry.revision):
             others._store(entry)
         for sid, key in list(others._places.items()):
             # It was left for a place that was given up before this look into the bucket.
@@ -85,6 +93,7 @@ class Replica:
                 del others._places[sid]
                 others._left.add(key)
         known = dict.fromkeys((*self._visible, *others._places))
+        self._doubted = {entry.key: entry.revision for entry in kept}
         self.revision = max(self.revision, others.revision)
         self._leases, self._claims, self._graves = others._leases, others._claims, others._graves
         self._keys_of, self._places, self._left = others._keys_of, others._places, others._left
@@ -94,6 +103,29 @@ class Replica:
         for member in self._visible.values():
             self.directory.add(member)
         return changes
+
+    def doubted(self) -> list[str]:
+        """The keys that the last look did not show, and that nothing has been heard of since: to be read one by one."""
+        return [key for key, revision in self._doubted.items() if self._revision_at(key) == revision]
+
+    def drop(self, key: str) -> list[MemberChange]:
+        """A key that was doubted is not there."""
+        if self._doubted.pop(key, 0) != self._revision_at(key):
+            return []
+        return self._settle(self._store(Entry(key, self.revision, None)))
+
+    def _entries(self) -> Iterable[Entry]:
+        """What is known, as the bucket has it."""
+        for process, revision in self._leases.items():
+            yield Entry(lease_key(process), revision, b"")
+        for key, claim in self._claims.items():
+            yield Entry(key, claim.revision, encode_claim(claim.member))
+
+    def _revision_at(self, key: str) -> int | None:
+        process = leased_process(key)
+        if process is not None:
+            return self._leases.get(process)
+        return self._claims[key].revision if key in self._claims else None
 
     def _store(self, entry: Entry) -> Iterable[str]:
         """Keep an entry; returns the sessions that it may have moved, those that it ends first."""

@@ -52,6 +52,9 @@ class ReplicaWatcher:
                 await self._looked
         except TimeoutError:
             raise InternalError("NATS did not show the whole bucket in time") from None
+        for key in self.replica.doubted():
+            if (await self._bucket.read(key)).value is None:
+                self._known(self.replica.drop(key))
 
     def expire(self) -> None:
         """What the watch shows is not to be relied on: look anew."""

@@ -127,11 +127,31 @@ def test_a_new_look_at_the_bucket_tells_of_the_differences_who_goes_first() -> N
     instead = replace(LAPTOP, sid="s9", process="p2")
     # While nobody looked p1 ended, its claim was taken over, and the agent took another name.
     renamed = replace(AGENT, name="b")
-    changes = replica.resync([lease("p2", 9), claim(instead, 7), claim(renamed, 8)])
+    shown = [lease("p1", 5, over=True), lease("p2", 9), claim(instead, 7), claim(renamed, 8)]
+    changes = replica.resync(shown)
     assert changes == [MemberChange(LAPTOP, None), MemberChange(None, instead), MemberChange(AGENT, renamed)]
     assert list(replica.directory) == [renamed, instead]
     assert replica.revision == 9 and set(replica.processes) == {"p2"}
-    assert replica.resync([lease("p2", 9), claim(instead, 7), claim(renamed, 8)]) == []
+    assert replica.resync(shown) == [] and replica.doubted() == []
+
+
+def test_what_a_look_does_not_show_is_kept_until_it_is_known_to_be_gone() -> None:
+    replica, _ = folded(lease("p1", 1), lease("p2", 2), claim(LAPTOP, 3), claim(AGENT, 4))
+    # p1 renewed its lease while the others were shown: the old one was gone, and the new one had not come.
+    assert replica.resync([lease("p2", 2), claim(AGENT, 4)]) == []
+    assert sorted(replica.doubted()) == sorted([lease_key("p1"), claim_key(LAPTOP)])
+    assert replica.apply(lease("p1", 5)) == []
+    assert replica.doubted() == [claim_key(LAPTOP)]
+    assert replica.drop(lease_key("p1")) == []
+    assert replica.drop(claim_key(LAPTOP)) == [MemberChange(LAPTOP, None)]
+    assert replica.doubted() == [] and set(replica.processes) == {"p1", "p2"} and list(replica.directory) == [AGENT]
+
+
+def test_a_process_that_a_look_did_not_show_and_that_is_gone_takes_its_members_along() -> None:
+    replica, _ = folded(lease("p1", 1), lease("p2", 2), claim(LAPTOP, 3))
+    assert replica.resync([lease("p2", 2), claim(LAPTOP, 3)]) == []
+    assert replica.drop(lease_key("p1")) == [MemberChange(LAPTOP, None)]
+    assert set(replica.processes) == {"p2"} and replica.abandoned() == [LAPTOP]
 
 
 # --- any history
