@@ -352,7 +352,8 @@ class DecisionStore:
             pending.error = error
         except Exception as error:
             # A boundary: whoever asks the person is not ours.
-            logger.exception("asking %s for a %s failed", answerer.name, decision.kind)
+            about = decision.id if decision.call is None else decision.call.req_id
+            logger.exception("asking %s for the %s of %s failed", answerer.name, decision.kind, about)
             pending.error = error
         if pending.resolution is None:
             pending.silent.add(answerer)

@@ -196,7 +196,9 @@ async def test_who_comes_later_is_asked_what_is_pending_and_who_goes_is_not_aske
             assert (await task).by == "quick"
 
 
-async def test_one_that_has_no_answer_or_fails_leaves_it_to_the_others(watched: Watched) -> None:
+async def test_one_that_has_no_answer_or_fails_leaves_it_to_the_others(
+    watched: Watched, caplog: pytest.LogCaptureFixture
+) -> None:
     store = watched.store
 
     async def nothing(_: Decision) -> None:
@@ -217,6 +219,7 @@ async def test_one_that_has_no_answer_or_fails_leaves_it_to_the_others(watched: 
         failed = await store.ask_confirmation(call())
         assert failed.outcome is Outcome.FAILED
         assert isinstance(failed.error, ZeroDivisionError)
+    assert f"asking broken for the confirmation of {call().req_id} failed" in caplog.messages
 
 
 async def test_each_is_asked_only_what_it_can_answer(watched: Watched) -> None:

@@ -162,3 +162,24 @@ async def test_a_call_that_outlives_its_connection_reports_to_the_repeat_of_its_
                 await agent.call(CANCEL_TOOL_CALL_EVENT, {"agent": "ag", "req_id": "r"})
         finally:
             await agent.disconnect()
+
+
+async def test_a_computer_that_has_moved_reports_nothing_of_the_other_office_s_calls(hub: Running) -> None:
+    computer, before, after = Computer("pc", mcp_servers=[server("a")], timings=FAST), Agent(), Agent()
+    report = {"tool_name": "a.report", "timeout": 60, "req_id": "r", "progress": True}
+    async with computer, SMCPComputerClient(computer, options(hub.url)) as client:
+        try:
+            for agent in (before, after):
+                await agent.join(hub.url, new_office())
+            await client.join_office(before.office)
+            async with anyio.create_task_group() as tasks:
+                more = {"params": {"steps": 600, "seconds": 60}}
+                tasks.start_soon(functools.partial(before.ask, TOOL_CALL_EVENT, **report, **more))
+                await eventually(lambda: heard(before, TOOL_PROGRESS_NOTIFICATION))
+                await client.join_office(after.office)
+                await after.ask(TOOL_CALL_EVENT, **report, params={"steps": 3, "seconds": 0.6})
+            reports = heard(after, TOOL_PROGRESS_NOTIFICATION)
+            assert {report["total"] for report in reports} == {3}
+        finally:
+            for agent in (before, after):
+                await agent.disconnect()

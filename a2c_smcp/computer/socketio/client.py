@@ -275,7 +275,7 @@ class SMCPComputerClient:
         self._running.add(task)
         CALLING_AGENT.set(key.agent)  # for this task only
         reply, result = None, None
-        progress = PacedProgress(partial(self._send_progress, request)) if request.get("progress") else None
+        progress = PacedProgress(partial(self._send_progress, key, request)) if request.get("progress") else None
         try:
             with call.scope:
                 result = await self._computer.execute_tool(
@@ -299,8 +299,10 @@ class SMCPComputerClient:
             self._running.discard(task)
 
     async def _send_progress(
-        self, request: ToolCallReq, progress: float, total: float | None, message: str | None
+        self, key: CallKey, request: ToolCallReq, progress: float, total: float | None, message: str | None
     ) -> None:
+        if key.office != self._office:
+            return  # in the office where it is now, somebody else's call may have these ids
         report: ToolProgress = {
             "computer": request["computer"],
             "agent": request["agent"],
