@@ -118,6 +118,8 @@ def _is_cut(text: str) -> bool:
 
 
 async def go(page: Page, view: str) -> None:
-    """Show another view."""
+    """Show another view, with the pointer and the focus out of the way: what they are on stands still."""
+    await page.mouse.move(0, 0)
+    await page.evaluate("document.activeElement?.blur()")
     await page.evaluate("view => { location.hash = view }", f"#/{view}")
     await page.wait_for_selector(f".frame[data-view={view.partition('/')[0]}]")

@@ -155,6 +155,7 @@ async def test_the_keyboard_reaches_everything_and_shows_where_it_is(page: Page)
     await page.wait_for_selector(".status.live")
     await page.keyboard.press("Tab")
     focused = """({
+      tag: document.activeElement.tagName,
       text: document.activeElement.textContent.trim(),
       outline: getComputedStyle(document.activeElement).outlineStyle,
     })"""
@@ -163,6 +164,8 @@ async def test_the_keyboard_reaches_everything_and_shows_where_it_is(page: Page)
     for _ in range(12):
         await page.keyboard.press("Tab")
         found = await page.evaluate(focused)
+        if found["tag"] == "BODY":
+            break  # past the last one
         names.append(found["text"])
         assert found["outline"] == "solid"
     assert {"Calls", "Servers", "Tools", "Desktop", "Finder", "Office"} <= set(names)
