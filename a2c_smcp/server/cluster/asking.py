@@ -220,9 +220,10 @@ class Asking:
         if self._met is not None and not self._met.done():
             self._met.set_result(None)
         for number in pong.unknown:
-            call = self._calls.get(number)
+            if (call := self._calls.get(number)) is None or call.answer.done() or call.gathering is not None:
+                continue
             # One that was sent again since that ping may be there by now.
-            if call is not None and call.gathering is None and call.sent_at is not None and call.sent_at < pong.sent:
+            if call.sent_at is not None and call.sent_at < pong.sent:
                 req_id = req_id_in_log({"req_id": call.errand.req_id})
                 logger.warning("%s, req_id %s, was lost between server processes", call.errand.event, req_id)
                 fail(call.answer, lost())
