@@ -229,7 +229,7 @@ class Asking:
                 fail(call.answer, lost())
 
     def take_refusal(self, number: int) -> None:
-        """NATS says that nobody took a errand."""
+        """NATS says that nobody took an errand."""
         if (call := self._calls.get(number)) is None:
             return
         if call.frame is None:

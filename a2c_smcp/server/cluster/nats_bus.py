@@ -18,6 +18,7 @@ import logging
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, Final, Protocol
 
 from nats.errors import Error as NatsError
@@ -179,12 +180,10 @@ class NatsBus:
             peer.asking.forget(errand)
 
     def publish(self, notice: Broadcast, text: str) -> None:
-        if len(text) > MOST_WHOLE // 4:
-            raise PayloadTooLargeError(f"{notice.event} is too large for other server processes")
         if (held := self._held.get(notice.skip_sid)) is not None:
             held.append((notice, text))
             return
-        if notice.collapses:
+        if notice.collapses and len(text) <= MOST_WHOLE // 4:
             self._recent[notice.office_id, notice.skip_sid, notice.event] = (elapsed(), notice, text)
         for process in self._membership.holders(notice.office_id):
             if process != self._process:
@@ -192,7 +191,7 @@ class NatsBus:
 
     @contextmanager
     def _sent_in_order(self, caller: str) -> Iterator[None]:
-        """What a session announces while a errand of its own is being sent goes after it: a cancel must not overtake
+        """What a session announces while an errand of its own is being sent goes after it: a cancel must not overtake
         the call.
         """
         self._sending[caller] += 1
@@ -204,9 +203,12 @@ class NatsBus:
             if not self._sending[caller]:
                 del self._sending[caller]
                 for notice, text in self._held.pop(caller):
-                    self.publish(notice, text)
+                    with suppress(SMCPError):  # its sender has its answer
+                        self.publish(notice, text)
 
     def _announce(self, peer: _OtherProcess, notice: Broadcast, text: str) -> None:
+        if len(text) > MOST_WHOLE // 4:
+            raise PayloadTooLargeError(f"{notice.event} is too large for other server processes")
         frame = NoticeFrame(
             self._membership.revision, notice.office_id, notice.event, notice.skip_sid, notice.collapses
         )
@@ -253,7 +255,7 @@ class NatsBus:
                 elif (ready := peer.answering.take_chunk(frame, text)) is not None:
                     self._in_order(peer, *ready)
             case NoticeFrame():
-                # A errand begins with a task; what comes after it must not overtake that.
+                # An errand begins with a task; what comes after it must not overtake that.
                 loop = asyncio.get_running_loop()
                 self._in_order(peer, frame.revision, lambda: loop.call_soon(self._hear, frame, text))
             case WithdrawFrame():
@@ -289,7 +291,7 @@ class NatsBus:
             try:
                 await self._membership.reached(peer.lane[0][0])
             except SMCPError as error:
-                # A errand has become too late by now, and says so; an announcement late is better than none.
+                # An errand has become too late by now, and says so; an announcement late is better than none.
                 logger.warning("acting on what another server process sent without having seen all it has: %s", error)
             if peer.lane:
                 self._act(peer)
@@ -343,13 +345,13 @@ class NatsBus:
             await asyncio.sleep(max(0.0, due - elapsed()))
             late = elapsed() - due
             due = elapsed() + PING_SECONDS
-            for peer in list(self._peers.values()):
+            looks: list[Callable[[], None]] = [partial(self._look_at, peer, late) for peer in self._peers.values()]
+            for look in (*looks, self._look_back):
                 try:
-                    self._look_at(peer, late)
+                    look()
                 except Exception:
                     # A fault with one process must not end the watch over the others.
-                    logger.exception("failed to look after another server process")
-            self._remember_lately()
+                    logger.exception("failed to look after other server processes")
 
     def _look_at(self, peer: _OtherProcess, late: float) -> None:
         now = elapsed()
@@ -375,7 +377,7 @@ class NatsBus:
         if ended and not peer.asking and not peer.answering:
             del self._peers[peer.line.process]
 
-    def _remember_lately(self) -> None:
+    def _look_back(self) -> None:
         """Forget announcements that nobody will want again; after a cut, have everything repeated, both ways."""
         old = elapsed() - _KEEP_NOTICES
         for key in [key for key, (said, _, _) in self._recent.items() if said < old]:

@@ -79,10 +79,13 @@ class Post:
     async def _publish(self, letter: Letter) -> None:
         try:
             await self._client.publish(letter.subject, letter.payload, letter.reply)
-        except (NatsError, OSError) as error:
-            logger.debug("not published: %s", error)
-            if letter.keep_until:
+        except Exception as error:
+            # Whatever nats-py raises: this task must not end, and what cannot be published must not hold up the rest.
+            if not isinstance(error, NatsError | OSError):
+                logger.exception("failed to publish")
+            if letter.keep_until > asyncio.get_running_loop().time():
                 self._letters.appendleft(letter)
+                await asyncio.sleep(_LOOK_SECONDS)
             else:
                 self._drop(letter)
 
