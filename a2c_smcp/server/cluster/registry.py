@@ -204,7 +204,7 @@ class ClusterRegistry:
 
     def _keep(self, sid: str, transition: Transition) -> None:
         assert transition.after is not None
-        if sid in self._sessions:
+        if sid in self._sessions and sid not in self._cut:
             self._sessions[sid] = transition.after
 
     async def _claim(self, session: Session, request: EnterOfficeReq) -> tuple[Transition, int | None]:

@@ -193,6 +193,30 @@ async def test_a_join_whose_answer_was_lost_costs_the_session_its_connection_and
             await eventually(lambda: _claimed(process) == {"s2"})  # noqa: B023 - awaited here
 
 
+async def test_a_join_that_is_under_way_when_the_lease_ends_is_refused_and_counts_for_nothing(
+    options: ClusterOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with registry(replace(options, lease=6)) as here:
+        await here.registry.connect("s1", Grant())
+        write = here.registry._bucket.write
+
+        async def write_and_sleep(*args: Any) -> int:
+            revision = await write(*args)
+            monkeypatch.setattr("a2c_smcp.server.cluster.clock.now", lambda: float("inf"))
+            with pytest.raises(InternalError, match="lease"):
+                here.registry.check()
+            monkeypatch.undo()
+            return revision
+
+        monkeypatch.setattr(here.registry._bucket, "write", write_and_sleep)
+        with pytest.raises(InternalError):
+            await here.registry.join("s1", request("computer", "c", "o"))
+        assert here.registry.counts().computers == 0
+        await eventually(lambda: here.registry.unavailable() is None)
+        await eventually(lambda: here.names("o") == [])
+        await here.join("s2", "computer", "c", "o")
+
+
 def _claimed(process: Process) -> set[str]:
     return {claim.member.sid for claim in process.registry._tenure.replica._claims.values()}
 
