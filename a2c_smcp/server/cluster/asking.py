@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -32,7 +33,7 @@ from a2c_smcp.server.cluster.frames import (
     kind_of,
     to_text,
 )
-from a2c_smcp.server.cluster.line import ProcessLine
+from a2c_smcp.server.cluster.line import REMEMBERED_FOR_CUTS, ProcessLine
 from a2c_smcp.server.cluster.peers import PING_SECONDS
 from a2c_smcp.server.envelopes import Answer, read_answer
 from a2c_smcp.utils.text import req_id_in_log
@@ -82,6 +83,8 @@ class Asking:
         self._calls: dict[int, _SentErrand] = {}
         self._numbers: dict[Errand, int] = {}
         self._met: asyncio.Future[None] | None = None
+        self._withdrawn: deque[tuple[float, int]] = deque()
+        """What was withdrawn lately, and when."""
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -122,9 +125,16 @@ class Asking:
         """Nobody waits any more. What was not answered is withdrawn."""
         call = self._calls.pop(self._numbers.pop(errand, 0), None)
         if call is not None and not call.answered:
-            self._line.send(WithdrawFrame(call.number))
+            self._withdraw(call.number)
         if not self._calls:
             self._line.health.nobody_waits()
+
+    def _withdraw(self, number: int) -> None:
+        now = elapsed()
+        while self._withdrawn and self._withdrawn[0][0] < now - REMEMBERED_FOR_CUTS:
+            self._withdrawn.popleft()
+        self._withdrawn.append((now, number))
+        self._line.send(WithdrawFrame(number))
 
     async def _meet(self, answer: "asyncio.Future[Answer | None]") -> None:
         """Learn the other clock, unless the other process is given up first."""
@@ -244,10 +254,14 @@ class Asking:
                 self._send_whole(call)
 
     def cut(self) -> None:
-        """One of the two was cut off from NATS: an answer of which a part has come will not be whole."""
+        """One of the two was cut off from NATS: an answer of which a part has come will not be whole, and what was
+        withdrawn meanwhile may still run.
+        """
         for call in self._calls.values():
             if call.gathering is not None:
                 fail(call.answer, lost())
+        for _, number in self._withdrawn:
+            self._line.send(WithdrawFrame(number))
 
     def give_up(self, error: SMCPError | None = None) -> None:
         """The other process counts as gone: everything that waits for it fails."""

@@ -10,7 +10,10 @@ from a2c_smcp.server.cluster.frames import CHUNK_BYTES, BusFrame, FrameText, enc
 from a2c_smcp.server.cluster.peers import ProcessHealth, RemoteClock
 from a2c_smcp.server.cluster.post import ChunkWindow, Letter, Post
 
-__all__ = ["ProcessLine", "Subjects"]
+__all__ = ["REMEMBERED_FOR_CUTS", "ProcessLine", "Subjects"]
+
+#: Seconds for which is remembered what has to be said again after a cut. Who was cut off for longer has lost its lease.
+REMEMBERED_FOR_CUTS: Final = 20.0
 
 #: Chunks that may be on their way to one process.
 _WINDOW: Final = 4

@@ -46,7 +46,7 @@ from a2c_smcp.server.cluster.frames import (
     kind_of,
     to_text,
 )
-from a2c_smcp.server.cluster.line import ProcessLine, Subjects
+from a2c_smcp.server.cluster.line import REMEMBERED_FOR_CUTS, ProcessLine, Subjects
 from a2c_smcp.server.cluster.peers import PING_SECONDS, REFUSALS_APART
 from a2c_smcp.server.cluster.post import Post
 from a2c_smcp.server.effects import Broadcast
@@ -58,9 +58,9 @@ logger = logging.getLogger(__name__)
 
 #: Ticks without a word after which this process stops working for another: later than that one has given up.
 _MAX_QUIET: Final = 5
-#: How long an announcement is remembered, for processes that were cut off. One that was cut off for longer has lost its
-#: lease.
-_KEEP_NOTICES: Final = 20.0
+#: Of those announcements that are repeated each for itself: how many, and of how many characters.
+_MOST_CANCELS: Final = 10_000
+_MOST_REMEMBERED: Final = 1024
 #: How long the last answers may take to leave when a process ends.
 _FLUSH_SECONDS: Final = 1.0
 #: What NATS says when nobody takes a message.
@@ -123,6 +123,8 @@ class NatsBus:
         self._sending: Counter[str] = Counter()
         self._held: dict[str, list[tuple[Broadcast, str]]] = {}
         self._recent: dict[tuple[str, str, str], tuple[float, Broadcast, str]] = {}
+        self._cancels: dict[tuple[str, str, str], tuple[float, Broadcast, str]] = {}
+        """Announcements that are each for themselves, such as that a call is cancelled."""
         self._reconnects = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -185,6 +187,8 @@ class NatsBus:
             return
         if notice.collapses and len(text) <= MOST_WHOLE // 4:
             self._recent[notice.office_id, notice.skip_sid, notice.event] = (elapsed(), notice, text)
+        elif len(text) <= _MOST_REMEMBERED and len(self._cancels) < _MOST_CANCELS:
+            self._cancels[notice.office_id, notice.skip_sid, text] = (elapsed(), notice, text)
         for process in self._membership.holders(notice.office_id):
             if process != self._process:
                 self._announce(self._peer(process), notice, text)
@@ -379,9 +383,10 @@ class NatsBus:
 
     def _look_back(self) -> None:
         """Forget announcements that nobody will want again; after a cut, have everything repeated, both ways."""
-        old = elapsed() - _KEEP_NOTICES
-        for key in [key for key, (said, _, _) in self._recent.items() if said < old]:
-            del self._recent[key]
+        old = elapsed() - REMEMBERED_FOR_CUTS
+        for lately in (self._recent, self._cancels):
+            for key in [key for key, (said, _, _) in lately.items() if said < old]:
+                del lately[key]
         reconnects = self._connection.client.stats["reconnects"]
         if reconnects != self._reconnects and self._connection.client.is_connected and self._process:
             self._reconnects = reconnects
@@ -396,7 +401,7 @@ class NatsBus:
         peer.line.cut()
         peer.asking.cut()
         peer.answering.cut()
-        for _, notice, text in self._recent.values():
+        for _, notice, text in (*self._recent.values(), *self._cancels.values()):
             if peer.line.process in self._membership.holders(notice.office_id):
                 self._announce(peer, notice, text)
 

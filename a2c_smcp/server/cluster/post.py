@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from nats.errors import Error as NatsError
+from nats.errors import MaxPayloadError
 
 __all__ = ["ChunkWindow", "Letter", "Post", "Publisher"]
 
@@ -79,6 +80,10 @@ class Post:
     async def _publish(self, letter: Letter) -> None:
         try:
             await self._client.publish(letter.subject, letter.payload, letter.reply)
+        except MaxPayloadError:
+            # Another attempt would end in the same way.
+            logger.warning("a message to another server process has more bytes than NATS takes; see max_payload")
+            self._drop(letter)
         except Exception as error:
             # Whatever nats-py raises: this task must not end, and what cannot be published must not hold up the rest.
             if not isinstance(error, NatsError | OSError):

@@ -181,3 +181,44 @@ async def test_an_answer_outlives_a_restart_of_nats(tmp_path: Path, prefix: str)
             with contextlib.suppress(InternalError):  # NATS took longer to come back than we wait: said, not lost
                 assert text_of(await call) == "{}"
             assert [errand.req_id for errand in asked.shell.asked] == ["1"]
+
+
+async def test_what_is_withdrawn_or_cancelled_while_nats_is_away_is_said_when_it_is_back(
+    tmp_path: Path, prefix: str
+) -> None:
+    with running_nats(tmp_path) as nats:
+        async with Side(ASKED, nats.url, prefix).open() as asked, Side(ASKER, nats.url, prefix).open() as asker:
+            asked.shell.answers = asked.shell.never
+            call = asyncio.create_task(asker.ask(req_id="unwanted"))
+            await eventually(lambda: asked.shell.asked)
+            await asyncio.to_thread(nats.end)
+            await eventually(lambda: not asker.connection.is_connected)
+            call.cancel()
+            for text in ("cancel 1", "cancel 2"):
+                asker.bus.publish(Broadcast("o", "notify:tool_call_cancel", {}, "sid-a"), text)
+            await asyncio.to_thread(nats.start)
+            await eventually(lambda: asker.connection.is_connected and asked.connection.is_connected)
+            # Something else waits, so there is no silence by which it would be found out.
+            other = asyncio.create_task(asker.ask(req_id="wanted"))
+            await eventually(lambda: asked.shell.withdrawn == ["unwanted"])
+            await eventually(lambda: {"told cancel 1", "told cancel 2"} <= set(asked.shell.log))
+            other.cancel()
+
+
+async def test_a_message_that_nats_does_not_take_holds_up_no_other(tmp_path: Path, prefix: str) -> None:
+    (tmp_path / "nats.conf").write_text("max_payload: 50000\n")
+    with running_nats(tmp_path, ("--config", str(tmp_path / "nats.conf"))) as nats:
+        async with Side(ASKED, nats.url, prefix).open() as asked, Side(ASKER, nats.url, prefix).open() as asker:
+
+            async def at_length(errand: Errand, _: Any) -> Answer | None:
+                return Answer(Encoded(f'"{"x" * 60_000}"'))
+
+            asked.shell.answers = at_length
+            with pytest.raises(InternalError, match="lost"):
+                async with asyncio.timeout(20):
+                    await asker.ask()
+            with pytest.raises(InternalError):
+                async with asyncio.timeout(20):
+                    await asker.ask("x" * 60_000)
+            asked.shell.answers = asked.shell.echo
+            assert text_of(await asker.ask()) == "[1]"
