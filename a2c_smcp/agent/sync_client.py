@@ -65,16 +65,32 @@ class SMCPAgentClient:
 
     def open(self) -> None:
         """Connect, or raise: `UnauthorizedError`, or `ConnectionLostError` when the server does not answer."""
-        with self._lock:
-            if self._closed:
-                raise ConnectionLostError("this agent is closed; make another")
-            if self._portal is None:
-                self._portal = self._thread.enter_context(start_blocking_portal("asyncio"))
+        self._start_thread()
         try:
             self._run(self._client.open)
         except BaseException:
             self.close()
             raise
+
+    def attend(self, office_id: str) -> None:
+        """Connect and join the office as soon as it can be done, and try for ever: the server may not be there yet.
+
+        Instead of `open` and `join_office`; returns at once. `problem` says why the agent is not in the office yet, and
+        handlers of `connection` hear when it is. Close it in the end.
+        """
+
+        async def attend() -> None:
+            self._client.attend(office_id)
+
+        self._start_thread()
+        self._run(attend)
+
+    def _start_thread(self) -> None:
+        with self._lock:
+            if self._closed:
+                raise ConnectionLostError("this agent is closed; make another")
+            if self._portal is None:
+                self._portal = self._thread.enter_context(start_blocking_portal("asyncio"))
 
     def close(self) -> None:
         """Disconnect for good, and end the thread. Safe to call twice, from any thread and from a handler."""
@@ -102,6 +118,11 @@ class SMCPAgentClient:
     def joined(self) -> bool:
         """Whether the server has this agent in its office right now."""
         return self._client.joined
+
+    @property
+    def problem(self) -> str | None:
+        """Why the office cannot be used right now, in a sentence; `None` if it can. The agent tries again by itself."""
+        return self._client.problem
 
     @property
     def way(self) -> Way | None:

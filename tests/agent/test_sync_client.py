@@ -204,3 +204,17 @@ async def test_ctrl_c_cancels_the_call_at_the_computer(
         finally:
             with suppress(ProcessLookupError):
                 process.kill()
+
+
+async def test_one_that_attends_is_in_its_office_as_soon_as_it_can_be(
+    server: Running, office: str, make_computer: MakeComputer
+) -> None:
+    await make_computer()
+    agent = SMCPAgentClient(server.url, name="ada")
+    await anyio.to_thread.run_sync(agent.attend, office)
+    try:
+        await eventually(lambda: agent.problem is None)
+        await anyio.to_thread.run_sync(agent.settled)
+        assert await anyio.to_thread.run_sync(lambda: list(agent.computers)) == ["laptop"]
+    finally:
+        await anyio.to_thread.run_sync(agent.close)

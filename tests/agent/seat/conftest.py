@@ -89,7 +89,10 @@ def holder_pid(agent: AsyncSMCPAgentClient) -> int | None:
     """The process that holds the seat of this agent, `None` while there is none."""
     link = agent._link
     assert isinstance(link, SeatLink)
-    return peer_pid(link._pipe.socket) if link._pipe is not None else None
+    try:
+        return peer_pid(link._pipe.socket) if link._pipe is not None else None
+    except OSError:
+        return None  # it is closed already
 
 
 def _has_ended(pid: int) -> bool:

@@ -310,6 +310,7 @@ async def test_when_the_holder_ends_another_takes_over_and_no_call_runs_twice(
     os.kill(first, how)
     with pytest.raises(ConnectionLostError, match="may have run"):
         await running
+    await eventually(lambda: first not in (holder_pid(ada), holder_pid(bob)))  # both know
     # Sent while nobody holds the seat: it waits for the next holder.
     echoes = await asyncio.gather(*(agent.call_tool("laptop", "echo", {"text": "next"}) for agent in (ada, bob)))
     assert [text_of(echo) for echo in echoes] == ["next", "next"]
