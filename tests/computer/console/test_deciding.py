@@ -9,7 +9,7 @@ from playwright.async_api import Browser, Page, Route, expect
 
 from a2c_smcp.computer.decisions import Accepted, AlreadyDecidedError, Declined, Resolution
 from a2c_smcp.computer.mcp_clients.model import PromptStringInput
-from tests.computer.console.harness import DEADLINE, as_agent, opened, tab
+from tests.computer.console.harness import DEADLINE, as_agent, go, opened, tab
 from tests.computer.fakes.computers import asking, code, server, text
 from tests.computer.test_asking import CONTENT, SCHEMA, both_eras
 
@@ -71,6 +71,11 @@ async def test_a_refused_call_does_not_run_and_always_lasts(browser: Browser) ->
             assert text(await ended(results, 2)) == "1"
             assert text(await as_agent(computer, "echo", text="2")) == "2"
         assert computer.decisions.allowed == {("one", "echo")}
+        # It can be taken back.
+        await go(page, "tools")
+        await page.get_by_role("button", name="Ask again before echo").click()
+        await expect(page.locator(".allowed")).to_have_count(0)
+        assert computer.decisions.allowed == frozenset()
 
 
 async def test_of_two_places_the_first_answer_counts_and_the_other_is_told(browser: Browser) -> None:

@@ -110,6 +110,7 @@ export default {
   "tools.noarguments": "它没有参数。",
   "tools.allowed": "本次运行中总是允许",
   "tools.askagain": "重新询问",
+  "tools.askagain.name": "重新询问：{tool}",
   "tools.back": "全部工具",
   "tools.badjson": "这不是 JSON 对象：{reason}",
   "form.add": "添加",

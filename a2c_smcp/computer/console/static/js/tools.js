@@ -10,21 +10,44 @@ import { useStore } from "./store.js";
 
 export function Tools({ rest }) {
   const stamp = useStore((state) => state.stamps.tools);
-  const { value, error, loading } = useLoaded((signal) => get("tools", {}, signal), [stamp], 300);
+  const [round, setRound] = useState(0);
+  const { value, error, loading } = useLoaded((signal) => get("tools", {}, signal), [stamp, round], 300);
   const [filter, setFilter] = useState("");
   if (loading) return html`<${Loading} />`;
-  const tools = value?.tools ?? [];
+  const { tools = [], allowed = [] } = value ?? {};
   const chosen = tools.find((tool) => tool.name === rest[0]);
   return html`<section class=${`tools ${chosen ? "chosen" : ""}`} aria-label=${t("nav.tools")}>
     <div class="index">
       <input type="search" class="filter" aria-label=${t("tools.filter")} placeholder=${t("tools.filter")} value=${filter} onInput=${(event) => setFilter(event.currentTarget.value)} />
       <${Problem} text=${error} />
       ${(value?.conflicts ?? []).map((conflict) => html`<p class="reason" key=${conflict}>${conflict}</p>`)}
+      <${Allowed} allowed=${allowed} onChange=${() => setRound(round + 1)} />
       <${ToolList} tools=${tools} filter=${filter} chosen=${chosen} />
     </div>
     <div class="chosen-tool">
-      ${chosen ? html`<${Tool} key=${chosen.name} tool=${chosen} allowed=${value.allowed} />` : html`<${Empty} icon="tools" title=${t("tools.pick")} />`}
+      ${chosen ? html`<${Tool} key=${chosen.name} tool=${chosen} />` : html`<${Empty} icon="tools" title=${t("tools.pick")} />`}
     </div>
+  </section>`;
+}
+
+/** What was allowed with "always", by the servers' own names; it can be taken back. */
+function Allowed({ allowed, onChange }) {
+  const [ask, busy, error] = useAction(async (server, tool) => {
+    await post("ask-again", { server, tool });
+    onChange();
+  });
+  if (!allowed.length) return null;
+  return html`<section class="allowed" aria-label=${t("tools.allowed")}>
+    <h3>${t("tools.allowed")}</h3>
+    <ul>
+      ${allowed.map(
+        ([server, tool]) => html`<li key=${`${server}/${tool}`} class="line">
+          <span><b class="mono">${tool}</b> <span class="muted">${server}</span></span><span class="grow"></span>
+          <button type="button" class="small quiet" disabled=${busy} aria-label=${t("tools.askagain.name", { tool })} onClick=${() => ask(server, tool)}>${t("tools.askagain")}</button>
+        </li>`,
+      )}
+    </ul>
+    <${Problem} text=${error} />
   </section>`;
 }
 
@@ -56,16 +79,11 @@ function grouped(tools, filter) {
   return [...found];
 }
 
-function Tool({ tool, allowed }) {
-  const always = allowed.find(([server, name]) => server === tool.server && (name === tool.name || tool.name.endsWith(name)));
-  const [ask, , error] = useAction(() => post("ask-again", { server: always[0], tool: always[1] }));
+function Tool({ tool }) {
   return html`<article class="tool">
     <p class="narrow"><a class="back" href=${path("tools")}><${Icon} name="back" />${t("tools.back")}</a></p>
     <h2 class="mono">${tool.name}</h2>
-    <p class="line"><${Chip}>${tool.server}<//>
-      ${always ? html`<${Chip} tone="warn">${t("tools.allowed")}<//><button type="button" class="small quiet" onClick=${() => ask()}>${t("tools.askagain")}</button>` : null}
-    </p>
-    <${Problem} text=${error} />
+    <p><${Chip}>${tool.server}<//></p>
     ${tool.description ? html`<p class="description">${tool.description}</p>` : null}
     <${ToolCall} tool=${tool} />
     <${Fold} title=${t("tools.schema")}><${Block} text=${tool.schema_text} label=${t("tools.schema")} copy=${true} /><//>
