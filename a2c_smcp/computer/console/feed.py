@@ -5,7 +5,8 @@ for neither.
 """
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Any, Final
 
 import anyio
@@ -30,7 +31,7 @@ _STALL_SECONDS: Final = 30.0
 _BUFFERED: Final = 4096
 
 
-async def messages(computer: Computer, run: str) -> AsyncIterator[dict[str, Any]]:
+async def messages(computer: Computer, run: str) -> AsyncGenerator[dict[str, Any], None]:
     """What one page is told, until it is closed."""
     async with computer.events(_BUFFERED) as stream:
         snapshot = computer.snapshot()
@@ -71,10 +72,11 @@ class FeedResponse(Response):
 
     media_type = "application/x-ndjson"
 
-    def __init__(self, source: AsyncIterator[dict[str, Any]]) -> None:
+    def __init__(self, source: AsyncGenerator[dict[str, Any], None], stall: float = _STALL_SECONDS) -> None:
         super().__init__()
         del self.headers["content-length"]
         self._source = source
+        self._stall = stall
         self._scope = anyio.CancelScope()
 
     def end(self) -> None:
@@ -83,17 +85,22 @@ class FeedResponse(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        with self._scope:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._watch, receive)
-                async for message in self._source:
-                    body = encoded(message) + b"\n"
-                    with anyio.move_on_after(_STALL_SECONDS) as patience:
-                        await send({"type": "http.response.body", "body": body, "more_body": True})
-                    if patience.cancelled_caught:
-                        self._scope.cancel()
+        # The source is closed here, not when it is collected: until then its events would be kept for it.
+        async with aclosing(self._source):
+            with self._scope:
+                await self._send_all(receive, send)
         with anyio.move_on_after(1, shield=True):
             await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _send_all(self, receive: Receive, send: Send) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._watch, receive)
+            async for message in self._source:
+                body = encoded(message) + b"\n"
+                with anyio.move_on_after(self._stall) as patience:
+                    await send({"type": "http.response.body", "body": body, "more_body": True})
+                if patience.cancelled_caught:
+                    self._scope.cancel()
 
     async def _watch(self, receive: Receive) -> None:
         while (await receive())["type"] != "http.disconnect":

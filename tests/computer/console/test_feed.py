@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.console.feed import messages
+from a2c_smcp.computer.console.feed import FeedResponse, messages
 from a2c_smcp.computer.console.page_json import encoded
 from a2c_smcp.computer.events import DesktopChanged, RestartOffered, ServerLogged, ServerStatus, ToolListChanged
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
@@ -68,8 +68,37 @@ async def test_another_config_is_a_new_beginning() -> None:
         assert [each["name"] for each in message["servers"]] == ["two"]
 
 
+async def test_a_page_that_stops_reading_or_goes_loses_its_stream() -> None:
+    closed: list[bool] = []
+    for reads, leaves in ((3, False), (10**9, True)):
+        sent = 0
+
+        async def send(message: Any, most: int = reads) -> None:
+            nonlocal sent
+            sent += 1
+            if sent > most:
+                await anyio.sleep_forever()
+
+        async def receive(leaves: bool = leaves) -> dict[str, Any]:
+            if not leaves:
+                await anyio.sleep_forever()
+            return {"type": "http.disconnect"}
+
+        async def forever(leaves: bool = leaves) -> AsyncGenerator[dict[str, Any], None]:
+            try:
+                while True:
+                    yield {"kind": "ping"}
+                    await anyio.sleep(0.001)
+            finally:
+                closed.append(leaves)
+
+        with anyio.fail_after(20):
+            await FeedResponse(forever(), stall=0.05)({"type": "http"}, receive, send)
+    assert closed == [False, True]
+
+
 def _told(computer: Computer) -> Any:
-    found: AsyncIterator[dict[str, Any]] = messages(computer, "run")
+    found: AsyncGenerator[dict[str, Any], None] = messages(computer, "run")
     return found
 
 
