@@ -6,6 +6,7 @@ others, and hands those to its bus; the bus of another process hands them to tha
 """
 
 import asyncio
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -34,6 +35,8 @@ class Errand:
     """The event's JSON as it came. `take_body` gives it away, so that it is freed as soon as it is sent."""
     report: Callable[[str], None] | None = None
     """Where the progress of the call goes, as JSON; `None` when the caller did not ask for it."""
+    seconds: float = math.inf
+    """How long it is waited for in the process that asks; not known to the one that is asked."""
 
     def take_body(self) -> str:
         body, self.body = self.body, ""

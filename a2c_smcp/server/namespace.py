@@ -263,9 +263,10 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
         """The same for a computer that another process holds."""
         with self._waiting(caller, target, message, future, _ELSEWHERE_GRACE) as (relay, _):
             timeout = message.request.get("timeout")
+            seconds = self.limits.deadline(relay.event, timeout) + _ELSEWHERE_GRACE
             report = partial(self._mention, relay) if relay.on_progress is not None else None
             body = message.take_body()
-            errand = Errand(caller, target, relay.event, relay.agent, relay.req_id, timeout, body, report)
+            errand = Errand(caller, target, relay.event, relay.agent, relay.req_id, timeout, body, report, seconds)
             try:
                 await self._bus.ask(errand, future)
                 return await future

@@ -148,7 +148,7 @@ class Asking:
         return AskFrame(
             call.number,
             self._revision(),
-            self._instant(),
+            self._instant(call),
             size,
             errand.caller,
             errand.target.sid,
@@ -161,16 +161,16 @@ class Asking:
             errand.report is not None,
         )
 
-    def _instant(self) -> float:
+    def _instant(self, call: _SentErrand) -> float:
         """The moment at which we may give up, by the clock of the other process."""
-        now = elapsed()
-        return self._line.clock.at(self._line.health.gives_up_at(now))
+        given_up = self._line.health.gives_up_at(elapsed())
+        return self._line.clock.at(min(given_up, call.began + call.errand.seconds))
 
     def _chunk_of(self, call: _SentErrand, ask: AskFrame, start: int) -> BusFrame | None:
         if call.answer.done():
             return None
         self._line.health.sent(elapsed())
-        return ChunkFrame(call.number, of_ask=True, instant=self._instant()) if start else ask
+        return ChunkFrame(call.number, of_ask=True, instant=self._instant(call)) if start else ask
 
     def _send_whole(self, call: _SentErrand) -> None:
         assert call.frame is not None
@@ -226,8 +226,9 @@ class Asking:
         self._line.send(PingFrame(now, tuple(late[:_MOST_NAMED])))
 
     def take_pong(self, pong: PongFrame) -> None:
-        self._line.clock.learn(elapsed(), pong.clock)
-        if self._met is not None and not self._met.done():
+        learnt = self._line.clock.learn(pong.sent, elapsed(), pong.clock)
+        # The next ping is sent within a second, because somebody waits.
+        if learnt and self._met is not None and not self._met.done():
             self._met.set_result(None)
         for number in pong.unknown:
             if (call := self._calls.get(number)) is None or call.answer.done() or call.gathering is not None:

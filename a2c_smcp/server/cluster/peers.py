@@ -20,6 +20,8 @@ _REFUSALS_TOGETHER: Final = 10.0
 _SLACK: Final = 0.1
 #: Clocks run at slightly different speeds: 60 s make a few milliseconds.
 _CLOCK_IS_FRESH: Final = 60.0
+#: An exchange that took longer says too little of the other clock.
+_LONGEST_EXCHANGE: Final = 1.0
 
 
 @dataclass(slots=True)
@@ -77,9 +79,14 @@ class RemoteClock:
     _ours: float | None = None
     _theirs: float = 0.0
 
-    def learn(self, received: float, theirs: float) -> None:
-        """It said `theirs`, at the latest when it was received."""
+    def learn(self, sent: float, received: float, theirs: float) -> bool:
+        """It said `theirs`, between these two moments of ours. Returns whether the exchange says enough: by one that
+        took too long, as when this process was held up, everything would come too late there.
+        """
+        if received - sent > _LONGEST_EXCHANGE:
+            return False
         self._ours, self._theirs = received, theirs
+        return True
 
     def is_fresh(self, now: float) -> bool:
         return self._ours is not None and now - self._ours < _CLOCK_IS_FRESH
