@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import select
 import socket
 from collections.abc import Callable
 from typing import Any, Final, cast
@@ -50,6 +51,15 @@ class SeatPipe(asyncio.Protocol):
         if transport.get_write_buffer_size() > self._max_waiting:
             logger.warning("a process does not read what it is sent; its connection is cut")
             transport.abort()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the other end has gone, also when asyncio has not said so yet: the system is asked."""
+        if self._transport is None or self._transport.is_closing():
+            return True
+        system = select.poll()
+        system.register(self.socket.fileno(), 0)  # an end and an error are told of unasked
+        return bool(system.poll(0))
 
     def close(self) -> None:
         if self._transport is not None:

@@ -47,7 +47,7 @@ _RESTART: Final = (0.5, 10.0)
 #: How long a holder may take to say its first word, in seconds.
 _GREETING: Final = 10.0
 #: How long a request waits for a seat that is being taken, in seconds.
-_TAKING: Final = 10.0
+_TAKING: Final = 30.0
 _ENDED: Final = "the process that held the seat has ended"
 
 
@@ -163,6 +163,7 @@ class SeatLink:
         if self._pipe is not None:
             self._pipe.close()
             self._lose("closed by this side", final=True)
+        self._changed.set()
 
     async def join(self, membership: Membership) -> None:
         """Wait until the holder is in the office, or raise why it is not."""
@@ -186,6 +187,9 @@ class SeatLink:
             async with asyncio.timeout(timeout):
                 while True:
                     pipe = await self._ready(_TAKING)
+                    if pipe.has_ended:
+                        await self._until_lost(pipe)  # nothing was sent: it waits for the next holder
+                        continue
                     try:
                         return tuple(read_ack(await self._exchange(pipe, [event, timeout, *call], body)))
                     except _HolderGoneError:
@@ -208,6 +212,11 @@ class SeatLink:
             raise
         finally:
             self._pending.pop(number, None)
+
+    async def _until_lost(self, pipe: SeatPipe) -> None:
+        while self._pipe is pipe:
+            self._changed.clear()
+            await self._changed.wait()
 
     async def _ready(self, seconds: float) -> SeatPipe:
         """The pipe to a holder that is in the office. One that is on its way there is waited for."""

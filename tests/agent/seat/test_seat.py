@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from a2c_smcp.agent import AsyncSMCPAgentClient, LinkOptions, text_of
 from a2c_smcp.agent.seat.frames import frame
-from a2c_smcp.agent.seat.place import place_of
+from a2c_smcp.agent.seat.place import place_of, try_lock
 from a2c_smcp.agent.seat.seat_link import NobodyHoldsItError, shared_seat
 from a2c_smcp.errors import ConnectionLostError, ForbiddenError, PayloadTooLargeError, RoomFullError
 from a2c_smcp.server import OpenAuthentication
@@ -310,8 +311,8 @@ async def test_when_the_holder_ends_another_takes_over_and_no_call_runs_twice(
     os.kill(first, how)
     with pytest.raises(ConnectionLostError, match="may have run"):
         await running
-    await eventually(lambda: first not in (holder_pid(ada), holder_pid(bob)))  # both know
-    # Sent while nobody holds the seat: it waits for the next holder.
+    # A process that ends closes one socket after another. What is sent while nobody holds the seat waits for the next.
+    await eventually(lambda: not is_alive(first))
     echoes = await asyncio.gather(*(agent.call_tool("laptop", "echo", {"text": "next"}) for agent in (ada, bob)))
     assert [text_of(echo) for echo in echoes] == ["next", "next"]
     assert not is_alive(first)
@@ -320,6 +321,20 @@ async def test_when_the_holder_ends_another_takes_over_and_no_call_runs_twice(
     await eventually(lambda: any(isinstance(event, Joined) and event.again for event in events))
     await bob.settled()
     assert list(bob.computers) == ["laptop"]
+
+
+async def test_a_call_that_is_sent_before_it_is_heard_that_the_holder_ended_waits_for_the_next_one(
+    make_shared: MakeShared, make_computer: MakeComputer
+) -> None:
+    computer = await make_computer()
+    ada = await make_shared("ada")
+    holder = holder_pid(ada)
+    assert holder is not None
+    os.kill(holder, signal.SIGKILL)
+    while is_alive(holder):
+        time.sleep(0.001)  # noqa: ASYNC251 # the loop must hear nothing meanwhile
+    assert text_of(await ada.call_tool("laptop", "echo", {"text": "next"})) == "next"
+    assert len(computer.requests(TOOL_CALL_EVENT)) == 1
 
 
 async def test_what_only_reads_is_asked_again_when_the_holder_ends(
@@ -387,6 +402,22 @@ async def test_a_lock_that_cannot_be_opened_is_a_problem_and_not_the_end(
         await eventually(lambda: agent.joined)
     finally:
         await agent.close()
+
+
+async def test_who_waits_for_a_holder_is_told_when_its_agent_is_closed(
+    runtime: Path, link: LinkOptions, office: str
+) -> None:
+    lock = try_lock(place_of(link, office))  # as if another process were starting one
+    assert lock is not None
+    agent = AsyncSMCPAgentClient(link, name="ada", link=shared_seat(link, office, "ada"))
+    agent.attend(office)
+    call = asyncio.create_task(agent.call_tool("laptop", "echo"))
+    await asyncio.sleep(0.1)
+    await agent.close()
+    async with asyncio.timeout(20):  # well before the 30 s that it would wait
+        with pytest.raises(ConnectionLostError):
+            await call
+    os.close(lock)
 
 
 async def test_the_key_is_in_no_argument_of_the_holder(make_shared: MakeShared, link: LinkOptions, office: str) -> None:
