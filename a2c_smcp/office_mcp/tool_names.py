@@ -6,6 +6,7 @@ had to be changed in a name is told by a short hash of what it was, so that two 
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -25,6 +26,8 @@ _OTHERS = re.compile(r"[^A-Za-z0-9_-]+")
 # Neither the separator inside nor half of it at the end: the first separator of a name ends the computer's part.
 _LABEL = re.compile(r"(?!.*__)(?=.*[A-Za-z])[A-Za-z0-9_-]{0,23}[A-Za-z0-9-]")
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
+# A computer that is really called so gets a hash, too: it must not be taken for the one whose hash this is.
+_LOOKS_HASHED = re.compile(rf".*-[0-9a-f]{{{_HASH}}}")
 
 
 def is_label(text: str) -> bool:
@@ -41,14 +44,24 @@ def checked_labels(labels: Mapping[str, str]) -> Mapping[str, str]:
     return labels
 
 
-def computer_label(computer: str) -> str:
-    """What stands for a computer in the names of its tools; `pc-<hash>` where there is no letter to read."""
-    if is_label(computer):
-        return computer
+def computer_label(computer: str, short: Mapping[str, str] | None = None) -> str:
+    """What stands for a computer in the names of its tools; `pc-<hash>` where there is no letter to read.
+
+    `short` has the labels that people chose. They are nobody else's, whoever is called so.
+    """
+    if short and computer in short:
+        return short[computer]
+    label = computer
+    if not is_label(computer) or _LOOKS_HASHED.fullmatch(computer):
+        label = _hashed_label(computer, _HASH)
+    return _hashed_label(computer, _HASH + 2) if short and label in short.values() else label
+
+
+def _hashed_label(computer: str, size: int) -> str:
     readable = re.sub(r"__+", "_", _OTHERS.sub("_", computer)).strip("_")
     if not re.search("[A-Za-z]", readable):
-        return f"pc-{_hash(computer)}"
-    return f"{readable[:_READABLE].rstrip('_')}-{_hash(computer)}"
+        return f"pc-{_hash(computer, size)}"
+    return f"{readable[:_READABLE].rstrip('_')}-{_hash(computer, size)}"
 
 
 def tool_names(
@@ -56,28 +69,25 @@ def tool_names(
 ) -> dict[tuple[str, str], str]:
     """The name of every tool, given as its computer and its own name. No two are alike.
 
-    `short` has labels for computers, instead of `computer_label`. `plain` leaves the computer out: there is only one.
+    `short` has labels for computers, as in `computer_label`. `plain` leaves the computer out: there is only one.
     """
     wanted = {pair: _name(*pair, short or {}, plain) for pair in dict.fromkeys(tools)}
-    names: dict[tuple[str, str], str] = {}
-    taken: set[str] = set()
-    # Those that are as they were come first; two alike are a matter of chance among hashes, and chance has an order.
-    for pair in sorted(wanted, key=lambda pair: (wanted[pair][1] is not None, pair)):
-        stem, hashed = wanted[pair]
-        name = stem if hashed is None else f"{stem}-{hashed[:_HASH]}"
-        size = _HASH
-        while name in taken:
-            size += 2
+    names = {pair: stem if hashed is None else f"{stem}-{hashed[:_HASH]}" for pair, (stem, hashed) in wanted.items()}
+    size = _HASH
+    # Two alike are chance, or meant to be taken for each other. None of them keeps the name: it would mean another tool
+    # once the other one has come.
+    while len(used := Counter(names.values())) < len(names):
+        size += 2
+        for pair in [pair for pair, name in names.items() if used[name] > 1]:
+            stem, hashed = wanted[pair]
             full = hashed or _hash("\0".join(pair), 32)
-            name = f"{stem[: MAX_NAME - size - 1]}-{full[:size]}"
-        taken.add(name)
-        names[pair] = name
+            names[pair] = f"{stem[: MAX_NAME - size - 1]}-{full[:size]}"
     return names
 
 
 def _name(computer: str, tool: str, short: Mapping[str, str], plain: bool) -> tuple[str, str | None]:
     """The readable part of a name, and the hash that goes with it where it does not say everything."""
-    start = "" if plain else (short.get(computer) or computer_label(computer)) + _SEPARATOR
+    start = "" if plain else computer_label(computer, short) + _SEPARATOR
     if _PLAIN.fullmatch(tool):
         if len(start + tool) <= MAX_NAME and start + tool not in OWN_TOOLS:
             return start + tool, None

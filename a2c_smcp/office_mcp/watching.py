@@ -68,7 +68,7 @@ class WatchedOffice:
 
     def label(self, computer: str) -> str:
         """What stands for a computer in the names of its tools."""
-        return self._short.get(computer) or computer_label(computer)
+        return computer_label(computer, self._short)
 
     def computer(self, name: str | None) -> str:
         """The computer that is meant, or `BadRequestError` with those that there are."""

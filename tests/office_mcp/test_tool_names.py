@@ -80,8 +80,27 @@ def test_the_two_parts_do_not_run_into_each_other() -> None:
 def test_a_name_of_ones_own_choice_stands_for_a_computer() -> None:
     tools = [("书房的电脑", "read"), ("study", "read")]
     found = tool_names(tools, {"书房的电脑": "study"})
-    assert found[tools[0]] == "study__read" or found[tools[1]] == "study__read"
-    assert len(set(found.values())) == 2
+    assert found[tools[0]] == "study__read"
+    # Whoever is called so has another name, also while the one with the short name is away.
+    assert found[tools[1]] == tool_names(tools[1:], {"书房的电脑": "study"})[tools[1]] != "study__read"
+
+
+@pytest.mark.parametrize("computer", ["zoë", "书房的电脑", "a" * 30])
+def test_a_computer_that_is_called_like_the_label_of_another_does_not_get_its_calls(computer: str) -> None:
+    mimic = computer_label(computer)
+    alone = tool_names([(computer, "read")])
+    together = tool_names([(mimic, "read"), (computer, "read")])
+    assert together[computer, "read"] == alone[computer, "read"]
+    assert tool_names([(mimic, "read")])[mimic, "read"] == together[mimic, "read"] != alone[computer, "read"]
+
+
+def test_of_two_tools_with_one_name_none_has_it() -> None:
+    [name] = tool_names([("pc", "a b")]).values()
+    mimic = ("pc", name.removeprefix("pc__"))
+    assert tool_names([mimic]) == {mimic: name}
+    found = tool_names([mimic, ("pc", "a b")])
+    assert name not in found.values() and len(set(found.values())) == 2
+    assert found == tool_names([("pc", "a b"), mimic])
 
 
 def test_names_are_the_same_in_every_process() -> None:
