@@ -1,10 +1,21 @@
 """Whether arguments fit the schema of a tool. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 __all__ = ["misfit"]
+
+#: How many keywords are looked at: a short schema may ask for more of them than anybody lives to see.
+_MOST_STEPS: Final = 20_000
+_steps: ContextVar[int] = ContextVar("a2c_smcp_schema_steps")
+#: One pattern could hold this process for ever, and what is unevaluated is found without a bound.
+_LEFT_TO_THE_SERVER: Final = ("pattern", "patternProperties", "unevaluatedProperties", "unevaluatedItems")
+
+
+class _EndlessSchemaError(Exception):
+    """More would have to be looked at than is worth it."""
 
 
 def misfit(schema: Mapping[str, Any], arguments: Any) -> str | None:
@@ -12,7 +23,9 @@ def misfit(schema: Mapping[str, Any], arguments: Any) -> str | None:
     from jsonschema import exceptions
 
     try:
-        problem = exceptions.best_match(_validator(schema).iter_errors(arguments))
+        validator = _validator(schema)
+        _steps.set(_MOST_STEPS)
+        problem = exceptions.best_match(validator.iter_errors(arguments))
     except Exception:
         # A schema is other people's, and may be anything: then its own server says what it does not like.
         return None
@@ -28,14 +41,15 @@ def _validator(schema: Mapping[str, Any]) -> Any:
     from referencing import Registry
 
     kind = validators.validator_for(schema, default=validators.Draft202012Validator)
-    kind.check_schema(schema)
+    _steps.set(_MOST_STEPS)
+    _careful(kind)(kind.META_SCHEMA).validate(schema)
     # An empty registry: a reference to another place is not fetched.
     return _careful(kind)(schema, registry=Registry())
 
 
 @lru_cache(maxsize=16)
 def _careful(kind: Any) -> Any:
-    """A validator that leaves patterns to the tool's server: one of them could hold this process for ever."""
+    """A validator that leaves to the tool's server what could hold this process, and gives up after so many steps."""
     from jsonschema import validators
 
     additional = kind.VALIDATORS.get("additionalProperties")
@@ -47,6 +61,31 @@ def _careful(kind: Any) -> Any:
     def nothing(*_: Any) -> Iterator[Any]:
         return iter(())
 
-    return validators.extend(
-        kind, {"pattern": nothing, "patternProperties": nothing, "additionalProperties": without_patterns}
-    )
+    checks = {
+        **kind.VALIDATORS,
+        "additionalProperties": without_patterns,
+        **dict.fromkeys(_LEFT_TO_THE_SERVER, nothing),
+    }
+    careful: Any = validators.extend(kind, {keyword: _counted(check) for keyword, check in checks.items()})
+    evolve = careful.evolve
+
+    def stay_careful(self: Any, **changes: Any) -> Any:
+        # A part that names its dialect would be looked at by jsonschema's own validator of that one.
+        schema = changes.get("schema", self.schema)
+        if isinstance(schema, Mapping) and "$schema" in schema:
+            changes["schema"] = {name: value for name, value in schema.items() if name != "$schema"}
+        return evolve(self, **changes)
+
+    careful.evolve = stay_careful
+    return careful
+
+
+def _counted(check: Callable[..., Any]) -> Callable[..., Any]:
+    def one_step(validator: Any, value: Any, instance: Any, schema: Mapping[str, Any]) -> Any:
+        left = _steps.get()
+        if left <= 0:
+            raise _EndlessSchemaError
+        _steps.set(left - 1)
+        return check(validator, value, instance, schema)
+
+    return one_step

@@ -1,5 +1,6 @@
 """Whether arguments fit, whatever other people wrote as a schema."""
 
+import time
 from typing import Any
 
 import pytest
@@ -56,6 +57,7 @@ def test_a_schema_that_makes_no_sense_is_left_to_its_server(schema: dict[str, An
         {"propertyNames": {"pattern": "^(a+)+$"}},
         {"patternProperties": {"^(a+)+$": {}}, "additionalProperties": False},
         {"$schema": "http://json-schema.org/draft-04/schema#", "properties": {"x": {"pattern": "^(a+)+$"}}},
+        {"properties": {"x": {"$schema": "http://json-schema.org/draft-07/schema#", "pattern": "^(a+)+$"}}},
     ],
 )
 def test_a_pattern_cannot_hold_the_process(schema: dict[str, Any]) -> None:
@@ -67,3 +69,18 @@ def test_a_value_is_not_quoted_at_length() -> None:
     problem = misfit({"properties": {"x": {"type": "integer"}}}, {"x": "long " * 10_000})
     assert problem is not None
     assert len(problem) < 400
+
+
+@pytest.mark.parametrize("keyword", ["type", "unevaluatedProperties"])
+def test_a_short_schema_that_takes_for_ever_is_left_to_its_server(keyword: str) -> None:
+    twice = {f"d{level}": {"allOf": [{"$ref": f"#/$defs/d{level + 1}"}] * 2} for level in range(60)}
+    schema: dict[str, Any] = {"type": "object", "$defs": {**twice, "d60": {"type": "object"}}, "$ref": "#/$defs/d0"}
+    schema |= {"unevaluatedProperties": False} if keyword == "unevaluatedProperties" else {}
+    assert misfit(schema, {"a": 1}) is None
+
+
+def test_a_schema_that_is_too_long_to_be_looked_at_is_left_to_its_server() -> None:
+    begun = time.monotonic()
+    schema = {"type": "object", "properties": {f"a{number}": {"type": "string"} for number in range(50_000)}}
+    assert misfit(schema, {"a1": 1}) is None
+    assert time.monotonic() - begun < 20
