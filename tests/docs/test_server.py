@@ -60,6 +60,10 @@ async def test_found_read_searched_and_heard_of_from_a_file_to_an_agent(
             ]
             return documents
 
+        async def listed() -> bool:
+            return bool(await finder(keywords=["财务"]))
+
+        await eventually_true(listed)  # a busy machine may take longer to read the folder than the finder waits for it
         [report] = await finder(keywords=["财务"])
         assert (report["title"], report["page_count"], report["file_uri"][-3:]) == ("年度报告", 3, ".md")
         index = json.loads(await read(f"{report['uri']}?depth=pages"))

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from a2c_smcp.errors import InternalError, NotFoundError, NotInRoomError, SMCPError, TooManyRequestsError
+from a2c_smcp.errors import InternalError, NotInRoomError, RequestTimeoutError, SMCPError, TooManyRequestsError
 from a2c_smcp.server.bus import BusInbox, Errand
 from a2c_smcp.server.cluster.asking import fail, lost
 from a2c_smcp.server.cluster.clock import now as elapsed
@@ -112,7 +112,7 @@ class Answering:
         try:
             self._check()
             if elapsed() > taken.instant:
-                raise NotFoundError("the request came too late to be started")
+                raise RequestTimeoutError("the request came too late to be started")
             reply, text = _answered(ask, await self._inbox.answer(errand, taken.answer))
         except SMCPError as error:
             reply, text = _refused(ask.id, error)
