@@ -166,6 +166,21 @@ def test_a_form_may_not_be_deep() -> None:
         form({"it": {"type": "string", "x": deep}})
 
 
+def test_a_bound_may_be_any_number() -> None:
+    assert field(type="integer", minimum=-(10**400), maximum=10**400).read("3") == 3
+    with pytest.raises(ValueError, match="at least"):
+        field(type="number", minimum=10**400).read("3.5")
+
+
+def test_an_option_that_nobody_can_type_is_written_as_its_number() -> None:
+    odd = ["a, b", " c", "", "d"]
+    choice = field(type="string", enum=odd)
+    assert [choice.read(choice.written(value)) for value in odd] == odd
+    several = field(type="array", items={"enum": odd})
+    assert several.written(odd) == "1, 2, 3, d"
+    assert several.read(several.written(odd)) == odd
+
+
 def test_a_form_may_not_be_endless() -> None:
     with pytest.raises(InvalidFormError, match="fields"):
         form({str(number): {"type": "string"} for number in range(101)})

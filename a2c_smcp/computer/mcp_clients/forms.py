@@ -99,7 +99,15 @@ class FormField:
         """A value as a person would type it: `read` takes it back."""
         if isinstance(value, bool):
             return "yes" if value else "no"
-        return ", ".join(value) if isinstance(value, list) else str(value)
+        if isinstance(value, list):
+            return ", ".join(map(self._written_option, value))
+        return self._written_option(value) if isinstance(value, str) and self.options else str(value)
+
+    def _written_option(self, value: str) -> str:
+        """The option itself, or its number if a person could not type it."""
+        if value and value == value.strip() and "," not in value:
+            return value
+        return str([option.value for option in self.options].index(value) + 1)
 
     @property
     def _values(self) -> set[str]:
@@ -225,7 +233,8 @@ def parse_form(schema: Mapping[str, Any]) -> QuestionForm:
     if len(properties) > _MOST_FIELDS:
         raise InvalidFormError(f"it has {len(properties)} fields, and may have {_MOST_FIELDS}")
     _check_size(schema)
-    return QuestionForm(tuple(_field(str(name), part, name in required) for name, part in properties.items()))
+    needed = {name for name in required if isinstance(name, str)}
+    return QuestionForm(tuple(_field(str(name), part, name in needed) for name, part in properties.items()))
 
 
 def _check_size(schema: Mapping[str, Any]) -> None:
@@ -331,7 +340,9 @@ def _text(value: Any) -> str | None:
 
 
 def _bound(value: Any) -> int | float | None:
-    return value if isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value) else None
+    if isinstance(value, float):
+        return None if math.isnan(value) else value
+    return value if isinstance(value, int) and not isinstance(value, bool) else None  # an integer of any size is JSON
 
 
 def _count(number: int | float, noun: str) -> str:
