@@ -61,7 +61,7 @@ async def messages(computer: Computer, run: str) -> AsyncGenerator[dict[str, Any
                 known = max(known, snapshot.number)
                 yield snapshot_view(snapshot, run, time.time())
             elif any_at_all:
-                yield changes.message(known, time.time())
+                yield {**changes.message(known, time.time()), "name": computer.name}
             else:
                 yield {"kind": "ping", "number": known, "now": time.time()}
             sent = anyio.current_time()

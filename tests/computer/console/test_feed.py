@@ -28,6 +28,7 @@ async def test_what_replaces_itself_is_told_once_and_numbers_fit_together() -> N
             computer._events.publish(ServerLogged("one", "line"))
             computer._events.publish(DesktopChanged())
             computer._events.publish(ToolListChanged())
+        computer.name = "renamed"  # as `connect --name` does
         computer._events.publish(RestartOffered("one", "why"))
         last, seen = snapshot["number"], []
         while last < snapshot["number"] + 201:
@@ -39,6 +40,7 @@ async def test_what_replaces_itself_is_told_once_and_numbers_fit_together() -> N
         assert seen[-1]["servers"][-1]["reason"] == "49" or any(
             message["servers"][0]["reason"] == "49" for message in seen if "servers" in message
         )
+        assert seen[-1]["name"] == "renamed"
         assert seen[-1]["notices"] == [{"text": "one: why", "server": "one", "restart": True}]
         assert {"desktop", "tools"} == set().union(*(message["marked"] for message in seen if "marked" in message))
 

@@ -65,6 +65,7 @@ function withChanges(state, message, clock) {
     ...state,
     number: message.number,
     skew: message.now - clock,
+    name: message.name ?? state.name,
     servers: servers ? merged(state.servers, servers, "name") : state.servers,
     offices: offices ? merged(state.offices, offices, "id").filter((office) => !forgotten(office)) : state.offices,
     ...withCalls(state, message),
