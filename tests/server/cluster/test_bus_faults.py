@@ -25,10 +25,10 @@ async def test_a_process_that_is_not_there_is_404_after_two_refusals(nats: NatsS
         with pytest.raises(NotFoundError):
             await asker.ask()
         assert 1.5 < asyncio.get_running_loop().time() - began < 15
-        again = asyncio.get_running_loop().time()
+        pings = asker.count.sent["ping"]
         with pytest.raises(NotFoundError):
             await asker.ask()
-        assert asyncio.get_running_loop().time() - again < 1.5, "it is known to refuse"
+        assert asker.count.sent["ping"] - pings <= 2, "it is known to refuse, and not waited for again"
 
 
 async def nobody_takes(side: Side, subject: str) -> None:
@@ -126,7 +126,7 @@ async def test_without_nats_a_request_is_500_at_once_and_all_is_well_when_it_is_
             began = asyncio.get_running_loop().time()
             with pytest.raises(InternalError, match="NATS"):
                 await asker.ask()
-            assert asyncio.get_running_loop().time() - began < 1
+            assert asyncio.get_running_loop().time() - began < 2
             asker.bus.publish(Broadcast("o", "notify:update_config", {}, "sid-b", collapses=True), "meanwhile")
             with pytest.raises(InternalError, match="NATS"):
                 await pending

@@ -18,7 +18,7 @@ from tests.server.harness import Peer, async_server, eventually, heard
 from tests.server.test_cli import running
 from tests.server.test_scenarios import code, join, request_for
 
-LEASE = 4
+LEASE = 6
 
 
 class Runs:
