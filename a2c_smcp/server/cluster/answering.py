@@ -118,7 +118,7 @@ class Answering:
             reply, text = _refused(ask.id, error)
         except Exception:
             # The boundary: a fault of ours becomes the answer, or the caller would wait.
-            event, req_id = in_log(ask.event), req_id_in_log({"req_id": ask.req_id})
+            event, req_id = in_log(ask.event), req_id_in_log({"req_id": to_text(ask.req_id)})
             logger.exception("failed to handle %s from another server process, req_id %s", event, req_id)
             reply, text = _refused(ask.id, InternalError("the server failed to handle this; its log says why"))
         if ask.id in self._taken:
@@ -151,8 +151,8 @@ class Answering:
             f"{self._line.process}/{ask.caller}",
             target,
             ask.event,
-            ask.agent,
-            ask.req_id,
+            to_text(ask.agent),
+            to_text(ask.req_id),
             ask.timeout,
             body,
             report if ask.reports else None,

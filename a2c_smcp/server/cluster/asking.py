@@ -155,8 +155,8 @@ class Asking:
             errand.target.office_id,
             errand.target.name,
             errand.event,
-            errand.agent,
-            errand.req_id,
+            from_text(errand.agent),
+            from_text(errand.req_id),
             errand.timeout,
             errand.report is not None,
         )

@@ -54,8 +54,9 @@ class AskFrame(msgspec.Struct, tag="ask", array_like=True, frozen=True):
     office: str
     computer: str
     event: str
-    agent: str
-    req_id: str
+    agent: bytes
+    req_id: bytes
+    """These two as `from_text` has them: they may have a lone surrogate."""
     timeout: int | None
     reports: bool
     """Whether the caller wants to hear of progress."""

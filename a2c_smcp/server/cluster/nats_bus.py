@@ -51,6 +51,7 @@ from a2c_smcp.server.cluster.peers import PING_SECONDS, REFUSALS_APART
 from a2c_smcp.server.cluster.post import Post
 from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.server.envelopes import Answer
+from a2c_smcp.server.limited_log import LimitedLog
 
 __all__ = ["NatsBus"]
 
@@ -126,6 +127,7 @@ class NatsBus:
         self._cancels: dict[tuple[str, str, str], tuple[float, Broadcast, str]] = {}
         """Announcements that are each for themselves, such as that a call is cancelled."""
         self._reconnects = 0
+        self._log = LimitedLog(logger)
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> "NatsBus":
@@ -230,7 +232,7 @@ class NatsBus:
             elif receiver == self._process:
                 self._take_frame(self._peer(sender), *decode(message.data))
         except ValueError as error:
-            logger.warning("a message on NATS that is not ours: %s", error)
+            self._log.warn("strangers", "a message on NATS that is not ours: %s", error)
         except Exception:
             # nats-py would report it without a traceback, and this must not end for one message.
             logger.exception("failed to take a message of another server process")
@@ -292,12 +294,15 @@ class NatsBus:
 
     async def _run_lane(self, peer: _OtherProcess) -> None:
         while peer.lane:
+            acts = 1
             try:
                 await self._membership.reached(peer.lane[0][0])
             except SMCPError as error:
-                # An errand has become too late by now, and says so; an announcement late is better than none.
+                # An errand has become too late by now, and says so; an announcement late is better than none. What
+                # came after it does not begin to wait anew.
                 logger.warning("acting on what another server process sent without having seen all it has: %s", error)
-            if peer.lane:
+                acts = len(peer.lane)
+            for _ in range(min(acts, len(peer.lane))):
                 self._act(peer)
 
     def _act(self, peer: _OtherProcess) -> None:
@@ -362,7 +367,8 @@ class NatsBus:
         if late > PING_SECONDS / 2:
             peer.line.health.slept(late)  # it was us who heard nothing
         alive = peer.line.process in self._membership.processes
-        ended = peer.was_seen and not alive
+        # One that writes and is never seen in the membership is none of ours.
+        ended = not alive and (peer.was_seen or peer.quiet > _MAX_QUIET)
         peer.was_seen = peer.was_seen or alive
         peer.quiet += 1
         if peer.asking:

@@ -8,6 +8,7 @@ import pytest
 
 from a2c_smcp.errors import InternalError
 from a2c_smcp.server.bus import Errand
+from a2c_smcp.server.cluster.frames import NoticeFrame, PingFrame, encode
 from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.server.envelopes import Answer
 from a2c_smcp.wire import Encoded
@@ -92,3 +93,41 @@ async def test_nothing_is_started_for_a_caller_whose_own_time_is_over(
     take(*held[0])  # that it was withdrawn is not known yet
     await asyncio.sleep(0.2)
     assert [errand.req_id for errand in asked.shell.asked] == ["1"]
+
+
+async def test_what_cannot_wait_for_a_membership_any_longer_does_not_wait_one_after_another(
+    asker: Side, asked: Side, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def stuck(revision: int) -> None:
+        await asyncio.sleep(1)
+        raise InternalError("NATS did not show the change in time")
+
+    monkeypatch.setattr(asked.everybody, "reached", stuck)
+    asker.everybody.revision = 2
+    for n in range(60):
+        asker.bus.publish(Broadcast("o", "notify:update_config", {}, f"sid-{n}", collapses=True), str(n))
+    await eventually(lambda: len(asked.shell.told) == 60)
+    assert asked.shell.log == [f"told {n}" for n in range(60)]
+
+
+async def test_ids_may_have_any_character(asker: Side, asked: Side) -> None:
+    for req_id in ("\ud800", "\0", "三\U0001f600", ""):
+        assert text_of(await asker.ask(req_id=req_id)) == "[1]"
+        assert asked.shell.asked[-1].req_id == req_id
+
+
+async def test_nothing_is_kept_of_strangers_and_what_they_write_is_not_heard(
+    asker: Side, asked: Side, prefix: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = asker.connection.client
+    for n in range(300):
+        frames = (encode(PingFrame(1.0)), encode(NoticeFrame(2**60, "o", "notify:x", "sid", False)), b"", b"\xff" * 99)
+        for frame in frames:
+            await client.publish(f"{prefix}.p.{ASKED}.m", frame, f"{prefix}.p.stranger{n}.r.{ASKED}.0")
+        await client.publish(f"{prefix}.p.{ASKED}.m", b"nonsense", "nowhere")
+        await client.publish(f"{prefix}.p.{ASKED}.{n}", b"nonsense")
+    await eventually(lambda: len(asked.bus._peers) >= 300)
+    assert text_of(await asker.ask()) == "[1]"
+    await eventually(lambda: set(asked.bus._peers) <= {ASKER})
+    assert asked.shell.told == []
+    assert len([record for record in caplog.records if "not ours" in record.message]) < 100

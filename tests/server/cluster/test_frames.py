@@ -25,7 +25,7 @@ from a2c_smcp.server.cluster.frames import (
 )
 
 FRAMES: list[BusFrame] = [
-    AskFrame(1, 2**60, 1.5, 3, "caller", "target", "办公室", "c", "client:tool_call", "a" * 70_000, "r", None, True),
+    AskFrame(1, 2**60, 1.5, 3, "caller", "target", "办公室", "c", "client:tool_call", b"a" * 70_000, b"r", None, True),
     ReplyFrame(1, 3, is_error=True),
     ChunkFrame(1, of_ask=True, instant=2.5),
     CreditFrame(),
