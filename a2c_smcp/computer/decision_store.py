@@ -126,7 +126,6 @@ class DecisionStore:
         self._pending: dict[str, _Pending] = {}
         self._answerers: list[Attendance] = []
         self._answerable: frozenset[DecisionKind] = frozenset()
-        self._listeners: dict[object, Callable[[], None]] = {}
         self._allowed: set[tuple[SERVER_NAME, TOOL_NAME]] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._prefix = secrets.token_hex(4)
@@ -184,16 +183,6 @@ class DecisionStore:
         """Whether somebody is there who can answer decisions of this kind."""
         return kind in self._answerable
 
-    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call `listener` after `can_answer` changed for some kind. Call the returned function to end that."""
-        token = object()
-        self._listeners[token] = listener
-
-        def unsubscribe() -> None:
-            self._listeners.pop(token, None)
-
-        return unsubscribe
-
     def _come(self, answerer: Attendance) -> None:
         self._answerers.append(answerer)
         for pending in tuple(self._pending.values()):
@@ -215,12 +204,8 @@ class DecisionStore:
         self._tell()
 
     def _tell(self) -> None:
-        before = self._answerable
         self._answerable = frozenset().union(*(answerer.kinds for answerer in self._answerers))
         self._on_event(AnswerersChanged(self.answerers))
-        if self._answerable != before:
-            for listener in tuple(self._listeners.values()):
-                listener()
 
     # --- `always`
 
