@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from anyio.abc import TaskGroup
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.errors import BadRequestError, InternalError
+from a2c_smcp.errors import BadRequestError
 
 if TYPE_CHECKING:
     from a2c_smcp.computer.console import Console
@@ -44,18 +44,15 @@ class ConsoleOpener:
         return self._options.address is not None
 
     def listen(self, address: str | None = None) -> None:
-        """Take the port, for `start`; `BadRequestError` or `InternalError` says why that cannot be done."""
+        """Take the port, for `start`; `BadRequestError` says why that cannot be done."""
         from a2c_smcp.computer.console import Console, ConsoleAddress, ConsoleError
 
         try:
             place = ConsoleAddress.parse(address or self._options.address or "0")
-        except ValueError as error:
-            raise BadRequestError(str(error)) from None
-        try:
             console = Console(self._computer, place, cert=self._options.cert, key=self._options.key)
             console.listen()
-        except ConsoleError as error:
-            raise InternalError(str(error)) from None
+        except (ValueError, ConsoleError) as error:
+            raise BadRequestError(str(error)) from None
         self._console = console
 
     async def start(self, tasks: TaskGroup) -> None:
