@@ -91,7 +91,7 @@ class ToolCalls:
         try:
             tool = self._find(call)
             with scope:
-                result = await self._run(call, tool, progress)
+                result = await self._run(call, tool, progress, scope)
                 return result
             if call.is_cancelled:
                 result = cancelled_result("at the computer")
@@ -130,7 +130,9 @@ class ToolCalls:
             if self._events.wants(CallStarted):
                 self._events.publish(CallStarted(call.call), weight(call.arguments, BUFFERED_BYTES))
 
-    async def _run(self, call: LoggedCall, tool: ShownTool, progress: CallProgress | None) -> CallToolResult:
+    async def _run(
+        self, call: LoggedCall, tool: ShownTool, progress: CallProgress | None, scope: anyio.CancelScope
+    ) -> CallToolResult:
         decisions = self._decisions
         approval = approve(
             tool.meta,
@@ -140,16 +142,21 @@ class ToolCalls:
         if isinstance(approval, Ask):
             if progress is not None:
                 progress.waiting()
-            approval = await self._confirm(call, tool)
+            approval = await self._confirm(call, tool, scope)
         if isinstance(approval, Refuse):
             raise approval.error(tool.name)
         result = await self._call(call, tool, progress)
         return with_markers(result, {TOOL_META_MARKER: tool_meta_object(tool.meta)} if tool.meta is not None else {})
 
-    async def _confirm(self, call: LoggedCall, tool: ShownTool) -> Run | Refuse:
+    async def _confirm(self, call: LoggedCall, tool: ShownTool, scope: anyio.CancelScope) -> Run | Refuse:
         """What somebody decides, or their silence until just before the call's deadline."""
         expires = anyio.current_effective_deadline() - _CONFIRM_MARGIN
-        resolution = await self._decisions.ask_confirmation(call.call, expires=expires)
+        # A loop that is held up may wake after both: that nobody answered is still no timeout of the tool.
+        deadline, scope.deadline = scope.deadline, math.inf
+        try:
+            resolution = await self._decisions.ask_confirmation(call.call, expires=expires)
+        finally:
+            scope.deadline = deadline
         call.decided_by = resolution.by
         approval = approve_resolution(resolution)
         if isinstance(approval, Refuse):

@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import json
 import random
+import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -345,6 +346,18 @@ async def test_the_callback_is_one_more_place_that_answers() -> None:
         assert code(await call(computer, "a.echo", text="x")) == 4005
         computer.confirm_callback = lambda *_: True
         assert code(await call(computer, "a.echo", text="x")) is None
+
+
+async def test_silence_is_no_timeout_of_the_tool_also_when_the_loop_wakes_too_late() -> None:
+    async with running(server("a", **ASKING)) as (computer, _):
+        with computer.decisions.attend("browser"):
+            task = asyncio.create_task(computer.execute_tool("r", "a.echo", {"text": "x"}, 0.5))
+            (decision,) = await pending(computer)
+            time.sleep(0.7)  # noqa: ASYNC251 - holds up the loop on purpose
+            assert code(await task) == 4005
+        resolution = computer.decisions.resolution(decision.id)
+        assert resolution is not None
+        assert resolution.outcome is Outcome.UNANSWERED
 
 
 async def test_what_waits_for_a_decision_when_the_computer_stops_is_withdrawn() -> None:
