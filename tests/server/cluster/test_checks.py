@@ -1,5 +1,7 @@
 """`a2c doctor --nats`: address, JetStream, rights."""
 
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +9,8 @@ from pathlib import Path
 from a2c_smcp.server.cluster.checks import examine_nats
 from a2c_smcp.server.cluster.options import ClusterOptions
 from tests.nats_server import NatsServer, free_ports, running_nats
-from tests.server.cluster.processes import registry
+from tests.server.cluster.processes import registries, registry
+from tests.server.harness import eventually
 
 A2C = str(Path(sys.executable).with_name("a2c"))
 
@@ -69,6 +72,30 @@ async def test_rights_that_are_missing_are_named(tmp_path: Path, prefix: str) ->
             assert [bool(advice) for _, advice in said] == [False, False, True, True]
             assert f"$kv.{prefix}-members.doctor" in said[2][0] and f"{prefix}.p." in said[3][0]
         assert "may not be used" in (await examine_nats(options("none")))[-1][0]
+
+
+def documented(kind: str) -> list[str]:
+    """The subjects that docs/scaling.md says a server's user needs."""
+    text = (Path(__file__).parents[3] / "docs" / "scaling.md").read_text("utf-8")
+    block = re.search(r"```\npublish:(?P<publish>.*?)subscribe:(?P<subscribe>.*?)```", text, re.DOTALL)
+    assert block is not None
+    return [subject.strip() for subject in block[kind].split(",")]
+
+
+async def test_a_user_with_the_documented_rights_can_do_everything(tmp_path: Path) -> None:
+    rights = {kind: {"allow": documented(kind)} for kind in ("publish", "subscribe")}
+    config = tmp_path / "nats.conf"
+    config.write_text(json.dumps({"authorization": {"users": [{"user": "u", "password": "p", "permissions": rights}]}}))
+    with running_nats(tmp_path / "nats", ["--config", str(config)]) as nats:
+        options = ClusterOptions((nats.url.replace("://", "://u:p@"),), renewal=0.5)
+        assert [advice for _, advice in await examine_nats(options)] == [""] * 4
+        async with registries(options, 2) as (here, there):
+            assert [advice for _, advice in await examine_nats(options)] == [""] * 4
+            await here.join("s1", "computer", "c", "o")
+            await here.registry.leave("s1", {"office_id": "o"})
+            await there.join("s2", "computer", "c", "o")
+            here.registry._tenure._watcher.expire()
+            await eventually(lambda: here.names("o") == ["c"])
 
 
 def test_the_command_says_it_and_ends_with_1(prefix: str) -> None:
