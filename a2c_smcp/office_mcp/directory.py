@@ -2,9 +2,11 @@
 
 import json
 import logging
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any, Final
 
 import mcp_types as types
@@ -15,16 +17,20 @@ from a2c_smcp.office_mcp.sizing import MODEL_SIZE
 from a2c_smcp.office_mcp.tool_names import tool_names
 from a2c_smcp.results import ANNOTATION_KEY, TITLE_KEY
 from a2c_smcp.smcp import SMCPTool
-from a2c_smcp.utils.text import well_formed
+from a2c_smcp.utils.text import cut, harmless, in_log, printable
 
-__all__ = ["OfficeTool", "ToolDirectory", "described"]
+__all__ = ["MOST_TOOLS", "OfficeTool", "ToolDirectory", "described"]
 
 logger = logging.getLogger(__name__)
 
+#: How many tools of one computer are taken: more are a mistake, or meant to keep this server busy.
+MOST_TOOLS: Final = 5000
 _MOST_NAMES: Final = 200
+_LONGEST_TITLE: Final = 200
 _LONGEST_DESCRIPTION: Final = 1000
-#: How much of a text is looked at: it is other people's, and may be of any length.
+#: How much of a text is looked at, and of all texts of a computer: they are other people's, and may be of any length.
 _INDEXED: Final = 4000
+_INDEXED_OF_A_COMPUTER: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +45,15 @@ class OfficeTool:
         """The tool as MCP lists it; `None`, with a warning, where its computer sent something else."""
         schema, output = self.tool["params_schema"], self.tool.get("return_schema")
         if not _is_object_schema(schema):
-            logger.warning("the tool %s of %s is hidden: its schema is not MCP's", self.tool["name"], self.computer)
+            name, computer = in_log(self.tool["name"]), in_log(self.computer)
+            logger.warning("the tool %s of %s is hidden: its schema is not MCP's", name, computer)
             return None
         return types.Tool(
             name=self.name,
-            title=well_formed(f"{_title(self.tool) or self.tool['name']} ({self.computer})"),
-            description=well_formed(f"On {self.computer}: {self.tool['description'] or self.tool['name']}"),
+            title=printable(f"{cut(_title(self.tool) or self.tool['name'], _LONGEST_TITLE)} ({self.computer})"),
+            description=harmless(
+                f"On {self.computer}: {cut(self.tool['description'] or self.tool['name'], MODEL_SIZE)}"
+            ),
             input_schema=schema,
             output_schema=output if _is_object_schema(output) else None,
             annotations=_annotations(self.tool),
@@ -58,7 +67,7 @@ class ToolDirectory:
         self, tools: Mapping[str, Sequence[SMCPTool]], short: Mapping[str, str] | None = None, *, plain: bool = False
     ) -> None:
         self.tools = tools
-        pairs = {(computer, tool["name"]): tool for computer, found in tools.items() for tool in found}
+        pairs = {(computer, tool["name"]): tool for computer, found in tools.items() for tool in found[:MOST_TOOLS]}
         names = tool_names(pairs, short, plain=plain)
         self._by_pair = {pair: OfficeTool(names[pair], pair[0], tool) for pair, tool in pairs.items()}
         self.by_name = {entry.name: entry for entry in self._by_pair.values()}
@@ -92,12 +101,19 @@ class ToolDirectory:
         lines = [f"{name}: {', '.join(names)}" for name, names in by_computer.items()]
         if len(entries) > _MOST_NAMES:
             lines.append(f"… and {len(entries) - _MOST_NAMES} more")
-        return "\n".join([*lines, f"The descriptions are in {_language(entries)}: search in that language."])
+        return "\n".join(
+            [
+                cut("\n".join(lines), MODEL_SIZE),
+                f"The descriptions are in {_language(entries)}: search in that language.",
+            ]
+        )
 
     @cached_property
     def _indexed(self) -> tuple[list[OfficeTool], SearchIndex]:
         entries = list(self.by_name.values())
-        return entries, SearchIndex([_texts(entry) for entry in entries])
+        count = Counter(entry.computer for entry in entries)
+        most = {computer: min(_INDEXED, _INDEXED_OF_A_COMPUTER // tools) for computer, tools in count.items()}
+        return entries, SearchIndex([_texts(entry, most[entry.computer]) for entry in entries])
 
 
 def described(entries: Iterable[OfficeTool], *, computers: bool = True) -> str:
@@ -111,7 +127,7 @@ def described(entries: Iterable[OfficeTool], *, computers: bool = True) -> str:
             facts["read_only"] = True
         line = _json({**facts, "arguments": tool["params_schema"]})
         if len(line) > room:
-            names = list(tool["params_schema"].get("properties") or ())[:_MOST_NAMES]
+            names = [cut(name, 100) for name in islice(_parameters(tool), _MOST_NAMES)]
             note = "its schema did not fit in here; call_tool says what does not fit it"
             line = _json({**facts, "argument_names": names, "note": note})
         room -= len(line)
@@ -119,12 +135,18 @@ def described(entries: Iterable[OfficeTool], *, computers: bool = True) -> str:
     return "\n".join(lines)
 
 
-def _texts(entry: OfficeTool) -> dict[str, float]:
+def _texts(entry: OfficeTool, most: int) -> dict[str, float]:
     tool = entry.tool
-    parameters = tool["params_schema"].get("properties")
-    names = " ".join(map(str, parameters)) if isinstance(parameters, Mapping) else ""
-    texts = {tool["name"]: 3.0, (_title(tool) or ""): 2.0, tool["description"][:_INDEXED]: 1.0, names[:_INDEXED]: 0.5}
+    names = " ".join(_parameters(tool))
+    # A text that is two of them counts as the weightier.
+    found = ((names, 0.5), (tool["description"], 1.0), (_title(tool) or "", 2.0), (tool["name"], 3.0))
+    texts = {text[:most]: weight for text, weight in found}
     return {text: weight for text, weight in texts.items() if text}
+
+
+def _parameters(tool: SMCPTool) -> Iterable[str]:
+    found = tool["params_schema"].get("properties")
+    return found if isinstance(found, Mapping) else ()
 
 
 def _is_object_schema(schema: Any) -> bool:

@@ -13,6 +13,7 @@ from a2c_smcp.agent.view import Part
 from a2c_smcp.errors import BadRequestError, NotFoundError, PageOutOfRangeError, SMCPError
 from a2c_smcp.mcp_server.tools import ToolCall
 from a2c_smcp.office_mcp.addresses import address_of, is_address, parse_address
+from a2c_smcp.office_mcp.directory import MOST_TOOLS
 from a2c_smcp.office_mcp.model_answers import answered
 from a2c_smcp.office_mcp.search import SearchIndex, words
 from a2c_smcp.office_mcp.sizing import MODEL_SIZE, text_piece
@@ -142,7 +143,8 @@ class _Reader:
                 lines.append(f"- {name}: no tools; its MCP servers may be starting")
             else:
                 called = "" if self._office.only is not None else f", called {self._office.label(name)}__…"
-                lines.append(f"- {name}: {len(view.tools)} tools{called}")
+                more = f" (of which the first {MOST_TOOLS} are used)" if len(view.tools) > MOST_TOOLS else ""
+                lines.append(f"- {name}: {len(view.tools)} tools{more}{called}")
         return answered("\n".join(lines))
 
     # --- windows
@@ -191,7 +193,10 @@ class _Reader:
         if not names:
             self._office.computer(None)  # raises, with the reason
         found = await asyncio.gather(
-            *(self._documents(name, query, arguments.get("file_type"), offset) for name in names),
+            *(
+                self._documents(name, query, arguments.get("file_type"), offset, MODEL_SIZE // len(names))
+                for name in names
+            ),
             return_exceptions=True,
         )
         parts = []
@@ -204,7 +209,7 @@ class _Reader:
                 parts.append(f"# {name}\n\n{outcome}")
         return answered("\n\n".join(parts))
 
-    async def _documents(self, computer: str, query: str, file_type: str | None, offset: int) -> str:
+    async def _documents(self, computer: str, query: str, file_type: str | None, offset: int, room: int) -> str:
         keywords = list(dict.fromkeys([*query.split(), *words(query)])) or None
         if keywords is None:
             page = await self._agent.get_finder(computer, None, file_type, offset, _FOUND)
@@ -215,8 +220,14 @@ class _Reader:
             documents, total = ranked[offset : offset + _FOUND], len(ranked)
         if not documents:
             return "no documents" + (f" for {query!r}" if query else "")
-        lines = [_document_line(computer, document) for document in documents]
-        if (end := offset + len(documents)) < total:
+        lines = list[str]()
+        for document in documents:
+            line = _document_line(computer, document)
+            if lines and len(line) > room:
+                break
+            lines.append(line)
+            room -= len(line)
+        if (end := offset + len(lines)) < total:
             lines.append(f"[{total - end} more: find_documents with computer={computer!r} and offset={end}]")
         return "\n".join(lines)
 
@@ -243,6 +254,9 @@ class _Reader:
         start, count = _head(facts), facts.get("page_count")
         parts, room, read = [start] if start else [], MODEL_SIZE - len(start), 0
         while (most is None or read < most) and page != count:
+            if room <= 0:
+                parts.append(f"[page {page} and what follows: read_document with page={page}]")
+                break
             try:
                 contents = await self._agent.read_resource(computer, page_of(uri, page, form, None))
             except PageOutOfRangeError:
@@ -257,7 +271,7 @@ class _Reader:
             if piece.next is not None:
                 parts.append(f"[{piece.left} characters more on this page: page={page} and offset={piece.next}]")
                 break
-            room -= len(piece.text)
+            room -= len(parts[-1])
             read, page, offset = read + 1, page + 1, 0
             if most is not None and read == most:
                 parts.append(f"[what follows, if anything does: read_document with page={page}]")
@@ -293,7 +307,7 @@ def _desktop(windows: Sequence[str], room: int) -> str:
         more = f"\n[{piece.left} characters more: see_desktop with window={uri!r} and offset={piece.next}]"
         parts.append(piece.text + (more if piece.next is not None else ""))
     if left_out:
-        parts.append("[left out, see_desktop with window shows them: " + ", ".join(left_out) + "]")
+        parts.append(f"[left out, see_desktop with window shows them: {cut(', '.join(left_out))}]")
     return "\n\n".join(parts)
 
 
@@ -315,14 +329,14 @@ def _document_line(computer: str, document: DPEDocumentSummary) -> str:
     if document.get("last_modified"):
         facts.append(str(document["last_modified"]))
     uri = address_of(computer, document["uri"]) or document["uri"]
-    line = f"- {document['title']} ({', '.join(filter(None, facts))}): {uri}"
+    line = f"- {cut(document['title'], _SUMMARY)} ({', '.join(filter(None, facts))}): {uri}"
     summary = " ".join((document.get("summary") or "").split())
     return f"{line}\n  {cut(summary, _SUMMARY)}" if summary else line
 
 
 def _head(facts: Mapping[str, Any]) -> str:
     names = ("title", "file_type", "page_count", "last_modified", "keywords", "summary")
-    return "\n".join(f"{name}: {_plain(facts[name])}" for name in names if facts.get(name))
+    return "\n".join(f"{name}: {cut(_plain(facts[name]))}" for name in names if facts.get(name))
 
 
 def _text(contents: Sequence[Mapping[str, Any]]) -> str:

@@ -24,12 +24,13 @@ from a2c_smcp.office_mcp.addresses import (
 )
 from a2c_smcp.office_mcp.watching import WatchedOffice, window_uri
 from a2c_smcp.utils.dpe_uri import document_ref
-from a2c_smcp.utils.text import well_formed
+from a2c_smcp.utils.text import cut, harmless, in_log, printable, well_formed
 
 __all__ = ["OfficeResources"]
 
 logger = logging.getLogger(__name__)
 
+_LONGEST_NAME: Final = 500
 _MOST_COMPLETIONS: Final = 100
 _PAGES_TO_COMPLETE_FROM: Final = 5
 _DOCUMENT: Final = f"{SCHEME}{{computer}}/dpe/{{host}}/{{doc_ref}}"
@@ -127,7 +128,7 @@ class OfficeResources:
         )
         found = [_resource(desktop_address(computer), "desktop", computer, "What its programs show", "text/plain")]
         if isinstance(windows, SMCPError):
-            logger.warning("the windows of %s are not listed: %s", computer, windows)
+            logger.warning("the windows of %s are not listed: %s", in_log(computer), printable(cut(str(windows))))
         elif isinstance(windows, BaseException):
             raise windows
         else:
@@ -138,7 +139,7 @@ class OfficeResources:
                 if (address := address_of(computer, uri)) is not None
             ]
         if isinstance(documents, SMCPError):
-            logger.warning("the documents of %s are not listed: %s", computer, documents)
+            logger.warning("the documents of %s are not listed: %s", in_log(computer), printable(cut(str(documents))))
         elif isinstance(documents, BaseException):
             raise documents
         else:
@@ -168,12 +169,12 @@ def _documents_topic(computer: str) -> str:
 
 
 def _resource(uri: str, name: str, computer: str, description: str | None, mime_type: str | None) -> types.Resource:
-    shown = well_formed(f"{name} ({computer})")
+    shown = printable(f"{cut(name, _LONGEST_NAME)} ({computer})")
     return types.Resource(
         uri=uri,
         name=shown,
         title=shown,
-        description=well_formed(description) if description else None,
+        description=harmless(cut(description)) if description else None,
         mime_type=mime_type,
     )
 

@@ -19,7 +19,7 @@ from a2c_smcp.office_mcp.model_answers import answered, failed_on_the_way, for_m
 from a2c_smcp.office_mcp.own_tools import OwnTool, context_tools, own_tool
 from a2c_smcp.office_mcp.sizing import MODEL_SIZE
 from a2c_smcp.office_mcp.watching import WatchedOffice
-from a2c_smcp.utils.text import cut
+from a2c_smcp.utils.text import cut, in_log
 
 __all__ = ["OfficeTools", "SearchMode"]
 
@@ -124,8 +124,8 @@ class OfficeTools:
         except asyncio.CancelledError:
             logger.warning(
                 "the host took back its call of %s on %s after %.1f s: raise its own limit if that is too soon",
-                tool,
-                computer,
+                in_log(tool),
+                in_log(computer),
                 time.monotonic() - started,
             )
             raise
@@ -143,6 +143,7 @@ class OfficeTools:
         return True
 
     async def _answer(self, own: OwnTool, call: ToolCall) -> types.CallToolResult:
+        call.arguments = _tidy(call.arguments)
         # Those for another tool are looked at with its own schema.
         given = {name: value for name, value in call.arguments.items() if name != "arguments"}
         if (problem := misfit(own.tool.input_schema, given)) is not None:
@@ -212,6 +213,15 @@ class OfficeTools:
             shown = cut(json.dumps(schema, ensure_ascii=False), MODEL_SIZE)
             return refused(f"The arguments do not fit {entry.tool['name']}: {problem}. Its schema is:\n{shown}")
         return await self._run(call, computer, entry.tool["name"], given)
+
+
+def _tidy(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments as they are meant: some models write null for what they leave out, and 3.0 for 3."""
+    return {
+        name: int(value) if isinstance(value, float) and value.is_integer() else value
+        for name, value in arguments.items()
+        if value is not None
+    }
 
 
 def _object(value: Any) -> dict[str, Any] | None:

@@ -9,6 +9,7 @@ __all__ = [
     "MAX_QUOTED",
     "cut",
     "first_invisible_character",
+    "harmless",
     "has_control_characters",
     "in_log",
     "printable",
@@ -22,6 +23,7 @@ MAX_QUOTED: Final = 2000
 # C0 and C1 controls, DEL, the two Unicode line breaks, and surrogates, which no UTF-8 can carry.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _MOVES_THE_CURSOR = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_RULES_THE_TERMINAL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
 
 # What shows as nothing and is not in the category of format characters: fillers, variation selectors, the braille
@@ -46,6 +48,11 @@ def cut(text: str, most: int = MAX_QUOTED) -> str:
 def printable(text: str) -> str:
     """A text that stays on its line and has no power over the terminal."""
     return _MOVES_THE_CURSOR.sub("\ufffd", text)
+
+
+def harmless(text: str) -> str:
+    """A text of several lines that has no power over the terminal."""
+    return _RULES_THE_TERMINAL.sub("\ufffd", text.replace("\r\n", "\n"))
 
 
 def first_invisible_character(text: str) -> str | None:

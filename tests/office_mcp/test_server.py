@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, cast
@@ -608,6 +609,86 @@ async def test_a_page_that_is_too_long_goes_on_at_an_offset(make_agent: MakeAgen
         assert len(rest) < MODEL_SIZE * 1.1
         last = await say(client, "read_document", document=DOCUMENT, page=0, offset=55_000)
         assert "[page 1]\nshort" in last
+
+
+async def test_a_document_of_empty_pages_is_not_read_to_its_end_at_once(
+    make_agent: MakeAgent, make_computer: MakeComputer
+) -> None:
+    facts = json.dumps({"title": "T" * 100_000, "page_count": 10**6})
+
+    def read(data: dict[str, Any]) -> Any:
+        return {"contents": [{"uri": data["uri"], "text": "" if "/pages/" in data["uri"] else facts}]}
+
+    await make_computer("laptop", lambda computer: computer.override.update({READ_RESOURCE_EVENT: read}))
+    async with host(await make_agent()) as (client, _):
+        text = await say(client, "read_document", document=DOCUMENT)
+    assert len(text) < MODEL_SIZE * 1.3
+    assert re.search(r"\[page (\d+) and what follows: read_document with page=\1\]$", text)
+
+
+async def test_what_is_found_on_many_computers_fits_into_one_answer(
+    make_agent: MakeAgent, make_computer: MakeComputer
+) -> None:
+    def setup(computer: FakeComputer) -> None:
+        computer.documents = [{**a_document("A report" * 500), "summary": "Money. " * 100} for _ in range(20)]
+
+    for number in range(4):
+        await make_computer(f"pc{number}", setup)
+    async with host(await make_agent()) as (client, _):
+        text = await say(client, "find_documents")
+    assert len(text) < MODEL_SIZE * 1.1
+    for number in range(4):
+        part = text.partition(f"# pc{number}\n\n")[2].partition("# pc")[0]
+        more, end = re.findall(rf"\[(\d+) more: find_documents with computer='pc{number}' and offset=(\d+)\]", part)[0]
+        assert int(end) == part.count("- A report") > 0
+        assert int(more) + int(end) == 20
+
+
+async def test_a_null_is_left_out_and_a_whole_number_may_have_a_point(
+    make_agent: MakeAgent, make_computer: MakeComputer
+) -> None:
+    await make_computer("laptop")
+    async with host(await make_agent()) as (client, _):
+        text = await say(client, "read_document", document=DOCUMENT, computer=None, page=3.0, pages=1.0, element=None)
+        assert "[page 3]" in text
+        assert "[page 4]" not in text
+        assert "hello" in await say(client, "see_desktop", window="window://h/main", offset=2.0)
+        assert "do not fit" in await say(client, "read_document", document=DOCUMENT, page=3.5)
+        assert "'query' is a required property" in await say(client, "search_tools", query=None)
+
+
+# --- a computer that means no good
+
+
+async def test_what_a_computer_writes_has_no_power_over_a_terminal(
+    make_agent: MakeAgent, make_computer: MakeComputer
+) -> None:
+    def setup(computer: FakeComputer) -> None:
+        tool = a_tool("evil")
+        meta = {**tool["meta"], "MCP_TOOL_TITLE": "a\x1b[2J\nb"}
+        computer.tools = [{**tool, "description": "one\r\ntwo\x1b]0;x\x07\tthree\x9b", "meta": meta}]
+        computer.documents = [{**a_document("a\x1b[2J"), "summary": "b\x1b"}]
+
+    await make_computer("laptop", setup)
+    async with host(await make_agent()) as (client, _):
+        tool = (await client.list_tools()).tools[-1]
+        assert tool.title == "a\ufffd[2J\ufffdb (laptop)"
+        assert tool.description == "On laptop: one\ntwo\ufffd]0;x\ufffd\tthree\ufffd"
+        resource = (await client.list_resources()).resources[-1]
+        assert (resource.name, resource.description) == ("a\ufffd[2J (laptop)", "b\ufffd")
+
+
+async def test_a_description_of_any_length_leaves_room_for_others(
+    make_agent: MakeAgent, make_computer: MakeComputer
+) -> None:
+    long = {**a_tool("long"), "description": "many words " * 50_000}
+    await make_computer("evil", lambda computer: setattr(computer, "tools", [long]))
+    await make_computer("laptop")
+    async with host(await make_agent()) as (client, _):
+        listed = await client.list_tools()
+        assert len(listed.model_dump_json()) < MODEL_SIZE * 2
+        assert {"evil__long", "laptop__echo"} <= {tool.name for tool in listed.tools}
+        assert "echo" in await say(client, "search_tools", query="echo")
 
 
 # --- windows and documents as resources
