@@ -20,7 +20,7 @@ from a2c_smcp.errors import InternalError
 from a2c_smcp.server.cluster.connection import OUT_OF_REACH, NatsConnection
 from a2c_smcp.server.cluster.keys import Entry
 
-__all__ = ["Bucket", "BucketWatch", "Take", "WrongRevisionError"]
+__all__ = ["LARGEST_MESSAGE", "Bucket", "BucketWatch", "Take", "WrongRevisionError"]
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +28,8 @@ T = TypeVar("T")
 Take = Callable[[Entry | None, int], None]
 """Takes an entry, or `None` when there is none, and how many more wait."""
 
+#: Bytes that a message between two processes may have: a chunk of 128 KiB, and ids of as many characters.
+LARGEST_MESSAGE: Final = 768 * 1024
 #: Seconds that NATS has for an answer. It takes about a millisecond; without a leader it does not come.
 _ANSWER: Final = 2.0
 #: Seconds for which the bucket remembers that a key was deleted or has expired, for those that watch.
@@ -63,6 +65,8 @@ class Bucket:
         version = self._connection.client.connected_server_version
         if (version.major, version.minor) < (2, 11):
             raise InternalError("NATS 2.11 or newer is needed")
+        if self._connection.client.max_payload < LARGEST_MESSAGE:
+            raise InternalError(f"NATS takes too small messages: its max_payload must be {LARGEST_MESSAGE} or more")
         replicas = min(_MOST_REPLICAS, len(self._connection.client.servers))
         try:
             info = await _answer(self._js.stream_info(self.stream))

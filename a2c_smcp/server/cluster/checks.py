@@ -15,7 +15,7 @@ from nats.js import api
 from nats.js.errors import APIError
 
 from a2c_smcp.errors import InternalError
-from a2c_smcp.server.cluster.bucket import Bucket, WrongRevisionError
+from a2c_smcp.server.cluster.bucket import LARGEST_MESSAGE, Bucket, WrongRevisionError
 from a2c_smcp.server.cluster.connection import NatsConnection
 from a2c_smcp.server.cluster.options import ClusterOptions
 
@@ -67,7 +67,7 @@ async def _address(options: ClusterOptions, server: str) -> NatsFinding:
     complaints: list[str] = []
     try:
         async with _connected(options, server, complaints) as client:
-            version = client.connected_server_version
+            version, largest = client.connected_server_version, client.max_payload
     except Exception as error:
         # Whatever keeps us from connecting is the finding: the network, TLS, credentials that do not parse.
         why = next(filter(None, complaints), "") or str(error) or type(error).__name__
@@ -76,6 +76,8 @@ async def _address(options: ClusterOptions, server: str) -> NatsFinding:
         return f"{shown} does not answer: {why}", "start nats-server, or name another with --nats"
     if (version.major, version.minor) < _OLDEST:
         return f"{shown} is {version}", "NATS 2.11 or newer is needed"
+    if largest < LARGEST_MESSAGE:
+        return f"{shown} takes messages of {largest} bytes only", f"set its max_payload to {LARGEST_MESSAGE} or more"
     return f"{shown} answers, version {version.major}.{version.minor}.{version.patch}", ""
 
 

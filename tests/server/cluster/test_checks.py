@@ -98,6 +98,17 @@ async def test_a_user_with_the_documented_rights_can_do_everything(tmp_path: Pat
             await eventually(lambda: here.names("o") == ["c"])
 
 
+async def test_a_nats_that_takes_small_messages_only_is_no_use(tmp_path: Path, prefix: str) -> None:
+    config = tmp_path / "nats.conf"
+    config.write_text("max_payload: 65536\n")
+    with running_nats(tmp_path / "nats", ["--config", str(config)]) as nats:
+        options = ClusterOptions((nats.url,), prefix=prefix)
+        [(what, advice)] = await examine_nats(options)
+        assert "65536 bytes" in what and "max_payload" in advice
+        async with registry(options, ready=False) as here:
+            await eventually(lambda: "max_payload" in (here.registry.unavailable() or ""))
+
+
 def test_the_command_says_it_and_ends_with_1(prefix: str) -> None:
     address = f"nats://127.0.0.1:{free_ports(1)[0]}"
     result = subprocess.run([A2C, "doctor", "--nats", address], capture_output=True, text=True, timeout=60)
