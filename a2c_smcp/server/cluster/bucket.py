@@ -32,6 +32,7 @@ Take = Callable[[Entry | None, int], None]
 LARGEST_MESSAGE: Final = 768 * 1024
 #: Seconds that NATS has for an answer. It takes about a millisecond; without a leader it does not come.
 _ANSWER: Final = 2.0
+_NO_JETSTREAM: Final = "NATS has no JetStream, or no quorum for it"
 #: Seconds for which the bucket remembers that a key was deleted or has expired, for those that watch.
 _MARKER: Final = 60
 #: Seconds after which NATS forgets a watch that nobody listens to.
@@ -237,8 +238,10 @@ async def _answer(asked: Awaitable[T]) -> T:
         return await asked
     except NotFoundError as error:
         raise _MissingError(error) from None
-    except (NoStreamResponseError, NoRespondersError, ServiceUnavailableError):
-        raise InternalError("NATS has no JetStream, or no quorum for it") from None
+    except (NoStreamResponseError, NoRespondersError, ServiceUnavailableError) as error:
+        # NATS itself says why when its disk is full.
+        why = error.description if isinstance(error, ServiceUnavailableError) else None
+        raise InternalError(f"NATS cannot do it: {why}" if why else _NO_JETSTREAM) from None
     except APIError as error:
         if error.err_code in _WRONG_REVISION:
             raise WrongRevisionError from None

@@ -123,3 +123,19 @@ async def test_one_of_three_nats_servers_is_killed_and_then_a_second(tmp_path: P
             other.start()
             await until_joined(here, "back")
             await eventually(lambda: "back" in there.names("o"))
+
+
+async def test_a_nats_whose_disk_is_full_says_so(tmp_path: Path) -> None:
+    config = tmp_path / "nats.conf"
+    config.write_text(f'jetstream {{ store_dir: "{tmp_path / "store"}", max_file_store: 20KB, max_mem: 1MB }}\n')
+    with running_nats(tmp_path / "nats", ["--config", str(config)], jetstream=False) as nats:
+        async with registries(ClusterOptions((nats.url,)), 1) as [here]:
+
+            async def fill() -> None:
+                for number in range(1000):
+                    await here.join(f"s{number}", "computer", f"c{number}", "o")
+
+            with pytest.raises(InternalError, match="resources"):
+                await fill()
+            await eventually(lambda: "resources" in (here.registry.unavailable() or ""))
+            assert "c0" in here.names("o"), "who is in stays in while the lease lasts"
