@@ -73,7 +73,10 @@ def _folder(name_length: int) -> Path:
     runtimes = [os.environ.get("XDG_RUNTIME_DIR"), f"/run/user/{user}"]
     if sys.platform == "darwin":
         runtimes.append(os.confstr(_DARWIN_USER_TEMP_DIR))
-    folders = [Path(runtime) / "a2c" for runtime in runtimes if runtime and _is_ours(Path(runtime))]
+    # One that is not absolute would be another one for the holder, and is to be ignored: the XDG specification says so.
+    folders = [
+        Path(runtime) / "a2c" for runtime in runtimes if runtime and os.path.isabs(runtime) and _is_ours(Path(runtime))
+    ]
     folders.append(_TEMPORARY / f"a2c-{user}")
     folder = next(folder for folder in folders if len(os.fsencode(folder)) + name_length <= _LONGEST)
     try:

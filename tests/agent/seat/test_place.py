@@ -65,6 +65,14 @@ def test_a_runtime_directory_with_a_long_path_gives_way_to_the_temporary_one(
     assert found == runtime / f"a2c-{os.geteuid()}" or str(found).startswith("/run/user/")
 
 
+def test_a_runtime_directory_that_is_not_absolute_is_ignored(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The holder starts in another directory: it would bind its socket elsewhere."""
+    monkeypatch.chdir(runtime.parent)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", runtime.name)
+    monkeypatch.setattr("a2c_smcp.agent.seat.place._TEMPORARY", runtime)
+    assert place_of(LINK, "lab").socket.is_absolute()
+
+
 def test_one_has_the_lock_until_it_is_closed(runtime: Path) -> None:
     place = place_of(LINK, "lab")
     assert not is_held(place)
