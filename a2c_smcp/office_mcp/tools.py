@@ -83,7 +83,7 @@ class OfficeTools:
         if (own := self._own.get(call.name)) is not None:
             return await self._answer(own, call)
         # Its computer may not be known yet.
-        await self._office.usable()
+        await self._office.knows(lambda: call.name in self._office.directory.by_name)
         if (entry := self._office.directory.by_name.get(call.name)) is not None:
             return await self._run(call, entry.computer, entry.tool["name"], call.arguments)
         return refused(self._unknown(call.name))
@@ -200,7 +200,8 @@ class OfficeTools:
 
     async def _call_found(self, call: ToolCall) -> types.CallToolResult:
         office, wanted = self._office, call.arguments["tool"]
-        await office.usable()
+        named = office.only or call.arguments["computer"]
+        await office.knows(lambda: office.directory.find(named, wanted))
         computer = office.computer(call.arguments.get("computer"))
         entry = office.directory.find(computer, wanted)
         if entry is None:

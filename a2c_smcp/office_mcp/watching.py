@@ -122,6 +122,21 @@ class WatchedOffice:
         while self.agent.problem is not None and now() < deadline:
             await self._wait_for_news(deadline - now())
 
+    async def knows(self, tool: Callable[[], object]) -> None:
+        """As `usable`, and no longer than until there is the tool: other computers may take long to list theirs."""
+        usable = asyncio.create_task(self.usable())
+        try:
+            while not tool() and not usable.done():
+                self._news.clear()
+                news = asyncio.create_task(self._news.wait())
+                await asyncio.wait({usable, news}, return_when=asyncio.FIRST_COMPLETED)
+                news.cancel()
+            if usable.done():
+                usable.result()
+        finally:
+            usable.cancel()
+            await asyncio.wait({usable})
+
     async def _wait_for_news(self, seconds: float) -> None:
         self._news.clear()
         with suppress(TimeoutError):
