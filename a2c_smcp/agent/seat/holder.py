@@ -166,7 +166,9 @@ class Holder:
                     self._say(problem=error)
                 await asyncio.sleep(_RETRY_PASSING if passing else _RETRY)
             except SMCPError as error:
-                logger.warning("not in the office: %s", error)
+                # It is tried for ever: said once, or the log would fill the disk.
+                if self._state.problem is None or self._state.problem.message != error.message:
+                    logger.warning("not in the office: %s", error)
                 self._say(problem=error)
                 await asyncio.sleep(_RETRY if isinstance(error, ConnectionLostError) else _RETRY_REFUSED)
             else:

@@ -48,7 +48,7 @@ def hold(told: dict[str, Any]) -> None:
     place = SeatPlace(*(Path(told.pop(field.name)) for field in fields(SeatPlace)))
     link, membership = LinkOptions(**told.pop("link")), Membership(**told.pop("membership"))
     options = HolderOptions(link, membership, **told)
-    configure_logging("info")
+    configure_logging("warning")  # some hosts come and go with every call, and the log stays
 
     async def run() -> None:
         holder = Holder(options, place)

@@ -197,6 +197,25 @@ async def test_without_a_server_a_request_says_why_at_once(runtime: Path) -> Non
         await agent.close()
 
 
+async def test_what_is_tried_for_ever_is_logged_once(
+    runtime: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with async_server(OpenAuthentication(), LIMITS) as running:
+        options = LinkOptions(running.url, backoff=(0.05, 0.2))
+    monkeypatch.setattr("a2c_smcp.agent.seat.holder._RETRY", 0.01)
+    async with holding(options, "nowhere") as holder:
+        attempts: list[None] = []
+        opening = holder._link.open
+
+        async def counted() -> None:
+            attempts.append(None)
+            await opening()
+
+        monkeypatch.setattr(holder._link, "open", counted)
+        await eventually(lambda: len(attempts) > 5)
+    assert len([record for record in caplog.records if "not in the office" in record.message]) == 1
+
+
 async def test_a_seat_that_a_stranger_has_is_said_to_be_taken(
     make_shared: MakeShared, make_agent: MakeAgent, link: LinkOptions, office: str
 ) -> None:
