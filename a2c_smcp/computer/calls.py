@@ -116,6 +116,10 @@ class CallMemory(Generic[E, R]):
         running = self._running.get(key)
         return running[1] if running else None
 
+    def running_in(self, office: str) -> list[E]:
+        """The entries of all calls of an office that run now."""
+        return [entry for key, (_, entry) in self._running.items() if key.office == office]
+
     def finish(self, key: CallKey, result: R, size: int, now: float) -> None:
         """Remember the result of a running call; `size` is what it has in bytes when encoded."""
         request, _ = self._running.pop(key)

@@ -414,6 +414,19 @@ async def test_a_name_that_is_held_is_tried_for_again_and_what_changed_meanwhile
 # --- the end
 
 
+@pytest.mark.parametrize("how", ["leaves", "moves"])
+async def test_a_computer_that_leaves_its_office_cancels_the_calls_of_the_agent_there(hub: Running, how: str) -> None:
+    async with world(hub.url) as it:
+        task = asyncio.create_task(it.agent.tool("a.sleep", 30, seconds=30))
+        await eventually(lambda: it.computer.running_calls)
+        await it.client.join_office(it.agent.office)  # where it is already
+        assert it.computer.running_calls
+        await (it.client.leave_office() if how == "leaves" else it.client.join_office(new_office()))
+        assert (await task)["error"]["code"] == 404
+        await eventually(lambda: not it.computer.running_calls)
+        assert it.computer.ended_calls[-1].cancelled
+
+
 async def test_disconnecting_cancels_what_runs_and_leaves_nothing(hub: Running) -> None:
     with nothing_left_over(processes=False):
         async with world(hub.url) as it:

@@ -15,6 +15,7 @@ from a2c_smcp.computer.progress import WAITING
 from a2c_smcp.computer.socketio import SMCPComputerClient
 from a2c_smcp.results import text_of
 from a2c_smcp.smcp import CANCEL_TOOL_CALL_EVENT, TOOL_CALL_EVENT, TOOL_PROGRESS_NOTIFICATION
+from a2c_smcp.utils.link import Joined, LinkEvent
 from tests.computer.fakes.computers import FAST, server
 from tests.computer.fakes.offices import Agent, new_office, options, watched
 from tests.server.harness import Running, eventually, heard
@@ -145,7 +146,8 @@ async def test_a_call_that_outlives_its_connection_reports_to_the_repeat_of_its_
         "req_id": "r",
         "progress": True,
     }
-    async with computer, SMCPComputerClient(computer, options(hub.url)) as client:
+    links: list[LinkEvent] = []
+    async with computer, SMCPComputerClient(computer, options(hub.url), on_event=links.append) as client:
         try:
             await agent.join(hub.url, office)
             await client.join_office(office)
@@ -154,8 +156,7 @@ async def test_a_call_that_outlives_its_connection_reports_to_the_repeat_of_its_
                 await eventually(lambda: heard(agent, TOOL_PROGRESS_NOTIFICATION))
                 assert client._link._connection is not None
                 await client._link._connection.eio.ws.close()
-                await eventually(lambda: not client.joined)
-                await eventually(lambda: client.joined)
+                await eventually(lambda: any(isinstance(event, Joined) and event.again for event in links))
                 tasks.start_soon(functools.partial(agent.ask, TOOL_CALL_EVENT, **fields))
                 before = len(heard(agent, TOOL_PROGRESS_NOTIFICATION))
                 await eventually(lambda: len(heard(agent, TOOL_PROGRESS_NOTIFICATION)) > before + 1)

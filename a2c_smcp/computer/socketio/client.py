@@ -173,10 +173,18 @@ class SMCPComputerClient:
         except BaseException:
             self._office = before
             raise
+        if before != office_id:
+            self._give_up(before)
 
     async def leave_office(self) -> None:
-        """Leave the office. Without one this does nothing."""
+        """Leave the office, and cancel the calls of its agent that still run. Without an office this does nothing."""
         await self._link.leave()
+        self._give_up(self._office)
+
+    def _give_up(self, office: str) -> None:
+        """Cancel what the agent of an office that was left has called: it was told that the computer has gone."""
+        for call in self._calls.running_in(office):
+            call.scope.cancel()
 
     @property
     def joined(self) -> bool:
