@@ -17,6 +17,8 @@ logger = logging.getLogger(__name__)
 
 #: How often is looked whether NATS is back, while something waits for it.
 _LOOK_SECONDS: Final = 0.05
+#: Seconds in which at least one chunk must arrive while others wait for their turn.
+_PATIENCE: Final = 5.0
 
 
 class Publisher(Protocol):
@@ -115,24 +117,34 @@ class ChunkWindow:
     def __init__(self, size: int) -> None:
         self._size = size
         self._free = size
+        self._arrived = 0
         self._waiting: deque[asyncio.Future[bool]] = deque()
 
     async def take(self) -> bool:
-        """Wait for a place; `False` when the receiver counts as gone."""
+        """Wait for a place; `False` when the receiver counts as gone, or nothing arrives there any more."""
         if self._free and not self._waiting:
             self._free -= 1
             return True
         place: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._waiting.append(place)
         try:
-            return await place
+            while not place.done():
+                arrived = self._arrived
+                await asyncio.wait((place,), timeout=_PATIENCE)
+                if not place.done() and arrived == self._arrived:
+                    # What says that a chunk has arrived was lost, though nobody was cut off: between two NATS servers.
+                    self.close()
+            return place.result()
         except asyncio.CancelledError:
-            if place.done() and not place.cancelled() and place.result():
+            if not place.done():
+                place.cancel()
+            elif place.result():
                 self.give()
             raise
 
     def give(self) -> None:
         """A chunk has arrived."""
+        self._arrived += 1
         while self._waiting:
             place = self._waiting.popleft()
             if not place.done():

@@ -8,7 +8,8 @@ import pytest
 
 from a2c_smcp.errors import InternalError
 from a2c_smcp.server.bus import Errand
-from a2c_smcp.server.cluster.frames import NoticeFrame, PingFrame, encode
+from a2c_smcp.server.cluster.frames import CreditFrame, NoticeFrame, PingFrame, encode
+from a2c_smcp.server.cluster.post import ChunkWindow
 from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.server.envelopes import Answer
 from a2c_smcp.wire import Encoded
@@ -131,3 +132,44 @@ async def test_nothing_is_kept_of_strangers_and_what_they_write_is_not_heard(
     await eventually(lambda: set(asked.bus._peers) <= {ASKER})
     assert asked.shell.told == []
     assert len([record for record in caplog.records if "not ours" in record.message]) < 100
+
+
+@pytest.mark.parametrize("direction", ["there", "back"])
+async def test_a_large_text_whose_chunks_are_never_said_to_have_arrived_is_given_up_and_the_next_passes(
+    asker: Side, asked: Side, monkeypatch: pytest.MonkeyPatch, direction: str
+) -> None:
+    async def at_length(errand: Errand, _: Any) -> Answer | None:
+        return Answer(Encoded(f'"{"x" * 2_000_000}"'))
+
+    await asker.ask()
+    asked.shell.answers = asked.shell.echo if direction == "there" else at_length
+    body = "x" * 2_000_000 if direction == "there" else "[1]"
+    sender = (asker if direction == "there" else asked).bus
+    take = sender._take_frame
+    monkeypatch.setattr(
+        sender, "_take_frame", lambda peer, frame, text: isinstance(frame, CreditFrame) or take(peer, frame, text)
+    )
+    with pytest.raises(InternalError, match="lost"):
+        async with asyncio.timeout(25):
+            await asker.ask(body)
+    monkeypatch.setattr(sender, "_take_frame", take)
+    assert len(text_of(await asker.ask(body))) >= 2_000_000
+
+
+async def test_a_place_in_the_window_is_not_lost_with_the_one_that_waited_for_it() -> None:
+    window = ChunkWindow(1)
+    assert await window.take()
+    waiting = asyncio.create_task(window.take())
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    window.give()
+    async with asyncio.timeout(1):
+        assert await window.take()
+    given = asyncio.create_task(window.take())
+    await asyncio.sleep(0)
+    window.give()
+    given.cancel()
+    await asyncio.gather(given, return_exceptions=True)
+    async with asyncio.timeout(1):
+        assert await window.take()
