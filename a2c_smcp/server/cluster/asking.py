@@ -11,6 +11,7 @@ from a2c_smcp.errors import (
     InternalError,
     NotFoundError,
     PayloadTooLargeError,
+    RequestTimeoutError,
     SMCPError,
     TooManyRequestsError,
     error_from_payload,
@@ -46,6 +47,8 @@ logger = logging.getLogger(__name__)
 #: An ask that has been under way for so long is named in pings.
 _NAMED_AFTER: Final = PING_SECONDS
 _MOST_NAMED: Final = 10_000
+#: A process that is asked gives up a second before us; clocks and the way cost another one.
+_NEAR_THE_END: Final = 2.0
 
 
 @dataclass(slots=True, eq=False)
@@ -201,9 +204,13 @@ class Asking:
             return
         call.gathering = None
         call.answered = True
-        self._observer.answered_across(elapsed() - call.began)
+        waited = elapsed() - call.began
+        self._observer.answered_across(waited)
         try:
             result = _read(call.reply, whole)
+        except RequestTimeoutError as error:
+            # Long before its own deadline it came too late for another reason: its process was all but given up.
+            fail(call.answer, error if waited > call.errand.seconds - _NEAR_THE_END else _gone())
         except SMCPError as error:
             fail(call.answer, error)
         else:
