@@ -16,6 +16,8 @@ from pathlib import Path
 __all__ = ["NatsServer", "free_ports", "nats_binary", "running_cluster", "running_nats"]
 
 _DEADLINE = 60.0
+#: For the attempts to form a cluster, in seconds.
+_PATIENCE = (20.0, 20.0, 40.0)
 
 
 def nats_binary() -> str:
@@ -71,9 +73,9 @@ class NatsServer:
                 stderr=log,
             )
 
-    def wait_until_ready(self) -> None:
+    def wait_until_ready(self, seconds: float = _DEADLINE) -> None:
         """Wait until JetStream is there; with several servers: until they have a leader."""
-        deadline = time.monotonic() + _DEADLINE
+        deadline = time.monotonic() + seconds
         while not self._is_ready():
             assert self.popen is not None
             log = (self.folder / "log").read_text(errors="replace")
@@ -129,8 +131,36 @@ def running_nats(folder: Path, arguments: Sequence[str] = (), *, jetstream: bool
 @contextlib.contextmanager
 def running_cluster(folder: Path, count: int = 3) -> Iterator[list[NatsServer]]:
     """Servers that form one cluster."""
+    servers = _formed_cluster(folder, count)
+    try:
+        yield servers
+    finally:
+        for server in servers:
+            server.kill()
+
+
+def _formed_cluster(folder: Path, count: int) -> list[NatsServer]:
+    """Servers that have a leader. Once, three that began together had found none after a minute: then with others."""
+    for attempt, seconds in enumerate(_PATIENCE, 1):
+        servers = _cluster(folder / f"attempt{attempt}", count)
+        try:
+            for server in servers:
+                server.launch()
+            for server in servers:
+                server.wait_until_ready(seconds)
+        except BaseException as error:
+            for server in servers:
+                server.kill()
+            if not isinstance(error, AssertionError) or attempt == len(_PATIENCE):
+                raise
+        else:
+            return servers
+    raise AssertionError("no attempt")
+
+
+def _cluster(folder: Path, count: int) -> list[NatsServer]:
     routes = free_ports(count)
-    servers = [
+    return [
         NatsServer(
             folder / f"n{index}",
             f"n{index}",
@@ -141,12 +171,3 @@ def running_cluster(folder: Path, count: int = 3) -> Iterator[list[NatsServer]]:
         )
         for index in range(count)
     ]
-    try:
-        for server in servers:
-            server.launch()
-        for server in servers:
-            server.wait_until_ready()
-        yield servers
-    finally:
-        for server in servers:
-            server.kill()
