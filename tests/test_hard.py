@@ -1,6 +1,5 @@
 """`make test-hard`: what failed even once is listed, whatever the order; and its busy processes end."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -35,6 +34,9 @@ def test_odd(odd):
     pass
 """
 
+#: The suite's own option, for tests that are not in its folder: what a killed run leaves there would be collected.
+ORDER = "from tests.conftest import pytest_addoption, pytest_collection_modifyitems\n"
+
 
 def hard(tests: Path, runs: int) -> subprocess.CompletedProcess[str]:
     options = ["--runs", str(runs), "--busy", "1", "--workers", "0", "--seed", "1"]
@@ -42,28 +44,21 @@ def hard(tests: Path, runs: int) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100)
 
 
-def test_what_fails_is_listed_with_its_order_and_makes_the_exit_status() -> None:
-    # Beside the suite's own, for the option that orders them is there.
-    folder = ROOT / "tests" / f"hard_{os.getpid()}"
-    folder.mkdir()
-    try:
-        file = folder / "test_some.py"
-        file.write_text(TESTS)
-        done = hard(file, 2)
-        assert done.returncode == 1, done.stdout + done.stderr
-        listed = done.stdout.partition("Failed in 2 runs:")[2]
-        assert "test_broken  --order 1, 2" in listed
-        assert "test_odd  --order 1, 2" in listed
-        assert "test_first" not in listed
-        file.write_text("def test_fine():\n    pass\n")
-        done = hard(file, 1)
-        assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "Nothing failed in 1 runs.")
-        file.write_text("import nothing_that_exists\n")
-        assert "(pytest ended with" in hard(file, 1).stdout
-    finally:
-        for path in sorted(folder.rglob("*"), reverse=True):
-            path.rmdir() if path.is_dir() else path.unlink()
-        folder.rmdir()
+def test_what_fails_is_listed_with_its_order_and_makes_the_exit_status(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(ORDER)
+    file = tmp_path / "test_some.py"
+    file.write_text(TESTS)
+    done = hard(file, 2)
+    assert done.returncode == 1, done.stdout + done.stderr
+    listed = done.stdout.partition("Failed in 2 runs:")[2]
+    assert "test_broken  --order 1, 2" in listed
+    assert "test_odd  --order 1, 2" in listed
+    assert "test_first" not in listed
+    file.write_text("def test_fine():\n    pass\n")
+    done = hard(file, 1)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "Nothing failed in 1 runs.")
+    file.write_text("import nothing_that_exists\n")
+    assert "(pytest ended with" in hard(file, 1).stdout
 
 
 def test_a_report_names_what_failed_and_what_broke_around_it() -> None:
