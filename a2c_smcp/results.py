@@ -29,6 +29,7 @@ __all__ = [
     "cancelled_result",
     "error_result",
     "from_wire",
+    "structured_object",
     "text_of",
     "to_wire",
     "with_markers",
@@ -52,7 +53,7 @@ def to_wire(result: "CallToolResult") -> CallToolRet:
     return {
         "meta": dict(result.meta) if result.meta else None,
         "content": [item.model_dump(mode="json", by_alias=True, exclude_none=True) for item in result.content],
-        "structuredContent": _structured(result.structured_content),
+        "structuredContent": structured_object(result.structured_content),
         "isError": result.is_error,
     }
 
@@ -109,6 +110,9 @@ def _failure(text: str, meta: dict[str, Any]) -> "CallToolResult":
     return CallToolResult(content=[TextContent(text=text)], is_error=True, _meta=meta)
 
 
-def _structured(value: Any) -> dict[str, Any] | None:
-    """MCP of 2026-07-28 allows any JSON value here, the protocol an object; MCP's SDKs wrap the others like this."""
+def structured_object(value: Any) -> dict[str, Any] | None:
+    """A result's structured content as the protocol has it: an object.
+
+    MCP of 2026-07-28 allows any JSON value here; its SDKs wrap the others like this.
+    """
     return value if value is None or isinstance(value, dict) else {"result": value}

@@ -136,6 +136,31 @@ def test_what_nests_deeply_is_kept_within_bounds() -> None:
     assert weight(log.ended[0].call.arguments, 10**9) < 4_000
 
 
+@pytest.mark.parametrize("structured", [{"rows": [{"n": 1}, {"n": 10**30}]}, [1, [2]], {"flat": "yes"}, "text", {}])
+def test_what_is_kept_as_json_is_read_as_it_was(structured: Any) -> None:
+    log = CallLog()
+    arguments: dict[str, Any] = {"rows": [{"a": "\ud800"}, None], "deep": {"er": [1.5]}}
+    call = start(log, **arguments)
+    before = call.call
+    log.end(call, CallToolResult(content=[], structured_content=structured), 5.0)
+    for _ in range(2):
+        (ended,) = log.ended
+        assert ended.call == before
+        assert ended.call.digest == before.digest
+        assert ended.result["structuredContent"] == (
+            structured if isinstance(structured, dict) else {"result": structured}
+        )
+
+
+def test_arguments_that_json_cannot_say_are_kept_in_part() -> None:
+    class Own:
+        pass
+
+    own, log = Own(), CallLog()
+    log.end(start(log, own=[own], tuples={(1, 2): 3}), said(""), 5.0)
+    assert log.ended[0].call.arguments == {"own": [own], "tuples": {"(1, 2)": 3}}
+
+
 def test_a_weight_is_not_counted_beyond_what_matters() -> None:
     many = [[0] * 1_000] * 100_000  # a hundred million numbers
     assert 1_000 < weight(many, 1_000) < 10_000_000
