@@ -22,6 +22,7 @@ from a2c_smcp.server.limited_log import LimitedLog
 from a2c_smcp.server.offices import Grant, Member, MemberChange, Session, Transition
 from a2c_smcp.server.registry import Counts, RegistryListener
 from a2c_smcp.smcp import EnterOfficeReq, Event, LeaveOfficeReq
+from a2c_smcp.utils.backoff import backoff
 
 __all__ = ["ClusterRegistry"]
 
@@ -30,8 +31,10 @@ logger = logging.getLogger(__name__)
 #: Claims and deletions that NATS is asked for at a time. When thousands come back at once, the last one must not find
 #: its time for an answer over before it is sent.
 _AT_ONCE: Final = 64
-#: How often a join looks again when others change the same key meanwhile.
+#: How often a join looks again when others change the same key meanwhile, and the first and the longest pause before
+#: that, in seconds. While NATS elects a leader, it refuses changes for the sake of one that is then lost.
 _ATTEMPTS: Final = 20
+_PAUSE: Final = (0.01, 0.5)
 #: Claims of processes that have gone that are deleted at a time.
 _TIDIED: Final = 100
 
@@ -211,7 +214,9 @@ class ClusterRegistry:
         """Decide about a join, and write the claim; without a revision there was nothing to write."""
         key = claim_key(Member(session.sid, request["role"], request["name"], request["office_id"]))
         known: int | None = None
-        for _ in range(_ATTEMPTS):
+        for attempt in range(_ATTEMPTS):
+            if attempt > 1:
+                await asyncio.sleep(backoff(attempt - 1, *_PAUSE))
             async with self._turns:
                 self._check_writable()
                 shown = self._tenure.replica.revision_of(key)
@@ -229,7 +234,7 @@ class ClusterRegistry:
                     return transition, await self._bucket.write(key, encode_claim(member), expected)
                 except WrongRevisionError:
                     known = await self._look_at(key)
-        raise InternalError("NATS: too many want the same name at once; try again")
+        raise InternalError("NATS refuses the change, or too many want the same name at once; try again")
 
     def _decide(self, session: Session, request: EnterOfficeReq) -> tuple[Transition, Member]:
         directory, office_id = self._tenure.replica.directory, request["office_id"]

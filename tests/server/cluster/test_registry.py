@@ -1,8 +1,12 @@
 """Membership over a real NATS: who gets a name, who hears of it, and what is left of those that go."""
 
+import time
+
 import pytest
 
 from a2c_smcp.errors import AlreadyInRoomError, NameTakenError, NotFoundError, RoomFullError, SMCPError
+from a2c_smcp.server.cluster.bucket import Bucket, WrongRevisionError
+from a2c_smcp.server.cluster.keys import leased_process
 from a2c_smcp.server.cluster.options import ClusterOptions
 from a2c_smcp.server.offices import Grant, Member
 from a2c_smcp.smcp import EVENTS, GET_TOOLS_EVENT
@@ -141,3 +145,20 @@ async def test_a_listener_that_fails_once_costs_a_new_look_and_nothing_is_missed
         await eventually(lambda: here.names("o") == ["a", "b"])
         await here.join("s3", "agent", "x", "o")
         assert set(await here.registry.members("o")) == set(await there.registry.members("o"))
+
+
+async def test_a_join_outlasts_a_nats_that_refuses_changes_while_it_elects_a_leader(
+    options: ClusterOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, accepts = Bucket.write, 0.0
+
+    async def elect(self: Bucket, key: str, value: bytes, expected: int, seconds: int | None = None) -> int:
+        if leased_process(key) is not None or time.monotonic() > accepts:
+            return await write(self, key, value, expected, seconds)
+        raise WrongRevisionError
+
+    async with registry(options) as here:
+        accepts = time.monotonic() + 1
+        monkeypatch.setattr(Bucket, "write", elect)
+        await here.join("s1", "computer", "laptop", "o")
+        assert here.names("o") == ["laptop"]
