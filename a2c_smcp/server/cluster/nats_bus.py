@@ -15,15 +15,16 @@ A process takes frames at `<prefix>.p.<process>.m`. A frame has the reply subjec
 import asyncio
 import itertools
 import logging
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Protocol
 
 from nats.errors import Error as NatsError
 
-from a2c_smcp.errors import InternalError, PayloadTooLargeError, SMCPError
+from a2c_smcp.errors import InternalError, PayloadTooLargeError, SMCPError, TooManyRequestsError
 from a2c_smcp.server.bus import BusInbox, BusObserver, Errand
 from a2c_smcp.server.cluster.answering import Answering
 from a2c_smcp.server.cluster.asking import Asking
@@ -62,6 +63,8 @@ _MAX_QUIET: Final = 5
 #: Of those announcements that are repeated each for itself: how many, and of how many characters.
 _MOST_CANCELS: Final = 10_000
 _MOST_REMEMBERED: Final = 1024
+#: How many characters one session's announcements may have that wait for its own errands to be sent.
+_MOST_HELD: Final = 4 * 1024 * 1024
 #: How long the last answers may take to leave when a process ends.
 _FLUSH_SECONDS: Final = 1.0
 #: What NATS says when nobody takes a message.
@@ -104,6 +107,15 @@ class _OtherProcess:
         """What it sent, and what our copy of the membership must have seen before."""
 
 
+@dataclass(slots=True)
+class _Sender:
+    """A session whose errands are being sent: how many, and what it announced meanwhile."""
+
+    errands: int = 0
+    held: list[tuple[Broadcast, str]] = field(default_factory=list)
+    size: int = 0
+
+
 class NatsBus:
     """`async with NatsBus(...)`, inside the connection's own `async with`. A `Bus`."""
 
@@ -121,8 +133,7 @@ class NatsBus:
         self._numbers = itertools.count(1)
         self._peers: dict[str, _OtherProcess] = {}
         self._asked: dict[Errand, _OtherProcess] = {}
-        self._sending: Counter[str] = Counter()
-        self._held: dict[str, list[tuple[Broadcast, str]]] = {}
+        self._senders: dict[str, _Sender] = {}
         self._recent: dict[tuple[str, str, str], tuple[float, Broadcast, str]] = {}
         self._cancels: dict[tuple[str, str, str], tuple[float, Broadcast, str]] = {}
         """Announcements that are each for themselves, such as that a call is cancelled."""
@@ -184,8 +195,11 @@ class NatsBus:
             peer.asking.forget(errand)
 
     def publish(self, notice: Broadcast, text: str) -> None:
-        if (held := self._held.get(notice.skip_sid)) is not None:
-            held.append((notice, text))
+        if (sender := self._senders.get(notice.skip_sid)) is not None:
+            if sender.size > _MOST_HELD:
+                raise TooManyRequestsError("too many announcements wait for a call of the same session to be sent")
+            sender.size += len(text)
+            sender.held.append((notice, text))
             return
         if notice.collapses and len(text) <= MOST_WHOLE // 4:
             self._recent[notice.office_id, notice.skip_sid, notice.event] = (elapsed(), notice, text)
@@ -200,15 +214,15 @@ class NatsBus:
         """What a session announces while an errand of its own is being sent goes after it: a cancel must not overtake
         the call.
         """
-        self._sending[caller] += 1
-        self._held.setdefault(caller, [])
+        sender = self._senders.setdefault(caller, _Sender())
+        sender.errands += 1
         try:
             yield
         finally:
-            self._sending[caller] -= 1
-            if not self._sending[caller]:
-                del self._sending[caller]
-                for notice, text in self._held.pop(caller):
+            sender.errands -= 1
+            if not sender.errands:
+                del self._senders[caller]
+                for notice, text in sender.held:
                     with suppress(SMCPError):  # its sender has its answer
                         self.publish(notice, text)
 

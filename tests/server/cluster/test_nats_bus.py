@@ -107,6 +107,20 @@ async def test_what_is_announced_goes_to_the_others_after_the_request_of_the_sam
     await eventually(lambda: sorted(asked.shell.withdrawn) == ["large", "small"])
 
 
+async def test_what_waits_for_a_call_to_be_sent_has_a_bound(asker: Side, asked: Side) -> None:
+    notice, text = Broadcast("o", "notify:tool_call_cancel", {}, "sid-a"), "x" * 100_000
+    call = asyncio.create_task(asker.ask('["' + "x" * 4_000_000 + '"]'))
+    await asyncio.sleep(0)
+    published = 42  # no await: nothing is sent meanwhile
+    for _ in range(published):
+        asker.bus.publish(notice, text)
+    with pytest.raises(TooManyRequestsError):
+        asker.bus.publish(notice, text)
+    asker.bus.publish(Broadcast("o", "notify:update_config", {}, "sid-b"), "of another")
+    await call
+    await eventually(lambda: len(asked.shell.told) == published + 1)
+
+
 async def test_what_is_sent_waits_for_what_its_sender_had_seen(asker: Side, asked: Side) -> None:
     await asker.everybody.move_to(7)
     call = asyncio.create_task(asker.ask())
