@@ -123,7 +123,8 @@ class SMCPError(Exception):
         self.details: dict[str, Any] = {key: _cut_texts(value) for key, value in (details or {}).items()}
 
     def __str__(self) -> str:
-        return f"{self.code} {self.title}: {self.message}"
+        says_it = self.message.lower().startswith(self.title.lower())
+        return f"{self.code} {self.message}" if says_it else self.reason()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (type(self), self.code, self.message, self.details)
@@ -141,7 +142,7 @@ class SMCPError(Exception):
 
     def reason(self) -> str:
         """The error as the second argument of a refused join or leave: its code comes first."""
-        return str(self)
+        return f"{self.code} {self.title}: {self.message}"
 
 
 #: The same class, as the specification's examples spell it.
