@@ -8,6 +8,8 @@ MARKITDOWN_PIP := .venv-markitdown/bin/python -m pip --disable-pip-version-check
 HOSTS_PIP := .venv-hosts/bin/python -m pip --disable-pip-version-check --quiet
 MCP1_PIP := .venv-mcp1/bin/python -m pip --disable-pip-version-check --quiet
 TESTS ?= tests
+# What the tests need beside .venv.
+BESIDE := .venv-interop/.ready .venv-mcp1/.ready .venv-hosts/.ready .node-inspector/.ready .node/.ready
 
 .PHONY: help demo test test-hard check format docs screenshots hooks bench chaos fuzz clean
 
@@ -105,11 +107,11 @@ hooks:
 	@git config core.hooksPath hooks
 	@echo "git runs make check before every commit; git commit --no-verify leaves it out."
 
-test: check .venv-interop/.ready .venv-mcp1/.ready .venv-hosts/.ready .node-inspector/.ready .node/.ready
+test: check $(BESIDE)
 	@$(BIN)/pytest -n 4 --dist loadfile $(TESTS)
 
 # Tests that pass on an idle machine only, or after another test only. `TESTS=tests/agent` runs a part.
-test-hard: .venv/.dev .venv-interop/.ready .node/.ready
+test-hard: .venv/.dev $(BESIDE)
 	@$(BIN)/python -m tests.hard $(TESTS)
 
 bench: .venv/.dev .venv-interop/.ready .venv-markitdown/.ready
