@@ -1,10 +1,12 @@
 """The command at a real terminal, as a program at the other end sees it: keys in, `@a2c` lines out."""
 
+import fcntl
 import io
 import json
 import os
 import re
 import sys
+import termios
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,10 +52,27 @@ class Console:
         return self._seen.getvalue()
 
     def prompted(self) -> None:
-        self.process.expect_exact(PROMPT)
+        self.says(PROMPT)
 
     def says(self, text: str) -> None:
-        self.process.expect_exact(text)
+        self._expect(re.compile(re.escape(text)))
+
+    def _expect(self, pattern: re.Pattern[str]) -> Any:
+        try:
+            self.process.expect(pattern)
+        except pexpect.TIMEOUT:
+            raise AssertionError(f"{pattern.pattern!r} was not said in {DEADLINE} s; {self._state()}") from None
+        return self.process.match
+
+    def _state(self) -> str:
+        """What tells keys that were lost from keys that nobody reads."""
+        process = Path(f"/proc/{self.process.pid}")
+        waits = (process / "wchan").read_text()
+        with (process / "fd" / "0").open("rb", buffering=0) as terminal:
+            unread = int.from_bytes(fcntl.ioctl(terminal, termios.FIONREAD, bytes(4)), sys.byteorder)
+            mode = termios.tcgetattr(terminal)[:4]
+        times = (process / "stat").read_text().rpartition(")")[2].split()
+        return f"state {times[0]}, waits in {waits}, {unread} keys unread, terminal {mode}, seen: {self.seen[-3000:]!r}"
 
     def keys(self, keys: str) -> None:
         self.process.send(keys)
@@ -61,8 +80,7 @@ class Console:
     def line(self, kind: str, matches: Callable[[Line], bool] = lambda _: True) -> Line:
         """The next line of this type that matches; others are passed over."""
         while True:
-            self.process.expect(_LINE)
-            found: Line = json.loads(self.process.match[1])
+            found: Line = json.loads(self._expect(_LINE)[1])
             assert next(iter(found)) == "type"
             if found["type"] == kind and matches(found):
                 return found
@@ -71,8 +89,7 @@ class Console:
         """The next line of each of these types, in whatever order they come."""
         found: dict[str, Line] = {}
         while found.keys() != set(kinds):
-            self.process.expect(_LINE)
-            line: Line = json.loads(self.process.match[1])
+            line: Line = json.loads(self._expect(_LINE)[1])
             if line["type"] in kinds:
                 found.setdefault(line["type"], line)
         return found

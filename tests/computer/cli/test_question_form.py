@@ -147,21 +147,24 @@ async def test_a_question_leaves_a_half_typed_line_as_it_was(shared: Console, hu
         assert (await seen(shared, "tool_call_result"))["result"]["content"][0]["text"] == "still"
 
 
-async def test_a_server_that_is_killed_while_it_asks_takes_its_form_with_it(shared: Console, hub: Running) -> None:
-    pid = int(shared.text("old.pid"))
-    async with met(shared, hub) as agent:
-        shared.keys("tools call a.echo tex")
-        await anyio.to_thread.run_sync(shared.says, "tex")
+async def test_a_server_that_is_killed_while_it_asks_takes_its_form_with_it(tmp_path: Path, hub: Running) -> None:
+    config = write(tmp_path / "config.json", asker("old"), server("a"))
+    with console(tmp_path, "--config", config, "--name", "pc", wide=True) as it:
+        await anyio.to_thread.run_sync(it.prompted)
+        pid = int(await anyio.to_thread.run_sync(it.text, "old.pid"))
+        async with met(it, hub) as agent:
+            it.keys("tools call a.echo tex")
+            await anyio.to_thread.run_sync(it.says, "tex")
 
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(agent.tool, "old.ask")
-            question = await seen(shared, "question_request")
-            await anyio.to_thread.run_sync(shared.says, "Answer?")
-            os.kill(pid, signal.SIGKILL)
-            decided = await seen(shared, "decision_decided")
-        assert (decided["decision"], decided["outcome"]) == (question["decision"], "withdrawn")
-        shared.keys("t=still\r")
-        assert (await seen(shared, "tool_call_result"))["result"]["content"][0]["text"] == "still"
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(agent.tool, "old.ask")
+                question = await seen(it, "question_request")
+                await anyio.to_thread.run_sync(it.says, "Answer?")
+                os.kill(pid, signal.SIGKILL)
+                decided = await seen(it, "decision_decided")
+            assert (decided["decision"], decided["outcome"]) == (question["decision"], "withdrawn")
+            it.keys("t=still\r")
+            assert (await seen(it, "tool_call_result"))["result"]["content"][0]["text"] == "still"
 
 
 def test_what_was_answered_is_in_no_line_for_programs_and_no_history(tmp_path: Path) -> None:
