@@ -37,6 +37,7 @@ from a2c_smcp.types import Role
 from a2c_smcp.utils.backoff import backoff
 from a2c_smcp.utils.connection import Connection
 from a2c_smcp.utils.proxies import Proxy, find_proxy
+from a2c_smcp.utils.supervision import First, Supervisor
 from a2c_smcp.utils.text import in_log, req_id_in_log
 from a2c_smcp.utils.ways import Failure, Transport, Way, attempts, explain, unreachable
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, Encoded, codec, exceeds, fitted
@@ -230,7 +231,7 @@ class OfficeLink:
         self._on_event = on_event
         self._connection: Connection | None = None
         self._pending: set[asyncio.Future[str]] = set()
-        self._supervisor: asyncio.Task[None] | None = None
+        self._supervisor = Supervisor(self._supervise, "a2c-link")
         self._dropped = asyncio.Event()
         self._in_office = False
         self._changing = asyncio.Lock()
@@ -270,33 +271,18 @@ class OfficeLink:
         """Connect, or raise: `UnauthorizedError`, another refusal's class, or `ConnectionLostError` when the server
         does not answer.
         """
-        if self._supervisor is not None and not self._supervisor.done():
-            return
-        first: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._supervisor = asyncio.create_task(self._supervise(first), name="a2c-link")
-        try:
-            await asyncio.shield(first)
-        except BaseException:
-            first.cancel()  # or asyncio complains of an exception that was never retrieved
-            await self.close()
-            raise
+        await self._supervisor.open()
 
     def attend(self, membership: Membership) -> None:
         """Connect and join as soon as it can be done, and try for ever, whatever the refusal. Returns at once;
         `problem` says why it is not so yet.
         """
-        assert self._supervisor is None, "attend is called instead of open, once"
         self.membership, self._attending = membership, True
-        connected: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        connected.set_result(None)
-        self._supervisor = asyncio.create_task(self._supervise(connected), name="a2c-link")
+        self._supervisor.begin()
 
     async def close(self) -> None:
         """End the connection for good. Safe to call twice, and from any task."""
-        supervisor, self._supervisor = self._supervisor, None
-        if supervisor is not None:
-            supervisor.cancel()
-            await asyncio.wait({supervisor})
+        await self._supervisor.close()
 
     # --- asking
 
@@ -406,7 +392,7 @@ class OfficeLink:
 
     # --- staying connected
 
-    async def _supervise(self, first: asyncio.Future[None]) -> None:
+    async def _supervise(self, first: First) -> None:
         failures = 0
         try:
             while True:
@@ -438,8 +424,6 @@ class OfficeLink:
                     return
         finally:
             await self._disconnect("closed by this side", final=True)
-            if not first.done():
-                first.set_exception(ConnectionLostError("closed before it was connected"))
 
     async def _stay(self) -> None:
         """Join again if there is an office to be in, and wait for the connection to drop."""

@@ -359,7 +359,7 @@ async def test_one_that_does_not_come_back_by_itself_can_be_opened_again(
     link, events = await linked(stack, server, transport, reconnect=False)
     await cut(link)
     await eventually(lambda: any(isinstance(event, Disconnected) and event.final for event in events))
-    await eventually(lambda: link._supervisor.done())
+    await eventually(lambda: not link._supervisor.is_running)
     await link.open()
     assert link.connected
 

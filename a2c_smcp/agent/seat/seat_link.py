@@ -33,6 +33,7 @@ from a2c_smcp.utils.link import (
     Membership,
     RejoinFailed,
 )
+from a2c_smcp.utils.supervision import First, Supervisor
 from a2c_smcp.utils.ways import Way
 from a2c_smcp.wire import PACKET_OVERHEAD, codec
 
@@ -104,7 +105,7 @@ class SeatLink:
         self._state = State(self._name)
         self._trouble: SMCPError | None = None
         """Why there is no holder to ask."""
-        self._supervisor: asyncio.Task[None] | None = None
+        self._supervisor = Supervisor(self._supervise, "a2c-seat")
         self._changed = asyncio.Event()
         self._numbers = itertools.count(1)
         self._pending: dict[int, asyncio.Future[str]] = {}
@@ -135,31 +136,16 @@ class SeatLink:
 
     async def open(self) -> None:
         """Go to the holder, which is started where that is wanted; otherwise `NobodyHoldsItError`."""
-        if self._supervisor is not None:
-            return
-        first: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._supervisor = asyncio.create_task(self._supervise(first), name="a2c-seat")
-        try:
-            await asyncio.shield(first)
-        except BaseException:
-            first.cancel()  # or asyncio complains of an exception that was never retrieved
-            await self.close()
-            raise
+        await self._supervisor.open()
 
     def attend(self, membership: Membership) -> None:
         """Go to the holder and be in the office as soon as it is; returns at once. `problem` says why not yet."""
-        assert self._supervisor is None, "attend is called instead of open, once"
         self.membership = membership
-        begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        begun.set_result(None)
-        self._supervisor = asyncio.create_task(self._supervise(begun), name="a2c-seat")
+        self._supervisor.begin()
 
     async def close(self) -> None:
         """Leave the seat to the others."""
-        supervisor, self._supervisor = self._supervisor, None
-        if supervisor is not None:
-            supervisor.cancel()
-            await asyncio.wait({supervisor})
+        await self._supervisor.close()
         if self._pipe is not None:
             self._pipe.close()
             self._lose("closed by this side", final=True)
@@ -225,7 +211,7 @@ class SeatLink:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while True:
-                    if self._supervisor is None:
+                    if not self._supervisor.is_running:
                         raise ConnectionLostError("not connected to the server")
                     if self._pipe is not None and self._state.joined:
                         return self._pipe
@@ -239,7 +225,7 @@ class SeatLink:
 
     # --- going to the holder
 
-    async def _supervise(self, first: asyncio.Future[None]) -> None:
+    async def _supervise(self, first: First) -> None:
         while True:
             try:
                 pipe = await self._attach(first)
@@ -254,7 +240,7 @@ class SeatLink:
             await asyncio.shield(pipe.ended)
             self._lose(_ENDED)
 
-    async def _attach(self, first: asyncio.Future[None]) -> SeatPipe:
+    async def _attach(self, first: First) -> SeatPipe:
         """Connect to the holder, and start one where that is wanted; `NobodyHoldsItError` where it is not, and
         `ConnectionLostError` for one that cannot be used.
         """
