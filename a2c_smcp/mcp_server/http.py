@@ -159,10 +159,10 @@ class HttpApp:
         stream: changes wait while there is none. A client that leaves a message unread for too long would keep its
         request, and all that waits for it: then the request ends.
         """
-        opened = stalled = False
+        opened = ended = stalled = False
 
         async def watched(message: ASGIMessage) -> None:
-            nonlocal opened, stalled
+            nonlocal opened, ended, stalled
             with anyio.move_on_after(self._stall_seconds + len(message.get("body", b"")) / _SLOWEST) as patience:
                 await send(message)
             if patience.cancelled_caught:
@@ -170,6 +170,7 @@ class HttpApp:
                 logger.warning("a client has read nothing for %g s: its request is ended", self._stall_seconds)
                 exchange.cancel()
                 await anyio.sleep_forever()
+            ended = message["type"] == "http.response.body" and not message.get("more_body", False)
             if stream_of is not None and message["type"] == "http.response.start" and message["status"] == 200:
                 opened = True
                 self._server.sessions.stream_opened(stream_of)
@@ -183,7 +184,7 @@ class HttpApp:
                 self._streams.discard(exchange)
                 if stream_of is not None and opened:
                     self._server.sessions.stream_closed(stream_of)
-        if exchange.cancelled_caught and opened and not stalled:
+        if exchange.cancelled_caught and opened and not ended and not stalled:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

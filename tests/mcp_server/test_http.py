@@ -323,6 +323,26 @@ async def test_what_changes_while_an_older_client_has_no_stream_waits_for_the_ne
             client.vanish()
 
 
+@pytest.mark.parametrize("is_ended", [True, False])
+async def test_a_stream_is_ended_once(is_ended: bool) -> None:
+    """mcp's own end of a stream and a stop may come in the same moment, which no client can bring about."""
+    app, sent = HttpApp(ContextServer("s", host="h")), list[Any]()
+
+    class Manager:
+        async def handle_request(self, _scope: Any, _receive: Any, send: Any) -> None:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            if is_ended:
+                await send({"type": "http.response.body", "body": b""})
+            app.end_streams()
+            await anyio.sleep(DEADLINE)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await app._serve(Manager(), "id", {}, None, send)  # type: ignore[arg-type]
+    assert [message["type"] for message in sent].count("http.response.body") == 1
+
+
 # --- many at once
 
 
