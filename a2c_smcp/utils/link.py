@@ -9,7 +9,8 @@ import logging
 import os
 import random
 import ssl
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeAlias
 from urllib.parse import urlencode
@@ -165,6 +166,12 @@ class LinkOptions:
     """The office that will be joined, where a load balancer stands in front of several servers: it goes into the URL as
     `?office=…`, so that one of them gets the whole office. Joining it is still to be asked for."""
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.url, str):
+            raise TypeError(f"url must be a text, not {self.url!r}; is a variable of the environment not set?")
+        if not isinstance(self.api_key, str | None):
+            raise TypeError(f"api_key must be a text or None, not {type(self.api_key).__name__}")
+
 
 class AnyLink(Protocol):
     """A client's way to its office: a connection of its own (`OfficeLink`), or a seat that it shares with others."""
@@ -236,6 +243,7 @@ class OfficeLink:
         self._in_office = False
         self._changing = asyncio.Lock()
         """A join, a leave and a rejoin of one client would overtake each other."""
+        self._attempts: set[asyncio.Task[None]] = set()
         self._drop_reason = ""
         self.way: Way | None = None
         """How it is connected, or was the last time."""
@@ -277,8 +285,8 @@ class OfficeLink:
         """Connect and join as soon as it can be done, and try for ever, whatever the refusal. Returns at once;
         `problem` says why it is not so yet.
         """
-        self.membership, self._attending = membership, True
         self._supervisor.begin()
+        self.membership, self._attending = membership, True
 
     async def close(self) -> None:
         """End the connection for good. Safe to call twice, and from any task."""
@@ -296,10 +304,10 @@ class OfficeLink:
 
     async def exchange(self, event: str, data: Any, timeout: float) -> str:
         """As `request`, and returns the ack as the JSON that came. `data` may be `Encoded`."""
-        connection = self._connection
+        loop, connection = self._supervisor.check_loop(), self._connection
         if connection is None:
             raise ConnectionLostError("not connected to the server")
-        answered: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        answered: asyncio.Future[str] = loop.create_future()
 
         def on_ack(body: str) -> None:
             if not answered.done():
@@ -326,12 +334,57 @@ class OfficeLink:
             await self._connection.send_text(encode_event(SMCP_NAMESPACE, event, data))
 
     async def join(self, membership: Membership) -> None:
-        """Join an office, or raise the class of the refusal's code. From now on every reconnect joins it again."""
+        """Join an office, or raise the class of the refusal's code. From now on every reconnect joins it again.
+
+        A join that nobody waits for any more is taken back, for the server may have done it.
+        """
+        self._supervisor.check_loop()
+        given_up = asyncio.Event()
+        joining = self._start(self._take_place(membership, given_up))
+        try:
+            await asyncio.shield(joining)
+        except asyncio.CancelledError:
+            given_up.set()
+            if joining.done() and self.membership == membership:
+                self._start(self.leave())
+            raise
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._attempts.add(task)
+        task.add_done_callback(self._forget)
+        return task
+
+    def _forget(self, task: asyncio.Task[None]) -> None:
+        self._attempts.discard(task)
+        if not task.cancelled():
+            task.exception()  # perhaps nobody waits for it any more
+
+    async def _take_place(self, membership: Membership, given_up: asyncio.Event) -> None:
+        """Goes on when the caller stops waiting, for the server has been asked."""
         async with self._changing:
-            await self._join(membership)
+            if given_up.is_set():
+                return
+            try:
+                await self._join(membership)
+            except RequestTimeoutError:
+                await self._withdraw(membership)
+                raise
+            if given_up.is_set():
+                await self._withdraw(membership)
+                return
             self.membership = membership
             self._enter()
         self._tell(Joined(membership, again=False))
+
+    async def _withdraw(self, membership: Membership) -> None:
+        """Leave an office that nobody wants to be in any more, and go back to where this client was."""
+        with suppress(SMCPError):
+            await self.send(LEAVE_OFFICE_EVENT, {"office_id": membership.office_id})
+            if self.membership is not None:
+                self._in_office = False
+                await self._join(self.membership)
+                self._enter()
 
     async def leave(self) -> None:
         """Leave the office, if in one. Without a connection there is nothing to leave but the wish to come back."""

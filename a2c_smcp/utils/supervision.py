@@ -1,12 +1,15 @@
 """A task that keeps a connection up, and those who wait until it is there for the first time."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 from a2c_smcp.errors import ConnectionLostError
 
 __all__ = ["First", "Supervisor"]
+
+logger = logging.getLogger(__name__)
 
 First = asyncio.Future[None]
 """Has a result once there was a connection, or the error when the first attempt failed."""
@@ -19,6 +22,7 @@ class Supervisor:
         self._work = work
         self._name = name
         self._task: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def is_running(self) -> bool:
@@ -27,9 +31,9 @@ class Supervisor:
     async def open(self) -> None:
         """Begin, and wait for the first connection; raises what the work says, and has ended then."""
         if self.is_running:
+            self.check_loop()
             return
-        first = asyncio.get_running_loop().create_future()
-        self._task = asyncio.create_task(self._run(first), name=self._name)
+        first = self._start()
         try:
             await asyncio.shield(first)
         except BaseException:
@@ -39,10 +43,9 @@ class Supervisor:
 
     def begin(self) -> None:
         """Begin, and wait for nothing: the work has no first attempt that may fail."""
-        assert not self.is_running, "it is called instead of open, once"
-        first = asyncio.get_running_loop().create_future()
-        first.set_result(None)
-        self._task = asyncio.create_task(self._run(first), name=self._name)
+        if self.is_running:
+            raise RuntimeError("it is open already: attend is called instead of open, and once")
+        self._start().set_result(None)
 
     async def close(self) -> None:
         """Cancel the work and wait for its end. Safe to call twice, and from any task."""
@@ -51,9 +54,27 @@ class Supervisor:
             task.cancel()
             await asyncio.wait({task})
 
+    def check_loop(self) -> asyncio.AbstractEventLoop:
+        """The loop that runs now; raises `RuntimeError` if the work runs in another one."""
+        loop = asyncio.get_running_loop()
+        if self._loop is not None and self._loop is not loop:
+            raise RuntimeError("this client was opened in another event loop, and can be used there only")
+        return loop
+
+    def _start(self) -> First:
+        self._loop = asyncio.get_running_loop()
+        first: First = self._loop.create_future()
+        self._task = asyncio.create_task(self._run(first), name=self._name)
+        return first
+
     async def _run(self, first: First) -> None:
         try:
             await self._work(first)
+        except Exception as error:
+            # A boundary: a fault of ours, of which nobody else would hear.
+            logger.exception("%s ended", self._name)
+            if not first.done():
+                first.set_exception(error)
         finally:
             if not first.done():
                 first.set_exception(ConnectionLostError("closed before it was connected"))

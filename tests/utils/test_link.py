@@ -123,6 +123,66 @@ async def test_a_refused_join_raises_its_class_and_is_not_remembered(
     assert two.membership is None
 
 
+@pytest.mark.parametrize("turns", [0, 1, 3, 10, 50])
+async def test_a_join_that_nobody_waits_for_is_taken_back(
+    stack: AsyncExitStack, server: Running, transport: str, turns: int
+) -> None:
+    ada, _ = places()
+    one, events = await linked(stack, server, transport)
+    two, _ = await linked(stack, server, transport)
+    joining = asyncio.create_task(one.join(ada))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    if not joining.cancel():
+        await one.leave()  # it was quicker
+    await asyncio.wait({joining})
+    elsewhere, _ = places()
+    await one.join(elsewhere)  # after what was under way
+    assert (one.membership, one.joined) == (elsewhere, True)
+    await two.join(ada)  # nobody has the seat
+    assert events[-1] == Joined(elsewhere, again=False)
+
+
+async def test_a_move_that_nobody_waits_for_is_taken_back(
+    stack: AsyncExitStack, server: Running, transport: str
+) -> None:
+    _, laptop = places()
+    _, elsewhere = places()
+    one, _ = await linked(stack, server, transport)
+    two, _ = await linked(stack, server, transport)
+    await one.join(laptop)
+    moving = asyncio.create_task(one.join(elsewhere))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    moving.cancel()
+    await asyncio.wait({moving})
+    await eventually(lambda: not one._attempts)
+    assert (one.membership, one.joined) == (laptop, True)
+    with pytest.raises(NameTakenError):
+        await two.join(laptop)
+    await two.join(elsewhere)
+
+
+async def test_a_second_attempt_to_attend_says_so_and_changes_nothing(
+    stack: AsyncExitStack, server: Running, transport: str
+) -> None:
+    ada, _ = places()
+    elsewhere, _ = places()
+    link, _ = await linked(stack, server, transport)
+    await link.join(ada)
+    with pytest.raises(RuntimeError, match="attend is called instead of open"):
+        link.attend(elsewhere)
+    assert link.membership == ada
+
+
+async def test_another_loop_than_its_own_is_refused(stack: AsyncExitStack, server: Running, transport: str) -> None:
+    ada, _ = places()
+    link, _ = await linked(stack, server, transport)
+    for use in (lambda: link.join(ada), lambda: link.request(GET_TOOLS_EVENT, GET_TOOLS, 5), link.open):
+        with pytest.raises(RuntimeError, match="opened in another event loop"):
+            await asyncio.to_thread(asyncio.run, use())
+
+
 async def test_an_unknown_event_and_a_failing_handler_are_answered_and_logged_with_their_req_id(
     stack: AsyncExitStack, server: Running, transport: str, caplog: pytest.LogCaptureFixture
 ) -> None:

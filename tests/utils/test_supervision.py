@@ -88,3 +88,13 @@ async def test_work_may_begin_without_a_first_attempt_that_can_fail() -> None:
     await work.begun.wait()
     assert work.first is not None and work.first.done()
     await supervisor.close()
+
+
+async def test_a_fault_of_the_work_is_logged_and_told(caplog: pytest.LogCaptureFixture) -> None:
+    async def work(_: First) -> None:
+        raise ZeroDivisionError("a fault of ours")
+
+    supervisor = Supervisor(work, "test")
+    with pytest.raises(ZeroDivisionError):
+        await supervisor.open()
+    assert "a fault of ours" in caplog.text

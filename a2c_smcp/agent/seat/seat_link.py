@@ -18,7 +18,14 @@ from a2c_smcp.agent.seat.holder import LONGEST_HEAD, HolderOptions
 from a2c_smcp.agent.seat.pipe import SeatPipe
 from a2c_smcp.agent.seat.place import SeatPlace, is_held, peer_pid, place_of, try_lock
 from a2c_smcp.agent.seat.starting import start_holder
-from a2c_smcp.errors import ConnectionLostError, PayloadTooLargeError, RequestTimeoutError, SMCPError
+from a2c_smcp.errors import (
+    AlreadyInRoomError,
+    ConnectionLostError,
+    NotInRoomError,
+    PayloadTooLargeError,
+    RequestTimeoutError,
+    SMCPError,
+)
 from a2c_smcp.packets import read_ack
 from a2c_smcp.smcp import TOOL_CALL_EVENT
 from a2c_smcp.utils.backoff import backoff
@@ -27,6 +34,7 @@ from a2c_smcp.utils.link import (
     Disconnected,
     Handler,
     Joined,
+    Left,
     LinkEvent,
     LinkFactory,
     LinkOptions,
@@ -140,8 +148,8 @@ class SeatLink:
 
     def attend(self, membership: Membership) -> None:
         """Go to the holder and be in the office as soon as it is; returns at once. `problem` says why not yet."""
-        self.membership = membership
         self._supervisor.begin()
+        self.membership = membership
 
     async def close(self) -> None:
         """Leave the seat to the others."""
@@ -152,18 +160,25 @@ class SeatLink:
         self._changed.set()
 
     async def join(self, membership: Membership) -> None:
-        """Wait until the holder is in the office, or raise why it is not."""
+        """Wait until the holder is in the office, or raise why it is not; `AlreadyInRoomError` for another office."""
+        if membership.office_id != (office_id := self._seat.options.membership.office_id):
+            raise AlreadyInRoomError(f"the shared seat is in office {office_id!r}; another office needs one of its own")
         await self._ready(self.options.connect_timeout + self.options.membership_timeout)
         self.membership = membership
         self._was_joined = True
         self._tell(Joined(membership, again=False))
 
     async def leave(self) -> None:
-        """Hear no more of the office. The seat stays with the others."""
-        self.membership = None
+        """Use the office no more. The seat stays with the others."""
+        membership, self.membership = self.membership, None
+        if membership is not None and self._state.joined:
+            self._tell(Left(membership))
 
     async def request(self, event: str, data: Any, timeout: float) -> tuple[Any, ...]:
         """As `OfficeLink.request`. A holder that ends meanwhile fails a tool call with `ConnectionLostError`."""
+        self._supervisor.check_loop()
+        if self.membership is None:
+            raise NotInRoomError("join an office first")
         body = codec.dumps(data).encode()
         if len(body) + len(event) + PACKET_OVERHEAD > self.options.max_message:
             raise PayloadTooLargeError(f"{event} has more than {self.options.max_message} bytes")

@@ -14,7 +14,14 @@ from a2c_smcp.agent import AsyncSMCPAgentClient, LinkOptions, text_of
 from a2c_smcp.agent.seat.frames import frame
 from a2c_smcp.agent.seat.place import place_of, try_lock
 from a2c_smcp.agent.seat.seat_link import NobodyHoldsItError, shared_seat
-from a2c_smcp.errors import ConnectionLostError, ForbiddenError, PayloadTooLargeError, RoomFullError
+from a2c_smcp.errors import (
+    AlreadyInRoomError,
+    ConnectionLostError,
+    ForbiddenError,
+    NotInRoomError,
+    PayloadTooLargeError,
+    RoomFullError,
+)
 from a2c_smcp.server import OpenAuthentication
 from a2c_smcp.smcp import (
     GET_TOOLS_EVENT,
@@ -443,3 +450,22 @@ async def test_the_key_is_in_no_argument_of_the_holder(make_shared: MakeShared, 
     ada = await make_shared("ada", options=with_key(link, "a-key-to-hide"))
     command = command_line(holder_pid(ada))
     assert b"a2c_smcp.agent.seat" in command and b"a-key-to-hide" not in command
+
+
+async def test_a_shared_seat_is_for_its_own_office_and_not_used_after_leaving(
+    make_shared: MakeShared, make_computer: MakeComputer, link: LinkOptions, office: str
+) -> None:
+    await make_computer()
+    async with holding(link, office):
+        ada = await make_shared("ada", join=False)
+        heard: list[str] = []
+        ada.on("connection")(lambda event: heard.append(type(event).__name__))
+        with pytest.raises(AlreadyInRoomError, match="another office needs one of its own"):
+            await ada.join_office("elsewhere")
+        for _ in range(2):
+            with pytest.raises(NotInRoomError):
+                await ada.call_tool("laptop", "echo", {"text": "x"})
+            await ada.join_office(office)
+            assert text_of(await ada.call_tool("laptop", "echo", {"text": "x"})) == "x"
+            await ada.leave_office()
+        await eventually(lambda: heard[-4:] == ["Joined", "Left", "Joined", "Left"])
