@@ -37,17 +37,21 @@ from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.types import SERVER_NAME, Desktop
 from a2c_smcp.utils.window_uri import try_parse_window_uri
 
-__all__ = ["MAX_LIMIT", "ResourceTimings", "ShownResources"]
+__all__ = ["MAX_KEYWORDS", "MAX_KEYWORD_CHARACTERS", "MAX_LIMIT", "ResourceTimings", "ShownResources"]
 
 logger = logging.getLogger(__name__)
 
-#: From here on documents are put in order in a thread: 5,000 take 10 ms.
+#: From here on documents are put in order in a thread: 5,000 take 10 ms, and each keyword about as long again.
 _MANY_DOCUMENTS: Final = 5000
 #: How long a server that always has a new long list waits at most before that is read.
 _LONG_LIST: Final = 1000
 _LONGEST_PAUSE: Final = 5.0
 #: How many documents an agent may ask for at once.
 MAX_LIMIT: Final = 1000
+#: How many keywords an agent may look for at once, and how many characters they may have in all: each of them is
+#: looked for in each document.
+MAX_KEYWORDS: Final = 100
+MAX_KEYWORD_CHARACTERS: Final = 10_000
 
 _EVENTS: Final[Mapping[Channel, ComputerEvent]] = {
     Channel(event.announced_by): event for event in (DesktopChanged(), FinderChanged())
@@ -158,15 +162,20 @@ class ShownResources:
         offset: int,
         limit: int,
     ) -> tuple[list[DPEDocumentSummary], int]:
-        """One page of the documents that match, and how many match in all; `BadRequestError` for an impossible page."""
+        """One page of the documents that match, and how many match in all.
+
+        `BadRequestError` for an impossible page or too many keywords.
+        """
         if offset < 0 or not 0 <= limit <= MAX_LIMIT:
             raise BadRequestError(f"offset must not be negative, and limit must be from 0 to {MAX_LIMIT}")
+        _check_keywords(keywords or ())
         deadline = _now() + self._timings.warm
         await self._current()
         documents = await self._finder.collect_documents(max(0.0, deadline - _now()))
         organize = partial(organize_finder, documents, keywords, file_type, used_servers(history), offset, limit)
         # The interpreter takes turns with a thread; it would not with this.
-        return await anyio.to_thread.run_sync(organize) if len(documents) > _MANY_DOCUMENTS else organize()
+        takes_long = len(documents) * max(1, len(keywords or ())) > _MANY_DOCUMENTS
+        return await anyio.to_thread.run_sync(organize) if takes_long else organize()
 
     async def read(self, uri: str, order: Iterable[SERVER_NAME]) -> ReadResourceResult:
         """A window, a document or a part of one, from the first server in this order that has it.
@@ -337,3 +346,11 @@ def _cancel(shelf: _ServerWindows) -> None:
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
+
+
+def _check_keywords(keywords: Sequence[str]) -> None:
+    if len(keywords) > MAX_KEYWORDS or sum(map(len, keywords)) > MAX_KEYWORD_CHARACTERS:
+        raise BadRequestError(
+            f"field 'keywords': at most {MAX_KEYWORDS} keywords, of {MAX_KEYWORD_CHARACTERS} characters in all",
+            {"field": "keywords"},
+        )

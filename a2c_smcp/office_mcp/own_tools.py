@@ -28,6 +28,8 @@ OwnAnswer: TypeAlias = Callable[[ToolCall], Awaitable[types.CallToolResult]]
 
 _FOUND: Final = 20
 _LOOKED_AT: Final = 200
+#: A computer looks for no more at once.
+_MOST_KEYWORDS: Final = 100
 _SUMMARY: Final = 300
 _COMPUTER: Final = {"type": "string", "description": "The name of the computer; list_computers has them."}
 
@@ -210,7 +212,7 @@ class _Reader:
         return answered("\n\n".join(parts))
 
     async def _documents(self, computer: str, query: str, file_type: str | None, offset: int, room: int) -> str:
-        keywords = list(dict.fromkeys([*query.split(), *words(query)])) or None
+        keywords = list(dict.fromkeys([*query.split(), *words(query)]))[:_MOST_KEYWORDS] or None
         if keywords is None:
             page = await self._agent.get_finder(computer, None, file_type, offset, _FOUND)
             documents, total = list(page["documents"]), page.get("total_count", 0)
