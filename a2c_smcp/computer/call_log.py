@@ -54,6 +54,10 @@ KEPT_OF_A_CALL: Final = 1024 * 1024
 _OWN_MARKERS: Final = frozenset({TOOL_META_MARKER, ERROR_CODE_MARKER, TIMEOUT_MARKER, CANCELLED_MARKER})
 _SCALARS: Final = frozenset({int, float, bool})
 _DEEPEST: Final = 64
+#: About how many bytes Python takes for a value, however short; for a field of an object and its name; and for a model.
+_VALUE: Final = 48
+_FIELD: Final = 80
+_MODEL: Final = 512
 _MARK: Final = "…"
 
 
@@ -192,10 +196,15 @@ class LoggedCall:
                 self._structured_text = None
         return EndedCall(self.call, self.duration, self._result, self.decided_by)
 
+    @property
+    def size_of_names(self) -> int:
+        """How many characters of an agent it has besides its arguments."""
+        return len(self.req_id) + len(self.name) + len(self.agent or "")
+
     def end(self, result: "CallToolResult", now: float, most: int) -> None:
         self.duration = now - self.started
         self.cancel = _nothing  # it holds the call's task
-        self.size = self._keep_arguments(most) + self._keep_result(result, most)
+        self.size = self.size_of_names + self._keep_arguments(most) + self._keep_result(result, most)
 
     def _keep_arguments(self, most: int) -> int:
         kept, size = _kept(self.arguments, most) or (_cut(self.arguments, most), most)
@@ -301,11 +310,11 @@ def weight(value: Any, most: int) -> int:
     total, waiting = 0, [value]
     while waiting and total <= most:
         item = waiting.pop()
-        total += 8
+        total += _VALUE
         if isinstance(item, str):
             total += len(item)
         elif isinstance(item, dict):
-            total += 16 * len(item)
+            total += _FIELD * len(item)
             if total <= most:
                 total += sum([len(key) for key in item if isinstance(key, str)])
                 waiting.extend(item.values())
@@ -323,7 +332,7 @@ def flat_weight(value: dict[str, Any]) -> int | None:
     """The same of an object that has neither objects nor lists in it; `None` for others."""
     total = 0
     for name, item in value.items():
-        total += 24 + len(name)
+        total += _FIELD + _VALUE + len(name)
         if type(item) is str:
             total += len(item)
         elif item is not None and type(item) not in _SCALARS:
@@ -356,7 +365,7 @@ def _kept(value: dict[str, Any], room: int) -> tuple[dict[str, Any] | str, int] 
 
 def _weight_of_item(fields: dict[str, Any], most: int) -> int:
     """The same of the fields of a content item, or of a model inside one."""
-    total = 64
+    total = _MODEL
     for value in fields.values():
         if type(value) is str:
             total += len(value)
@@ -374,6 +383,12 @@ def _weight_of_item(fields: dict[str, Any], most: int) -> int:
 @dataclass(slots=True)
 class _Budget:
     left: int
+
+
+def within(value: dict[str, Any], most: int) -> dict[str, Any]:
+    """The object, or a copy of one that has more than about `most` bytes, with marks where something is missing."""
+    size = flat_weight(value)
+    return value if (weight(value, most) if size is None else size) <= most else _cut(value, most)
 
 
 def _cut(value: Any, most: int) -> Any:
@@ -404,7 +419,7 @@ def _fitted_item(item: dict[str, Any], room: _Budget) -> dict[str, Any]:
 
 
 def _fitted(value: Any, room: _Budget, depth: int) -> Any:
-    room.left -= 8
+    room.left -= _VALUE + 8
     if isinstance(value, str):
         kept = value[: max(0, room.left)]
         room.left -= len(kept)
@@ -419,7 +434,7 @@ def _fitted(value: Any, room: _Budget, depth: int) -> Any:
             if room.left <= 0:
                 copy[_MARK] = f"{len(value) - len(copy)} more"
                 break
-            room.left -= 16 + len(str(key))
+            room.left -= _FIELD + len(str(key))
             copy[cut(str(key))] = _fitted(child, room, depth + 1)
         return copy
     items: list[Any] = []

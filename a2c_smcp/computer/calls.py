@@ -49,6 +49,11 @@ class CallKey:
     agent: str
     req_id: str
 
+    @property
+    def size(self) -> int:
+        """How many characters it has."""
+        return len(self.office) + len(self.agent) + len(self.req_id)
+
 
 @dataclass(frozen=True, slots=True)
 class New:
@@ -123,6 +128,7 @@ class CallMemory(Generic[E, R]):
     def finish(self, key: CallKey, result: R, size: int, now: float) -> None:
         """Remember the result of a running call; `size` is what it has in bytes when encoded."""
         request, _ = self._running.pop(key)
+        size += len(request) + key.size
         self._finished[key] = _Result(request, result, size, now + self._remembered_seconds)
         self._bytes += size
         self._evict(now)

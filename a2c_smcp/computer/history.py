@@ -6,9 +6,11 @@ from typing import Final
 from a2c_smcp.computer.types import ToolCallRecord
 from a2c_smcp.types import SERVER_NAME
 
-__all__ = ["HISTORY_SIZE", "order_servers", "remember", "used_servers"]
+__all__ = ["HISTORY_SIZE", "KEPT_OF_PARAMETERS", "order_servers", "remember", "used_servers"]
 
 HISTORY_SIZE: Final = 10
+#: About how many bytes of the parameters of one call are kept.
+KEPT_OF_PARAMETERS: Final = 1024 * 1024
 
 
 def remember(history: Sequence[ToolCallRecord], record: ToolCallRecord) -> tuple[ToolCallRecord, ...]:

@@ -18,10 +18,10 @@ import anyio.lowlevel
 from mcp_types import CallToolResult
 
 from a2c_smcp.computer.approvals import CALLING_AGENT, Ask, Refuse, Run, approve, approve_resolution
-from a2c_smcp.computer.call_log import CallLog, LoggedCall, ProgressReport, weight
+from a2c_smcp.computer.call_log import CallLog, LoggedCall, ProgressReport, weight, within
 from a2c_smcp.computer.decision_store import DecisionStore
 from a2c_smcp.computer.events import BUFFERED_BYTES, CallEnded, CallProgressed, CallStarted, EventHub
-from a2c_smcp.computer.history import remember
+from a2c_smcp.computer.history import KEPT_OF_PARAMETERS, remember
 from a2c_smcp.computer.mcp_clients.catalogue import ShownTool, tool_meta_object
 from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
 from a2c_smcp.computer.progress import CallProgress, OnProgress
@@ -128,7 +128,8 @@ class ToolCalls:
             return tool
         finally:
             if self._events.wants(CallStarted):
-                self._events.publish(CallStarted(call.call), weight(call.arguments, BUFFERED_BYTES))
+                size = call.size_of_names + weight(call.arguments, BUFFERED_BYTES)
+                self._events.publish(CallStarted(call.call), size)
 
     async def _run(
         self, call: LoggedCall, tool: ShownTool, progress: CallProgress | None, scope: anyio.CancelScope
@@ -214,7 +215,7 @@ class ToolCalls:
             "req_id": call.req_id,
             "server": tool.server,
             "tool": tool.original,
-            "parameters": call.arguments,
+            "parameters": within(call.arguments, KEPT_OF_PARAMETERS),
             "timeout": call.timeout,
             "success": error is None,
             "error": error,

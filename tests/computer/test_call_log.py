@@ -1,5 +1,6 @@
 """Calls that run and calls that ended: told apart by an id of ours, and kept within bounds."""
 
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -15,9 +16,10 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from a2c_smcp.computer.call_log import CallLog, LoggedCall, ProgressReport, weight
+from a2c_smcp.computer.call_log import CallLog, LoggedCall, ProgressReport, weight, within
 from a2c_smcp.errors import ToolExecutionTimeoutError
 from a2c_smcp.results import cancelled_result, error_result
+from a2c_smcp.wire import codec
 
 
 def start(log: CallLog, req_id: str = "r", agent: str | None = "max", **arguments: Any) -> LoggedCall:
@@ -74,6 +76,13 @@ def test_all_together_have_a_bound_in_bytes() -> None:
         log.end(start(log, str(number)), said("x" * 3_000), 5.0)
     assert 2 <= len(log.ended) <= 3
     assert log.ended[-1].call.req_id == "19"
+
+
+def test_who_made_a_call_and_of_what_counts_too() -> None:
+    log = CallLog(kept_bytes=10_000)
+    for number in range(20):
+        log.end(start(log, f"{number}{'r' * 1_000}", "a" * 2_000), said(""), 5.0)
+    assert len(log.ended) == 2
 
 
 def test_large_arguments_and_results_are_cut_with_marks() -> None:
@@ -164,4 +173,24 @@ def test_arguments_that_json_cannot_say_are_kept_in_part() -> None:
 def test_a_weight_is_not_counted_beyond_what_matters() -> None:
     many = [[0] * 1_000] * 100_000  # a hundred million numbers
     assert 1_000 < weight(many, 1_000) < 10_000_000
-    assert weight({"text": "abc"}, 1_000) < 60
+    assert weight({"text": "abc"}, 1_000) < 200
+
+
+@pytest.mark.parametrize("small", ["[]", "{}", '"ab"', "1.5", '{"a":1}'])
+def test_many_small_values_weigh_about_what_they_take(small: str) -> None:
+    tracemalloc.start()
+    try:
+        value = {"many": codec.loads(f"[{','.join([small] * 20_000)}]")}
+        taken = tracemalloc.get_traced_memory()[0]
+        assert weight(value, 10**9) > taken / 2
+        kept = within(value, 100_000)
+        assert len(kept["many"]) < 5_000
+        del value
+        assert tracemalloc.get_traced_memory()[0] < 400_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_what_is_small_is_not_copied() -> None:
+    for small in ({"text": "abc"}, {"rows": [1, 2]}):
+        assert within(small, 1_000) is small

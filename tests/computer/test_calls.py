@@ -11,6 +11,8 @@ from a2c_smcp.errors import BadRequestError
 
 KEY = CallKey("office", "agent", "req-1")
 Memory = CallMemory[str, str]
+#: What a call counts besides its result: who made it, and the request.
+AROUND = len('officeagentreq-1["t",{}]')
 
 
 def key(number: int) -> CallKey:
@@ -102,12 +104,19 @@ def test_256_results_are_remembered_and_the_oldest_goes_first() -> None:
 
 def test_64_mib_are_remembered_in_all() -> None:
     memory = Memory()
-    run(memory, key(0), size=MAX_BYTES // 2)
-    run(memory, key(1), size=MAX_BYTES // 2)
+    run(memory, key(0), size=MAX_BYTES // 2 - AROUND)
+    run(memory, key(1), size=MAX_BYTES // 2 - AROUND)
     assert admit(memory, key(0)) == Finished("result of req-0")
     run(memory, key(2), size=1)
     assert admit(memory, key(0)) == New()
     assert admit(memory, key(1)) == Finished("result of req-1")
+
+
+@pytest.mark.parametrize("large", [CallKey("office", "a" * 1000, "r"), CallKey("office", "a", "r" * 1000)])
+def test_who_made_a_call_counts_as_what_is_remembered(large: CallKey) -> None:
+    memory = Memory(max_bytes=1000)
+    run(memory, large)
+    assert admit(memory, large) == New()
 
 
 def test_a_result_over_the_whole_memory_is_not_kept() -> None:
@@ -142,7 +151,7 @@ def test_a_cancellation_finds_the_running_call_and_no_other() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 8), st.integers(0, 4)), max_size=60))
 def test_the_limits_hold_after_any_sequence_of_calls(calls: list[tuple[int, int, int]]) -> None:
-    memory = Memory(remembered_seconds=10, max_results=3, max_bytes=12)
+    memory = Memory(remembered_seconds=10, max_results=3, max_bytes=12 + 3 * AROUND)
     finished: dict[CallKey, tuple[float, int]] = {}
     now = 0.0
     for number, size, wait in calls:
@@ -153,7 +162,7 @@ def test_the_limits_hold_after_any_sequence_of_calls(calls: list[tuple[int, int,
             finished[key(number)] = (now, size)
         remembered = [call for call in finished if isinstance(_peek(memory, call, now), Finished)]
         assert len(remembered) <= 3
-        assert sum(finished[call][1] for call in remembered) <= 12
+        assert sum(finished[call][1] + AROUND for call in remembered) <= 12 + 3 * AROUND
         assert all(now - finished[call][0] < 10 for call in remembered)
 
 

@@ -145,6 +145,16 @@ async def test_a_request_for_another_computer_and_a_bad_one_are_refused(hub: Run
         assert it.computer.history == ()
 
 
+async def test_the_names_of_a_call_have_a_thousand_characters_at_most(hub: Running) -> None:
+    async with world(hub.url) as it:
+        good = {"req_id": "r" * 1000, "tool_name": "a.echo", "params": {"text": "x"}, "timeout": 20}
+        assert not (await it.agent.ask(TOOL_CALL_EVENT, **good))["isError"]
+        for field in ("req_id", "tool_name", "agent"):
+            refused = await it.agent.ask(TOOL_CALL_EVENT, **{**good, field: "x" * 1001})
+            assert (refused["error"]["code"], refused["error"]["details"]) == (400, {"field": field})
+        assert len(it.computer.ended_calls) == 1
+
+
 async def test_a_fault_of_ours_is_a_500_and_shows_nothing(hub: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     async with world(hub.url) as it:
 

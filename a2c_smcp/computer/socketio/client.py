@@ -22,6 +22,7 @@ from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.events import AnnouncedEvent, EventsLost
 from a2c_smcp.computer.paced_progress import PacedProgress
 from a2c_smcp.errors import (
+    BadRequestError,
     ConnectionLostError,
     InternalError,
     NotFoundError,
@@ -69,6 +70,8 @@ _ANNOUNCEMENTS: Final = frozenset(kind.announced_by for kind in _ANNOUNCED)
 _ANNOUNCE_SECONDS: Final = 5.0
 #: For running calls to end once the client is disconnected.
 _CANCEL_SECONDS: Final = 5.0
+#: How many characters the names of a tool call may have: its `agent`, its `req_id` and its `tool_name`.
+_MAX_NAME: Final = 1000
 
 
 class _Call:
@@ -266,6 +269,7 @@ class SMCPComputerClient:
             return InternalError("this computer failed to handle the call; its log says why").tool_call_payload()
 
     async def _result(self, request: ToolCallReq) -> Encoded:
+        _check_names(request)
         key = CallKey(self._office, request["agent"], request["req_id"])
         call = _Call()
         match self._calls.admit(key, request["tool_name"], request["params"], call, _now()):
@@ -374,6 +378,14 @@ class SMCPComputerClient:
                     break
                 except SMCPError as error:
                     logger.warning("%s was not announced: %s", announcement, error)
+
+
+def _check_names(request: ToolCallReq) -> None:
+    """The names of a call stay in the computer's memory when it has ended."""
+    names = {"agent": request["agent"], "req_id": request["req_id"], "tool_name": request["tool_name"]}
+    for field, name in names.items():
+        if len(name) > _MAX_NAME:
+            raise BadRequestError(f"field {field!r}: at most {_MAX_NAME} characters", {"field": field})
 
 
 async def _not_ours(_: Any) -> None:
