@@ -63,9 +63,27 @@ OfficeOption = Annotated[
 NameOption = Annotated[str, typer.Option("--name", envvar="A2C_NAME", help="What this agent is called.")]
 ApiKey = Annotated[str | None, typer.Option("--api-key", envvar="A2C_API_KEY", help="The key for the server.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+
+def _file(name: Path | None) -> Path | None:
+    from a2c_smcp.errors import BadRequestError
+    from a2c_smcp.utils.values import file_path
+
+    try:
+        return name and file_path(name)
+    except BadRequestError as problem:
+        raise typer.BadParameter(problem.message) from None
+
+
 Save = Annotated[
     Path | None,
-    typer.Option("--save", metavar="FILE", help="Keep the image, or other bytes, in this file.", show_default=False),
+    typer.Option(
+        "--save",
+        metavar="FILE",
+        callback=_file,  # before the tool runs
+        help="Keep the image, or other bytes, in this file.",
+        show_default=False,
+    ),
 ]
 ComputerOption = Annotated[str, typer.Argument(help="The computer's name.", show_default=False)]
 

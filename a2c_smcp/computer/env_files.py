@@ -18,7 +18,7 @@ _ESCAPED: Final = re.compile(r'\\[nrt"\\]')
 def find_env_file(name: str, config_file: str, environ: Mapping[str, str] = os.environ) -> Path:
     """The file that is meant. `${workspaceFolder}`, `${userHome}` and `${env:NAME}` mean what they mean in VS Code.
 
-    A relative name starts in the workspace. Raises `ValueError` for any other variable.
+    A relative name starts in the workspace. Raises `ValueError` for any other variable, and for a home that is unknown.
     """
     folder = Path(config_file).absolute().parent
     workspace = folder.parent if folder.name == ".vscode" else folder
@@ -30,7 +30,10 @@ def find_env_file(name: str, config_file: str, environ: Mapping[str, str] = os.e
             raise ValueError(f"{match[0]} has no value when the file is read")
         return known[match[1]]
 
-    return workspace / Path(_VARIABLE.sub(value, name)).expanduser()
+    try:
+        return workspace / Path(_VARIABLE.sub(value, name)).expanduser()
+    except RuntimeError:
+        raise ValueError(f"{name}: that home folder is unknown here") from None
 
 
 def parse_env_file(text: str) -> dict[str, str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from a2c_smcp.errors import BadRequestError
+from a2c_smcp.utils.values import file_path
 
 __all__ = ["describe", "save"]
 
@@ -16,7 +17,7 @@ def save(items: Iterable[Mapping[str, Any]], name: str | Path) -> list[tuple[Pat
     The first goes to the file of this name, the next to `name-2`, with the same ending. Raises `BadRequestError` when
     there are none, or the file cannot be written.
     """
-    file = Path(name).expanduser()
+    file = file_path(name)
     saved: list[tuple[Path, str]] = []
     for number, (item, key) in enumerate(_blobs(items), 1):
         path = file if number == 1 else file.with_stem(f"{file.stem}-{number}")

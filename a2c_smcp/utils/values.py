@@ -12,10 +12,22 @@ from typing import Any, Final
 
 from a2c_smcp.errors import BadRequestError
 
-__all__ = ["Typed", "json_value", "parameters", "read_values", "signature", "text_value", "texts"]
+__all__ = [
+    "TOO_MANY_DIGITS",
+    "Typed",
+    "file_path",
+    "json_value",
+    "parameters",
+    "read_values",
+    "signature",
+    "text_value",
+    "texts",
+]
 
 #: What a schema may refer to and contain is followed so far; it may refer to itself.
 _DEEPEST: Final = 8
+#: Python reads no number that has more digits than `sys.get_int_max_str_digits()`, with a `ValueError` of its own.
+TOO_MANY_DIGITS: Final = "invalid JSON: a number has too many digits; if it need not be a number, put it in quotes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +76,17 @@ def json_value(word: str, *, stdin: bool = False) -> Any:
         raise BadRequestError(f"invalid JSON at line {error.lineno}, column {error.colno}: {error.msg}") from None
     except RecursionError:
         raise BadRequestError("invalid JSON: nested too deeply") from None
+    except ValueError:
+        raise BadRequestError(TOO_MANY_DIGITS) from None
+
+
+def file_path(name: str | Path) -> Path:
+    """The file that a person means by a name, which may start with `~`; `BadRequestError` for an unknown home."""
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:
+        problem = f"{name}: that home folder is unknown here; for a name that starts with ~, write ./{name}"
+        raise BadRequestError(problem) from None
 
 
 def text_value(word: str) -> Any:
@@ -152,10 +175,10 @@ def _no_constant(name: str) -> Any:
 
 
 def _file(name: str, stdin: bool = False) -> str:
-    if stdin and name == "-":
-        return sys.stdin.read()
     try:
-        return Path(name).expanduser().read_text(encoding="utf-8-sig")
+        if stdin and name == "-":
+            return sys.stdin.read()
+        return file_path(name).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise BadRequestError(f"{name} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

@@ -139,11 +139,17 @@ async def test_a_tool_error_a_routing_error_and_bad_usage_have_codes_of_their_ow
         ["call", "laptop", "echo", "nonsense"],
         ["call", "laptop", "echo", "@missing"],
         ["call", "laptop"],
+        ["call", "laptop", "echo", "@~nosuchuser/x"],
+        ["call", "laptop", "echo", "text=x", "--save", "~nosuchuser/x"],
+        ["call", "laptop", "echo", '{"text": ' + "1" * 5000 + "}"],
         ["call", "laptop", "echo", "--timeout", "0"],
         ["dance"],
         ["--dance"],
     ):
-        assert (await a2c(env, *words)).returncode == 64, words
+        done = await a2c(env, *words)
+        assert (done.returncode, done.stdout) == (64, b""), words
+        assert b"Traceback" not in done.stderr
+    assert [request["tool_name"] for request in computer.requests(TOOL_CALL_EVENT)] == ["fail", "fail"]
 
 
 async def test_a_server_that_is_not_there_is_a_routing_error(env: dict[str, str]) -> None:

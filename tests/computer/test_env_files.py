@@ -58,6 +58,11 @@ def test_a_variable_that_is_not_known_is_said(name: str) -> None:
         find_env_file(name, "/project/mcp.json", {})
 
 
+def test_a_home_that_is_not_known_is_said() -> None:
+    with pytest.raises(ValueError, match="home folder is unknown"):
+        find_env_file("~nosuchuser/.env", "/project/mcp.json", {})
+
+
 def written(folder: Path, env: dict[str, Any], variables: str | None) -> Path:
     (folder / ".vscode").mkdir()
     if variables is not None:

@@ -42,6 +42,8 @@ def test_nothing_to_save_is_said(tmp_path: Path, items: list[dict[str, Any]]) ->
 def test_a_file_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     with pytest.raises(BadRequestError, match="cannot be written"):
         save([IMAGE], tmp_path / "no" / "folder")
+    with pytest.raises(BadRequestError, match="home folder is unknown"):
+        save([IMAGE], "~nosuchuser/x")
 
 
 @pytest.mark.parametrize("data", ["###", "é##"])

@@ -98,6 +98,19 @@ def test_what_is_no_object_is_refused(words: list[str]) -> None:
         read_values(words)
 
 
+@pytest.mark.parametrize(
+    ("word", "sentence"),
+    [
+        ("@~nosuchuser/x", "~nosuchuser/x: that home folder is unknown here; .* write ./~nosuchuser/x"),
+        ('{"a": ' + "1" * 5000 + "}", "too many digits; .* in quotes"),
+        ("[" * 100_000, "nested too deeply"),
+    ],
+)
+def test_what_python_itself_cannot_read_is_said(word: str, sentence: str) -> None:
+    with pytest.raises(BadRequestError, match=sentence):
+        read_values([word])
+
+
 def test_files_stand_for_what_they_hold(tmp_path: Path) -> None:
     file = tmp_path / "value.json"
     file.write_text('{"a": "你好"}\n', "utf-8")
@@ -118,6 +131,9 @@ def test_stdin_is_read_only_where_it_is_free(monkeypatch: pytest.MonkeyPatch, tm
     with pytest.raises(BadRequestError, match="cannot be read"):
         read_values(["@-"])
     assert read_values(["@-"], stdin=True).read() == {"a": 1}
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xff"), "utf-8"))
+    with pytest.raises(BadRequestError, match="UTF-8"):
+        read_values(["@-"], stdin=True)
 
 
 @pytest.mark.parametrize(("word", "value"), [("8080", "8080"), ("[1]", [1]), ('"x"', "x"), ("a=b", "a=b")])

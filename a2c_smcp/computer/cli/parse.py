@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from a2c_smcp.errors import BadRequestError
+from a2c_smcp.utils.values import TOO_MANY_DIGITS
 
 __all__ = ["options", "split"]
 
@@ -69,3 +70,5 @@ def _end_of_json(text: str, start: int) -> int:
         raise BadRequestError(f"invalid JSON at column {error.pos + 1}: {error.msg}") from None
     except RecursionError:
         raise BadRequestError("invalid JSON: nested too deeply") from None
+    except ValueError:
+        raise BadRequestError(TOO_MANY_DIGITS) from None

@@ -19,7 +19,7 @@ from a2c_smcp.errors import (
 from a2c_smcp.results import ERROR_CODE_MARKER, to_wire
 from a2c_smcp.smcp import CallToolRet
 from a2c_smcp.utils.saving import save
-from a2c_smcp.utils.values import parameters, read_values, signature
+from a2c_smcp.utils.values import file_path, parameters, read_values, signature
 
 __all__ = ["TOOL_COMMANDS"]
 
@@ -62,6 +62,7 @@ async def tools_call(session: CLISession, words: list[str]) -> None:
         raise BadRequestError("expected a TOOL here")
     name, *rest = plain
     timeout = number(given["timeout"], "timeout") if "timeout" in given else None
+    file = file_path(given["save"]) if "save" in given else None
     params = read_values(rest).read(_schema(session, name))
     req_id = uuid.uuid4().hex
     shown_call = ShownCall(session.output, req_id, name)
@@ -70,7 +71,7 @@ async def tools_call(session: CLISession, words: list[str]) -> None:
             req_id, name, params, timeout, shown_call.take, confirmed_by=TERMINAL
         )
     wire = to_wire(result)
-    saved, unsaved = _save(wire, given.get("save"))
+    saved, unsaved = _save(wire, file)
     shown = [item.text if isinstance(item, TextContent) else f"[{item.type}]" for item in result.content]
     shown += [f"saved in {path}: {what}" for path, what in saved]
     session.output.event(
@@ -87,7 +88,7 @@ async def tools_call(session: CLISession, words: list[str]) -> None:
         raise unsaved
 
 
-def _save(result: CallToolRet, file: str | None) -> tuple[list[tuple[Path, str]], BadRequestError | None]:
+def _save(result: CallToolRet, file: Path | None) -> tuple[list[tuple[Path, str]], BadRequestError | None]:
     """What was saved, or why it could not be: the result is shown in any case."""
     if file is None or result["isError"]:
         return [], None

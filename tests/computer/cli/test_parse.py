@@ -21,6 +21,7 @@ from a2c_smcp.errors import BadRequestError
         ("call 'a", None),
         ("call x\\", None),
         ("call " + "[" * 100_000, None),
+        ('call {"a": ' + "1" * 5000 + "}", None),
     ],
 )
 def test_words_are_split_as_a_shell_would_and_json_stays_whole(line: str, words: list[str] | None) -> None:

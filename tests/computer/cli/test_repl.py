@@ -242,6 +242,8 @@ def test_an_image_can_be_saved(shared: Console, folder: Path) -> None:
     assert "image/png, 7 bytes" in shared.seen
     assert shared.enter(f"tools call --save {file} a.echo text=no", "tool_call_result")["ok"]
     assert "nothing is saved" in shared.line("error")["message"]
+    for words in ("--save ~nosuchuser/x a.picture", "a.echo @~nosuchuser/x"):
+        assert "home folder is unknown" in shared.enter(f"tools call {words}", "error")["message"]
 
 
 def test_tools_conflicts(shared: Console) -> None:
