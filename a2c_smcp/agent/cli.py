@@ -1,7 +1,7 @@
 """`a2c agent`: one-shot commands, and what their exit codes mean. Each imports what it needs when it runs.
 
 0    done
-1    the tool ran and failed, or gave nothing that --save could keep
+1    the tool ran and failed, or gave nothing that --save could keep; or what came could not be printed
 2    the request did not get there, or was refused on the way
 64   the command line makes no sense
 130  interrupted; a running call was cancelled at its computer

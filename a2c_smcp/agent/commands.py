@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 TOOL_FAILED: Final = 1
+NOT_PRINTED: Final = 1
 NOT_ROUTED: Final = 2
 INTERRUPTED: Final = 130
 #: Between attempts to reach a server that is not there yet.
@@ -59,9 +60,21 @@ Work: TypeAlias = Callable[[AsyncSMCPAgentClient, Printer], Awaitable[int]]
 
 
 def run(session: CommandOptions, work: Work, *, live: bool = False) -> int:
-    """Join, do the work, and return the exit status."""
-    output = Printer(session.json)
+    """Join, do the work, and return the exit status.
 
+    A `BrokenPipeError` is raised: typer ends every command with 1, and without a word, when nobody reads it any more.
+    """
+    output = Printer(session.json)
+    try:
+        return _done(session, work, output, live)
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # a disk that is full, mostly
+        output.unprinted(error)
+        return NOT_PRINTED
+
+
+def _done(session: CommandOptions, work: Work, output: Printer, live: bool) -> int:
     async def main() -> int:
         agent = await _opened(session, output, live)
         try:
@@ -234,20 +247,35 @@ def watch() -> Work:
     async def work(agent: AsyncSMCPAgentClient, output: Printer) -> int:
         ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-        @agent.on("enter_office")
+        def on(name: str) -> Callable[[Callable[[Any], None]], None]:
+            """Call this for what happens, until it cannot be printed."""
+
+            def register(tell: Callable[[Any], None]) -> None:
+                def handle(happened: Any) -> None:
+                    try:
+                        tell(happened)
+                    except OSError as error:  # the agent would log it, and go on
+                        if not ended.done():
+                            ended.set_exception(error)
+
+                agent.on(name)(handle)
+
+            return register
+
+        @on("enter_office")
         def _(notice: Any) -> None:
             output.line("enter_office", notice.get("computer") or notice.get("agent") or "", "came")
 
-        @agent.on("leave_office")
+        @on("leave_office")
         def _(notice: Any) -> None:
             output.line("leave_office", notice.get("computer") or notice.get("agent") or "", "went")
 
-        @agent.on("change")
+        @on("change")
         def _(change: Change) -> None:
             if (view := agent.computers.get(change.computer)) is not None:
                 _print_change(output, change, view)
 
-        @agent.on("connection")
+        @on("connection")
         def _(event: LinkEvent) -> None:
             _print_connection(output, event)
             if isinstance(event, Disconnected) and event.final and not ended.done():

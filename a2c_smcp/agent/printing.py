@@ -2,13 +2,15 @@
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from io import TextIOWrapper
 from typing import Any, Final
 
+import anyio
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -85,6 +87,14 @@ class Printer:
             # A lost connection has a class but no code of the protocol.
             typer.echo(f"a2c agent: {str(error).removeprefix('0 ')}", err=True)
 
+    def unprinted(self, error: OSError) -> None:
+        """Why nothing more is printed. What waits to be printed is dropped, or Python would fail with it at its end."""
+        with suppress(OSError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, sys.stdout.fileno())
+            os.close(nowhere)
+            typer.echo(f"a2c agent: {error}", err=True)
+
     def note(self, text: str) -> None:
         if not self._as_json:
             typer.echo(text, err=True)
@@ -100,10 +110,22 @@ class Printer:
     def calling(self, text: str) -> Iterator[ProgressCallback | None]:
         """Shows a call: a spinner, and how far it is once it has reported that to what this yields, if anything.
 
-        For programs every report is a line.
+        For programs every report is a line; the call is cancelled when that cannot be printed, which raises `OSError`.
         """
         if self._as_json:
-            yield self._report
+            unprinted: list[OSError] = []
+            with anyio.CancelScope() as scope:
+
+                async def report(progress: float, total: float | None, message: str | None) -> None:
+                    try:
+                        self.json({"progress": progress, "total": total, "message": message})
+                    except OSError as error:  # the call would log it, and go on
+                        unprinted.append(error)
+                        scope.cancel()
+
+                yield report
+            if unprinted:
+                raise unprinted[0]
         elif self._stderr.is_terminal:
             with self.spinner(text) as show:
 
@@ -113,9 +135,6 @@ class Printer:
                 yield take
         else:
             yield None
-
-    async def _report(self, progress: float, total: float | None, message: str | None) -> None:
-        self.json({"progress": progress, "total": total, "message": message})
 
     @contextmanager
     def spinner(self, text: str) -> Iterator[Callable[[str], None]]:

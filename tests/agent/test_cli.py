@@ -7,12 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from subprocess import CompletedProcess
-from typing import Any
+from typing import IO, Any
 
 import anyio
 import anyio.to_thread
@@ -196,6 +196,78 @@ async def test_watch_prints_what_changes(
         process.send_signal(signal.SIGINT)
         with anyio.fail_after(DEADLINE):
             assert await process.wait() == 130
+
+
+@contextmanager
+def pipe() -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    reader, writer = os.pipe()
+    with os.fdopen(reader, "rb") as read, os.fdopen(writer, "wb") as write:
+        yield read, write
+
+
+@asynccontextmanager
+async def read_until(line: int, env: dict[str, str], *words: str) -> AsyncIterator[Process]:
+    """A command of which so many lines are read, as by `head`; at the end of this it has ended, without a complaint."""
+    with anyio.fail_after(2 * DEADLINE), pipe() as (stdout, writer):
+        with writer:
+            process = await anyio.open_process([A2C, "agent", *words], env=env, stdout=writer)
+        async with process:
+            try:
+                for _ in range(line):
+                    assert await anyio.to_thread.run_sync(stdout.readline, abandon_on_cancel=True)
+                stdout.close()
+                yield process
+                assert process.stderr is not None
+                assert b"".join([part async for part in process.stderr]) == b""
+                assert await process.wait() == 1
+            finally:
+                with suppress(ProcessLookupError):
+                    process.kill()
+
+
+async def test_watch_ends_quietly_when_nobody_reads_it_any_more(env: dict[str, str], computer: FakeComputer) -> None:
+    async with read_until(2, env, "watch", "--json"):
+        await computer.announce(UPDATE_DESKTOP_EVENT)
+    assert (await a2c(env, "room")).returncode == 0  # the seat is free
+
+
+async def test_a_call_is_cancelled_when_nobody_reads_its_reports_any_more(
+    env: dict[str, str], computer: FakeComputer
+) -> None:
+    shown = reporting(computer, {"progress": 1}, {"progress": 2}, {"progress": 3})
+    async with read_until(1, env, "call", "laptop", "copy", "--json"):
+        shown[0].set()
+        await eventually(lambda: computer.cancelled(computer.requests(TOOL_CALL_EVENT)[0]["req_id"]), DEADLINE)
+    for event in shown:
+        event.set()
+
+
+@pytest.fixture
+def full() -> Iterator[IO[bytes]]:
+    """A disk on which there is no room."""
+    if not (device := Path("/dev/full")).exists():
+        pytest.skip("this system has no full device")
+    with device.open("wb") as file:
+        yield file
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["tools"],
+        ["tools", "--json"],
+        ["call", "laptop", "echo", "text=hi"],
+        ["call", "nobody", "echo", "--json"],
+        ["watch"],
+    ],
+)
+async def test_a_disk_that_is_full_is_one_line(
+    env: dict[str, str], computer: FakeComputer, full: IO[bytes], words: list[str]
+) -> None:
+    with anyio.fail_after(DEADLINE):
+        done = await anyio.run_process([A2C, "agent", *words], stdout=full, env=env, check=False)
+    assert done.returncode == 1
+    assert done.stderr.decode() == "a2c agent: [Errno 28] No space left on device\n"
 
 
 async def test_a_call_waits_for_a_tool_whose_server_is_still_starting(
