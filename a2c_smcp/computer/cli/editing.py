@@ -26,6 +26,9 @@ class CommandCompleter(Completer):
 
 
 class _KeptHistory(FileHistory):
+    """A file that turns out not to work, on a full disk for one, costs the lines of other runs and nothing else: an
+    error that gets out of here would stop the prompt until somebody presses Enter."""
+
     def __init__(self, file: Path, is_kept: Callable[[str], bool]) -> None:
         super().__init__(str(file))
         self._is_kept = is_kept
@@ -33,6 +36,23 @@ class _KeptHistory(FileHistory):
     def append_string(self, string: str) -> None:
         if self._is_kept(string):
             super().append_string(string)
+
+    def load_history_strings(self) -> Iterable[str]:
+        try:
+            return super().load_history_strings()
+        except OSError as error:
+            self._give_up(error)
+            return ()
+
+    def store_string(self, string: str) -> None:
+        try:
+            super().store_string(string)
+        except OSError as error:
+            self._give_up(error)
+
+    def _give_up(self, error: OSError) -> None:
+        logger.warning("the history is not kept any more: %s: %s", self.filename, error.strerror)
+        self.filename = os.devnull
 
 
 def command_history(is_kept: Callable[[str], bool]) -> History:

@@ -23,3 +23,18 @@ def test_without_a_place_for_it_the_history_is_of_this_run(tmp_path: Path, monke
     history.append_string("status")
     assert history.get_strings() == ["status"]
     assert list(command_history(lambda _: True).load_history_strings()) == []
+
+
+@pytest.mark.parametrize("loaded", [True, False])
+def test_a_history_file_that_does_not_work_is_said_once_and_costs_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, loaded: bool
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    (tmp_path / "a2c-smcp" / "history").mkdir(parents=True)
+    history = command_history(lambda _: True)
+    if loaded:
+        assert list(history.load_history_strings()) == []
+    history.append_string("status")
+    history.append_string("help")
+    assert history.get_strings() == ["status", "help"]
+    assert ["the history is not kept" in record.message for record in caplog.records] == [True]
