@@ -55,6 +55,8 @@ def sync_server_options(max_message: int, ping_interval: float = 10.0, ping_time
         # The namespaces that accept clients without a handler of their own. By default `/` accepts every client.
         "namespaces": [SMCP_NAMESPACE],
         "max_http_buffer_size": max_message,
+        # Engine.IO compresses the answer to a poll on the event loop: seconds for one MiB.
+        "http_compression": False,
         "ping_interval": ping_interval,
         "ping_timeout": ping_timeout,
         "logger": _libraries,

@@ -1,5 +1,6 @@
 """What a connection of either server may do, whatever web server is under it."""
 
+import json
 import threading
 import time
 import urllib.request
@@ -11,7 +12,7 @@ import pytest
 from a2c_smcp.server import APIKeyAuthentication, Limits, SyncAPIKeyAuthentication, SyncOpenAuthentication
 from a2c_smcp.server.registry import Counts
 from tests.server.conftest import MakePeer
-from tests.server.harness import Running, async_server, eventually, sync_server
+from tests.server.harness import Running, async_server, eventually, heard, sync_server
 from tests.server.raw import BINARY, frame, frame_header, is_closed, joined, raw_websocket, receive_until, send_text
 
 
@@ -162,6 +163,37 @@ def ask(server: Running, method: str, sid: str, body: str = "") -> str:
     request = urllib.request.Request(url, data=body.encode() or None, method=method)
     with urllib.request.urlopen(request, timeout=20) as reply:
         return str(reply.read().decode())
+
+
+async def test_a_poll_is_answered_uncompressed_whatever_its_client_offers(
+    server: Running, office: str, make_peer: MakePeer
+) -> None:
+    """One MiB takes seconds to compress, and nobody else is served meanwhile."""
+    agent = await make_peer(server)
+    await agent.call("server:join_office", {"role": "agent", "name": "a", "office_id": office})
+
+    def enter() -> str:
+        sid = ask(server, "GET", "").split('"sid":"')[1].split('"')[0]
+        ask(server, "POST", sid, "40/smcp,")
+        assert "40/smcp" in ask(server, "GET", sid)
+        request = json.dumps({"role": "computer", "name": "c", "office_id": office})
+        ask(server, "POST", sid, f'42/smcp,7["server:join_office",{request}]')
+        return sid
+
+    sid = await anyio.to_thread.run_sync(enter)
+    await eventually(lambda: heard(agent, "notify:enter_office"))
+    await agent.call("server:tool_call_cancel", {"agent": "x" * 100_000, "req_id": "1"})
+
+    def poll() -> None:
+        url = f"{server.url}/socket.io/?EIO=4&transport=polling&sid={sid}"
+        text = ""
+        while "x" * 100_000 not in text:
+            request = urllib.request.Request(url, headers={"Accept-Encoding": "gzip, deflate"})
+            with urllib.request.urlopen(request, timeout=20) as reply:
+                assert reply.headers["Content-Encoding"] is None
+                text = reply.read().decode()
+
+    await anyio.to_thread.run_sync(poll)
 
 
 @pytest.mark.parametrize("colour", ["async", "threaded"])
