@@ -139,10 +139,15 @@ class BoundedAsyncSocket(Bounded, AsyncSocket):
 
     async def handle_post_request(self, environ: Any) -> None:
         with self._carried_by(environ):
-            for pkt in self._packets_of(await self._body(environ)):
+            body = await self._body(environ)
+            began = await self._turn_begins()
+            packets = self._encoded_packets_of(body)
+            del body
+            await self._turn_ends(began)
+            for encoded in packets:
                 began = await self._turn_begins()
                 try:
-                    await self.receive(pkt)
+                    await self.receive(Packet(encoded_packet=encoded))
                 except SocketIsClosedError:
                     raise
                 except Exception as error:

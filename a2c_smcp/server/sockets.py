@@ -17,7 +17,7 @@ from a2c_smcp.server.loop_turns import OwnTurn
 from a2c_smcp.server.outbox import Outbox
 from a2c_smcp.server.socket_bounds import TOO_MANY, Take
 from a2c_smcp.server.threaded_socket import BoundedSocket
-from a2c_smcp.utils.engineio_internals import adopt, allow_packets_of_one_post, scope_of
+from a2c_smcp.utils.engineio_internals import adopt, scope_of
 from a2c_smcp.utils.socketio_internals import (
     CONNECT,
     SocketIOServer,
@@ -29,8 +29,6 @@ from a2c_smcp.utils.socketio_internals import (
 
 __all__ = ["BoundedAsyncSocket", "BoundedSocket", "adopt_sockets", "open_socket", "release_polls"]
 
-#: Packets that one POST may bring: a polling client writes everything it has in one.
-_POST_PACKETS: Final = 4096
 _CONNECT: Final = str(CONNECT)
 
 
@@ -39,10 +37,8 @@ def adopt_sockets(
 ) -> None:
     """Make every connection that opens from now on obey the rules of admission. It has some time to join a namespace.
 
-    Lifts Engine.IO's POST limit process-wide. `take` is offered every message first, in the order of arrival. `let_in`
-    has the sessions that are in the namespace.
+    `take` is offered every message first, in the order of arrival. `let_in` has the sessions that are in the namespace.
     """
-    allow_packets_of_one_post(_POST_PACKETS)
     handlers = server.eio.handlers
     connected, handle, disconnected = handlers["connect"], handlers["message"], handlers["disconnect"]
     limits = admission.limits

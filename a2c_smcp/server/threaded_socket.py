@@ -11,6 +11,7 @@ from a2c_smcp.server.outbox import Queued
 from a2c_smcp.server.simple_websocket_internals import bound_reading, system_socket_of
 from a2c_smcp.server.socket_bounds import POLL_PACKETS, Bounded
 from a2c_smcp.utils.engineio_internals import (
+    Packet,
     QueueEmpty,
     Socket,
     SocketIsClosedError,
@@ -106,9 +107,9 @@ class BoundedSocket(Bounded, Socket):
 
     def handle_post_request(self, environ: Any) -> None:
         length = self._declared_length(environ)
-        for pkt in self._packets_of(environ["wsgi.input"].read(length)):
+        for encoded in self._encoded_packets_of(environ["wsgi.input"].read(length)):
             try:
-                self.receive(pkt)
+                self.receive(Packet(encoded_packet=encoded))
             except SocketIsClosedError:
                 raise
             except Exception as error:

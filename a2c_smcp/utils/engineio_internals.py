@@ -3,8 +3,7 @@
 Nothing else in the package imports `engineio`, or overrides a method of it whose name begins with an underscore. Why we
 need so much of it: its own loops spend tasks, timers and queues on every message, and its queues have no end.
 
-- *Packets* (`Packet`, the numbers of their types) and *payloads* (`Payload`, which refuses more than 16 packets of one
-  poll) are read and written by us.
+- *Packets* (`Packet`, the numbers of their types) are read and written by us.
 - *A server's connection* (`AsyncSocket`, `Socket`) is made by the library, which takes no class of ours: it is given
   one with the same layout afterwards. It has the attributes below, calls `_upgrade_websocket` for a polling client that
   moves, and `_websocket_handler` for every websocket.
@@ -28,7 +27,6 @@ from engineio.exceptions import (
     UnknownPacketError,
 )
 from engineio.packet import CLOSE, MESSAGE, NOOP, PING, PONG, UPGRADE, Packet
-from engineio.payload import Payload
 
 __all__ = [
     "CLOSE",
@@ -44,13 +42,11 @@ __all__ = [
     "ContentTooLongError",
     "EngineServer",
     "Packet",
-    "Payload",
     "QueueEmpty",
     "Socket",
     "SocketIsClosedError",
     "UnknownPacketError",
     "adopt",
-    "allow_packets_of_one_post",
     "body_of",
     "scope_of",
 ]
@@ -129,11 +125,6 @@ class Socket(socket.Socket):  # type: ignore[misc]  # engineio ships no types
 def adopt(connection: Any, kind: type) -> None:
     """Make a connection one of a class of ours. The library offers no way to choose the class that it creates."""
     connection.__class__ = kind
-
-
-def allow_packets_of_one_post(most: int) -> None:
-    """Let every server and client of the process take so many packets in one POST or poll, instead of 16."""
-    Payload.max_decode_packets = max(Payload.max_decode_packets, most)
 
 
 def scope_of(environ: Mapping[str, Any]) -> Any:

@@ -196,6 +196,34 @@ async def test_a_poll_is_answered_uncompressed_whatever_its_client_offers(
     await anyio.to_thread.run_sync(poll)
 
 
+@pytest.mark.parametrize(
+    "body",
+    ["d=42%2Fsmcp%2C6%5B%22client%3Adance%22%2C%7B%7D%5D", "\x1e".join(["42/smcp,6[]"] * 4097)],
+    ids=["a form", "too many packets"],
+)
+async def test_what_a_post_may_not_hold_is_one_bad_frame_and_not_taken_apart(
+    server: Running, body: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Engine.IO takes what begins with `d=` for a form, and parses it: seconds for each MiB."""
+
+    def blocking() -> None:
+        sid = ask(server, "GET", "").split('"sid":"')[1].split('"')[0]
+        ask(server, "POST", sid, "40/smcp,")
+        assert "40/smcp" in ask(server, "GET", sid)
+        connection = server.sio.eio.sockets[sid]
+        assert ask(server, "POST", sid, body) == "OK"
+        assert connection.bad_frames == 1
+        ask(server, "POST", sid, '42/smcp,7["client:dance",{}]\x1e42/smcp,8["client:dance",{}]')
+        answers = ""
+        while "43/smcp,8" not in answers:
+            answers += ask(server, "GET", sid)
+        assert "43/smcp,7" in answers
+        assert "43/smcp,6" not in answers
+
+    await anyio.to_thread.run_sync(blocking)
+    assert "Traceback" not in caplog.text
+
+
 @pytest.mark.parametrize("colour", ["async", "threaded"])
 async def test_a_namespace_that_lets_everybody_in_lifts_no_limit(colour: str) -> None:
     def blocking(server: Running) -> None:

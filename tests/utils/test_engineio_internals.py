@@ -4,7 +4,7 @@ from typing import Any
 
 import engineio
 import pytest
-from engineio import async_client, async_server, async_socket, exceptions, packet, payload, server, socket
+from engineio import async_client, async_server, async_socket, exceptions, packet, server, socket
 from engineio.async_drivers import asgi
 from typing_extensions import get_protocol_members
 
@@ -30,15 +30,12 @@ def servers() -> list[Any]:
     return [engineio.AsyncServer(async_mode="asgi"), engineio.Server(async_mode="threading")]
 
 
-def test_packets_payloads_and_exceptions_are_where_they_were() -> None:
+def test_packets_and_exceptions_are_where_they_were() -> None:
     library.has(packet, ["MESSAGE", "PING", "PONG", "NOOP", "UPGRADE", "CLOSE", "Packet"])
     types = [packet.CLOSE, packet.PING, packet.PONG, packet.MESSAGE, packet.UPGRADE, packet.NOOP]
     assert types == [1, 2, 3, 4, 5, 6]
     library.takes(packet.Packet.__init__, "packet_type", "data", "encoded_packet")
     library.has(packet.Packet(packet.MESSAGE, "x"), ["packet_type", "data", "encode"])
-    library.takes(payload.Payload.__init__, "packets", "encoded_payload")
-    library.has(payload.Payload, ["max_decode_packets"])
-    library.says(payload.Payload.decode, "self.max_decode_packets")
     names = ["ConnectionError", "ContentTooLongError", "QueueEmpty", "SocketIsClosedError", "UnknownPacketError"]
     library.has(exceptions, names)
 
