@@ -9,7 +9,7 @@ from typing import Any, Final
 from a2c_smcp.server.admission import Peer, peer_of
 from a2c_smcp.server.loop_turns import TASK_SECONDS, OwnTurn
 from a2c_smcp.server.outbox import Queued
-from a2c_smcp.server.socket_bounds import POLL_PACKETS, Bounded
+from a2c_smcp.server.socket_bounds import POLL_PACKETS, Bounded, packet_of
 from a2c_smcp.utils.engineio_internals import (
     CLOSE,
     MESSAGE,
@@ -147,7 +147,7 @@ class BoundedAsyncSocket(Bounded, AsyncSocket):
             for encoded in packets:
                 began = await self._turn_begins()
                 try:
-                    await self.receive(Packet(encoded_packet=encoded))
+                    await self.receive(packet_of(encoded))
                 except SocketIsClosedError:
                     raise
                 except Exception as error:
@@ -233,7 +233,8 @@ class BoundedAsyncSocket(Bounded, AsyncSocket):
             self.upgrading = False
 
     async def _received(self, ws: Any) -> tuple[int, Any]:
-        pkt = Packet(encoded_packet=await asyncio.wait_for(ws.wait(), self.server.ping_timeout))
+        # Without data it was an empty frame.
+        pkt = packet_of(await asyncio.wait_for(ws.wait(), self.server.ping_timeout) or "")
         return pkt.packet_type, pkt.data
 
     async def _read(self, ws: Any) -> None:
@@ -250,7 +251,7 @@ class BoundedAsyncSocket(Bounded, AsyncSocket):
             began = await self._turn_begins()
             try:
                 if not (isinstance(data, str) and data.startswith(_MESSAGE) and self._offer_text(data[1:])):
-                    await self.receive(Packet(encoded_packet=data))
+                    await self.receive(packet_of(data))
             except SocketIsClosedError:
                 return
             except Exception as error:

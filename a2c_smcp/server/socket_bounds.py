@@ -12,10 +12,10 @@ from a2c_smcp.errors import TooManyRequestsError
 from a2c_smcp.server.admission import Admission, Peer
 from a2c_smcp.server.limits import Place
 from a2c_smcp.server.outbox import Outbox, ReportPacket
-from a2c_smcp.utils.engineio_internals import MESSAGE, ContentTooLongError, EngineServer
+from a2c_smcp.utils.engineio_internals import MESSAGE, ContentTooLongError, EngineServer, Packet
 from a2c_smcp.utils.text import in_log
 
-__all__ = ["POLL_PACKETS", "TOO_MANY", "Bounded", "Take"]
+__all__ = ["POLL_PACKETS", "TOO_MANY", "Bounded", "Take", "check_frame", "packet_of"]
 
 logger = logging.getLogger(__name__)
 
@@ -27,10 +27,41 @@ _POST_PACKETS: Final = 4096
 _SEPARATOR: Final = b"\x1e"
 #: Frames that do not decode, after which a connection is closed.
 _BAD_FRAMES: Final = 10
+#: Characters that an Engine.IO packet may have which is no message. `2probe` is the longest that a client needs.
+_MOST_ELSE: Final = 100
+_MESSAGE: Final = str(MESSAGE)
+#: What a Socket.IO packet begins with.
+_SOCKET_IO: Final = frozenset("0123456")
+#: What the other Engine.IO packets begin with; `b` is binary data of a client that polls.
+_ELSE: Final = frozenset("012356")
+_BASE64: Final = "b"
 TOO_MANY: Final = "too many connections from this address"
 
 #: Whether a message, as Socket.IO wrote it, was taken.
 Take: TypeAlias = Callable[[Any, str], bool]
+
+
+def check_frame(data: str | bytes) -> None:
+    """Raise `ValueError` unless this is an Engine.IO packet that may be decoded.
+
+    Engine.IO builds what looks like JSON in it, of whatever size. What begins with a digit, as a Socket.IO packet does,
+    is text to it.
+    """
+    if isinstance(data, bytes) or data.startswith(_BASE64):
+        return
+    if data.startswith(_MESSAGE):
+        if data[1:2] not in _SOCKET_IO:
+            raise ValueError("not a Socket.IO packet")
+    elif data[:1] not in _ELSE:
+        raise ValueError("not an Engine.IO packet")
+    elif len(data) > _MOST_ELSE:
+        raise ValueError(f"an Engine.IO packet that is no message has more than {_MOST_ELSE} characters")
+
+
+def packet_of(data: str | bytes) -> Packet:
+    """The Engine.IO packet that has arrived, or `ValueError`."""
+    check_frame(data)
+    return Packet(encoded_packet=data)
 
 
 class Bounded:

@@ -9,9 +9,8 @@ from typing import Any, Final
 
 from a2c_smcp.server.outbox import Queued
 from a2c_smcp.server.simple_websocket_internals import bound_reading, system_socket_of
-from a2c_smcp.server.socket_bounds import POLL_PACKETS, Bounded
+from a2c_smcp.server.socket_bounds import POLL_PACKETS, Bounded, check_frame, packet_of
 from a2c_smcp.utils.engineio_internals import (
-    Packet,
     QueueEmpty,
     Socket,
     SocketIsClosedError,
@@ -20,7 +19,6 @@ from a2c_smcp.utils.engineio_internals import (
 
 __all__ = ["BoundedSocket"]
 
-_PACKET_TYPES: Final = frozenset("0123456b")
 #: How long a closing connection may take to flush before it is cut.
 _FLUSH_SECONDS: Final = 1.0
 #: Messages that are read before those that have arrived are taken.
@@ -109,7 +107,7 @@ class BoundedSocket(Bounded, Socket):
         length = self._declared_length(environ)
         for encoded in self._encoded_packets_of(environ["wsgi.input"].read(length)):
             try:
-                self.receive(Packet(encoded_packet=encoded))
+                self.receive(packet_of(encoded))
             except SocketIsClosedError:
                 raise
             except Exception as error:
@@ -139,9 +137,12 @@ class BoundedSocket(Bounded, Socket):
                 if len(data) > self.limit:
                     self._warn_of_size()
                     break
-                if isinstance(data, bytes) or data[:1] in _PACKET_TYPES:
+                try:
+                    check_frame(data)
+                except ValueError as error:
+                    self.note_bad_frame(error)
+                else:
                     return data
-                self.note_bad_frame(ValueError("not an Engine.IO packet"))
             self._is_read = False
             if not self.closed:
                 self._cut()  # Engine.IO waits for its writer, which a peer that does not read may hold for ever

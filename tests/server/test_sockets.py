@@ -9,8 +9,15 @@ from collections.abc import Callable
 import anyio.to_thread
 import pytest
 
-from a2c_smcp.server import APIKeyAuthentication, Limits, SyncAPIKeyAuthentication, SyncOpenAuthentication
+from a2c_smcp.server import (
+    APIKeyAuthentication,
+    Limits,
+    OpenAuthentication,
+    SyncAPIKeyAuthentication,
+    SyncOpenAuthentication,
+)
 from a2c_smcp.server.registry import Counts
+from a2c_smcp.server.socket_bounds import packet_of
 from tests.server.conftest import MakePeer
 from tests.server.harness import Running, async_server, eventually, heard, sync_server
 from tests.server.raw import BINARY, frame, frame_header, is_closed, joined, raw_websocket, receive_until, send_text
@@ -36,6 +43,32 @@ async def test_ten_frames_that_do_not_decode_close_the_connection_and_nine_do_no
     await anyio.to_thread.run_sync(nine)
     await anyio.to_thread.run_sync(ten)
     assert "Traceback" not in caplog.text
+
+
+@pytest.mark.parametrize("text", ["3[" + "[]," * 100 + "[]]", "2" * 101, "4[[],[]]", '4{"a":1}', "4", "", "7", "x"])
+def test_nothing_is_decoded_that_engine_io_would_build_a_value_of_any_size_from(text: str) -> None:
+    with pytest.raises(ValueError, match=r"Engine\.IO packet|Socket\.IO packet"):
+        packet_of(text)
+
+
+@pytest.mark.parametrize("colour", ["async", "threaded"])
+async def test_a_pong_that_carries_json_is_a_frame_that_does_not_decode(colour: str) -> None:
+    def blocking(server: Running) -> None:
+        with joined(server.url) as sock:
+            send_text(sock, "3[" + "[]," * 1000 + "[]]")
+            send_text(sock, '42/smcp,7["client:dance",{}]')
+            receive_until(sock, b"43/smcp,7")
+            (connection,) = server.sio.eio.sockets.values()
+            assert connection.bad_frames == 1
+
+    with async_server(OpenAuthentication()) if colour == "async" else sync_server(SyncOpenAuthentication()) as server:
+        await anyio.to_thread.run_sync(blocking, server)
+
+
+@pytest.mark.parametrize("text", ["1", "2probe", "3", "3probe", "5", "42/smcp,[" + "[]," * 100 + "[]]"])
+def test_what_clients_send_is_decoded_to_text(text: str) -> None:
+    packet = packet_of(text)
+    assert (packet.packet_type, packet.data) == (int(text[0]), text[1:])
 
 
 async def test_a_threaded_server_refuses_a_large_message_before_a_key_was_shown(
