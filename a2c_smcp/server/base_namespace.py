@@ -222,6 +222,7 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         row = offices.admit(message.event)
         if message.error:
             raise message.error
+        offices.check_ids(message.request)
         return row
 
     def _refused(self, sid: str, message: Message, error: Exception) -> Any:

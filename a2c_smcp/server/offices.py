@@ -4,7 +4,7 @@ A decision looks at one session and at most two facts about the office (who has 
 so its cost does not depend on how many are there. It returns what is to change, or raises the coded refusal.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -39,6 +39,7 @@ from a2c_smcp.types import Role
 from a2c_smcp.utils.text import first_invisible_character, has_control_characters
 
 __all__ = [
+    "MAX_ID",
     "MAX_NAME",
     "MAX_OFFICE_ID",
     "Grant",
@@ -48,6 +49,7 @@ __all__ = [
     "Transition",
     "admit",
     "announce",
+    "check_ids",
     "check_names",
     "disconnect",
     "effects_of",
@@ -66,6 +68,7 @@ _SAID_ONCE_IS_ENOUGH = frozenset(
 
 MAX_NAME = 64
 MAX_OFFICE_ID = 128
+MAX_ID = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +149,17 @@ def admit(event: object) -> Event:
     if row.kind is Kind.NOTIFICATION:
         raise ForbiddenError(f"{row.name} is sent by the server only")
     return row
+
+
+def check_ids(request: Mapping[str, Any]) -> None:
+    """Raise `BadRequestError` for an id of a request that is too long.
+
+    A cancel has nothing but these, and everybody in the office gets it. Calls have the same limit: what can be called
+    can be cancelled.
+    """
+    for name in ("agent", "req_id"):
+        if len(request.get(name, "")) > MAX_ID:
+            raise BadRequestError(f"field {name!r}: must have at most {MAX_ID} characters", {"field": name})
 
 
 # --- membership

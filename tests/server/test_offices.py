@@ -6,7 +6,17 @@ import pytest
 
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.server.effects import Broadcast, EnterRoom, LeaveRoom
-from a2c_smcp.server.offices import Grant, Transition, admit, announce, check_names, list_room, listing, member_for
+from a2c_smcp.server.offices import (
+    Grant,
+    Transition,
+    admit,
+    announce,
+    check_ids,
+    check_names,
+    list_room,
+    listing,
+    member_for,
+)
 from a2c_smcp.server.registry import MemoryRegistry
 from a2c_smcp.smcp import EVENTS, Kind
 from a2c_smcp.types import Role
@@ -198,6 +208,14 @@ def test_names_may_be(name: str) -> None:
 @pytest.mark.parametrize("name", ["", "x" * 65, " x", "x ", "a\nb", "a\x00", "\u2028x"])
 def test_names_may_not_be(name: str) -> None:
     assert "'name'" in refused(400, check_names, {"role": "computer", "name": name, "office_id": "o"})
+
+
+@pytest.mark.parametrize("field", ["agent", "req_id"])
+def test_ids_of_a_request_may_be_anything_of_a_thousand_characters(field: str) -> None:
+    ids = {"agent": "\n", "req_id": "", field: "三" * 1000}
+    check_ids(ids)
+    check_ids({"computer": "c" * 2000})
+    assert repr(field) in refused(400, check_ids, {**ids, field: "三" * 1001})
 
 
 @pytest.mark.parametrize("office_id", ["", "x" * 129, " o", "o\t"])

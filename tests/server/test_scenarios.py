@@ -263,6 +263,9 @@ async def test_every_bad_request_is_answered_with_its_code(
         (computer, "server:list_room", [{"agent": "a", "req_id": "1", "office_id": office}], 403),
         (agent, "server:list_room", [{"agent": "a", "req_id": "1", "office_id": "other"}], 4104),
         (agent, "client:get_tools", [request_for("client:get_tools", "nobody")], 404),
+        (agent, "client:tool_call", [{**call, "req_id": "x" * 1001}], 400),
+        (agent, "server:tool_call_cancel", [{"agent": "a", "req_id": "x" * 1001}], 400),
+        (agent, "server:tool_call_cancel", [{"agent": "x" * 1001, "req_id": "1"}], 400),
     ):
         assert code(await peer.call(event, *args)) == expected, event
     for event, data, expected in (
@@ -277,6 +280,7 @@ async def test_every_bad_request_is_answered_with_its_code(
         done, reason = await agent.call(event, data)
         assert done is False
         assert reason.startswith(f"{expected} "), reason
+    assert heard(computer, "notify:tool_call_cancel") == []
     # and everyone keeps working
     assert (
         len((await agent.call("server:list_room", {"agent": "a", "req_id": "1", "office_id": office}))["sessions"]) == 2

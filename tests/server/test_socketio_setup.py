@@ -347,16 +347,18 @@ async def _slow_reader(server: Running, make_peer: MakePeer) -> None:
             receive_until(sock, b"40/smcp")
             send_text(sock, '42/smcp,1["server:join_office",{"role":"computer","name":"slow","office_id":"o"}]')
             receive_until(sock, b"43/smcp,1")
-            stop.wait(30)
+            stop.wait(90)
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(anyio.to_thread.run_sync, never_reads)
         try:
             await eventually(lambda: heard(agent, "notify:enter_office"))
-            padding = "x" * 100_000
-            with anyio.fail_after(30):
+            large = {"agent": "\1" * 1000, "req_id": "\1" * 1000}  # 12,000 characters of JSON
+            with anyio.fail_after(60):
                 while not heard(agent, "notify:leave_office"):
-                    await agent.call("server:tool_call_cancel", {"agent": padding, "req_id": "1"})
+                    for _ in range(50):
+                        await agent.emit("server:tool_call_cancel", large)
+                    await agent.call("server:tool_call_cancel", large)
         finally:
             stop.set()
     assert heard(agent, "notify:leave_office") == [{"office_id": "o", "computer": "slow"}]
