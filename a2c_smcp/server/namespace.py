@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -49,6 +49,8 @@ __all__ = ["SMCPNamespace"]
 
 logger = logging.getLogger(__name__)
 
+#: Joins and leaves of one session that may be under way, most of them waiting for the one before.
+_MOST_CHANGES: Final = 8
 #: How much longer a call to another process is waited for than that process waits: its answer should come first.
 _ELSEWHERE_GRACE: Final = 1.0
 
@@ -60,6 +62,20 @@ class _LockedClient(Client):
     """How often it has left an office. Who waits notes this number, and looks at it again."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Join, leave and disconnect of one session are serialised."""
+    changes: int = 0
+    """Its joins and leaves that have the lock or wait for it."""
+
+    @asynccontextmanager
+    async def changing(self) -> AsyncIterator[None]:
+        """Hold the lock for a join or a leave, or raise `TooManyRequestsError` when too many of them wait for it."""
+        if self.changes >= _MOST_CHANGES:
+            raise TooManyRequestsError(f"{_MOST_CHANGES} joins and leaves are under way; wait for some of them")
+        self.changes += 1
+        try:
+            async with self.lock:
+                yield
+        finally:
+            self.changes -= 1
 
 
 class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace):  # type: ignore[misc]  # has no types
@@ -189,10 +205,14 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
             raise NotInRoomError("this session has left the office meanwhile")
 
     async def _change_membership(self, client: _LockedClient, row: Event, request: Any) -> None:
-        async with client.lock:
+        # Before the lock: what waits for it is kept.
+        if row.name == JOIN_OFFICE_EVENT:
+            offices.check_names(request, self.limits.name_length, self.limits.office_id_length)
+        else:
+            offices.check_office_left(request, self.limits.office_id_length)
+        async with client.changing():
             if row.name == JOIN_OFFICE_EVENT:
                 self._check_backlog(client.sid)
-                offices.check_names(request, self.limits.name_length, self.limits.office_id_length)
                 transition = await self.registry.join(client.sid, request)
             else:
                 transition = await self.registry.leave(client.sid, request)

@@ -51,6 +51,7 @@ __all__ = [
     "announce",
     "check_ids",
     "check_names",
+    "check_office_left",
     "disconnect",
     "effects_of",
     "join",
@@ -169,6 +170,14 @@ def check_names(request: EnterOfficeReq, max_name: int = MAX_NAME, max_office_id
     """Raise `BadRequestError` for a name or an office id that breaks a rule."""
     _check_name("name", request["name"], max_name)
     _check_name("office_id", request["office_id"], max_office_id)
+
+
+def check_office_left(request: LeaveOfficeReq, max_office_id: int = MAX_OFFICE_ID) -> None:
+    """Raise `BadRequestError` for an office id that is too long. Any other one that nobody can be in is for `leave`."""
+    if len(request["office_id"]) > max_office_id:
+        raise BadRequestError(
+            f"field 'office_id': must have at most {max_office_id} characters", {"field": "office_id"}
+        )
 
 
 def join(

@@ -139,6 +139,7 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
             offices.check_names(request, self.limits.name_length, self.limits.office_id_length)
             transition = self.registry.join(client.sid, request)
         else:
+            offices.check_office_left(request, self.limits.office_id_length)
             transition = self.registry.leave(client.sid, request)
         self._perform(transition.rooms, transition.notices)
         if transition.left_office:

@@ -56,6 +56,10 @@ class SlowRegistry(LocalRegistry):
             await asyncio.sleep(0.005)
 
 
+JOIN_SLOWLY = ("server:join_office", {"role": "computer", "name": "slow", "office_id": "o"})
+LEAVE = ("server:leave_office", {"office_id": "o"})
+
+
 async def test_a_join_that_finishes_after_its_session_has_gone_is_undone_before_anyone_hears_of_it(
     make_peer: MakePeer,
 ) -> None:
@@ -90,6 +94,42 @@ async def test_a_leave_waits_for_the_join_before_it(make_peer: MakePeer) -> None
         assert tuple(await leaving) == (True, None)
         assert registry.counts().computers == 0
         assert "office:o" not in server.sio.manager.rooms["/smcp"]
+
+
+async def test_a_session_whose_joins_and_leaves_pile_up_gets_429_until_they_are_done(make_peer: MakePeer) -> None:
+    registry = SlowRegistry()
+    with async_server(OpenAuthentication(), registry=registry) as server:
+        computer, other = await make_peer(server), await make_peer(server)
+        calls = [asyncio.create_task(computer.call(*change)) for change in (JOIN_SLOWLY, LEAVE) * 10]
+        await eventually(lambda: sum(call.done() for call in calls) == 12)
+        refused = [await call for call in calls if call.done()]
+        assert {(done, reason[:4]) for done, reason in refused} == {(False, "429 ")}
+        done, _ = await other.call("server:join_office", {"role": "computer", "name": "c", "office_id": "o"})
+        assert done, "another session does not wait"
+        registry.answer.set()
+        assert [(await call)[0] for call in calls].count(True) == 8
+        assert (await computer.call(*JOIN_SLOWLY))[0] is True
+
+
+@pytest.mark.parametrize(
+    ("event", "data"),
+    [
+        ("server:join_office", {"role": "computer", "name": "x" * 100_000, "office_id": "o"}),
+        ("server:join_office", {"role": "computer", "name": "x", "office_id": "o" * 100_000}),
+        ("server:leave_office", {"office_id": "o" * 100_000}),
+    ],
+)
+async def test_a_name_that_is_too_long_is_refused_and_not_kept_until_the_join_before_it_is_done(
+    event: str, data: dict[str, str], make_peer: MakePeer
+) -> None:
+    registry = SlowRegistry()
+    with async_server(OpenAuthentication(), registry=registry) as server:
+        computer = await make_peer(server)
+        await computer.emit(*JOIN_SLOWLY)
+        await eventually(registry.decided.is_set)
+        done, reason = await computer.call(event, data)
+        assert (done, reason[:4]) == (False, "400 ")
+        registry.answer.set()
 
 
 # --- a caller that leaves while the registry is asked

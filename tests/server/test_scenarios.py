@@ -276,6 +276,7 @@ async def test_every_bad_request_is_answered_with_its_code(
         ("server:join_office", {"role": "agent", "name": "a", "office_id": office + "2"}, 4106),
         ("server:leave_office", {"office_id": "other"}, 4104),
         ("server:leave_office", None, 400),
+        ("server:leave_office", {"office_id": "x" * 129}, 400),
     ):
         done, reason = await agent.call(event, data)
         assert done is False
