@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.utils.socketio_internals import ACK, BINARY_ACK, BINARY_EVENT, EVENT, Packet
-from a2c_smcp.wire import Encoded, NotRepresentableError, Unacceptable, codec
+from a2c_smcp.wire import Encoded, NotRepresentableError, Unacceptable, codec, written
 
 __all__ = [
     "MAX_DEPTH",
@@ -88,7 +88,8 @@ def name_of(body: str) -> str | None:
 
 
 def encode_event(namespace: str, event: str, data: Any, ack_id: int | None = None) -> str:
-    body = f"[{codec.dumps(event)},{data.text}]" if isinstance(data, Encoded) else codec.dumps([event, data])
+    """An event with this payload, or `BadRequestError` for one that JSON has no words for."""
+    body = f"[{codec.dumps(event)},{data.text}]" if isinstance(data, Encoded) else written(event, [event, data])
     return _encode(EVENT, namespace, ack_id, body)
 
 

@@ -36,6 +36,7 @@ __all__ = [
     "parse_response",
     "size_of",
     "whole_seconds",
+    "written",
 ]
 
 #: What one encoded packet may have, in UTF-8 bytes; set alike on server, computer and agent.
@@ -242,6 +243,16 @@ def _no_constant(name: str) -> Any:
 
 
 codec: Final = _Codec()
+
+
+def written(event: str, value: Any) -> str:
+    """What a caller sends with an event as JSON, or `BadRequestError` saying what JSON cannot say."""
+    try:
+        return codec.dumps(value)
+    except RecursionError:
+        raise BadRequestError(f"{event}: the payload is nested too deeply, or holds itself") from None
+    except (TypeError, ValueError) as error:
+        raise BadRequestError(f"{event}: the payload cannot be written as JSON: {error}") from None
 
 
 class Encoded:

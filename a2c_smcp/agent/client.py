@@ -252,10 +252,11 @@ class AsyncSMCPAgentClient:
         A computer may join before its MCP servers run. After `timeout` seconds this raises `ToolNotFoundError`, or
         `NotFoundError` when the computer is not in the office.
         """
+        names = requests.texts_in("tool_names", tool_names)
         if self.office_id is None:
             raise NotInRoomError("join an office first")
         with self._news.of(computer) as heard:
-            return await wait_for_tools(partial(self.get_tools, computer), heard, tool_names, timeout)
+            return await wait_for_tools(partial(self.get_tools, computer), heard, names, timeout)
 
     async def wait_for_tool(self, computer: str, tool_name: str, timeout: float = DEFAULT_WAIT) -> SMCPTool:
         """One tool, once its computer lists it; raises what `wait_for_tools` raises."""

@@ -74,6 +74,7 @@ __all__ = [
     "read_sessions",
     "read_tools",
     "still_starting",
+    "texts_in",
     "timed_out",
     "tool_call",
     "tool_meta",
@@ -154,6 +155,8 @@ def tool_call(
     progress: bool = False,
 ) -> Request:
     seconds = whole_seconds(timeout, _ANY_TIMEOUT)
+    if params is not None and not isinstance(params, Mapping):
+        raise BadRequestError("field 'params': must map the names of arguments to values", {"field": "params"})
     fields: dict[str, Any] = {"tool_name": tool_name, "params": dict(params or {}), "timeout": seconds}
     if progress:
         fields["progress"] = True
@@ -184,10 +187,8 @@ def get_finder(
     offset: int,
     limit: int,
 ) -> Request:
-    if isinstance(keywords, str):
-        raise BadRequestError("field 'keywords': must be a list of words, not one text", {"field": "keywords"})
     fields = {
-        "keywords": list(keywords) if keywords is not None else None,
+        "keywords": texts_in("keywords", keywords) if keywords is not None else None,
         "file_type": file_type,
         "offset": offset or None,
         "limit": limit if limit != DEFAULT_LIMIT else None,
@@ -206,6 +207,14 @@ def list_room(call: AgentCallData, deadlines: Deadlines, office_id: str) -> Requ
 def cancel(call: AgentCallData, deadlines: Deadlines) -> Request:
     """Take back the tool call of this `req_id`."""
     return Request(CANCEL_TOOL_CALL_EVENT, {**call}, deadlines.cancel)
+
+
+def texts_in(field: str, value: Iterable[str]) -> list[str]:
+    """What a caller gave as several texts, or `BadRequestError`: Python would take one text letter by letter."""
+    given = list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes) else None
+    if given is None or not all(isinstance(item, str) for item in given):
+        raise BadRequestError(f"field {field!r}: must be a list of texts, not one text", {"field": field})
+    return given
 
 
 def _to_computer(
@@ -347,7 +356,7 @@ def document_pages_uri(uri: str, offset: int, limit: int) -> str:
 
 def page_of(uri: str, page_index: int, format: str, categories: Sequence[str] | None) -> str:
     uri = _with(page_uri(uri, page_index), "format", format, "json")
-    return uri if categories is None else with_params(uri, {"categories": ",".join(categories)})
+    return uri if categories is None else with_params(uri, {"categories": ",".join(texts_in("categories", categories))})
 
 
 def element_of(uri: str, element_id: str, format: str) -> str:

@@ -28,6 +28,20 @@ DOCUMENT = "dpe://com.example.docs/report"
 PAGES = 45
 
 
+HOLDS_ITSELF: dict[str, Any] = {}
+HOLDS_ITSELF["text"] = HOLDS_ITSELF
+#: What Python takes for arguments of a tool and JSON does not.
+NOT_JSON: list[Any] = [
+    "abc",
+    5,
+    {"text": {1, 2}},
+    {"text": b"x"},
+    {"text": 10**5000},
+    {("a", "b"): 1},
+    HOLDS_ITSELF,
+]
+
+
 def a_tool(name: str) -> dict[str, Any]:
     meta = {"a2c_tool_meta": json.dumps({"auto_apply": True, "alias": None, "tags": ["t"], "ret_object_mapper": None})}
     schema = {"type": "object", "properties": {"text": {"type": "string"}}}

@@ -52,9 +52,18 @@ def test_absent_filters_and_defaults_are_not_sent() -> None:
     assert desktop.data == {**plain, "desktop_size": 0, "window": "window://h"}
 
 
-def test_one_text_is_not_a_list_of_keywords() -> None:
-    with pytest.raises(BadRequestError):
-        requests.get_finder(CALL, DEADLINES, "laptop", "report", None, 0, 20)
+@pytest.mark.parametrize("odd", ["report", b"report", 5, [5], ["a", None]])
+def test_one_text_is_not_a_list_of_texts(odd: Any) -> None:
+    with pytest.raises(BadRequestError, match="'keywords': must be a list of texts"):
+        requests.get_finder(CALL, DEADLINES, "laptop", odd, None, 0, 20)
+    with pytest.raises(BadRequestError, match="'categories': must be a list of texts"):
+        requests.page_of(DOCUMENT, 0, "json", odd)
+
+
+@pytest.mark.parametrize("params", ["abc", "", 5, [], [("text", "hi")]])
+def test_the_parameters_of_a_tool_are_a_mapping(params: Any) -> None:
+    with pytest.raises(BadRequestError, match="'params': must map"):
+        requests.tool_call(CALL, DEADLINES, "laptop", "echo", params, 1)
 
 
 # --- reading

@@ -33,7 +33,7 @@ from a2c_smcp.smcp import (
     UPDATE_TOOL_LIST_EVENT,
 )
 from tests.agent.conftest import MakeAgent, MakeComputer
-from tests.agent.harness import DOCUMENT, PAGES, a_tool
+from tests.agent.harness import DOCUMENT, NOT_JSON, PAGES, a_tool
 from tests.server.conftest import LIMITS
 from tests.server.harness import Running, eventually
 
@@ -129,6 +129,32 @@ async def test_a_failed_tool_is_a_result_and_a_failed_route_raises(
     with pytest.raises(PayloadTooLargeError):
         await agent.call_tool("laptop", "echo", {"text": "x" * LIMITS.max_message})
     assert text(await agent.call_tool("laptop", "echo", {"text": "still here"})) == "still here"
+
+
+async def test_arguments_that_json_cannot_say_are_refused_before_they_are_sent(
+    make_agent: MakeAgent, make_computer: MakeComputer, kind: str
+) -> None:
+    computer = await make_computer()
+    agent = await make_agent(kind, live=False)
+    for params in NOT_JSON:
+        with pytest.raises(BadRequestError):
+            await agent.call_tool("laptop", "echo", params)
+    for keywords in ("report", 5):
+        with pytest.raises(BadRequestError, match="keywords"):
+            await agent.get_finder("laptop", keywords)
+    assert computer.asked == []
+    assert text(await agent.call_tool("laptop", "echo", {"text": "still here"})) == "still here"
+
+
+async def test_one_text_where_several_belong_is_refused_at_once(
+    make_agent: MakeAgent, make_computer: MakeComputer, kind: str
+) -> None:
+    await make_computer()
+    agent = await make_agent(kind)
+    with pytest.raises(BadRequestError, match="tool_names"):
+        await agent.wait_for_tools("laptop", "echo")
+    with pytest.raises(BadRequestError, match="categories"):
+        await agent.read_page("laptop", DOCUMENT, 0, categories="text")
 
 
 async def test_a_refused_join_raises_and_leaves_nothing_behind(make_agent: MakeAgent, office: str, kind: str) -> None:

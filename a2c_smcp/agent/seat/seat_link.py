@@ -43,7 +43,7 @@ from a2c_smcp.utils.link import (
 )
 from a2c_smcp.utils.supervision import First, Supervisor
 from a2c_smcp.utils.ways import Way
-from a2c_smcp.wire import PACKET_OVERHEAD, codec
+from a2c_smcp.wire import PACKET_OVERHEAD, codec, written
 
 __all__ = ["NobodyHoldsItError", "SeatLink", "SharedSeat", "shared_seat"]
 
@@ -179,7 +179,7 @@ class SeatLink:
         self._supervisor.check_loop()
         if self.membership is None:
             raise NotInRoomError("join an office first")
-        body = codec.dumps(data).encode()
+        body = written(event, data).encode()
         if len(body) + len(event) + PACKET_OVERHEAD > self.options.max_message:
             raise PayloadTooLargeError(f"{event} has more than {self.options.max_message} bytes")
         is_call = event == TOOL_CALL_EVENT

@@ -16,6 +16,7 @@ from a2c_smcp.agent.seat.place import place_of, try_lock
 from a2c_smcp.agent.seat.seat_link import NobodyHoldsItError, shared_seat
 from a2c_smcp.errors import (
     AlreadyInRoomError,
+    BadRequestError,
     ConnectionLostError,
     ForbiddenError,
     NotInRoomError,
@@ -33,7 +34,7 @@ from a2c_smcp.smcp import (
 from a2c_smcp.utils.link import Disconnected, Joined, OfficeLink
 from a2c_smcp.wire import codec
 from tests.agent.conftest import MakeAgent, MakeComputer
-from tests.agent.harness import a_tool
+from tests.agent.harness import NOT_JSON, a_tool
 from tests.agent.seat.conftest import MakeShared, holder_pid, holding, is_alive, with_key
 from tests.server.conftest import LIMITS
 from tests.server.harness import Running, async_server, eventually
@@ -264,6 +265,18 @@ async def test_a_request_that_is_too_large_is_refused_and_the_seat_lives(
             await ada.call_tool("laptop", "echo", {"text": "x" * LIMITS.max_message})
         text = "é" * (LIMITS.max_message // 8)
         assert text_of(await ada.call_tool("laptop", "echo", {"text": text})) == text
+
+
+async def test_arguments_that_json_cannot_say_are_refused_and_the_seat_lives(
+    make_shared: MakeShared, make_computer: MakeComputer, link: LinkOptions, office: str
+) -> None:
+    await make_computer()
+    async with holding(link, office):
+        ada = await make_shared("ada")
+        for params in NOT_JSON:
+            with pytest.raises(BadRequestError):
+                await ada.call_tool("laptop", "echo", params)
+        assert text_of(await ada.call_tool("laptop", "echo", {"text": "still here"})) == "still here"
 
 
 async def test_a_holder_ends_some_time_after_the_last_has_gone_and_leaves_no_socket(
