@@ -18,6 +18,7 @@ from typing_extensions import is_typeddict
 
 from a2c_smcp.errors import BadRequestError, PayloadTooLargeError
 from a2c_smcp.smcp import EVENTS, TOOL_CALL_EVENT
+from a2c_smcp.utils.text import well_formed
 from a2c_smcp.utils.validation import first_problem
 
 __all__ = [
@@ -166,6 +167,14 @@ class _Codec:
             return _standard_dumps(obj)
 
     @staticmethod
+    def dumps_well_formed(obj: Any) -> str:
+        """As `dumps`, with U+FFFD for lone surrogates whatever the size: readers outside this package may take none."""
+        try:
+            return orjson.dumps(obj).decode()
+        except TypeError:
+            return well_formed(_standard_text(obj))
+
+    @staticmethod
     def loads(text: str | bytes) -> Any:
         """The value, or `ValueError`; `NotRepresentableError` for a number that is out of range."""
         try:
@@ -218,16 +227,18 @@ def _whole(digits: str) -> int:
 
 
 def _standard_dumps(obj: Any) -> str:
-    """What orjson would have written: other scripts as they are, which halves them, and no NaN, which is not JSON.
-
-    A lone surrogate stays in a small message, and becomes U+FFFD in a large one, where the server takes none.
-    """
-    try:
-        text = json.dumps(obj, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    except ValueError:
-        text = json.dumps(_nulled(obj), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    """A lone surrogate stays in a small message, and becomes U+FFFD in a large one, where the server takes none."""
+    text = _standard_text(obj)
     escaped = _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-    return escaped if len(escaped) + _FRAME <= LARGE else _SURROGATE.sub("\ufffd", text)
+    return escaped if len(escaped) + _FRAME <= LARGE else well_formed(text)
+
+
+def _standard_text(obj: Any) -> str:
+    """What orjson would have written: other scripts as they are, which halves them, and no NaN, which is not JSON."""
+    try:
+        return json.dumps(obj, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        return json.dumps(_nulled(obj), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def _nulled(value: Any) -> Any:

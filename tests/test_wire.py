@@ -216,6 +216,12 @@ def test_a_lone_surrogate_is_written_as_it_is_in_a_small_message_and_replaced_in
     assert codec.loads(many) == ["\ufffd" * (LARGE // 5)]
 
 
+@pytest.mark.parametrize("size", [0, LARGE])
+def test_a_lone_surrogate_is_replaced_whatever_the_size_for_readers_that_take_none(size: int) -> None:
+    text = codec.dumps_well_formed({"\ud83d": "\ude00" + "x" * size, "\\ud83d": "\U0001f600"})
+    assert codec.loads(text) == {"\ufffd": "\ufffd" + "x" * size, "\\ud83d": "\U0001f600"}
+
+
 def test_a_lone_surrogate_is_read_whatever_the_size() -> None:
     assert codec.loads(b'["\\ud83d","' + b"x" * LARGE + b'"]')[0] == "\ud83d"
 

@@ -4,18 +4,20 @@ mcp's own transport hands every line to a thread and gets it back, three times a
 """
 
 import asyncio
+import json
 import os
 import stat
 import sys
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Final
+from typing import Any, Final
 
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, RequestId, jsonrpc_message_adapter
 
 from a2c_smcp.utils.pipes import Line, LineReader, Writer
+from a2c_smcp.utils.text import well_formed
 
 __all__ = ["are_pipes", "piped"]
 
@@ -46,8 +48,8 @@ async def piped() -> AsyncIterator[tuple["ReceivedMessages", "SentMessages"]]:
     os.dup2(2, 1)
     for fd in private:
         os.set_blocking(fd, False)
-    incoming = ReceivedMessages(private[0])
-    outgoing = SentMessages(private[1], incoming.close)
+    outgoing = SentMessages(private[1], lambda: incoming.close())
+    incoming = ReceivedMessages(private[0], outgoing.send)
     try:
         yield incoming, outgoing
         with suppress(TimeoutError):
@@ -63,9 +65,13 @@ async def piped() -> AsyncIterator[tuple["ReceivedMessages", "SentMessages"]]:
 
 
 class ReceivedMessages:
-    """The messages of a client, as mcp's server reads them: an exception stands for a line that is none."""
+    """The messages of a client, as mcp's server reads them: an exception stands for a line that is none.
 
-    def __init__(self, fd: int) -> None:
+    mcp drops those without an answer, so that a client would wait for ever: `answer` is given one.
+    """
+
+    def __init__(self, fd: int, answer: Callable[[SessionMessage], Awaitable[None]]) -> None:
+        self._answer = answer
         self._lines: deque[bytes] = deque()
         self._some = asyncio.Event()
         self._reader = LineReader(fd, sys.maxsize, self._take, self._some.set)
@@ -89,8 +95,24 @@ class ReceivedMessages:
         line = self._lines.popleft()
         self._reader.resume()
         try:
-            return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+            return _message(line)
         except ValueError as error:
+            return await self._repaired(line, error)
+
+    async def _repaired(self, line: bytes, error: ValueError) -> SessionMessage | Exception:
+        """The message of a line that pydantic does not read: it takes no half characters, and nothing but UTF-8."""
+        try:
+            value = json.loads(line.decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            if line.strip():
+                await self._answer(_refusal(None, PARSE_ERROR, "Parse error: this line is no JSON that can be read"))
+            return error
+        try:
+            return _message(well_formed(json.dumps(value, ensure_ascii=False)))
+        except (ValueError, RecursionError):
+            if (request_id := _asked_in(value)) is not None:
+                problem = "Invalid request: it does not fit JSON-RPC, or is nested too deeply"
+                await self._answer(_refusal(request_id, INVALID_REQUEST, problem))
             return error
 
     async def receive(self) -> SessionMessage | Exception:
@@ -108,6 +130,22 @@ class ReceivedMessages:
 
     async def __aexit__(self, *_: object) -> None:
         self.close()
+
+
+def _message(line: str | bytes) -> SessionMessage:
+    return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+
+
+def _asked_in(value: Any) -> RequestId | None:
+    """The id of a request whose sender waits for an answer."""
+    request_id = value.get("id") if isinstance(value, dict) and "method" in value else None
+    if isinstance(request_id, str):
+        return well_formed(request_id)
+    return request_id if isinstance(request_id, int) and not isinstance(request_id, bool) else None
+
+
+def _refusal(request_id: RequestId | None, code: int, message: str) -> SessionMessage:
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=request_id, error=ErrorData(code=code, message=message)))
 
 
 class SentMessages:

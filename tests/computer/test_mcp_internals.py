@@ -26,7 +26,7 @@ from a2c_smcp.computer.mcp_clients.mcp_internals import NoBackChannelError, clie
 
 #: Every name that is handed on as it is, and where mcp has it.
 HANDED_ON = {
-    "mcp.client._transport": ("ReadStream", "TransportStreams"),
+    "mcp.client._transport": ("ReadStream", "TransportStreams", "WriteStream"),
     "mcp.client.session": ("IncomingMessage",),
     "mcp.shared.dispatcher": (
         *("CallOptions", "Dispatcher", "OnNotify", "OnNotifyIntercept", "OnRequest", "Outbound", "ProgressFnT"),
@@ -141,7 +141,7 @@ def test_the_client_still_asks_its_own_connect_for_a_dispatcher() -> None:
 
 
 def test_the_types_of_transports_are_where_they_were() -> None:
-    assert {"ReadStream", "Transport", "TransportStreams"} <= set(_transport.__all__)
+    assert {"ReadStream", "Transport", "TransportStreams", "WriteStream"} <= set(_transport.__all__)
 
 
 def test_a_dispatcher_still_has_the_methods_that_ours_has() -> None:

@@ -61,13 +61,13 @@ async def test_both_the_server_and_a_computer_read_the_last_of_two_keys_alike(
 
 
 @pytest.mark.parametrize("kind", HUBS)
-async def test_half_a_character_comes_back_from_a_computer_in_a_small_message(
+async def test_half_a_character_is_a_replacement_character_for_an_mcp_server(
     kind: str, request: pytest.FixtureRequest
 ) -> None:
     hub: Running = request.getfixturevalue(kind)
     async with watched(hub.url, server("a")) as (agent, _):
         reply = await ask_by_hand(agent, call('{"text":"\\ud83d"}'))
-        assert reply["content"][0]["text"] == "\ud83d"
+        assert reply["content"][0]["text"] == "\ufffd"
         reply = await ask_by_hand(agent, call('{"text":"\\ud83d' + "x" * LARGE + '"}'))
         assert reply["error"]["code"] == 400
         assert "surrogate" in reply["error"]["message"]

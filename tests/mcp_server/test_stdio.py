@@ -166,12 +166,47 @@ def test_stdin_may_be_a_file(tmp_path: Path) -> None:
     assert json.loads(done.stdout.splitlines()[0])["id"] == 1
 
 
-def test_a_line_that_is_no_json_does_no_harm() -> None:
+def test_half_a_character_becomes_a_replacement_character_and_is_answered() -> None:
     with serving() as pipe:
-        assert pipe.process.stdin is not None
-        pipe.process.stdin.write("not json\n\n{}\n")
+        for number, sent in enumerate(("half \ud83d", "\ud83d\ude00 whole", "half \ude00" + "x" * 100_000), 2):
+            call = {"name": "echo", "arguments": {"text": sent}}
+            answer = pipe.ask(number, "tools/call", call)
+            whole = sent.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            assert answer["result"]["content"][0]["text"] == whole  # type: ignore[index]
+
+
+def test_bytes_that_are_no_utf_8_become_replacement_characters_and_are_answered() -> None:
+    with serving() as pipe:
+        assert pipe.process.stdin is not None and pipe.process.stdout is not None
+        call = (
+            b'{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"text":"a\xffb"}}}\n'
+        )
+        pipe.process.stdin.buffer.write(call)  # type: ignore[attr-defined]
         pipe.process.stdin.flush()
+        answer = json.loads(pipe.process.stdout.readline())
+        assert (answer["id"], answer["result"]["content"][0]["text"]) == (2, "a\ufffdb")
+
+
+def test_a_line_that_is_no_json_is_answered_and_does_no_harm() -> None:
+    with serving() as pipe:
+        assert pipe.process.stdout is not None
+        _write(pipe, "not json\n\n  \n{}\n[]\n" + '{"id":7,"result":5}\n')
+        answer = json.loads(pipe.process.stdout.readline())
+        assert (answer["jsonrpc"], answer["id"], answer["error"]["code"]) == ("2.0", None, -32700)
         pipe.ask(2, "ping", {})
+
+
+def test_a_request_that_cannot_be_read_is_refused_with_its_id() -> None:
+    with serving() as pipe:
+        assert pipe.process.stdout is not None
+        deep = "[" * 500 + "]" * 500
+        for number, params in ((2, "5"), (3, f'{{"name":"echo","arguments":{{"text":{deep}}}}}')):
+            _write(pipe, f'{{"jsonrpc":"2.0","id":{number},"method":"tools/call","params":{params}}}\n')
+            answer = json.loads(pipe.process.stdout.readline())
+            assert (answer["id"], answer["error"]["code"]) == (number, -32600)
+        _write(pipe, '{"jsonrpc":"2.0","id":"\\ud83d","method":"ping","params":5}\n')
+        assert json.loads(pipe.process.stdout.readline())["id"] == "\ufffd"
+        pipe.ask(4, "ping", {})
 
 
 def test_a_thread_that_takes_no_notice_does_not_keep_it() -> None:

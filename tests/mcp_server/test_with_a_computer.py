@@ -139,6 +139,23 @@ async def test_desktop_and_finder_over_http(hub: Running, era: str | None) -> No
             await search_the_finder(agent)
 
 
+async def put_half_a_character(agent: Agent) -> None:
+    result = await agent.tool("put", 30, doc_ref="half", title="half \ud83d")
+    assert [item["text"] for item in result["content"]] == ["there"]
+
+
+async def test_half_a_character_is_answered_over_a_pipe(hub: Running) -> None:
+    async with watched(hub.url, shop()) as (agent, _):
+        await put_half_a_character(agent)
+
+
+async def test_half_a_character_is_answered_over_http(hub: Running) -> None:
+    with http_shop("s3cret") as url:
+        parameters = {"url": url, "headers": {"authorization": "Bearer s3cret"}}
+        async with watched(hub.url, {**shop(), "type": "streamable", "server_parameters": parameters}) as (agent, _):
+            await put_half_a_character(agent)
+
+
 async def test_a_call_is_cancelled_where_it_runs(hub: Running) -> None:
     async with watched(hub.url, shop()) as (agent, _), anyio.create_task_group() as tasks:
 

@@ -9,8 +9,9 @@ imports such a thing, and `test_mcp_internals.py` names each of them, so that an
   `as_request_id`, `coerce_request_id`, `cancelled_request_id_from_params`, `progress_token_from_params`,
   `run_notify_intercept`, `handler_exception_to_error_data` and `NoBackChannelError` make it read ids and answer
   failures as mcp does. Over HTTP mcp's own `JSONRPCDispatcher` is used, on the streams of mcp's transports
-  (`ReadStream`, `SessionMessage`, `TransportStreams`), because only a stream of ours can tell when a server was last
-  heard; `last_context` is what mcp's own streams have besides their items.
+  (`ReadStream`, `WriteStream`, `SessionMessage`, `TransportStreams`), because only a stream of ours can tell when a
+  server was last heard, or keep from mcp's what it cannot encode; `last_context` is what mcp's own streams have
+  besides their items.
 - `IncomingMessage` is what a client's `message_handler` is called with.
 - `MODERN_PROTOCOL_VERSIONS` are the versions since 2026-07-28; `parse_server_result` validates an answer by its
   version, so that one tool with an invalid definition can be left out of a list.
@@ -29,7 +30,7 @@ from typing import Any, Final, cast
 
 import mcp_types as types
 from mcp import MCPError
-from mcp.client._transport import ReadStream, Transport, TransportStreams
+from mcp.client._transport import ReadStream, Transport, TransportStreams, WriteStream
 from mcp.client.client import Client
 from mcp.client.session import IncomingMessage
 from mcp.shared.dispatcher import (
@@ -74,6 +75,7 @@ __all__ = [
     "SessionMessage",
     "TransportContext",
     "TransportStreams",
+    "WriteStream",
     "as_request_id",
     "cancelled_request_id_from_params",
     "check_tool_result",

@@ -176,13 +176,16 @@ class _MessageContext:
 
 
 def encode(message: dict[str, Any], params: Mapping[str, Any] | None) -> str:
-    """A message of ours as its line. It is given its parameters, if it has any."""
+    """A message of ours as its line. It is given its parameters, if it has any.
+
+    Half a character in it becomes U+FFFD: a server on mcp's Python SDK drops a line that has one, with its id.
+    """
     if params:
         message["params"] = params
     try:
-        return codec.dumps(message)
+        return codec.dumps_well_formed(message)
     except TypeError:  # a call from this process may have what only pydantic can write, a path for instance
-        return codec.dumps(to_jsonable_python(message))
+        return codec.dumps_well_formed(to_jsonable_python(message))
 
 
 def _refusal(error: Exception, method: str) -> dict[str, Any]:

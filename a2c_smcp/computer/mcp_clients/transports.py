@@ -27,6 +27,7 @@ from a2c_smcp.computer.mcp_clients.mcp_internals import (
     ReadStream,
     SessionMessage,
     TransportStreams,
+    WriteStream,
 )
 from a2c_smcp.computer.mcp_clients.model import (
     MCPServerConfig,
@@ -42,7 +43,7 @@ from a2c_smcp.computer.mcp_clients.resource_lists import Pages
 from a2c_smcp.computer.mcp_clients.stdio import StdioTransport
 from a2c_smcp.computer.mcp_clients.tool_lists import without_invalid_tools
 from a2c_smcp.errors import PayloadTooLargeError
-from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
+from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, codec
 
 __all__ = ["Wire", "describe_failure"]
 
@@ -118,7 +119,7 @@ class Wire:
         self, transport: AbstractAsyncContextManager[TransportStreams]
     ) -> AsyncGenerator[Dispatcher[Any], None]:
         async with transport as (incoming, outgoing):
-            yield JSONRPCDispatcher(_Watched(incoming, self), outgoing)
+            yield JSONRPCDispatcher(_Watched(incoming, self), _WellFormed(outgoing))
 
     def _screen(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
         """What the session is given of a result that came over a pipe."""
@@ -210,6 +211,39 @@ class _Watched:
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.aclose()
+
+
+class _WellFormed:
+    """The write stream of a session. Half a character in a message becomes U+FFFD: mcp's HTTP transports fail to encode
+    it, and the connection ends with all its calls.
+    """
+
+    def __init__(self, inner: WriteStream[SessionMessage]) -> None:
+        self._inner = inner
+
+    async def send(self, item: SessionMessage) -> None:
+        await self._inner.send(_well_formed(item))
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> "_WellFormed":
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+def _well_formed(item: SessionMessage) -> SessionMessage:
+    message = item.message
+    try:
+        message.model_dump_json()
+    except ValueError:
+        text = codec.dumps_well_formed(message.model_dump(by_alias=True, mode="json", exclude_unset=True))
+        return replace(item, message=type(message).model_validate(codec.loads(text)))
+    return item
 
 
 @asynccontextmanager
