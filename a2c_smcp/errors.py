@@ -273,7 +273,7 @@ class PayloadTooLargeError(_CodedError):
 
 
 class TooManyRequestsError(_CodedError):
-    """A limit of the server: too many requests a second, or too many without an answer. Try again later."""
+    """A limit of the server or of a computer: too many requests a second, or too many without an answer. Try later."""
 
     default_code = 429
     title = "Too Many Requests"

@@ -15,12 +15,15 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import orjson
 
-from a2c_smcp.errors import BadRequestError
+from a2c_smcp.computer.call_log import weight
+from a2c_smcp.errors import BadRequestError, TooManyRequestsError
 from a2c_smcp.types import TOOL_NAME
 
 __all__ = [
     "MAX_BYTES",
     "MAX_RESULTS",
+    "MAX_RUNNING",
+    "MAX_RUNNING_BYTES",
     "REMEMBERED_SECONDS",
     "CallAdmission",
     "CallKey",
@@ -33,9 +36,14 @@ __all__ = [
 REMEMBERED_SECONDS: Final = 300.0
 MAX_RESULTS: Final = 256
 MAX_BYTES: Final = 64 * 1024 * 1024
+#: How many calls may run or wait for a person at once, and how many bytes of memory their params may have, about.
+MAX_RUNNING: Final = 1024
+MAX_RUNNING_BYTES: Final = 64 * 1024 * 1024
 #: A request that is larger is remembered by its hash: Python's own has a key of this process, and takes a quarter of
 #: the time of a digest.
 _KEPT: Final = 16 * 1024
+#: What a request with less text takes in memory is not looked at.
+_SMALL: Final = 1024
 
 E = TypeVar("E")
 R = TypeVar("R")
@@ -74,6 +82,13 @@ CallAdmission: TypeAlias = New | Running[E] | Finished[R]
 
 
 @dataclass(frozen=True, slots=True)
+class _Admitted(Generic[E]):
+    request: bytes
+    entry: E
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class _Result(Generic[R]):
     request: bytes
     value: R
@@ -89,11 +104,16 @@ class CallMemory(Generic[E, R]):
         remembered_seconds: float = REMEMBERED_SECONDS,
         max_results: int = MAX_RESULTS,
         max_bytes: int = MAX_BYTES,
+        max_running: int = MAX_RUNNING,
+        max_running_bytes: int = MAX_RUNNING_BYTES,
     ) -> None:
         self._remembered_seconds = remembered_seconds
         self._max_results = max_results
         self._max_bytes = max_bytes
-        self._running: dict[CallKey, tuple[bytes, E]] = {}
+        self._max_running = max_running
+        self._max_running_bytes = max_running_bytes
+        self._running: dict[CallKey, _Admitted[E]] = {}
+        self._running_bytes = 0
         # Finished calls are inserted in the order in which they expire.
         self._finished: dict[CallKey, _Result[R]] = {}
         self._bytes = 0
@@ -103,39 +123,57 @@ class CallMemory(Generic[E, R]):
     ) -> CallAdmission[E, R]:
         """What to do with a request; `New` keeps `entry` for its repeats.
 
-        The same key with another tool or params raises `BadRequestError`, and changes nothing.
+        The same key with another tool or params raises `BadRequestError`, one call too many `TooManyRequestsError`;
+        neither changes anything.
         """
         self._evict(now)
-        request = _fingerprint(tool, params)
+        request, length = _fingerprint(tool, params)
         if running := self._running.get(key):
-            _check_same(key, running[0], request)
-            return Running(running[1])
+            _check_same(key, running.request, request)
+            return Running(running.entry)
         if finished := self._finished.get(key):
             _check_same(key, finished.request, request)
             return Finished(finished.value)
-        self._running[key] = (request, entry)
+        size = key.size + (length if length <= _SMALL else weight(params, self._max_running_bytes))
+        self._check_room(size)
+        self._running[key] = _Admitted(request, entry, size)
+        self._running_bytes += size
         return New()
+
+    def _check_room(self, size: int) -> None:
+        if len(self._running) >= self._max_running:
+            raise TooManyRequestsError(
+                f"{self._max_running} calls run or wait at this computer; try again when some of them have ended"
+            )
+        # One alone may be larger: it has its limit in the size of a message.
+        if self._running and self._running_bytes + size > self._max_running_bytes:
+            raise TooManyRequestsError(
+                f"the params of the calls that run or wait at this computer take {self._running_bytes} bytes of "
+                f"{self._max_running_bytes}; try again when some of them have ended"
+            )
 
     def running(self, key: CallKey) -> E | None:
         """The entry of a call that runs now: what a cancellation is for."""
         running = self._running.get(key)
-        return running[1] if running else None
+        return running.entry if running else None
 
     def running_in(self, office: str) -> list[E]:
         """The entries of all calls of an office that run now."""
-        return [entry for key, (_, entry) in self._running.items() if key.office == office]
+        return [running.entry for key, running in self._running.items() if key.office == office]
 
     def finish(self, key: CallKey, result: R, size: int, now: float) -> None:
         """Remember the result of a running call; `size` is what it has in bytes when encoded."""
-        request, _ = self._running.pop(key)
-        size += len(request) + key.size
-        self._finished[key] = _Result(request, result, size, now + self._remembered_seconds)
+        running = self._running.pop(key)
+        self._running_bytes -= running.size
+        size += len(running.request) + key.size
+        self._finished[key] = _Result(running.request, result, size, now + self._remembered_seconds)
         self._bytes += size
         self._evict(now)
 
     def forget(self, key: CallKey) -> None:
         """A running call that will never have a result: a repeat of the request is `New` again."""
-        self._running.pop(key, None)
+        if running := self._running.pop(key, None):
+            self._running_bytes -= running.size
 
     def _evict(self, now: float) -> None:
         """Drop the oldest results until the rest are young, few and small enough."""
@@ -148,13 +186,14 @@ class CallMemory(Generic[E, R]):
             self._bytes -= result.size
 
 
-def _fingerprint(tool: TOOL_NAME, params: Mapping[str, Any]) -> bytes:
-    """The call as text, for comparison; a hash of a call that is too large to be kept."""
+def _fingerprint(tool: TOOL_NAME, params: Mapping[str, Any]) -> tuple[bytes, int]:
+    """The call as text, for comparison, or a hash of a call that is too large to be kept; and how long the text is."""
     try:
         text = orjson.dumps([tool, params], option=orjson.OPT_SORT_KEYS)
     except TypeError:  # what only the standard library takes, an integer over 64 bits for instance
         text = json.dumps([tool, params], sort_keys=True).encode()
-    return text if len(text) <= _KEPT else b"%d bytes, %d" % (len(text), hash(text))
+    length = len(text)
+    return (text if length <= _KEPT else b"%d bytes, %d" % (length, hash(text))), length
 
 
 def _check_same(key: CallKey, known: bytes, request: bytes) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from a2c_smcp.computer.calls import MAX_BYTES, MAX_RESULTS, CallKey, CallMemory, Finished, New, Running
-from a2c_smcp.errors import BadRequestError
+from a2c_smcp.errors import BadRequestError, TooManyRequestsError
 
 KEY = CallKey("office", "agent", "req-1")
 Memory = CallMemory[str, str]
@@ -138,6 +138,52 @@ def test_forgetting_does_not_touch_a_result() -> None:
     run(memory, KEY)
     memory.forget(KEY)
     assert admit(memory) == Finished("result of req-1")
+
+
+def test_one_running_call_too_many_is_429_and_changes_nothing() -> None:
+    memory = Memory(max_running=2)
+    admit(memory, key(0))
+    admit(memory, key(1))
+    with pytest.raises(TooManyRequestsError):
+        admit(memory, key(2))
+    assert memory.running(key(2)) is None
+    assert admit(memory, key(1)) == Running("entry")  # a repeat is no call more
+    memory.forget(key(0))
+    assert admit(memory, key(2)) == New()
+    memory.finish(key(1), "result", 1, 0)
+    assert admit(memory, key(3)) == New()
+
+
+@pytest.mark.parametrize("value", ["x" * 40_000, [[]] * 800, [{"a": 1}] * 200])
+def test_the_params_of_running_calls_have_a_bound_in_bytes_together(value: object) -> None:
+    memory = Memory(max_running_bytes=100_000)
+    admit(memory, key(0), value=value)
+    admit(memory, key(1), value=value)
+    with pytest.raises(TooManyRequestsError):
+        admit(memory, key(3), value=value)
+    assert memory.running(key(3)) is None
+    admit(memory, key(11))  # a small one fits
+    memory.finish(key(0), "result", 1, 0)
+    assert admit(memory, key(3), value=value) == New()
+
+
+def test_what_has_ended_leaves_its_room_to_others() -> None:
+    memory = Memory(max_running_bytes=100_000)
+    for number in range(100):
+        assert admit(memory, key(number), value="x" * 60_000) == New()
+        if number % 2:
+            memory.forget(key(number))
+            memory.forget(key(number))
+        else:
+            memory.finish(key(number), "result", 1, 0)
+    assert memory._running_bytes == 0
+
+
+def test_a_call_alone_may_be_larger_and_then_stays_alone() -> None:
+    memory = Memory(max_running_bytes=1_000)
+    assert admit(memory, key(0), value="x" * 5_000) == New()
+    with pytest.raises(TooManyRequestsError):
+        admit(memory, key(1))
 
 
 def test_a_cancellation_finds_the_running_call_and_no_other() -> None:

@@ -244,6 +244,18 @@ async def test_a_request_that_arrives_twice_runs_once(hub: Running) -> None:
             assert (await it.agent.ask(TOOL_CALL_EVENT, **request))["error"]["code"] == 400
 
 
+async def test_a_repeat_that_waits_keeps_no_params(hub: Running) -> None:
+    async with world(hub.url) as it:
+        call = {"agent": "ag", "req_id": "1", "computer": "pc", "tool_name": "a.sleep", "timeout": 30}
+        first, repeat = ({**call, "params": {"seconds": 30, "more": "x" * 2_000}} for _ in range(2))
+        asked = [asyncio.create_task(it.client._link._dispatch(TOOL_CALL_EVENT, (data,))) for data in (first, repeat)]
+        await eventually(lambda: repeat["params"] is None)
+        assert first["params"]
+        for task in asked:
+            task.cancel()
+        await asyncio.gather(*asked, return_exceptions=True)
+
+
 async def test_a_call_that_outlives_its_connection_is_found_by_its_repeat(hub: Running) -> None:
     async with world(hub.url) as it:
         first: list[Any] = []

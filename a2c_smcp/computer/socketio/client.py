@@ -259,7 +259,7 @@ class SMCPComputerClient:
 
     async def _tool_call(self, data: Any) -> Any:
         try:
-            return await self._result(self._request(TOOL_CALL_EVENT, data))
+            return await self._result(self._request(TOOL_CALL_EVENT, data), data)
         except SMCPError as error:
             logger.warning("refused tool call %s: %s", req_id_in_log(data), error)
             return error.tool_call_payload()
@@ -268,7 +268,7 @@ class SMCPComputerClient:
             logger.exception("failed to handle tool call %s", req_id_in_log(data))
             return InternalError("this computer failed to handle the call; its log says why").tool_call_payload()
 
-    async def _result(self, request: ToolCallReq) -> Encoded:
+    async def _result(self, request: ToolCallReq, received: dict[str, Any]) -> Encoded:
         _check_names(request)
         key = CallKey(self._office, request["agent"], request["req_id"])
         call = _Call()
@@ -276,6 +276,8 @@ class SMCPComputerClient:
             case Finished(result=reply):
                 return reply
             case Running(entry=running):
+                # It may wait for as long as the call runs: the params of the first request are enough.
+                received["params"], request["params"] = None, {}
                 return await running.reply()
             case _:
                 return await self._run(key, request, call)
