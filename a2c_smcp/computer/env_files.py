@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +23,9 @@ def find_env_file(name: str, config_file: str, environ: Mapping[str, str] = os.e
     """
     folder = Path(config_file).absolute().parent
     workspace = folder.parent if folder.name == ".vscode" else folder
-    known = {"workspaceFolder": str(workspace), "userHome": str(Path.home())}
+    known = {"workspaceFolder": str(workspace)}
+    with suppress(RuntimeError):  # a user without a home, as in some containers
+        known["userHome"] = str(Path.home())
     known |= {f"env:{variable}": value for variable, value in environ.items()}
 
     def value(match: re.Match[str]) -> str:

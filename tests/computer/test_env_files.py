@@ -63,6 +63,16 @@ def test_a_home_that_is_not_known_is_said() -> None:
         find_env_file("~nosuchuser/.env", "/project/mcp.json", {})
 
 
+def test_without_a_home_only_what_needs_one_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", nobody)
+    assert find_env_file(".env", "/project/mcp.json", {}) == Path("/project/.env")
+    with pytest.raises(ValueError, match="no value"):
+        find_env_file("${userHome}/.env", "/project/mcp.json", {})
+
+
 def written(folder: Path, env: dict[str, Any], variables: str | None) -> Path:
     (folder / ".vscode").mkdir()
     if variables is not None:
@@ -86,7 +96,10 @@ def test_a_file_that_is_not_there_is_a_warning(tmp_path: Path) -> None:
     assert [(warning.field, "cannot be read" in warning.message) for warning in files.warnings] == [("envFile", True)]
 
 
-@pytest.mark.parametrize(("name", "said"), [(5, "must be a text"), ("${input:x}", "no value"), ("bytes", "not UTF-8")])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [(5, "must be a text"), ("${input:x}", "no value"), ("~nosuchuser/x", "home"), ("bytes", "not UTF-8")],
+)
 def test_what_is_no_file_of_variables_is_a_problem(tmp_path: Path, name: Any, said: str) -> None:
     (tmp_path / "bytes").write_bytes(b"A=\xff")
     [problem] = read_config_files(written(tmp_path, {"envFile": name}, None)).problems

@@ -23,6 +23,7 @@ from a2c_smcp.computer.cli.session import CLISession
 from a2c_smcp.computer.cli.tool_commands import TOOL_COMMANDS
 from a2c_smcp.computer.config_files import read_config_files
 from a2c_smcp.errors import BadRequestError
+from a2c_smcp.utils.values import file_path
 
 __all__ = ["COMMANDS", "Command", "Quit", "completions", "find", "is_kept", "run"]
 
@@ -115,7 +116,7 @@ async def config_show(session: CLISession, words: list[str]) -> None:
 @COMMANDS.command("config validate", "[FILE...]")
 async def config_validate(session: CLISession, words: list[str]) -> None:
     """Say everything that is wrong with config files: these, or those that this run was started with."""
-    files = read_config_files(*words) if words else session.files.read()
+    files = read_config_files(*map(file_path, words)) if words else session.files.read()
     _show_check(session, files.problems, files.warnings)
 
 

@@ -9,6 +9,9 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory, History
 
+from a2c_smcp.errors import BadRequestError
+from a2c_smcp.utils.values import file_path
+
 __all__ = ["CommandCompleter", "command_history"]
 
 logger = logging.getLogger(__name__)
@@ -61,10 +64,13 @@ def command_history(is_kept: Callable[[str], bool]) -> History:
     A line that `is_kept` does not want is not remembered at all.
     """
     state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
-    file = Path(state).expanduser() / "a2c-smcp" / "history"
+    file = Path(os.devnull)
     try:
+        file = file_path(state) / "a2c-smcp" / "history"
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         file.touch(mode=0o600)
+    except BadRequestError as error:
+        logger.warning("the history is not kept: %s", error.message)
     except OSError as error:
         logger.warning("the history is not kept: %s cannot be written: %s", file, error.strerror)
         file = Path(os.devnull)

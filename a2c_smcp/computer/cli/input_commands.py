@@ -12,7 +12,7 @@ from a2c_smcp.errors import (
     BadRequestError,
     InputNotFoundError,
 )
-from a2c_smcp.utils.values import read_values, text_value, texts
+from a2c_smcp.utils.values import file_path, read_values, text_value, texts
 
 __all__ = ["INPUT_COMMANDS"]
 
@@ -27,7 +27,7 @@ def _inputs(session: CLISession) -> Iterable[str]:
 async def inputs_load(session: CLISession, words: list[str]) -> None:
     """Define the inputs that a file holds; those that are defined already are defined anew."""
     (name,) = arguments(words, "FILE")
-    for definition in load_config_files(name.removeprefix("@")).inputs:
+    for definition in load_config_files(file_path(name.removeprefix("@"))).inputs:
         session.computer.inputs.put(definition)
     _show_inputs(session)
 

@@ -38,3 +38,13 @@ def test_a_history_file_that_does_not_work_is_said_once_and_costs_nothing_else(
     history.append_string("help")
     assert history.get_strings() == ["status", "help"]
     assert ["the history is not kept" in record.message for record in caplog.records] == [True]
+
+
+def test_without_a_home_the_history_is_of_this_run(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", "~nosuchuser/state")
+    history = command_history(lambda _: True)
+    history.append_string("status")
+    assert history.get_strings() == ["status"]
+    assert ["the history is not kept" in record.message for record in caplog.records] == [True]

@@ -52,7 +52,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def shared(folder: Path) -> Iterator[Console]:
     """One run for all tests that leave it as they found it."""
     config = write(folder / "config.json", server("a"), asking("ask"), inputs=INPUTS)
-    with console(folder, "--config", config, "--name", "pc", A2C_INPUT_NOBODY="1") as it:
+    with console(folder, "--config", config, "--name", "pc", A2C_INPUT_NOBODY="1", HOME=str(folder)) as it:
         it.prompted()
         yield it
         it.keys("quit\r")
@@ -278,7 +278,7 @@ def test_prefix_tools_lets_servers_with_the_same_tools_run_side_by_side(tmp_path
 def test_inputs_load_add_and_remove(shared: Console, folder: Path) -> None:
     file = folder / "inputs.json"
     file.write_text('[{"id": "loaded", "type": "promptString"}]')
-    ids = [entry["id"] for entry in shared.enter(f"inputs load {file}", "inputs_loaded")["inputs"]]
+    ids = [entry["id"] for entry in shared.enter(f"inputs load ~/{file.name}", "inputs_loaded")["inputs"]]
     assert ids == ["count", "secret", "colour", "loaded"]
     added = shared.enter("inputs add id=typed type=promptString default=5", "inputs_loaded")["inputs"][-1]
     assert (added["id"], added["default"], added["has_value"]) == ("typed", "5", False)
@@ -367,7 +367,7 @@ def test_config_show_and_validate(shared: Console, folder: Path) -> None:
         "warnings": [],
     }
     wrong = write(folder / "wrong.json", {**server("a"), "nonsense": 1})
-    checked = shared.enter(f"config validate {wrong}", "config_checked")
+    checked = shared.enter(f"config validate ~/{Path(wrong).name}", "config_checked")
     assert not checked["ok"]
     assert "nonsense" in checked["problems"][0]
 
