@@ -123,8 +123,11 @@ def parse_response(event: str, data: object) -> Any:
     return _RESPONSES[event](data)
 
 
-def whole_seconds(value: object, maximum: int = DEFAULT_MAX_TIMEOUT) -> int:
-    """Read a tool call's `timeout`, or raise `BadRequestError` naming what is allowed, also in its details."""
+def whole_seconds(value: object, maximum: int | None = DEFAULT_MAX_TIMEOUT) -> int:
+    """Read a tool call's `timeout`, or raise `BadRequestError` naming what is allowed, also in its details.
+
+    `None` is for a side that does not know the maximum.
+    """
     seconds: int | None = None
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 18:
         seconds = int(value)
@@ -132,9 +135,10 @@ def whole_seconds(value: object, maximum: int = DEFAULT_MAX_TIMEOUT) -> int:
         seconds = value
     elif isinstance(value, float) and value.is_integer():
         seconds = int(value)
-    if seconds is None or not 1 <= seconds <= maximum:
-        problem = f"field 'timeout': must be whole seconds from 1 to {maximum}"
-        raise BadRequestError(problem, {"field": "timeout", "maximum": maximum})
+    if seconds is None or seconds < 1 or (maximum is not None and seconds > maximum):
+        allowed = "from 1 on" if maximum is None else f"from 1 to {maximum}"
+        details = {"field": "timeout"} if maximum is None else {"field": "timeout", "maximum": maximum}
+        raise BadRequestError(f"field 'timeout': must be whole seconds {allowed}", details)
     return seconds
 
 

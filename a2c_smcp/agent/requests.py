@@ -86,8 +86,9 @@ DEFAULT_TIMEOUT: Final = 60
 DEFAULT_WAIT: Final = 10.0
 #: How many documents, or pages, come at once when the caller does not give a number.
 DEFAULT_LIMIT: Final = 20
-# How long is too long is the server's to say; its refusal names the limit.
-_ANY_TIMEOUT: Final = 2**31
+# How long is too long is the server's to say, and its refusal names the limit. These are 68 years; more fits neither
+# every timer nor every reader of JSON.
+_LONGEST_TIMEOUT: Final = 2**31
 #: A tool result has one of these at least; whatever lacks them all is something else.
 _RESULT_KEYS: Final = ("content", "structuredContent", "isError")
 _REQUIRED: Final[Mapping[str, str]] = {GET_DESKTOP_EVENT: "desktops", GET_FINDER_EVENT: "documents"}
@@ -154,7 +155,7 @@ def tool_call(
     *,
     progress: bool = False,
 ) -> Request:
-    seconds = whole_seconds(timeout, _ANY_TIMEOUT)
+    seconds = min(whole_seconds(timeout, None), _LONGEST_TIMEOUT)
     if params is not None and not isinstance(params, Mapping):
         raise BadRequestError("field 'params': must map the names of arguments to values", {"field": "params"})
     fields: dict[str, Any] = {"tool_name": tool_name, "params": dict(params or {}), "timeout": seconds}

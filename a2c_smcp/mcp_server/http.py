@@ -2,7 +2,6 @@
 
 import hashlib
 import hmac
-import ipaddress
 import logging
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -15,7 +14,7 @@ import uvicorn
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from a2c_smcp.utils.asgi import ASGIMessage, Receive, Send
-from a2c_smcp.utils.hosts import AllowedHosts, is_loopback
+from a2c_smcp.utils.hosts import AllowedHosts, is_loopback, is_unspecified
 from a2c_smcp.utils.text import in_log
 from a2c_smcp.utils.uvicorn_server import GracefulServer, listen
 
@@ -217,7 +216,7 @@ async def serve(
             raise ValueError(
                 f"refusing to serve {host} without a token: every machine that reaches it could use this server"
             )
-        hosts = [*hosts, *([] if _is_any(host) else [host])]
+        hosts = [*hosts, *([] if is_unspecified(host) else [host])]
         if not hosts:
             raise ValueError(f"say by which names {host} is reached, as in hosts=['docs.example.com'], or hosts=['*']")
     app = HttpApp(server, path=path, hosts=hosts, token=token)
@@ -242,13 +241,6 @@ def _config(app: HttpApp) -> uvicorn.Config:
         ws="none",
         timeout_graceful_shutdown=_CLOSE_SECONDS,
     )
-
-
-def _is_any(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_unspecified
-    except ValueError:
-        return False
 
 
 def _digest(secret: str) -> bytes:

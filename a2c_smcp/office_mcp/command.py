@@ -14,6 +14,7 @@ from a2c_smcp.agent.seat.place import NotSharedError
 from a2c_smcp.agent.seat.seat_link import shared_seat
 from a2c_smcp.office_mcp.agent import OfficeAgent
 from a2c_smcp.office_mcp.tool_names import checked_labels
+from a2c_smcp.utils.hosts import is_unspecified
 from a2c_smcp.utils.link import LinkFactory, LinkOptions, OfficeLink
 from a2c_smcp.utils.loops import fast_command_loop
 
@@ -52,9 +53,19 @@ class OfficeOptions:
 
 def run(options: OfficeOptions) -> None:
     """Serve until the host closes stdin, or SIGINT or SIGTERM comes; `ValueError` for options that make no sense."""
-    checked_labels(options.short_names)  # before there is a seat
+    # Before there is a seat.
+    checked_labels(options.short_names)
+    if options.http is not None:
+        _check_names(options.http)
     with asyncio.Runner(loop_factory=fast_command_loop) as runner:
         runner.run(_serve(options))
+
+
+def _check_names(http: HttpOptions) -> None:
+    """The server refuses this, too, in the words of programs."""
+    if is_unspecified(http.host) and not http.allowed_hosts:
+        ways = "as in --allowed-host mcp.example.com, or --allowed-host '*' for all"
+        raise ValueError(f"say by which names {http.host} is reached, {ways}")
 
 
 async def _serve(options: OfficeOptions) -> None:

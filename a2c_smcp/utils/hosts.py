@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from a2c_smcp.errors import ForbiddenError
 
-__all__ = ["AllowedHosts", "is_loopback"]
+__all__ = ["AllowedHosts", "is_loopback", "is_unspecified"]
 
 _ANY: Final = "*"
 
@@ -25,6 +25,14 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return (mapped or address).is_loopback
+
+
+def is_unspecified(host: str) -> bool:
+    """Whether an address stands for all of a machine's, as `0.0.0.0` does: one to bind, and no name for others."""
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
 
 
 class AllowedHosts:

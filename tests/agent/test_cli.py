@@ -29,6 +29,7 @@ from a2c_smcp.smcp import (
     UPDATE_DESKTOP_EVENT,
     UPDATE_TOOL_LIST_EVENT,
 )
+from a2c_smcp.wire import DEFAULT_MAX_TIMEOUT
 from tests.agent.conftest import MakeComputer
 from tests.agent.harness import DOCUMENT, FakeComputer, a_tool
 from tests.server.harness import Running, eventually, heard
@@ -135,6 +136,9 @@ async def test_a_tool_error_a_routing_error_and_bad_usage_have_codes_of_their_ow
     done = await a2c(env, "call", "nobody", "echo", "--json")
     assert done.returncode == 2
     assert json.loads(done.stdout)["error"]["code"] == 404
+    done = await a2c(env, "call", "laptop", "echo", "--timeout", "99999999999")
+    assert done.returncode == 2
+    assert done.stderr.decode().endswith(f"whole seconds from 1 to {DEFAULT_MAX_TIMEOUT}\n")
     for words in (
         ["call", "laptop", "echo", "nonsense"],
         ["call", "laptop", "echo", "@missing"],

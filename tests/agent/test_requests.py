@@ -33,8 +33,14 @@ def test_a_tool_call_waits_ten_seconds_longer_than_its_timeout() -> None:
 
 @pytest.mark.parametrize("timeout", [0, -1, 1.5, True, "soon"])
 def test_a_timeout_is_whole_seconds(timeout: Any) -> None:
-    with pytest.raises(BadRequestError):
+    with pytest.raises(BadRequestError, match=r"whole seconds from 1 on$"):
         requests.tool_call(CALL, DEADLINES, "laptop", "echo", None, timeout)
+
+
+@pytest.mark.parametrize("timeout", [99_999_999_999, 10**30, 1e300])
+def test_how_long_is_too_long_is_left_to_the_server(timeout: Any) -> None:
+    request = requests.tool_call(CALL, DEADLINES, "laptop", "echo", None, timeout)
+    assert request.data["timeout"] == 2**31
 
 
 def test_other_requests_wait_twenty_seconds() -> None:

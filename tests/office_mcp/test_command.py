@@ -345,7 +345,7 @@ async def test_stdout_is_the_hosts_and_the_end_of_stdin_ends_it(place: Place) ->
     [
         (["--as", "nothing"], "NAME=SHORT"),
         (["--as", "a=b c"], "short name"),
-        (["--http", "0", "--http-host", "0.0.0.0"], "by which names"),
+        (["--http", "0", "--http-host", "0.0.0.0"], "by which names 0.0.0.0 is reached, as in --allowed-host"),
         (["--http", "0", "--http-token", "a b"], "bearer token"),
     ],
 )

@@ -11,7 +11,7 @@ import pytest
 
 from a2c_smcp.errors import ForbiddenError
 from a2c_smcp.server import APIKeyAuthentication, OpenAuthentication, SyncOpenAuthentication
-from a2c_smcp.utils.hosts import AllowedHosts, is_loopback
+from a2c_smcp.utils.hosts import AllowedHosts, is_loopback, is_unspecified
 from tests.server.harness import Running, async_server, serving, sync_server
 
 LOOPBACK = ["localhost", "localhost:7000", "LocalHost.", "127.0.0.1:7000", "127.9.9.9", "[::1]", "[::1]:7000"]
@@ -31,6 +31,11 @@ FOREIGN += [
 @pytest.mark.parametrize("host", LOOPBACK)
 def test_loopback_names_are_allowed_with_and_without_a_port(host: str) -> None:
     AllowedHosts().check([host], [f"http://{host}"])
+
+
+def test_every_address_of_a_machine_is_no_name_of_it() -> None:
+    assert all(map(is_unspecified, ["0.0.0.0", "::"]))
+    assert not any(map(is_unspecified, ["127.0.0.1", "::1", "10.0.0.1", "0.example", ""]))
 
 
 @pytest.mark.parametrize("host", FOREIGN)

@@ -1,11 +1,10 @@
 """Where a console is reached: `[HOST:]PORT` as people type it, and the names in `Host` that mean it. Pure."""
 
-import ipaddress
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from a2c_smcp.utils.hosts import is_loopback
+from a2c_smcp.utils.hosts import is_loopback, is_unspecified
 
 __all__ = ["ConsoleAddress"]
 
@@ -31,7 +30,7 @@ class ConsoleAddress:
             host = port = None
         if host is None or port is None or parts.netloc != text or parts.username is not None:
             raise ValueError(f"{text[:100]!r} is no [HOST:]PORT")
-        if _is_any(host):
+        if is_unspecified(host):
             raise ValueError(f"{host} is every address: name the host that people will type, so that it can be checked")
         return cls(host, port)
 
@@ -52,10 +51,3 @@ class ConsoleAddress:
     def netloc(self) -> str:
         """The host as it is written in a URL."""
         return f"[{self.host}]" if ":" in self.host else self.host
-
-
-def _is_any(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_unspecified
-    except ValueError:
-        return False
