@@ -9,6 +9,7 @@ import logging
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -112,7 +113,7 @@ class _Service:
     def _print_link(self) -> None:
         if self._consoles.is_open:
             link = self._consoles.link()
-            print(f"a2c computer {self._options.name} has its console at {link}", file=sys.stderr, flush=True)
+            _say(f"a2c computer {self._options.name} has its console at {link}")
 
     async def _boot(self) -> None:
         await self._computer.boot_up()
@@ -136,11 +137,7 @@ class _Service:
                 self._stop(error)
                 return
             else:
-                print(
-                    f"a2c computer {self._options.name} is in office {self._options.office}",
-                    file=sys.stderr,
-                    flush=True,
-                )
+                _say(f"a2c computer {self._options.name} is in office {self._options.office}")
                 return
 
     def _heard(self, event: LinkEvent) -> None:
@@ -156,3 +153,9 @@ class _Service:
         if not self._stopped.is_set():
             self._refusal = refusal
             self._stopped.set()
+
+
+def _say(line: str) -> None:
+    """A full disk, or a reader of stderr that has gone, is no reason to end the service; logging thinks so too."""
+    with suppress(OSError):
+        print(line, file=sys.stderr, flush=True)

@@ -29,12 +29,12 @@ A2C = str(Path(sys.executable).with_name("a2c"))
 
 
 class Service:
-    """The command as a process, and what it says on stderr."""
+    """The command as a process, and what it says on stderr. `by` are the words of a command that runs it."""
 
-    def __init__(self, *arguments: str, **environment: str) -> None:
+    def __init__(self, *arguments: str, by: tuple[str, ...] = (), **environment: str) -> None:
         self.lines: list[str] = []
         self.process = subprocess.Popen(
-            [A2C, "computer", "run", "--headless", *arguments],
+            [*by, A2C, "computer", "run", "--headless", *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -70,8 +70,8 @@ class Service:
 
 
 @contextmanager
-def service(*arguments: str, **environment: str) -> Iterator[Service]:
-    it = Service(*arguments, **environment)
+def service(*arguments: str, by: tuple[str, ...] = (), **environment: str) -> Iterator[Service]:
+    it = Service(*arguments, by=by, **environment)
     try:
         yield it
     finally:
@@ -257,3 +257,17 @@ async def eventually_called(agent: Agent, counts: dict[str, int]) -> None:
         for name, count in counts.items():
             while json.loads((await agent.tool(f"{name}.stats"))["content"][0]["text"])["called"] < count:  # noqa: ASYNC110
                 await anyio.sleep(0.02)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+async def test_a_log_that_cannot_be_written_does_not_end_it(hub: Running, file: Path) -> None:
+    office = new_office()
+    arguments = ["--config", write(file, server("a")), "--url", hub.url, "--office", office, "--name", "pc"]
+    agent = Agent()
+    await agent.join(hub.url, office)
+    with service(*arguments, by=("sh", "-c", 'exec "$@" 2>/dev/full', "sh")) as it:
+        await eventually_tools(agent, {"a.echo"}, gone=set())
+        write(file, server("b"))
+        await eventually_tools(agent, {"b.echo"}, gone={"a.echo"})
+        assert it.process.poll() is None
+    await agent.disconnect()
