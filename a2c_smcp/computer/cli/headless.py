@@ -53,7 +53,7 @@ class HeadlessOptions:
 
 
 def run_headless(options: HeadlessOptions) -> None:
-    """Serve until SIGTERM or SIGINT.
+    """Serve until SIGTERM, SIGINT or, where it is not ignored (`nohup`), SIGHUP.
 
     Raises `InvalidConfigError` before anything is started, or the refusal of a server that will not have it.
     """
@@ -86,8 +86,9 @@ class _Service:
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._stopped.set)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+                loop.add_signal_handler(number, self._stopped.set)
         if self._consoles.is_wanted:
             self._consoles.listen()
             loop.add_signal_handler(signal.SIGUSR1, self._print_link)

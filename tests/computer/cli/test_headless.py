@@ -271,3 +271,25 @@ async def test_a_log_that_cannot_be_written_does_not_end_it(hub: Running, file: 
         await eventually_tools(agent, {"b.echo"}, gone={"a.echo"})
         assert it.process.poll() is None
     await agent.disconnect()
+
+
+async def test_it_ends_with_its_terminal_and_so_do_its_servers(hub: Running, file: Path) -> None:
+    write(file, server("a"))
+    with service("--config", str(file), "--url", hub.url, "--office", new_office(), "--name", "pc") as it:
+        await it.says("pc is in office")
+        started = it.children()
+        it.process.send_signal(signal.SIGHUP)
+        assert it.wait() == 0
+        assert started
+        assert not any(map(is_alive, started))
+
+
+async def test_with_nohup_it_outlives_its_terminal(hub: Running, file: Path) -> None:
+    write(file, server("a"))
+    arguments = ["--config", str(file), "--url", hub.url, "--office", new_office(), "--name", "pc"]
+    with service(*arguments, by=("nohup",)) as it:
+        await it.says("pc is in office")
+        it.process.send_signal(signal.SIGHUP)
+        break_file(file)
+        await it.says("what runs stays")
+        assert it.stop() == 0
