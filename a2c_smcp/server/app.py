@@ -106,7 +106,7 @@ class ServerApp:
             await self._refuse(scope, send, refusal)
         else:
             _trust_proxies_only(scope)
-            if scope["type"] == "http" and await self._refuse_large_post(scope, send):
+            if scope["type"] == "http" and scope["method"] == "POST" and await self._refuse_large_post(scope, send):
                 return
             await self._socketio(scope, self._watching(scope, receive), send)
 
@@ -176,7 +176,7 @@ class ServerApp:
 
     async def _refuse_large_post(self, scope: ASGIMessage, send: Send) -> bool:
         sid = parse_qs(scope["query_string"].decode("latin-1")).get("sid", [""])[0]
-        socket = open_socket(self.sio, sid) if scope["method"] == "POST" else None
+        socket = open_socket(self.sio, sid)
         length = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
         if socket is None or int(length) <= socket.limit:
             return False

@@ -9,7 +9,8 @@ uvicorn documents that `Config(http=…, ws=…)` take protocol classes. Ours ex
   together.
 - *HTTP* hands its bytes to `parser` in `data_received`, which may be given them in pieces of any size; calls
   `on_message_begin`, `on_headers_complete`, `on_body`, `on_message_complete` and `on_response_complete` at the moments
-  that the names say, keeps requests that came early in `pipeline`, has a `flow` that pauses reading, and makes its
+  that the names say, has the `url` of a request, answers by `send_400_response` when one of these raises, and reads no
+  further; keeps requests that came early in `pipeline`, has a `flow` that pauses reading, and makes its
   websocket by calling `ws_protocol_class`. Why: uvicorn has no deadline for headers, and takes apart in one go whatever
   has arrived.
 - *Websockets* get the request in the first call of `data_received` and frames in those that follow; messages go to
@@ -54,6 +55,13 @@ _PIECE: Final = 16 * 1024
 _BODY_PIECE: Final = 16 * 1024
 #: Bytes that may come between two parts of a request, its head for instance.
 _MOST_HEAD: Final = 64 * 1024
+#: What a URL may have beside its office, and how many fields its query. They are looked up before a key was shown.
+_MOST_URL: Final = 1024
+_MOST_FIELDS: Final = 32
+#: Bytes of a character that is percent-encoded.
+_ENCODED: Final = 12
+#: Headers that a request may have.
+_MOST_HEADERS: Final = 100
 #: Frames that are decoded at once.
 _FRAMES: Final = 16
 
@@ -137,6 +145,7 @@ class GuardedHTTP(HttpToolsProtocol):
         self._upgraded = False
         self._body_bytes = 0
         self._head_bytes = 0
+        self._refusal: bytes | None = None
         self._patience: asyncio.TimerHandle | None = None
 
     def _new_peer(self) -> Peer:
@@ -229,10 +238,27 @@ class GuardedHTTP(HttpToolsProtocol):
         put_peer(self.scope, self.peer)
 
     def on_headers_complete(self) -> None:
+        self._refusal = self._refusal_of_head()
+        if self._refusal is not None:
+            raise ValueError(self._refusal)
         if not self.peer.known:
             self.admission.turns.used(2 * TASK_SECONDS)  # to answer it, as measured for /healthz and for a new session
         self._be_patient()  # with its body; without one the message is complete at once
         super().on_headers_complete()
+
+    def _refusal_of_head(self) -> bytes | None:
+        """The status of a request whose head would take long to look at."""
+        if len(self.url) > _MOST_URL + _ENCODED * self.admission.limits.office_id_length:
+            return b"414 URI Too Long"
+        if self.url.count(b"&") >= _MOST_FIELDS:
+            return b"400 Bad Request"
+        return b"431 Request Header Fields Too Large" if len(self.headers) > _MOST_HEADERS else None
+
+    def send_400_response(self, msg: str) -> None:
+        if self._refusal is None:
+            super().send_400_response(msg)
+        else:
+            self._refuse(self._refusal)
 
     def on_body(self, body: bytes) -> None:
         self._head_bytes = 0

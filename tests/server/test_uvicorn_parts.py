@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from urllib.parse import quote
 
 import anyio.to_thread
 import pytest
@@ -261,6 +262,46 @@ async def test_headers_without_an_end_are_refused_however_fast_they_come(begin: 
     with async_server(KEYED) as server:
         await anyio.to_thread.run_sync(blocking, server.url)
         await anyio.to_thread.run_sync(in_one_go, server.url)
+
+
+@pytest.mark.parametrize(
+    ("url", "headers", "status"),
+    [
+        ("/healthz?" + "%41" * 1000, "", b" 414 "),
+        ("/" + "%41" * 1000, "", b" 414 "),
+        ("/healthz?" + "&".join(["%41=%42"] * 33), "", b" 400 "),
+        ("/healthz", "a:b\r\n" * 101, b" 431 "),
+        ("/healthz?" + "&".join(["%41=%42"] * 32), "a:b\r\n" * 90, b" 200 "),
+    ],
+    ids=["query", "path", "fields", "headers", "enough"],
+)
+@pytest.mark.parametrize("upgrades", [False, True])
+async def test_a_head_that_would_take_long_to_look_at_is_refused(
+    open_async_server: Running, url: str, headers: str, status: bytes, upgrades: bool
+) -> None:
+    """40 connections without a key made turns of the loop of seconds, with queries of 56 KB."""
+
+    def blocking() -> None:
+        more = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n" if upgrades else ""
+        with connect(open_async_server.url) as sock:
+            sock.sendall(f"GET {url} HTTP/1.1\r\nHost: localhost\r\n{more}{headers}\r\n".encode() * 2)
+            answer = sock.recv(1000).split(b"\r\n")[0]
+            assert status in answer or (upgrades and status == b" 200 " and b" 4" in answer)
+            if status != b" 200 ":
+                assert is_closed(sock)
+
+    await anyio.to_thread.run_sync(blocking)
+
+
+async def test_an_office_id_of_any_allowed_length_fits_into_the_url(open_async_server: Running) -> None:
+    office = quote("\U0001f3e2" * open_async_server.namespace.limits.office_id_length)
+
+    def blocking() -> None:
+        with connect(open_async_server.url) as sock:
+            upgrade(sock, query=f"&t=Pq1x2y3z&office={office}")
+            receive_until(sock, b'"sid"')
+
+    await anyio.to_thread.run_sync(blocking)
 
 
 @pytest.mark.parametrize("loop", ["auto", "asyncio"])
