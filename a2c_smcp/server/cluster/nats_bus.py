@@ -65,6 +65,8 @@ _MOST_CANCELS: Final = 10_000
 _MOST_REMEMBERED: Final = 1024
 #: How many characters one session's announcements may have that wait for its own errands to be sent.
 _MOST_HELD: Final = 4 * 1024 * 1024
+#: Bytes that may wait for NATS before requests and announcements are refused. As many again may be in the connection.
+_MOST_UNSENT: Final = 32 * 1024 * 1024
 #: How long the last answers may take to leave when a process ends.
 _FLUSH_SECONDS: Final = 1.0
 #: What NATS says when nobody takes a message.
@@ -186,6 +188,7 @@ class NatsBus:
     async def ask(self, errand: Errand, answer: "asyncio.Future[Answer | None]") -> None:
         self._connection.check()
         self._membership.check()
+        self._check_unsent()
         peer = self._asked[errand] = self._peer(errand.target.process)
         with self._sent_in_order(errand.caller):
             await peer.asking.ask(errand, answer)
@@ -201,13 +204,19 @@ class NatsBus:
             sender.size += len(text)
             sender.held.append((notice, text))
             return
+        others = [process for process in self._membership.holders(notice.office_id) if process != self._process]
+        if others:
+            self._check_unsent()
         if notice.collapses and len(text) <= MOST_WHOLE // 4:
             self._recent[notice.office_id, notice.skip_sid, notice.event] = (elapsed(), notice, text)
         elif len(text) <= _MOST_REMEMBERED and len(self._cancels) < _MOST_CANCELS:
             self._cancels[notice.office_id, notice.skip_sid, text] = (elapsed(), notice, text)
-        for process in self._membership.holders(notice.office_id):
-            if process != self._process:
-                self._announce(self._peer(process), notice, text)
+        for process in others:
+            self._announce(self._peer(process), notice, text)
+
+    def _check_unsent(self) -> None:
+        if self._post.unsent > _MOST_UNSENT:
+            raise TooManyRequestsError("too much waits to be sent to other server processes; try again later")
 
     @contextmanager
     def _sent_in_order(self, caller: str) -> Iterator[None]:

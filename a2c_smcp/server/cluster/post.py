@@ -26,6 +26,8 @@ class Publisher(Protocol):
 
     @property
     def is_connected(self) -> bool: ...
+    @property
+    def pending_data_size(self) -> int: ...
     async def publish(self, subject: str, payload: bytes = b"", reply: str = "") -> None: ...
 
 
@@ -50,12 +52,19 @@ class Post:
     def __init__(self, client: Publisher) -> None:
         self._client = client
         self._letters: deque[Letter] = deque()
+        self._size = 0
         self._posted = asyncio.Event()
         self._empty = asyncio.Event()
         self._empty.set()
 
+    @property
+    def unsent(self) -> int:
+        """Bytes that wait here, or in nats-py, which takes whatever it is given while NATS does not read."""
+        return self._size + self._client.pending_data_size
+
     def post(self, letter: Letter) -> None:
         self._letters.append(letter)
+        self._size += len(letter.payload)
         self._empty.clear()
         self._posted.set()
 
@@ -66,7 +75,9 @@ class Post:
             self._posted.clear()
             while self._letters:
                 if self._client.is_connected:
-                    await self._publish(self._letters.popleft())
+                    letter = self._letters.popleft()
+                    self._size -= len(letter.payload)
+                    await self._publish(letter)
                 else:
                     self._give_up_what_cannot_wait()
                     if self._letters:
@@ -92,6 +103,7 @@ class Post:
                 logger.exception("failed to publish")
             if letter.keep_until > asyncio.get_running_loop().time():
                 self._letters.appendleft(letter)
+                self._size += len(letter.payload)
                 await asyncio.sleep(_LOOK_SECONDS)
             else:
                 self._drop(letter)
@@ -103,6 +115,7 @@ class Post:
             if letter.keep_until > now:
                 self._letters.append(letter)
             else:
+                self._size -= len(letter.payload)
                 self._drop(letter)
 
     @staticmethod

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from nats.errors import NoRespondersError
 from nats.errors import TimeoutError as NatsTimeoutError
 
-from a2c_smcp.errors import InternalError, NotFoundError, SMCPError
+from a2c_smcp.errors import InternalError, NotFoundError, SMCPError, TooManyRequestsError
 from a2c_smcp.server.bus import Errand
 from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.server.envelopes import Answer
@@ -52,6 +53,28 @@ async def test_a_request_that_nobody_took_is_sent_again_when_its_process_is_back
         async with Side(ASKED, nats.url, prefix).open() as back:
             assert text_of(await call) == "[1]"
             assert [errand.req_id for errand in back.shell.asked] == ["1"]
+
+
+async def test_what_is_announced_while_nats_is_stopped_waits_within_a_bound(tmp_path: Path) -> None:
+    notice, text = Broadcast("o", "notify:tool_call_cancel", {}, "sid-a"), "x" * 100_000
+    with running_nats(tmp_path) as nats:
+        async with Side(ASKED, nats.url, "p").open() as asked, Side(ASKER, nats.url, "p").open() as asker:
+            nats.send(signal.SIGSTOP)
+            most = 0
+            try:
+                for _ in range(1000):
+                    with contextlib.suppress(TooManyRequestsError):
+                        asker.bus.publish(notice, text)
+                    await asyncio.sleep(0)  # and nats-py has it
+                    most = max(most, asker.connection.client.pending_data_size)
+            finally:
+                nats.send(signal.SIGCONT)
+            assert most < 40_000_000
+            async with asyncio.timeout(30):
+                while "told later" not in asked.shell.log:
+                    with contextlib.suppress(TooManyRequestsError):
+                        asker.bus.publish(notice, "later")
+                    await asyncio.sleep(0.05)
 
 
 async def test_a_process_that_goes_silent_fails_what_waits_for_it_and_starts_nothing_when_it_wakes(

@@ -121,6 +121,21 @@ async def test_what_waits_for_a_call_to_be_sent_has_a_bound(asker: Side, asked: 
     await eventually(lambda: len(asked.shell.told) == published + 1)
 
 
+async def test_what_waits_for_nats_has_a_bound(asker: Side, asked: Side) -> None:
+    notice, text = Broadcast("o", "notify:tool_call_cancel", {}, "sid-a"), "x" * 100_000
+    published = 336  # no await: nothing is sent meanwhile
+    for _ in range(published):
+        asker.bus.publish(notice, text)
+    with pytest.raises(TooManyRequestsError):
+        asker.bus.publish(notice, text)
+    with pytest.raises(TooManyRequestsError):
+        await asker.ask()
+    await eventually(lambda: len(asked.shell.told) == published)
+    await asker.ask()
+    asker.bus.publish(notice, "later")
+    await eventually(lambda: asked.shell.log[-1] == "told later")
+
+
 async def test_what_is_sent_waits_for_what_its_sender_had_seen(asker: Side, asked: Side) -> None:
     await asker.everybody.move_to(7)
     call = asyncio.create_task(asker.ask())
