@@ -56,29 +56,29 @@ def load_config_files(*paths: str | Path, prefix_tools: bool = False) -> ConfigF
     return files
 
 
-def read_config_files(*paths: str | Path, prefix_tools: bool = False) -> ConfigFiles:
+def read_config_files(*paths: str | Path, inputs: Iterable[str] = (), prefix_tools: bool = False) -> ConfigFiles:
     """Read files and say everything that is wrong with them; they may refer to each other's inputs.
 
-    `prefix_tools` gives every server that has no `tool_prefix` its own name and `_` for one.
+    `inputs` are the ids of those that are defined elsewhere. `prefix_tools` gives every server that has no
+    `tool_prefix` its own name and `_` for one.
     """
-    return _together([_read(str(path)) for path in paths], prefix_tools)
+    return _together([_read(str(path)) for path in paths], inputs, prefix_tools)
 
 
 def read_snippet(data: object, *, inputs: Iterable[str] = (), prefix_tools: bool = False) -> ConfigFiles:
     """The same for what a person pasted: what a file may hold, and a single entry of `mcpServers` with its name.
 
-    `inputs` are the ids of those that are defined elsewhere.
+    The names of files in it start in the working directory.
     """
     reading = _ConfigFile("")
-    reading.input_ids.update(inputs)
     _read_document(data, reading)
-    return _together([reading], prefix_tools)
+    return _together([reading], inputs, prefix_tools)
 
 
-def _together(readings: Sequence["_ConfigFile"], prefix_tools: bool) -> ConfigFiles:
+def _together(readings: Sequence["_ConfigFile"], defined: Iterable[str], prefix_tools: bool) -> ConfigFiles:
     inputs = [(definition, reading.file) for reading in readings for definition in reading.inputs]
     servers = [(raw, reading.file) for reading in readings for raw in reading.servers]
-    known = {input_id for reading in readings for input_id in reading.input_ids}
+    known = {*defined, *(input_id for reading in readings for input_id in reading.input_ids)}
     return ConfigFiles(
         servers=tuple(_prefixed(raw) if prefix_tools else raw for raw, _ in servers),
         inputs=tuple(definition for definition, _ in inputs),

@@ -19,9 +19,10 @@ _ESCAPED: Final = re.compile(r'\\[nrt"\\]')
 def find_env_file(name: str, config_file: str, environ: Mapping[str, str] = os.environ) -> Path:
     """The file that is meant. `${workspaceFolder}`, `${userHome}` and `${env:NAME}` mean what they mean in VS Code.
 
-    A relative name starts in the workspace. Raises `ValueError` for any other variable, and for a home that is unknown.
+    A relative name starts in the workspace: without a config file, in the working directory. Raises `ValueError` for
+    any other variable, and for a home that is unknown.
     """
-    folder = Path(config_file).absolute().parent
+    folder = Path(config_file).absolute().parent if config_file else Path.cwd()
     workspace = folder.parent if folder.name == ".vscode" else folder
     known = {"workspaceFolder": str(workspace)}
     with suppress(RuntimeError):  # a user without a home, as in some containers

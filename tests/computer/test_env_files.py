@@ -52,6 +52,10 @@ def test_elsewhere_it_is_the_folder_of_the_file() -> None:
     assert find_env_file("${workspaceFolder}/.env", "/project/mcp.json", {}) == Path("/project/.env")
 
 
+def test_without_a_file_it_is_the_working_directory() -> None:
+    assert find_env_file(".env", "", {}) == Path.cwd() / ".env"
+
+
 @pytest.mark.parametrize("name", ["${input:x}/.env", "${env:NOT_SET}", "${config:x}"])
 def test_a_variable_that_is_not_known_is_said(name: str) -> None:
     with pytest.raises(ValueError, match="no value"):

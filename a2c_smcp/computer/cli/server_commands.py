@@ -7,13 +7,13 @@ from a2c_smcp.computer.cli.command_table import CommandGroup, arguments, first, 
 from a2c_smcp.computer.cli.output import printable, quoted
 from a2c_smcp.computer.cli.parse import options
 from a2c_smcp.computer.cli.session import CLISession, status_fields
-from a2c_smcp.computer.config_files import read_snippet
+from a2c_smcp.computer.config_files import read_config_files, read_snippet
 from a2c_smcp.computer.events import ServerStatus
 from a2c_smcp.computer.problems import InvalidConfigError
 from a2c_smcp.errors import (
     SMCPError,
 )
-from a2c_smcp.utils.values import read_values, texts
+from a2c_smcp.utils.values import file_path, read_values, texts
 
 __all__ = ["SERVER_COMMANDS"]
 
@@ -72,8 +72,13 @@ async def servers_restart(session: CLISession, words: list[str]) -> None:
 async def servers_add(session: CLISession, words: list[str]) -> None:
     """Add servers, or change those of the same names: a config of ours, or the `mcpServers` JSON of any README."""
     store = session.computer.inputs
-    written = read_values(words).read(texts("name", "command", "url"))
-    snippet = read_snippet(written, inputs=store.definitions, prefix_tools=session.files.prefix_tools)
+    prefix_tools = session.files.prefix_tools
+    if len(words) == 1 and words[0].startswith("@"):
+        # As `--config` reads it: with comments, and names of files that start where this one is.
+        snippet = read_config_files(file_path(words[0][1:]), inputs=store.definitions, prefix_tools=prefix_tools)
+    else:
+        written = read_values(words).read(texts("name", "command", "url"))
+        snippet = read_snippet(written, inputs=store.definitions, prefix_tools=prefix_tools)
     if snippet.problems:
         raise InvalidConfigError(snippet.problems)
     for warning in snippet.warnings:

@@ -138,7 +138,7 @@ def test_servers_stop_start_and_restart(shared: Console) -> None:
 
 def test_servers_add_and_remove(shared: Console, folder: Path) -> None:
     file = folder / "server.json"
-    file.write_text(json.dumps(server("added")))
+    file.write_text(f"// as --config reads it\n[{json.dumps(server('added'))},]")
     assert states(shared.enter(f"servers add @{file}", "server_status", lambda line: line["all"]))["added"] == "running"
     assert shared.text("added.echo", "text=x") == "x"
     gone = shared.enter("servers remove added", "server_status", lambda line: line["all"])
