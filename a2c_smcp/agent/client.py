@@ -282,8 +282,9 @@ class AsyncSMCPAgentClient:
 
         `on_progress`, `def` or `async def`, is called with `(progress, total, message)` while the tool reports how far
         it is, one call at a time; a callback that is slow gets the latest. `total` and `message` may be `None`. One
-        that is not async runs in a worker thread. What it raises is logged. No call begins after the result is here,
-        but for the last report, for which the result waits a second at most.
+        that is not async runs in a worker thread. What it raises is logged; only `SystemExit` and `KeyboardInterrupt`
+        end the program. No call begins after the result is here, but for the last report, for which the result waits a
+        second at most.
         """
         call, wants_progress = self._call(req_id), on_progress is not None
         request = requests.tool_call(

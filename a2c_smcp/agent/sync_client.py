@@ -98,7 +98,11 @@ class SMCPAgentClient:
             portal, self._portal, self._closed = self._portal, None, True
         if portal is not None:
             with self._thread:
-                portal.call(self._client.close)
+                try:
+                    closing = portal.start_task_soon(self._client.close)
+                except RuntimeError:
+                    return  # its loop has ended: a SystemExit went through it, and has closed everything
+                closing.result()
                 # Whatever other threads still wait for will not come.
                 portal.call(portal.stop, True)
 
@@ -214,8 +218,8 @@ class SMCPAgentClient:
 
         `on_progress` is called with `(progress, total, message)` while the tool reports how far it is, in a worker
         thread, one call at a time; a callback that is slow gets the latest. `total` and `message` may be `None`. What
-        it raises is logged. No call begins after the result is here, but for the last report, for which the result
-        waits a second at most.
+        it raises is logged, `SystemExit` too. No call begins after the result is here, but for the last report, for
+        which the result waits a second at most.
         """
         heard = _blocking(on_progress) if on_progress is not None else None
         return self._run(self._client.call_tool, computer, tool_name, params, timeout, req_id=req_id, on_progress=heard)
@@ -348,9 +352,15 @@ class SMCPAgentClient:
 
 def _blocking(callback: Callable[..., Awaitable[None] | None]) -> Callable[..., None]:
     def call(*args: Any) -> None:
-        outcome = callback(*args)
-        if inspect.iscoroutine(outcome):
-            asyncio.run(outcome)
+        try:
+            outcome = callback(*args)
+            if inspect.iscoroutine(outcome):
+                asyncio.run(outcome)
+        except Exception:
+            raise
+        except BaseException as error:
+            # A SystemExit would end the loop of the client, and with it everything that other threads wait for.
+            raise RuntimeError(f"a callback raised {error!r}") from error
 
     return call
 

@@ -68,8 +68,9 @@ class AgentHandler(Protocol):
     """What an agent tells your code. Subclass it and override what you want to hear of.
 
     Each method may be `def` or `async def`. One runs at a time, in the order of what happened. When a method raises,
-    the error is logged and the next method runs. Announcements that a computer repeats while the first one still waits
-    for its handler come once.
+    the error is logged and the next method runs. Only `SystemExit` and `KeyboardInterrupt` end the program, and not
+    from the worker threads of `SMCPAgentClient`: there they are logged, too. Announcements that a computer repeats
+    while the first one still waits for its handler come once.
     """
 
     def on_enter_office(self, data: EnterOfficeNotification) -> Awaitable[None] | None:

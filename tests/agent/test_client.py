@@ -3,9 +3,11 @@
 import asyncio
 import logging
 import socket
+import sys
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from a2c_smcp.agent import AsyncSMCPAgentClient, Deadlines, LinkOptions
@@ -157,6 +159,27 @@ async def test_a_handler_that_raises_anything_at_all_is_called_again(
     await make_computer("one")
     await make_computer("two")
     await eventually(lambda: entered == ["one", "two"])
+
+
+async def test_a_handler_that_calls_exit_ends_the_program(server: Running) -> None:
+    ends: list[str] = []
+
+    async def program() -> None:
+        agent = AsyncSMCPAgentClient(server.url, name="ada")
+        agent.on("connection")(lambda _: sys.exit(3))
+        try:
+            async with agent:
+                await asyncio.sleep(60)
+            ends.append("by itself")
+        finally:
+            ends.append("connected" if agent.connected else "closed")
+
+    def run() -> None:
+        with pytest.raises(SystemExit):
+            asyncio.run(program())
+
+    await anyio.to_thread.run_sync(run)
+    assert ends == ["closed"]
 
 
 async def test_closing_leaves_no_task_and_fails_what_is_pending(

@@ -1,6 +1,7 @@
 """What is particular to threads: many of them, handlers that call back in, none left over."""
 
 import inspect
+import logging
 import signal
 import sys
 import threading
@@ -13,8 +14,9 @@ import anyio.to_thread
 import pytest
 
 from a2c_smcp.agent import AsyncSMCPAgentClient, SMCPAgentClient
+from a2c_smcp.agent.types import Joined
 from a2c_smcp.errors import ConnectionLostError
-from a2c_smcp.smcp import TOOL_CALL_EVENT
+from a2c_smcp.smcp import TOOL_CALL_EVENT, TOOL_PROGRESS_EVENT
 from tests.agent.conftest import MakeComputer
 from tests.agent.harness import DOCUMENT, FakeComputer
 from tests.server.harness import Running, eventually
@@ -105,6 +107,60 @@ async def test_a_handler_may_close_the_agent(server: Running, office: str, make_
     await make_computer()
     await eventually(closed.is_set)
     await eventually(lambda: not {thread for thread in ours() - before if "AnyIO" not in thread.name})
+
+
+async def test_a_handler_or_a_callback_that_calls_exit_ends_neither_the_client_nor_the_program(
+    server: Running, office: str, make_computer: MakeComputer, caplog: pytest.LogCaptureFixture
+) -> None:
+    computer, joined, told = await make_computer(), threading.Event(), threading.Event()
+
+    async def report_and_answer(data: dict[str, Any]) -> Any:
+        told.clear()
+        report = {"computer": "laptop", "agent": data["agent"], "req_id": data["req_id"], "progress": 1}
+        await computer.peer.emit(TOOL_PROGRESS_EVENT, report)
+        await eventually(told.is_set, 20)
+        return computer.result("done")
+
+    computer.override[TOOL_CALL_EVENT] = report_and_answer
+
+    def exits(*_: Any) -> None:
+        told.set()
+        sys.exit(3)
+
+    async def exits_too(*_: Any) -> None:
+        exits()
+
+    def work() -> None:
+        with SMCPAgentClient(server.url, name="ada") as agent:
+            agent.on("connection")(exits)
+            agent.on("connection")(exits_too)
+            agent.on("connection")(lambda event: joined.set() if isinstance(event, Joined) else None)
+            agent.join_office(office)
+            assert joined.wait(20)
+            for callback in (exits, exits_too):
+                assert not agent.call_tool("laptop", "copy", on_progress=callback).is_error
+            assert agent.list_room()
+
+    with caplog.at_level(logging.ERROR, "a2c_smcp.agent"):
+        await anyio.to_thread.run_sync(work)
+    assert caplog.text.count("a callback raised SystemExit(3)") >= 4
+
+
+async def test_an_agent_whose_loop_has_ended_can_be_closed(server: Running) -> None:
+    async def exits() -> None:
+        sys.exit(3)
+
+    def work() -> None:
+        before = ours()
+        with SMCPAgentClient(server.url, name="ada") as agent:
+            with pytest.raises(SystemExit):
+                agent._run(exits)
+            for thread in ours() - before:
+                thread.join(20)
+            with pytest.raises(ConnectionLostError):
+                agent.list_room()
+
+    await anyio.to_thread.run_sync(work)
 
 
 async def test_closing_from_another_thread_fails_what_waits(
