@@ -65,6 +65,7 @@ _CallbackT = TypeVar("_CallbackT", bound=Callback)
 _FETCHES: Final = 16
 #: The most that a computer gives at once.
 _CATALOGUE: Final = 1000
+_NO_OFFICE: Final = "join an office first"
 
 
 class AsyncSMCPAgentClient:
@@ -97,6 +98,7 @@ class AsyncSMCPAgentClient:
         self._live = live
         self._view = OfficeView()
         self._listing_error: SMCPError | None = None
+        self._closed = False
         self._news = News()
         self._listed = asyncio.Event()
         self._settled = asyncio.Event()
@@ -146,7 +148,9 @@ class AsyncSMCPAgentClient:
         self._link.attend(Membership("agent", self.name, office_id))
 
     async def close(self) -> None:
-        """Disconnect for good. Safe to call twice, and from a handler."""
+        """Disconnect for good; what still waits raises `ConnectionLostError`. Safe to call twice, and in a handler."""
+        self._closed = True
+        self._wake()
         await self._link.close()
         tasks = {*self._background, *filter(None, [self._listener])} - {asyncio.current_task()}
         self._listener = None
@@ -220,23 +224,41 @@ class AsyncSMCPAgentClient:
         finally:
             if self._live:
                 self._forget()
+            self._wake()
 
     async def settled(self, timeout: float = 20.0) -> None:
         """Wait until the live view is complete; `RequestTimeoutError` after `timeout` seconds.
 
-        A part that could not be fetched does not hold it up: the `failures` of its `ComputerView` say why.
+        A part that could not be fetched does not hold it up: the `failures` of its `ComputerView` say why. Without an
+        office, or once it is left, this raises `NotInRoomError`.
         """
+        self._check_office()
         try:
             async with asyncio.timeout(timeout):
                 await self._settled.wait()
+            self._check_office()
         except TimeoutError:
             raise RequestTimeoutError(f"the view of the office was not complete within {timeout:g} s") from None
 
     async def list_room(self) -> list[SessionInfo]:
         """The members of the office as the server lists them now, this agent included."""
         if (office_id := self.office_id) is None:
-            raise NotInRoomError("join an office first")
+            raise NotInRoomError(_NO_OFFICE)
         return await self._ask(requests.list_room(self._call(), self._deadlines, office_id), requests.read_sessions)
+
+    def _check_office(self) -> None:
+        """Raise when it is no use to wait: this agent is closed, or has no office to come back to."""
+        if self._closed:
+            raise ConnectionLostError("this agent was closed")
+        if self.office_id is None:
+            raise NotInRoomError(_NO_OFFICE)
+
+    def _wake(self) -> None:
+        """Have `settled` and `wait_for_tools` check again whether it is of use to wait."""
+        self._news.heard()
+        if self._live:
+            self._settled.set()
+            self._settled.clear()
 
     # --- tools
 
@@ -250,13 +272,12 @@ class AsyncSMCPAgentClient:
         """The tools of a computer, once it is in the office and lists all of `tool_names`, or any tool at all.
 
         A computer may join before its MCP servers run. After `timeout` seconds this raises `ToolNotFoundError`, or
-        `NotFoundError` when the computer is not in the office.
+        `NotFoundError` when the computer is not in the office. Without an office, or once it is left, `NotInRoomError`.
         """
         names = requests.texts_in("tool_names", tool_names)
-        if self.office_id is None:
-            raise NotInRoomError("join an office first")
         with self._news.of(computer) as heard:
-            return await wait_for_tools(partial(self.get_tools, computer), heard, names, timeout)
+            list_tools = partial(self.get_tools, computer)
+            return await wait_for_tools(list_tools, heard, names, timeout, check=self._check_office)
 
     async def wait_for_tool(self, computer: str, tool_name: str, timeout: float = DEFAULT_WAIT) -> SMCPTool:
         """One tool, once its computer lists it; raises what `wait_for_tools` raises."""
@@ -451,6 +472,7 @@ class AsyncSMCPAgentClient:
             self._happened.put(name, data)
 
     def _start_listener(self) -> None:
+        self._closed = False
         if self._listener is None:
             self._listener = asyncio.create_task(self._listen(), name="a2c-agent-handlers")
 

@@ -171,7 +171,8 @@ class SMCPAgentClient:
     def settled(self, timeout: float = 20.0) -> None:
         """Wait until the live view is complete; `RequestTimeoutError` after `timeout` seconds.
 
-        A part that could not be fetched does not hold it up: the `failures` of its `ComputerView` say why.
+        A part that could not be fetched does not hold it up: the `failures` of its `ComputerView` say why. Without an
+        office, or once it is left, this raises `NotInRoomError`.
         """
         self._run(self._client.settled, timeout)
 
@@ -191,7 +192,7 @@ class SMCPAgentClient:
         """The tools of a computer, once it is in the office and lists all of `tool_names`, or any tool at all.
 
         A computer may join before its MCP servers run. After `timeout` seconds this raises `ToolNotFoundError`, or
-        `NotFoundError` when the computer is not in the office.
+        `NotFoundError` when the computer is not in the office. Without an office, or once it is left, `NotInRoomError`.
         """
         return self._run(self._client.wait_for_tools, computer, tool_names, timeout)
 

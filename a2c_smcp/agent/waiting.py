@@ -55,8 +55,12 @@ async def wait_for_tools(
     heard: asyncio.Event,
     names: Collection[str],
     timeout: float,
+    *,
+    check: Callable[[], None],
 ) -> list[SMCPTool]:
     """What is listed once all `names` are in it; with no names, once anything is.
+
+    `check` raises when there is nothing to wait for any more.
 
     After `timeout` seconds raises why it could not be asked, or `ToolNotFoundError` for the first name that is missing.
     """
@@ -65,6 +69,7 @@ async def wait_for_tools(
         async with asyncio.timeout(timeout):
             while True:
                 heard.clear()
+                check()
                 try:
                     tools = await list_tools()
                 except _PASSING as error:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from a2c_smcp.agent.types import Change
 from a2c_smcp.agent.view import ComputerView, Part
-from a2c_smcp.errors import BadRequestError, RequestTimeoutError, SMCPError
+from a2c_smcp.errors import BadRequestError, SMCPError
 from a2c_smcp.office_mcp.agent import OfficeAgent
 from a2c_smcp.office_mcp.directory import ToolDirectory
 from a2c_smcp.office_mcp.tool_names import computer_label
@@ -105,7 +105,7 @@ class WatchedOffice:
         deadline = now() + _PATIENCE
         while (left := deadline - now()) > 0:
             if self.agent.problem is None:
-                with suppress(RequestTimeoutError):
+                with suppress(SMCPError):  # it takes too long, or the agent is being closed
                     await self.agent.settled(left)
                 self.look()
                 # An office that has been empty for so long may be meant to be.

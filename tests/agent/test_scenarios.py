@@ -114,6 +114,47 @@ async def test_waiting_for_tools_ends_with_what_is_missing(
         await agent.wait_for_tools("laptop")
 
 
+@pytest.mark.parametrize("live", [True, False])
+@pytest.mark.parametrize("end", ["close", "leave_office"])
+async def test_waiting_ends_when_the_agent_is_closed_or_leaves(
+    make_agent: MakeAgent, make_computer: MakeComputer, kind: str, end: str, live: bool
+) -> None:
+    silent = await make_computer("silent")
+
+    async def never(_: Any) -> Any:
+        await silent.release.wait()
+        return {"tools": []}
+
+    silent.override[GET_TOOLS_EVENT] = never
+    agent = await make_agent(kind, live=live)
+    why = ConnectionLostError if end == "close" else NotInRoomError
+    begun: list[str] = []
+
+    async def wait(method: str, *args: Any) -> None:
+        begun.append(method)
+        with pytest.raises(why):
+            await getattr(agent, method)(*args, timeout=600)
+
+    with anyio.fail_after(40):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wait, "wait_for_tool", "laptop", "echo")
+            if live:  # without a view there is nothing to settle
+                tasks.start_soon(wait, "settled")
+            await eventually(lambda: len(begun) == 1 + live)
+            await getattr(agent, end)()
+        await wait("wait_for_tools", "laptop")
+        await wait("settled")
+
+
+async def test_without_an_office_there_is_nothing_to_wait_for(make_agent: MakeAgent, kind: str) -> None:
+    agent = await make_agent(kind, join=False)
+    with anyio.fail_after(40):
+        with pytest.raises(NotInRoomError):
+            await agent.settled(600)
+        with pytest.raises(NotInRoomError):
+            await agent.wait_for_tools("laptop", timeout=600)
+
+
 async def test_a_failed_tool_is_a_result_and_a_failed_route_raises(
     make_agent: MakeAgent, make_computer: MakeComputer, kind: str
 ) -> None:

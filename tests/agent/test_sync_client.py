@@ -195,16 +195,19 @@ async def test_closing_does_not_wait_for_what_will_not_come(server: Running) -> 
     waiting = threading.Event()
     failures: list[BaseException] = []
 
-    def wait_for_a_view_without_an_office() -> None:
+    async def never() -> None:
         waiting.set()
+        await anyio.sleep(60)
+
+    def wait() -> None:
         try:
-            agent.settled(60)
+            agent._run(never)
         except ConnectionLostError as error:
             failures.append(error)
 
     with anyio.fail_after(20):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(anyio.to_thread.run_sync, wait_for_a_view_without_an_office)
+            tasks.start_soon(anyio.to_thread.run_sync, wait)
             await eventually(waiting.is_set)
             await anyio.to_thread.run_sync(agent.close)
     assert len(failures) == 1
