@@ -126,7 +126,7 @@ async def config_reload(session: CLISession, words: list[str]) -> None:
     arguments(words)
     files = session.files.read()
     refused = {} if files.problems else await session.files.take_over(files)
-    problems = [f"server {name!r} is left as it is: {error}" for name, error in refused.items()]
+    problems = [f"server {name!r} {outcome}" for name, outcome in refused.items()]
     _show_check(session, [*files.problems, *problems], files.warnings)
 
 

@@ -38,6 +38,7 @@ class FollowedFiles:
         self.prefix_tools = prefix_tools
         self._computer = computer
         self._read = files
+        self._touched = self._times()
         #: What the Computer took over from the files, which is not all that they say where a config was refused.
         self._servers = _by_name(files)
         self._inputs = {definition.id for definition in files.inputs}
@@ -64,9 +65,13 @@ class FollowedFiles:
         return read_config_files(*self.paths, prefix_tools=self.prefix_tools)
 
     async def reload(self) -> None:
-        """Take over what the files say now; files with a problem are reported, and change nothing."""
-        before, self._read = self._read, self.read()
-        if self._read == before:
+        """Take over what the files say now, if they were written since; files with a problem are reported, and change
+        nothing.
+        """
+        before, self._read = (self._touched, self._read), self.read()
+        self._touched = self._times()
+        # Other files of their folders, a log for one, change as well.
+        if (self._touched, self._read) == before:
             return
         for warning in self._read.warnings:
             logger.warning("%s", warning)
@@ -75,16 +80,17 @@ class FollowedFiles:
         if self._read.problems:
             logger.error("the config files are not taken over; what runs stays")
             return
-        for name, error in (await self.take_over(self._read)).items():
-            logger.error("MCP server %s is left as it is: %s", name, error)
+        for name, outcome in (await self.take_over(self._read)).items():
+            logger.error("MCP server %s %s", name, outcome)
 
-    async def take_over(self, files: ConfigFiles) -> dict[SERVER_NAME, SMCPError]:
-        """Make the Computer what files without problems say; the servers that would not change, and why.
+    async def take_over(self, files: ConfigFiles) -> dict[SERVER_NAME, str]:
+        """Make the Computer what files without problems say; what became of the servers that would not change, and why.
 
-        Servers and inputs that never were in a file stay as they are.
+        A server that has failed is started again, whether or not it has changed. Servers and inputs that never were in
+        a file stay as they are.
         """
         wanted = _by_name(files)
-        there = {status.server for status in self._computer.statuses}
+        there = self._states()
         refused: dict[SERVER_NAME, SMCPError] = {}
         for name in [name for name in self._servers if name not in wanted]:
             await self._remove(name)
@@ -93,13 +99,21 @@ class FollowedFiles:
             for name, raw in wanted.items():
                 if self._servers.get(name) != raw or name not in there:
                     tasks.start_soon(self._update, name, raw, refused)
-                elif name in affected:
+                elif name in affected or there[name] is ServerState.FAILED:
                     tasks.start_soon(self._restart, name, refused)
         inputs = {definition.id for definition in files.inputs}
         for input_id in (self._inputs - inputs) & self._computer.inputs.definitions.keys():
             self._computer.inputs.remove(input_id)
         self._inputs = inputs
-        return refused
+        states = self._states()
+        return {name: f"{_outcome(states.get(name))}: {error}" for name, error in refused.items()}
+
+    def _states(self) -> dict[SERVER_NAME, ServerState]:
+        return {status.server: status.state for status in self._computer.statuses}
+
+    def _times(self) -> list[int | None]:
+        """When each file was written last."""
+        return [_written(path) for path in self.paths]
 
     def _define(self, inputs: Iterable[MCPServerInput], servers: dict[SERVER_NAME, Any]) -> set[SERVER_NAME]:
         """Define inputs as they are now; the servers that refer to one that has changed."""
@@ -125,8 +139,7 @@ class FollowedFiles:
 
     async def _restart(self, name: SERVER_NAME, refused: dict[SERVER_NAME, SMCPError]) -> None:
         """Restart a server at once: without a prompt there is no person to offer it to."""
-        state = next(status.state for status in self._computer.statuses if status.server == name)
-        if state in (ServerState.DISABLED, ServerState.STOPPED):
+        if self._states()[name] in (ServerState.DISABLED, ServerState.STOPPED):
             return
         try:
             await self._computer.restart_server(name)
@@ -139,6 +152,24 @@ async def _set_when_cancelled(event: anyio.Event) -> None:
         await anyio.sleep_forever()
     finally:
         event.set()
+
+
+def _outcome(state: ServerState | None) -> str:
+    """What has become of a server that would not change."""
+    match state:
+        case None:
+            return "is not added"
+        case ServerState.FAILED:
+            return "does not start"
+        case _:
+            return "is left as it is"
+
+
+def _written(path: Path) -> int | None:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return None
 
 
 def _by_name(files: ConfigFiles) -> dict[SERVER_NAME, dict[str, Any]]:

@@ -1,6 +1,7 @@
 """Config files that change while a Computer runs. The command around it is in `test_headless.py`."""
 
 import json
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -101,3 +102,43 @@ async def test_a_server_may_be_renamed(file: Path) -> None:
         await FollowedFiles(computer, [file], files).reload()
         assert [status.server for status in computer.statuses] == ["b"]
         assert "echo" in names(computer)
+
+
+async def test_a_server_that_failed_is_started_again_when_the_file_is_touched_or_changed(file: Path) -> None:
+    late, parameters = server("late"), server("late")["server_parameters"]
+    flag = file.with_name("up")
+    script = 'test -e "$0" || exit 1; exec "$@"'
+    late["server_parameters"] = {
+        "command": "/bin/sh",
+        "args": ["-c", script, str(flag), parameters["command"], *parameters["args"]],
+    }
+    write(file, late)
+    files = load_config_files(file)
+    async with Computer("pc", mcp_servers=files.servers, timings=FAST) as computer:
+        followed = FollowedFiles(computer, [file], files)
+        assert state(computer, "late") is ServerState.FAILED
+        flag.touch()
+        await followed.reload()  # another file of the folder has changed
+        assert state(computer, "late") is ServerState.FAILED
+        os.utime(file, ns=(0, 0))
+        await followed.reload()
+        assert "late.echo" in names(computer)
+
+        pid = json.loads(text(await call(computer, "late.stats")))["pid"]
+        os.utime(file, ns=(1, 1))
+        await followed.reload()
+        assert json.loads(text(await call(computer, "late.stats")))["pid"] == pid
+
+
+async def test_what_became_of_a_server_that_does_not_start_is_said(file: Path) -> None:
+    write(file, server("runs"), server("failed", "dies-on-start"))
+    files = load_config_files(file)
+    async with Computer("pc", mcp_servers=files.servers, timings=FAST) as computer:
+        followed = FollowedFiles(computer, [file], files)
+        write(file, server("runs", "dies-on-start"), server("failed", "dies-on-start"), server("new", "dies-on-start"))
+        outcomes = await followed.take_over(followed.read())
+        assert {name: outcome.partition(":")[0] for name, outcome in outcomes.items()} == {
+            "runs": "is left as it is",
+            "failed": "does not start",
+            "new": "is not added",
+        }
