@@ -1,5 +1,6 @@
 """The ASGI application that `a2c server` runs: the Socket.IO endpoint, health, readiness, metrics."""
 
+import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
@@ -143,10 +144,19 @@ class ServerApp:
                 reason = "draining" if self._draining else self.namespace.registry.unavailable()
                 status, body = (503, f"{reason}\n".encode()) if reason else (200, b"ready\n")
             case "/metrics":
-                status, body = 200, self._metrics.render()
+                status, body = 200, await self._rendered_metrics()
             case _:
                 status, body = 404, b"not found; the Socket.IO endpoint is /socket.io\n"
         await _respond(send, status, body, head=scope["method"] == "HEAD")
+
+    async def _rendered_metrics(self) -> bytes:
+        """The metrics, in a turn of clients without a key: anybody may ask for them, as often as they like."""
+        turns = self.namespace.admission.turns
+        await turns.wait()
+        began = time.perf_counter()
+        text = self._metrics.render()
+        turns.used(time.perf_counter() - began)
+        return text
 
     # A server without keys answers to some names only.
 

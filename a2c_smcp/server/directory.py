@@ -27,6 +27,7 @@ class Directory:
 
     def __init__(self) -> None:
         self._offices: dict[str, _Office] = {}
+        self._roles: Counter[Role] = Counter()
 
     def __len__(self) -> int:
         """How many offices have a member."""
@@ -35,6 +36,10 @@ class Directory:
     def __iter__(self) -> Iterator[Member]:
         for office in self._offices.values():
             yield from office
+
+    def count(self, role: Role) -> int:
+        """How many members have this role, without looking at each."""
+        return self._roles[role]
 
     def seat(self, office_id: str) -> Member | None:
         """The agent of an office."""
@@ -67,6 +72,7 @@ class Directory:
         else:
             office.computers[member.name] = member
         office.processes[member.process] += 1
+        self._roles[member.role] += 1
 
     def remove(self, member: Member) -> None:
         """Remove a member that was added."""
@@ -76,6 +82,7 @@ class Directory:
         else:
             del office.computers[member.name]
         office.processes[member.process] -= 1
+        self._roles[member.role] -= 1
         if not office.processes[member.process]:
             del office.processes[member.process]
         if not office.processes:

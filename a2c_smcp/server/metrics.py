@@ -38,15 +38,11 @@ class Metrics:
             buckets=_BUCKETS,
             registry=collectors,
         )
+        self._registry = registry
         members = Gauge("a2c_members", "Members of offices.", ["role"], registry=collectors)
-        members.labels("agent").set_function(lambda: registry.counts().agents)
-        members.labels("computer").set_function(lambda: registry.counts().computers)
-        Gauge("a2c_sessions", "Connections, in an office or not.", registry=collectors).set_function(
-            lambda: registry.counts().sessions
-        )
-        Gauge("a2c_offices", "Offices with at least one member.", registry=collectors).set_function(
-            lambda: registry.counts().offices
-        )
+        self._agents, self._computers = members.labels("agent"), members.labels("computer")
+        self._sessions = Gauge("a2c_sessions", "Connections, in an office or not.", registry=collectors)
+        self._offices = Gauge("a2c_offices", "Offices with at least one member.", registry=collectors)
 
     def gauge(self, name: str, text: str, value: Callable[[], float]) -> None:
         """Render one more number, asked for each time."""
@@ -69,4 +65,9 @@ class Metrics:
         self._seconds_across.observe(seconds)
 
     def render(self) -> bytes:
+        counts = self._registry.counts()
+        self._agents.set(counts.agents)
+        self._computers.set(counts.computers)
+        self._sessions.set(counts.sessions)
+        self._offices.set(counts.offices)
         return generate_latest(self._collectors)

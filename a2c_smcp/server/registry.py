@@ -129,9 +129,8 @@ class MemoryRegistry:
         return self._directory.members(office_id)
 
     def counts(self) -> Counts:
-        members = list(self._directory)
-        agents = sum(member.role == "agent" for member in members)
-        return Counts(len(self._sessions), agents, len(members) - agents, len(self._directory))
+        directory = self._directory
+        return Counts(len(self._sessions), directory.count("agent"), directory.count("computer"), len(directory))
 
     def _commit(self, sid: str, transition: Transition) -> Transition:
         if transition.before:

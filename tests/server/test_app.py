@@ -5,10 +5,14 @@ import urllib.error
 import urllib.request
 from typing import Any
 
+import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
 from a2c_smcp.server import Limits, OpenAuthentication
+from a2c_smcp.server.app import create_app
+from a2c_smcp.server.registry import Counts, LocalRegistry
+from a2c_smcp.utils.asgi import ASGIMessage
 from tests.server.conftest import MakePeer
 from tests.server.harness import Running, async_server, eventually
 
@@ -64,6 +68,40 @@ async def test_metrics_count_members_relays_and_refusals(make_peer: MakePeer) ->
         assert sample(text, 'a2c_relays_total{event="client:get_tools",outcome="404"}') == 1
         assert sample(text, 'a2c_relay_seconds_count{event="client:get_tools"}') == 2
         assert sample(text, 'a2c_refusals_total{code="400"}') == 1
+
+
+async def test_metrics_that_many_ask_for_at_once_are_rendered_a_few_in_a_turn_of_the_loop() -> None:
+    class Counted(LocalRegistry):
+        asked = 0
+
+        def counts(self) -> Counts:
+            self.asked += 1
+            return super().counts()
+
+    registry = Counted()
+    app = create_app(OpenAuthentication(), registry=registry)
+    answered = 0
+
+    async def send(message: ASGIMessage) -> None:
+        nonlocal answered
+        answered += message["type"] == "http.response.body"
+
+    async def receive() -> ASGIMessage:
+        raise AssertionError("nothing is read")
+
+    headers = [(b"host", b"localhost")]
+    scope = {"type": "http", "method": "GET", "path": "/metrics", "query_string": b"", "headers": headers}
+    turns: list[int] = []
+    async with anyio.create_task_group() as tasks:
+        for _ in range(200):
+            tasks.start_soon(app, dict(scope), receive, send)
+        with anyio.fail_after(60):
+            while sum(turns) < 200:
+                before = answered
+                await anyio.lowlevel.checkpoint()
+                turns.append(answered - before)
+    assert max(turns) <= 100
+    assert registry.asked == 200  # once each
 
 
 async def test_a_draining_server_is_not_ready_and_refuses_with_a_code(make_peer: MakePeer) -> None:

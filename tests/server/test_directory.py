@@ -40,3 +40,17 @@ def test_an_office_without_members_is_forgotten() -> None:
     made = directory(AGENT)
     made.remove(AGENT)
     assert len(made) == 0 and list(made) == [] and made.members("o") == ()
+
+
+def test_members_are_counted_as_they_come_and_go() -> None:
+    made = Directory()
+    for change, member in [
+        (made.add, LAPTOP),
+        (made.add, AGENT),
+        (made.add, TOWER),
+        (made.remove, AGENT),
+        (made.remove, LAPTOP),
+    ]:
+        change(member)
+        roles = [each.role for each in made]
+        assert (made.count("agent"), made.count("computer")) == (roles.count("agent"), roles.count("computer"))

@@ -10,7 +10,7 @@ from a2c_smcp.errors import SMCPError
 from a2c_smcp.server import offices
 from a2c_smcp.server.effects import Broadcast, EnterRoom, LeaveRoom
 from a2c_smcp.server.offices import Grant, Transition
-from a2c_smcp.server.registry import MemoryRegistry
+from a2c_smcp.server.registry import Counts, MemoryRegistry
 from a2c_smcp.server.relays import Relay, RelayTable
 from a2c_smcp.smcp import EVENTS
 from a2c_smcp.types import Role
@@ -140,6 +140,13 @@ class Life(RuleBasedStateMachine):
         for sid in self.known:
             assert self.registry.session(sid).member == members.get(sid)
         assert members.keys() <= self.known
+
+    @invariant()
+    def counts_and_members_agree(self) -> None:
+        present = [members for office in OFFICES if (members := self.registry.members(office))]
+        roles = [member.role for members in present for member in members]
+        counts = Counts(len(self.known), roles.count("agent"), roles.count("computer"), len(present))
+        assert self.registry.counts() == counts
 
     @invariant()
     def no_relay_outlives_its_peers(self) -> None:
