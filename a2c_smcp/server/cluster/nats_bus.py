@@ -50,6 +50,7 @@ from a2c_smcp.server.cluster.frames import (
 from a2c_smcp.server.cluster.line import REMEMBERED_FOR_CUTS, ProcessLine, Subjects
 from a2c_smcp.server.cluster.peers import PING_SECONDS, REFUSALS_APART
 from a2c_smcp.server.cluster.post import Post
+from a2c_smcp.server.cluster.recent_notices import RecentNotices
 from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.server.envelopes import Answer
 from a2c_smcp.server.limited_log import LimitedLog
@@ -60,9 +61,6 @@ logger = logging.getLogger(__name__)
 
 #: Ticks without a word after which this process stops working for another: later than that one has given up.
 _MAX_QUIET: Final = 5
-#: Of those announcements that are repeated each for itself: how many, and of how many characters.
-_MOST_CANCELS: Final = 10_000
-_MOST_REMEMBERED: Final = 1024
 #: How many characters one session's announcements may have that wait for its own errands to be sent.
 _MOST_HELD: Final = 4 * 1024 * 1024
 #: Bytes that may wait for NATS before requests and announcements are refused. As many again may be in the connection.
@@ -136,9 +134,7 @@ class NatsBus:
         self._peers: dict[str, _OtherProcess] = {}
         self._asked: dict[Errand, _OtherProcess] = {}
         self._senders: dict[str, _Sender] = {}
-        self._recent: dict[tuple[str, str, str], tuple[float, Broadcast, str]] = {}
-        self._cancels: dict[tuple[str, str, str], tuple[float, Broadcast, str]] = {}
-        """Announcements that are each for themselves, such as that a call is cancelled."""
+        self._recent = RecentNotices()
         self._reconnects = 0
         self._log = LimitedLog(logger)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -207,10 +203,7 @@ class NatsBus:
         others = [process for process in self._membership.holders(notice.office_id) if process != self._process]
         if others:
             self._check_unsent()
-        if notice.collapses and len(text) <= MOST_WHOLE // 4:
-            self._recent[notice.office_id, notice.skip_sid, notice.event] = (elapsed(), notice, text)
-        elif len(text) <= _MOST_REMEMBERED and len(self._cancels) < _MOST_CANCELS:
-            self._cancels[notice.office_id, notice.skip_sid, text] = (elapsed(), notice, text)
+        self._recent.add(notice, text, elapsed())
         for process in others:
             self._announce(self._peer(process), notice, text)
 
@@ -412,10 +405,7 @@ class NatsBus:
 
     def _look_back(self) -> None:
         """Forget announcements that nobody will want again; after a cut, have everything repeated, both ways."""
-        old = elapsed() - REMEMBERED_FOR_CUTS
-        for lately in (self._recent, self._cancels):
-            for key in [key for key, (said, _, _) in lately.items() if said < old]:
-                del lately[key]
+        self._recent.forget_before(elapsed() - REMEMBERED_FOR_CUTS)
         reconnects = self._connection.client.stats["reconnects"]
         if reconnects != self._reconnects and self._connection.client.is_connected and self._process:
             self._reconnects = reconnects
@@ -430,7 +420,7 @@ class NatsBus:
         peer.line.cut()
         peer.asking.cut()
         peer.answering.cut()
-        for _, notice, text in (*self._recent.values(), *self._cancels.values()):
+        for notice, text in self._recent:
             if peer.line.process in self._membership.holders(notice.office_id):
                 self._announce(peer, notice, text)
 
