@@ -41,6 +41,7 @@ from a2c_smcp.computer.events import AllowedChanged, AnswerersChanged, DecisionA
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME
+from a2c_smcp.utils.text import in_log
 
 __all__ = ["GRACE_SECONDS", "AskHandler", "Attendance", "DecisionStore"]
 
@@ -337,7 +338,7 @@ class DecisionStore:
             pending.error = error
         except Exception as error:
             # A boundary: whoever asks the person is not ours.
-            about = decision.id if decision.call is None else decision.call.req_id
+            about = decision.id if decision.call is None else in_log(decision.call.req_id)
             logger.exception("asking %s for the %s of %s failed", answerer.name, decision.kind, about)
             pending.error = error
         if pending.resolution is None:

@@ -37,6 +37,8 @@ from a2c_smcp.errors import (
 )
 from a2c_smcp.results import TOOL_META_MARKER, cancelled_result, error_result, text_of, with_markers
 from a2c_smcp.types import TOOL_NAME
+from a2c_smcp.utils.limited_log import LimitedLog
+from a2c_smcp.utils.text import in_log, on_one_line
 
 __all__ = ["CURRENT_CALL", "ToolCalls"]
 
@@ -60,6 +62,7 @@ class ToolCalls:
         self._events = events
         self._log = log
         self._redaction = redaction
+        self._failures = LimitedLog(logger, per_second=20)
         self.history: tuple[ToolCallRecord, ...] = ()
 
     async def execute(
@@ -98,7 +101,8 @@ class ToolCalls:
                 return result
             raise ToolExecutionTimeoutError(timeout or 0)
         except (ToolError, PayloadTooLargeError) as error:
-            logger.warning("tool call %s failed: %s", req_id, error)
+            whose = "calls of this computer" if call.agent is None else "calls of agents"
+            self._failures.warn(whose, "tool call %s failed: %s", in_log(req_id), on_one_line(error))
             result = error_result(error)
             return result
         except Exception:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from a2c_smcp.server.limited_log import LimitedLog
 from a2c_smcp.server.limits import AddressLimit, Limits, Place
 from a2c_smcp.server.loop_turns import SharedTurns
+from a2c_smcp.utils.limited_log import LimitedLog
 
 __all__ = ["Admission", "Peer", "peer_of", "put_peer"]
 

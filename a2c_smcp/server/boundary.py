@@ -9,11 +9,11 @@ from a2c_smcp.errors import BadRequestError, InternalError, SMCPError
 from a2c_smcp.packets import encode_ack, encode_event
 from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.server.envelopes import Answer, Message
-from a2c_smcp.server.limited_log import LimitedLog
 from a2c_smcp.server.outbox import NoticePacket
 from a2c_smcp.server.relays import Relay
 from a2c_smcp.smcp import EVENTS, TOOL_CALL_EVENT, Kind
 from a2c_smcp.utils.engineio_internals import MESSAGE, Packet, scope_of
+from a2c_smcp.utils.limited_log import LimitedLog
 from a2c_smcp.utils.text import in_log, req_id_in_log
 
 __all__ = [

@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple
 from a2c_smcp.errors import NotFoundError, PayloadTooLargeError
 from a2c_smcp.packets import Head, SMCPPacket, read_head
 from a2c_smcp.server.broadcast import SMCPManager
-from a2c_smcp.server.limited_log import SparseFilter
 from a2c_smcp.smcp import SMCP_NAMESPACE
+from a2c_smcp.utils.limited_log import SparseFilter
 from a2c_smcp.utils.socketio_internals import (
     ACK,
     BINARY_ACK,

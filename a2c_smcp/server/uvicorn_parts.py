@@ -42,9 +42,9 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 
 from a2c_smcp.server.admission import Admission, Peer, put_peer
 from a2c_smcp.server.app import ServerApp
-from a2c_smcp.server.limited_log import SparseFilter
 from a2c_smcp.server.loop_turns import OWN_SECONDS, TASK_SECONDS
 from a2c_smcp.server.websocket_frames import FrameFinder
+from a2c_smcp.utils.limited_log import SparseFilter
 
 __all__ = ["GuardedConfig", "GuardedHTTP", "GuardedWebSocket"]
 

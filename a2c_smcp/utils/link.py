@@ -37,9 +37,10 @@ from a2c_smcp.smcp import JOIN_OFFICE_EVENT, LEAVE_OFFICE_EVENT, SMCP_NAMESPACE
 from a2c_smcp.types import Role
 from a2c_smcp.utils.backoff import backoff
 from a2c_smcp.utils.connection import Connection
+from a2c_smcp.utils.limited_log import LimitedLog
 from a2c_smcp.utils.proxies import Proxy, find_proxy
 from a2c_smcp.utils.supervision import First, Supervisor
-from a2c_smcp.utils.text import in_log, req_id_in_log
+from a2c_smcp.utils.text import in_log, on_one_line, req_id_in_log
 from a2c_smcp.utils.ways import Failure, Transport, Way, attempts, explain, unreachable
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, Encoded, codec, exceeds, fitted
 
@@ -62,6 +63,8 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
+#: How the log calls what it says only so much about.
+_ASKED: Final = "what came from the server"
 #: Refusals that pass: the server may not have noticed yet that the old session of this client has ended. One without a
 #: code may mean that, too. A fault of the server's is not for ever: it may be about to stop, or wait for NATS.
 _PASSING: Final = (RoomFullError, NameTakenError, UncodedRefusalError, RequestTimeoutError, InternalError)
@@ -235,6 +238,7 @@ class OfficeLink:
         self.membership: Membership | None = None
         """Where this client is, or will be again as soon as it can."""
         self._handlers = dict(handlers)
+        self._refusals = LimitedLog(logger, per_second=20)
         self._on_event = on_event
         self._connection: Connection | None = None
         self._pending: set[asyncio.Future[str]] = set()
@@ -423,11 +427,11 @@ class OfficeLink:
             reply = await handler(args[0] if len(args) == 1 else None)
             return None if reply is None else self._encoded(event, reply)
         except SMCPError as error:
-            logger.warning("refused %s, req_id %s: %s", in_log(event), req_id, error)
+            self._refusals.warn(_ASKED, "refused %s, req_id %s: %s", in_log(event), req_id, on_one_line(error))
             return error.payload()
         except Exception:
             # The last boundary: python-socketio sends no ack when a handler raises, and the caller waits for ever.
-            logger.exception("failed to handle %s, req_id %s", in_log(event), req_id)
+            self._refusals.exception(_ASKED, "failed to handle %s, req_id %s", in_log(event), req_id)
             return InternalError("this client failed to handle the request; its log says why").payload()
 
     def _encoded(self, event: str, reply: Any) -> Encoded:

@@ -12,6 +12,7 @@ __all__ = [
     "harmless",
     "has_control_characters",
     "in_log",
+    "on_one_line",
     "printable",
     "req_id_in_log",
     "well_formed",
@@ -80,6 +81,11 @@ def in_log(value: object) -> str:
     plain = value is None or isinstance(value, str | int | float)
     text = cut(str(value), 100) if plain else f"a {type(value).__name__}"
     return repr(text) if has_control_characters(text) or first_invisible_character(text) else text
+
+
+def on_one_line(error: object) -> str:
+    """An error for a log line: what a peer wrote may be in its words."""
+    return printable(cut(str(error)))
 
 
 def req_id_in_log(payload: object) -> str:

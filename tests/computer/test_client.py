@@ -145,6 +145,26 @@ async def test_a_request_for_another_computer_and_a_bad_one_are_refused(hub: Run
         assert it.computer.history == ()
 
 
+async def test_requests_that_are_refused_do_not_flood_the_log(hub: Running, caplog: pytest.LogCaptureFixture) -> None:
+    async with world(hub.url) as it:
+        began = time.monotonic()
+        for event in (TOOL_CALL_EVENT, GET_CONFIG_EVENT):
+            for number in range(500):
+                bad = {
+                    "agent": f"ag{number}",
+                    "req_id": "a\nb",
+                    "computer": "o\nther",
+                    "tool_name": "t\n",
+                    "params": {},
+                }
+                await it.client._link._dispatch(event, ({**bad, "timeout": 5},))
+        most = 20 * (2 + time.monotonic() - began)
+    for start in ("refused tool call", "refused client:get_config"):
+        lines = [line for line in caplog.messages if line.startswith(start)]
+        assert 20 <= len(lines) <= most
+        assert not any("\n" in line for line in lines)
+
+
 async def test_the_names_of_a_call_have_a_thousand_characters_at_most(hub: Running) -> None:
     async with world(hub.url) as it:
         good = {"req_id": "r" * 1000, "tool_name": "a.echo", "params": {"text": "x"}, "timeout": 20}

@@ -189,6 +189,30 @@ async def test_history_keeps_a_part_of_very_large_parameters() -> None:
         assert nested["more"][-1].endswith(" more)")
 
 
+# --- the log
+
+
+FORGED = "r1\n20:31:00 WARNING a2c_smcp.server.auth: all is well \x1b[2J" + "A" * 300_000
+
+
+@pytest.mark.parametrize(("req_id", "tool"), [(FORGED, "nothing"), ("r", FORGED)])
+async def test_a_call_is_one_short_line_of_the_log(req_id: str, tool: str, caplog: pytest.LogCaptureFixture) -> None:
+    async with running(server("a")) as (computer, _):
+        await computer.execute_tool(req_id, tool, {}, 10)
+    (line,) = [line for line in caplog.messages if line.startswith("tool call")]
+    assert len(line) < 2_500
+    assert not any(character in line for character in "\n\x1b")
+
+
+async def test_a_flood_of_calls_that_fail_is_no_flood_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    async with running(server("a")) as (computer, _):
+        began = time.monotonic()
+        for number in range(1_000):
+            await computer.execute_tool(str(number), "nothing", {}, 10)
+        most = 20 * (2 + time.monotonic() - began)
+    assert 20 <= len([line for line in caplog.messages if line.startswith("tool call")]) <= most
+
+
 # --- configuration
 
 

@@ -57,8 +57,9 @@ from a2c_smcp.smcp import (
     ToolProgress,
     UpdateComputerConfigReq,
 )
+from a2c_smcp.utils.limited_log import LimitedLog
 from a2c_smcp.utils.link import Joined, LinkEvent, LinkOptions, Membership, OfficeLink, Way
-from a2c_smcp.utils.text import req_id_in_log
+from a2c_smcp.utils.text import in_log, on_one_line, req_id_in_log
 from a2c_smcp.wire import DEFAULT_MAX_TIMEOUT, PACKET_OVERHEAD, Encoded, codec, fitted, parse, size_of
 
 __all__ = ["SMCPComputerClient"]
@@ -70,6 +71,8 @@ _ANNOUNCEMENTS: Final = frozenset(kind.announced_by for kind in _ANNOUNCED)
 _ANNOUNCE_SECONDS: Final = 5.0
 #: For running calls to end once the client is disconnected.
 _CANCEL_SECONDS: Final = 5.0
+#: How the log calls what it says only so much about: an agent may give itself many names.
+_AGENTS: Final = "what agents asked for"
 #: How many characters the names of a tool call may have: its `agent`, its `req_id` and its `tool_name`.
 _MAX_NAME: Final = 1000
 
@@ -129,6 +132,7 @@ class SMCPComputerClient:
         #: Known before the server says yes: an agent may ask before that answer is here.
         self._office = ""
         self._calls: CallMemory[_Call, Encoded] = CallMemory()
+        self._refusals = LimitedLog(logger, per_second=20)
         self._running: set[asyncio.Task[Any]] = set()
         self._to_announce: set[str] = set()
         self._wake = asyncio.Event()
@@ -261,11 +265,11 @@ class SMCPComputerClient:
         try:
             return await self._result(self._request(TOOL_CALL_EVENT, data), data)
         except SMCPError as error:
-            logger.warning("refused tool call %s: %s", req_id_in_log(data), error)
+            self._refusals.warn(_AGENTS, "refused tool call %s: %s", req_id_in_log(data), on_one_line(error))
             return error.tool_call_payload()
         except Exception:
             # A boundary, as in `OfficeLink`; here because a failed tool call has a shape of its own.
-            logger.exception("failed to handle tool call %s", req_id_in_log(data))
+            self._refusals.exception(_AGENTS, "failed to handle tool call %s", req_id_in_log(data))
             return InternalError("this computer failed to handle the call; its log says why").tool_call_payload()
 
     async def _result(self, request: ToolCallReq, received: dict[str, Any]) -> Encoded:
@@ -335,7 +339,7 @@ class SMCPComputerClient:
         try:
             size = fitted("the result", text, self._link.options.max_message)
         except PayloadTooLargeError as error:
-            logger.warning("tool call %s: %s", key.req_id, error)
+            self._refusals.warn(_AGENTS, "tool call %s: %s", in_log(key.req_id), error)
             text = codec.dumps(to_wire(error_result(error)))
             size = size_of(text)
         return Encoded(text), size

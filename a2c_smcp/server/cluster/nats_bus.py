@@ -53,7 +53,7 @@ from a2c_smcp.server.cluster.post import Post
 from a2c_smcp.server.cluster.recent_notices import RecentNotices
 from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.server.envelopes import Answer
-from a2c_smcp.server.limited_log import LimitedLog
+from a2c_smcp.utils.limited_log import LimitedLog
 
 __all__ = ["NatsBus"]
 

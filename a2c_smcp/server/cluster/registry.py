@@ -18,11 +18,11 @@ from a2c_smcp.server.cluster.bucket import Bucket, WrongRevisionError
 from a2c_smcp.server.cluster.connection import NatsConnection
 from a2c_smcp.server.cluster.keys import claim_key, encode_claim
 from a2c_smcp.server.cluster.tenure import Tenure
-from a2c_smcp.server.limited_log import LimitedLog
 from a2c_smcp.server.offices import Grant, Member, MemberChange, Session, Transition
 from a2c_smcp.server.registry import Counts, RegistryListener
 from a2c_smcp.smcp import EnterOfficeReq, Event, LeaveOfficeReq
 from a2c_smcp.utils.backoff import backoff
+from a2c_smcp.utils.limited_log import LimitedLog
 
 __all__ = ["ClusterRegistry"]
 

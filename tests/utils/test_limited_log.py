@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from a2c_smcp.server.limited_log import LimitedLog, SparseFilter
+from a2c_smcp.utils.limited_log import LimitedLog, SparseFilter
 
 logger = logging.getLogger("test.limited_log")
 
@@ -46,6 +46,19 @@ def test_a_flood_is_a_few_lines_and_a_count(caplog: pytest.LogCaptureFixture) ->
     log.warn("1.2.3.4", "again")
     assert caplog.messages[-1] == "again"
     assert not clock.due
+
+
+def test_a_flood_of_tracebacks_is_a_few_of_them_and_a_count(caplog: pytest.LogCaptureFixture) -> None:
+    clock = Clock()
+    log = limited_log(clock)
+    for _ in range(100):
+        try:
+            raise ValueError("no")
+        except ValueError:
+            log.exception("a", "it failed")
+    assert [record.exc_info is not None for record in caplog.records] == [True] * 5
+    clock.pass_(1.0)
+    assert caplog.messages[5:] == ["95 more lines about a were left out"]
 
 
 def test_one_peer_does_not_silence_another(caplog: pytest.LogCaptureFixture) -> None:

@@ -55,6 +55,11 @@ class LimitedLog:
         if self._may_say(peer):
             self._logger.warning(message, *args)
 
+    def exception(self, peer: str, message: str, *args: object) -> None:
+        """The same with the traceback of the exception that is being handled, as an error."""
+        if self._may_say(peer):
+            self._logger.exception(message, *args)
+
     def _may_say(self, peer: str) -> bool:
         now = self._clock()
         with self._lock:
