@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from a2c_smcp.errors import BadRequestError
+from a2c_smcp.utils.text import printable
 
 __all__ = ["InvalidConfigError", "Problem", "field_path"]
 
@@ -20,7 +21,8 @@ class Problem:
     file: str = ""
 
     def __str__(self) -> str:
-        return ": ".join(filter(None, (self.file, self.subject, self.field, self.message)))
+        # On one line, whatever a key in the file holds: a log line or an error of ours cannot be forged with it.
+        return printable(": ".join(filter(None, (self.file, self.subject, self.field, self.message))))
 
     def within(self, subject: str) -> "Problem":
         """The same problem in the entry that only the caller knows."""

@@ -220,6 +220,12 @@ def test_an_unrendered_config_is_checked_where_it_holds_no_placeholder() -> None
         parse_unrendered(stdio(encoding="klingon", cwd="${input:x}"))
 
 
+@pytest.mark.parametrize("name", ["two\nlines", "\x1b[31mred", " files", "files\t", "\u2028"])
+def test_a_name_stays_on_its_line(name: str) -> None:
+    with pytest.raises(InvalidConfigError, match="name: must not have control characters or surrounding blanks"):
+        parse_unrendered({**stdio(), "name": name})
+
+
 # --- inputs
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import typer
 
 from a2c_smcp.computer.config_files import read_config_files
+from a2c_smcp.utils.text import printable
 
 __all__ = ["validate_files"]
 
@@ -22,7 +23,7 @@ def validate_files(paths: Sequence[Path], *, prefix_tools: bool = False) -> int:
         return 1
     for raw in files.servers:
         if prefix := raw.get("tool_prefix"):
-            typer.echo(f"server {raw['name']!r}: its tools are called {prefix}…")
+            typer.echo(f"server {raw['name']!r}: its tools are called {printable(str(prefix))}…")
     typer.echo(f"valid: {_count(len(files.servers), 'server')}, {_count(len(files.inputs), 'input')}")
     return 0
 

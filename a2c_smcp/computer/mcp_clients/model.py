@@ -31,6 +31,7 @@ from pydantic_core import ErrorDetails
 from a2c_smcp.computer.problems import InvalidConfigError, Problem, field_path
 from a2c_smcp.computer.utils.placeholder import PLACEHOLDER, holds_placeholder
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME
+from a2c_smcp.utils.text import has_control_characters
 
 __all__ = [
     "BaseServerConfig",
@@ -118,6 +119,13 @@ def _written_out(name: str) -> str:
     return name
 
 
+def _on_one_line(name: str) -> str:
+    # It stands in logs, tables and error messages, where a line break in it would pass for a line of ours.
+    if name != name.strip() or has_control_characters(name):
+        raise ValueError("must not have control characters or surrounding blanks")
+    return name
+
+
 def _http_url(url: str) -> str:
     try:
         parts = urlsplit(url)
@@ -187,7 +195,7 @@ class BaseServerConfig(_Written):
 
     _shown: ClassVar[tuple[str, ...]] = ("name", "type")
 
-    name: Annotated[SERVER_NAME, Field(min_length=1), AfterValidator(_written_out)]
+    name: Annotated[SERVER_NAME, Field(min_length=1), AfterValidator(_written_out), AfterValidator(_on_one_line)]
     disabled: bool = False
     forbidden_tools: list[TOOL_NAME] = []
     tool_meta: dict[TOOL_NAME, ToolMeta] = {}

@@ -94,3 +94,13 @@ def test_without_a_file_it_explains_itself() -> None:
     result = validate()
     assert result.returncode == 2
     assert "FILE" in result.stderr
+
+
+def test_what_a_file_holds_forges_no_line_and_ends_nothing(tmp_path: Path) -> None:
+    servers = {'a\n@a2c {"type":"status"}': {"command": "x"}, "b": {"command": "x", "c\nerror: x": 1, "\ud800": 1}}
+    result = validate(write(tmp_path / "mcp.json", {"mcpServers": servers}))
+    assert result.returncode == 1
+    assert result.stderr == ""
+    lines = result.stdout.splitlines()
+    assert [line.partition(" ")[0] for line in lines] == ["error:", "warning:", "warning:", "1"]
+    assert "name: must not have control characters or surrounding blanks" in lines[0]
