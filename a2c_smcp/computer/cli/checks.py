@@ -168,6 +168,15 @@ async def _url(server: _CheckedServer, written: StreamableHttpParameters | SSEPa
                 "if it is the right one, name a file with the certificate of its issuer in SSL_CERT_FILE",
             )
         return Finding(f"{subject} does not answer: {type(error).__name__}", "start it, or correct its url")
+    except httpx2.InvalidURL:  # whose words are parts of the URL, a password for one
+        return Finding(f"{subject} is not a valid URL", "correct its url")
+    except UnicodeError:
+        return Finding(f"{subject}: a header, or the URL, has a character that HTTP does not carry", "take it out")
+    except (ValueError, ImportError) as error:  # a proxy of another kind, for one
+        return Finding(
+            f"{subject} cannot be asked: {printable(str(error))}",
+            "correct its url, or the variable HTTPS_PROXY, HTTP_PROXY or ALL_PROXY",
+        )
     return _answered(subject, status, kind == _EVENTS, isinstance(parameters, SSEParameters))
 
 

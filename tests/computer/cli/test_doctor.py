@@ -172,6 +172,27 @@ def test_an_mcp_server_whose_certificate_is_not_trusted_is_said_to_have_one(hub:
         web.shutdown()
 
 
+def test_an_mcp_server_that_cannot_be_asked_is_a_finding_like_others(hub: Running, tmp_path: Path) -> None:
+    file = write(
+        tmp_path / "config.json",
+        remote("header", "http://127.0.0.1:1/mcp", headers={"X-Y": "ü"}),
+        remote("control", "http://127.0.0.1:1/\u0001"),
+        remote("half", "http://127.0.0.1:1/\ud83d"),
+    )
+    status, said = examine("--config", file, "--url", hub.url)
+    assert status == 1
+    assert "server 'header': http://127.0.0.1:1/mcp: a header, or the URL, has a character that" in said
+    assert "is not a valid URL\n    correct its url" in said
+    assert "server 'half': " in said
+    assert f"{hub.url} answers" in said
+    file = write(tmp_path / "config.json", remote("proxy", "http://192.0.2.1/mcp"))
+    for proxy in ("socks5://127.0.0.1:1", "gopher://127.0.0.1:1"):
+        status, said = examine("--config", file, "--url", hub.url, ALL_PROXY=proxy)
+        assert status == 1
+        assert "server 'proxy': http://192.0.2.1/mcp cannot be asked: " in said
+        assert f"{hub.url} answers" in said
+
+
 @pytest.mark.parametrize(
     ("version", "bounds", "well"),
     [
