@@ -7,16 +7,16 @@ A command prints what it has to say, or raises `SMCPError`, which the loop print
 import difflib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from a2c_smcp import PROTOCOL_VERSION, __version__
-from a2c_smcp.computer.cli.command_table import Command, CommandGroup, arguments, as_json, first, page
+from a2c_smcp.computer.cli.command_table import Command, CommandGroup, arguments, as_json, page
 from a2c_smcp.computer.cli.console_commands import CONSOLE_COMMANDS
 from a2c_smcp.computer.cli.input_commands import INPUT_COMMANDS
 from a2c_smcp.computer.cli.office_commands import OFFICE_COMMANDS
 from a2c_smcp.computer.cli.output import quoted
-from a2c_smcp.computer.cli.parse import split
+from a2c_smcp.computer.cli.parse import quote, split
 from a2c_smcp.computer.cli.resource_commands import RESOURCE_COMMANDS
 from a2c_smcp.computer.cli.server_commands import SERVER_COMMANDS
 from a2c_smcp.computer.cli.session import CLISession
@@ -70,14 +70,23 @@ def _suggestion(words: Sequence[str]) -> str:
 
 def completions(session: CLISession, line: str) -> tuple[list[str], str]:
     """What may come next in a line up to the cursor, and the part of it that is already there."""
-    *before, word = line.split(" ") if line else [""]
-    before = [part for part in before if part]
-    names = [name.split() for name in COMMANDS]
-    found = {name[len(before)] for name in names if len(name) > len(before) and name[: len(before)] == before}
+    start, _, word = line.rpartition(" ")
+    try:
+        before = split(start)
+    except BadRequestError:  # a quotation or JSON that is still being typed
+        return [], word
+    found = {*_next_words(before)}
     length = next((n for n in (3, 2, 1) if " ".join(before[:n]) in COMMANDS), None)
     if length is not None:
         found.update(COMMANDS[" ".join(before[:length])].completes(session, before[length:]))
-    return sorted(item for item in found if item.startswith(word)), word
+    return sorted(quote(item) for item in found if item.startswith(word) or quote(item).startswith(word)), word
+
+
+def _next_words(before: Sequence[str]) -> Iterator[str]:
+    """What comes after these words in the names of commands."""
+    for name in map(str.split, COMMANDS):
+        if len(name) > len(before) and name[: len(before)] == list(before):
+            yield name[len(before)]
 
 
 def is_kept(line: str) -> bool:
@@ -161,7 +170,7 @@ async def status(session: CLISession, words: list[str]) -> None:
     session.output.event("status", page(("", ""), rows), **fields)
 
 
-@COMMANDS.command("help", "[COMMAND]", first(lambda _: COMMANDS))
+@COMMANDS.command("help", "[COMMAND]", lambda _, words: _next_words(words))
 async def help_(session: CLISession, words: list[str]) -> None:
     """What there is, or what a command does."""
     name = " ".join(words)

@@ -9,7 +9,7 @@ from typing import Final
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.utils.values import TOO_MANY_DIGITS
 
-__all__ = ["options", "split"]
+__all__ = ["options", "quote", "split"]
 
 _BLANK: Final = re.compile(r"\s*")
 #: JSON needs no quotes of the shell's around it, as a word of its own or behind `key=`.
@@ -35,6 +35,14 @@ def split(text: str) -> list[str]:
         if position == end < len(text):
             raise BadRequestError(f"there is something right behind {words[-1]!r}: a blank is missing")
     return words
+
+
+def quote(word: str) -> str:
+    """How a word is typed: as it is where `split` leaves it alone, else in quotes."""
+    try:
+        return word if split(word) == [word] else shlex.quote(word)
+    except BadRequestError:
+        return shlex.quote(word)
 
 
 def options(words: Sequence[str], known: Collection[str]) -> tuple[list[str], dict[str, str]]:

@@ -11,6 +11,7 @@ from anyio.abc import TaskGroup, TaskStatus
 from a2c_smcp.computer.cli.consoles import ConsoleOpener
 from a2c_smcp.computer.cli.followed_files import FollowedFiles
 from a2c_smcp.computer.cli.output import Output, printable
+from a2c_smcp.computer.cli.parse import quote
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.events import (
     ComputerEvent,
@@ -170,9 +171,8 @@ class CLISession:
             case FinderChanged():
                 self.output.event("finder_updated", documents=None, total_count=None)
             case RestartOffered(server=server, reason=reason):
-                text = (
-                    f"! {printable(server)}: {printable(reason)}; `servers restart {printable(server)}` takes it over"
-                )
+                command = f"servers restart {quote(printable(server))}"
+                text = f"! {printable(server)}: {printable(reason)}; `{command}` takes it over"
                 self.output.event("restart_offered", text, server=server, reason=reason)
             case ToolHidden(error=error):
                 self.show_error(error)

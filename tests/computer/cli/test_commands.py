@@ -21,7 +21,7 @@ class Listed:
         class inputs:  # noqa: N801
             definitions = ("key",)
 
-        statuses = (type("Status", (), {"server": "files"}),)
+        statuses = (type("Status", (), {"server": "files"}), type("Status", (), {"server": "my server"}))
 
         tool_servers: ClassVar = {"read": "files", "remove": "files"}
 
@@ -61,7 +61,13 @@ def test_a_typo_suggests_the_nearest_command(line: str, suggested: str) -> None:
         ("", {"connect", "servers", "quit"}),
         ("ser", {"servers"}),
         ("servers st", {"start", "stop"}),
-        ("servers start ", {"files"}),
+        ("servers start ", {"files", "'my server'"}),
+        ("servers start my", {"'my server'"}),
+        ("servers start 'my", {"'my server'"}),
+        ("servers start 'my server' ", set()),
+        ("servers start 'my ser", set()),
+        ("help servers st", {"start", "stop"}),
+        ("help des", {"desktop"}),
         ("inputs va", {"value"}),
         ("inputs value set k", {"key"}),
         ("tools call re", {"read", "remove"}),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from a2c_smcp.computer.cli.parse import options, split
+from a2c_smcp.computer.cli.parse import options, quote, split
 from a2c_smcp.errors import BadRequestError
 
 
@@ -30,6 +30,15 @@ def test_words_are_split_as_a_shell_would_and_json_stays_whole(line: str, words:
         return
     with pytest.raises(BadRequestError):
         split(line)
+
+
+@pytest.mark.parametrize("word", ["files", "window://w?a=1&b", "my server", "it's", 'a"b', "{x", "[1] 2", "a\\b", ""])
+def test_what_is_quoted_is_one_word_again(word: str) -> None:
+    assert split(f"call {quote(word)} x") == ["call", word, "x"]
+
+
+def test_what_needs_no_quotes_gets_none() -> None:
+    assert quote("window://w?a=1&b") == "window://w?a=1&b"
 
 
 def test_options_may_stand_anywhere() -> None:
