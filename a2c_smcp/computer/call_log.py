@@ -173,28 +173,35 @@ class LoggedCall:
 
     @property
     def call(self) -> WatchedCall:
+        # What is built from its JSON is not kept: it may take twenty times the memory.
+        if self._arguments_text is not None:
+            return self._watched(codec.loads(self._arguments_text))
         if self._call is None:
-            self._call = WatchedCall(
-                self.id,
-                self.req_id,
-                self.agent,
-                self.server,
-                self.tool,
-                self.name,
-                self.arguments if self._arguments_text is None else codec.loads(self._arguments_text),
-                self.timeout,
-                self.started_at,
-            )
+            self._call = self._watched(self.arguments)
         return self._call
+
+    def _watched(self, arguments: Mapping[str, Any]) -> WatchedCall:
+        return WatchedCall(
+            self.id,
+            self.req_id,
+            self.agent,
+            self.server,
+            self.tool,
+            self.name,
+            arguments,
+            self.timeout,
+            self.started_at,
+        )
 
     @property
     def ended(self) -> EndedCall:
         if not isinstance(self._result, dict):
             self._result = to_wire(self._result)
-            if self._structured_text is not None:
-                self._result["structuredContent"] = codec.loads(self._structured_text)
-                self._structured_text = None
-        return EndedCall(self.call, self.duration, self._result, self.decided_by)
+        result = self._result
+        if self._structured_text is not None:
+            result = result.copy()
+            result["structuredContent"] = codec.loads(self._structured_text)
+        return EndedCall(self.call, self.duration, result, self.decided_by)
 
     @property
     def size_of_names(self) -> int:

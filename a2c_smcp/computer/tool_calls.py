@@ -211,7 +211,9 @@ class ToolCalls:
     def _end(self, call: LoggedCall, result: CallToolResult) -> None:
         self._log.end(call, result, asyncio.get_running_loop().time())
         if self._events.wants(CallEnded):
-            self._events.publish(CallEnded(call.ended), call.size)
+            ended = call.ended
+            size = call.size_of_names + weight([ended.call.arguments, ended.result], BUFFERED_BYTES)
+            self._events.publish(CallEnded(ended), size)
 
     def _remember(self, call: LoggedCall, tool: ShownTool, timestamp: str, error: str | None) -> None:
         record: ToolCallRecord = {

@@ -191,6 +191,18 @@ def test_many_small_values_weigh_about_what_they_take(small: str) -> None:
         tracemalloc.stop()
 
 
+def test_looking_at_calls_does_not_make_the_log_larger() -> None:
+    many = [[] for _ in range(20_000)]
+    log = CallLog()
+    log.end(start(log, many=many), CallToolResult(content=[], structured_content={"many": many}), 5.0)
+    tracemalloc.start()
+    try:
+        assert log.ended[0].call.arguments == log.ended[0].result["structuredContent"] == {"many": many}
+        assert tracemalloc.get_traced_memory()[0] < 100_000
+    finally:
+        tracemalloc.stop()
+
+
 def test_what_is_small_is_not_copied() -> None:
     for small in ({"text": "abc"}, {"rows": [1, 2]}):
         assert within(small, 1_000) is small
