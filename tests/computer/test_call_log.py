@@ -192,7 +192,7 @@ def test_many_small_values_weigh_about_what_they_take(small: str) -> None:
 
 
 def test_looking_at_calls_does_not_make_the_log_larger() -> None:
-    many = [[] for _ in range(20_000)]
+    many: list[list[int]] = [[] for _ in range(20_000)]
     log = CallLog()
     log.end(start(log, many=many), CallToolResult(content=[], structured_content={"many": many}), 5.0)
     tracemalloc.start()
