@@ -15,6 +15,8 @@ _BLANK: Final = re.compile(r"\s*")
 #: JSON needs no quotes of the shell's around it, as a word of its own or behind `key=`.
 _JSON_AHEAD: Final = re.compile(r"""[^\s='"{\[]*=(?=[{\[])|(?=[{\[])""")
 _WORD: Final = re.compile(r"""(?:[^\s'"\\]|'[^']*'|"(?:\\.|[^"\\])*"|\\.)+""", re.DOTALL)
+#: Behind `key=`, what starts like JSON may be a plain text all the same.
+_PLAIN: Final = re.compile(r"""[^\s'"\\]+(?!\S)""")
 _DECODER: Final = json.JSONDecoder()
 
 
@@ -24,7 +26,8 @@ def split(text: str) -> list[str]:
     position = _end(_BLANK, text, 0)
     while position < len(text):
         if ahead := _JSON_AHEAD.match(text, position):
-            end = _end_of_json(text, ahead.end())
+            plain = _PLAIN.match(text, position) if ahead[0] else None
+            end = _end_of_json(text, ahead.end(), plain.end() if plain else None)
             words.append(text[position:end])
         elif word := _WORD.match(text, position):
             end = word.end()
@@ -71,10 +74,13 @@ def _end(pattern: re.Pattern[str], text: str, position: int) -> int:
     return match.end()
 
 
-def _end_of_json(text: str, start: int) -> int:
+def _end_of_json(text: str, start: int, otherwise: int | None) -> int:
+    """Where it ends; `otherwise` is where the word ends if it is none, unless it must be JSON."""
     try:
         return _DECODER.raw_decode(text, start)[1]
     except json.JSONDecodeError as error:
+        if otherwise is not None:
+            return otherwise
         raise BadRequestError(f"invalid JSON at column {error.pos + 1}: {error.msg}") from None
     except RecursionError:
         raise BadRequestError("invalid JSON: nested too deeply") from None
