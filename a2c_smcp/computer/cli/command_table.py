@@ -1,6 +1,7 @@
 """What a command of the computer's command line is, and what commands have in common. Knows no particular command."""
 
 import json
+import math
 import shutil
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -62,10 +63,14 @@ def arguments(words: Sequence[str], *names: str) -> list[str]:
 
 
 def number(text: str, name: str) -> float:
+    """What an option says; `BadRequestError` for what is no number from 0 up."""
     try:
-        return float(text)
+        value = float(text)
     except ValueError:
-        raise BadRequestError(f"--{name} needs a number") from None
+        value = math.nan
+    if not math.isfinite(value) or value < 0:
+        raise BadRequestError(f"--{name} needs a number, not less than 0")
+    return value
 
 
 def page(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

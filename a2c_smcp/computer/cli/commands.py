@@ -91,12 +91,15 @@ def _next_words(before: Sequence[str]) -> Iterator[str]:
 
 def is_kept(line: str) -> bool:
     """Whether a line may be remembered. What is no command may be a secret with a typo before it."""
-    words = line.split()
+    try:
+        words = split(line)
+    except BadRequestError:  # kept, so that it can be corrected
+        words = line.split()
     try:
         command, rest = find(words) if words else (None, [])
     except BadRequestError:
         return False
-    return command is not None and not command.secret and not any(word.startswith("--api-key") for word in rest)
+    return command is not None and not command.secret and not any("--api-key" in word for word in rest)
 
 
 # --- this computer

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import pytest
 
 from a2c_smcp.computer.cli import commands
+from a2c_smcp.computer.cli.command_table import number
 from a2c_smcp.computer.cli.commands import COMMANDS, completions, find, is_kept
 from a2c_smcp.errors import BadRequestError
 
@@ -92,7 +93,7 @@ def test_what_may_come_next_is_completed(line: str, found: set[str]) -> None:
 
 
 def test_lines_that_may_hold_a_secret_are_not_kept() -> None:
-    kept = ["servers list", "tools call echo text=hi", "connect --url http://x --office o"]
+    kept = ["servers list", "tools call echo text=hi", "connect --url http://x --office o", "tools call x {"]
     lost = [
         "inputs value set key hunter2",
         "input value set key hunter2",  # a typo
@@ -101,10 +102,22 @@ def test_lines_that_may_hold_a_secret_are_not_kept() -> None:
         "inputs add id=x default=hunter2",
         "connect --api-key hunter2",
         "connect --api-key=hunter2",
+        'connect "--api-key" hunter2',
+        "connect '--api-key=hunter2'",
+        "connect --api-k\\ey hunter2",
+        "connect '--api-key=hunter2",
+        "inputs 'value' set key hunter2",
         "hunter2",
         "",
     ]
     assert [line for line in kept + lost if is_kept(line)] == kept
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "-inf", "-3", "1e999", "many"])
+def test_an_option_takes_a_number_from_0_up(text: str) -> None:
+    assert (number("0", "lines"), number("2.5", "timeout")) == (0, 2.5)
+    with pytest.raises(BadRequestError, match="--lines needs a number"):
+        number(text, "lines")
 
 
 def test_every_command_explains_itself() -> None:
