@@ -30,7 +30,7 @@ class Admission:
     address_log: LimitedLog = field(init=False)
     """Lines by address, about clients without a session."""
     session_log: LimitedLog = field(init=False)
-    """Lines by session. More are allowed: each has a `req_id`, and a person may look for it."""
+    """Lines about sessions, by connection. More are allowed: each has a `req_id`, and a person may look for it."""
     turns: SharedTurns = field(default_factory=SharedTurns)
 
     def __post_init__(self) -> None:

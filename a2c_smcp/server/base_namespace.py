@@ -228,7 +228,7 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
     def _refused(self, sid: str, message: Message, error: Exception) -> Any:
         """The boundary: whatever was raised, an event is answered."""
         if isinstance(error, SMCPError):
-            log_refusal(self.admission.session_log, message, sid, error)
+            log_refusal(self.admission.session_log, self._peer_in_log(sid), message, sid, error)
             failure = error
         else:
             req_id = req_id_in_log(message.request)
@@ -236,6 +236,15 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
             failure = InternalError("the server failed to handle this; its log says why")
         self._observer.refused(failure.code)
         return refusal(message.event, failure)
+
+    def _peer_in_log(self, sid: str) -> str:
+        """By whom the log's lines about a session are counted: its connection, over which a peer may have one session
+        after another.
+        """
+        socket = socket_of(self.server, self.namespace, sid)
+        if socket is None:
+            return "sessions that have ended or are elsewhere"
+        return f"the connection {socket.sid} from {socket.address}"
 
     def _left_out(self, sid: str, message: Message) -> Any:
         """The error that an agent gets instead of an answer that does not fit into its queue."""
@@ -254,7 +263,8 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         relay.outcome = "answered"
         if answer.error:
             relay.outcome = "error"
-            log_passed_on(self.admission.session_log, message.event, client.sid, message.request, answer.error)
+            log, peer = self.admission.session_log, self._peer_in_log(client.sid)
+            log_passed_on(log, peer, message.event, client.sid, message.request, answer.error)
         return answer.encoded
 
     def _open_relay(

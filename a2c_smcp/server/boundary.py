@@ -65,16 +65,18 @@ def refusal(event: str | None, error: SMCPError) -> Any:
     return error.payload()
 
 
-def log_refusal(log: LimitedLog, message: Message, sid: str, error: SMCPError) -> None:
+def log_refusal(log: LimitedLog, peer: str, message: Message, sid: str, error: SMCPError) -> None:
     """One line a refusal, with the request's id; a fault of ours was logged with its traceback already."""
     req_id = req_id_in_log(message.request)
-    log.warn(sid, "refused %s from %s, req_id %s: %s", in_log(message.event), sid, req_id, error)
+    log.warn(peer, "refused %s from %s, req_id %s: %s", in_log(message.event), sid, req_id, error)
 
 
-def log_passed_on(log: LimitedLog, event: str, sid: str, request: Mapping[str, Any], error: SMCPError) -> None:
+def log_passed_on(
+    log: LimitedLog, peer: str, event: str, sid: str, request: Mapping[str, Any], error: SMCPError
+) -> None:
     """One line for an error that a computer answered with, and that the agent gets as it is."""
     said = in_log(f"{error.code} {error.message}")
-    log.warn(sid, "passed on to %s, %s, req_id %s: %s", sid, event, req_id_in_log(request), said)
+    log.warn(peer, "passed on to %s, %s, req_id %s: %s", sid, event, req_id_in_log(request), said)
 
 
 def answered(event: str, answer: Answer | None) -> Answer:

@@ -353,7 +353,8 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
                 await self._cancel(errand.target.sid, {"agent": errand.agent, "req_id": errand.req_id})
             raise
         except SMCPError as error:
-            log_refusal(self.admission.session_log, message, errand.caller, error)
+            peer = self._peer_in_log(errand.caller)
+            log_refusal(self.admission.session_log, peer, message, errand.caller, error)
             raise
 
     async def _check_is_here(self, target: Member) -> None:
@@ -370,7 +371,9 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
         if manager.is_behind(notice.skip_sid):
             # Its own process refuses what it says when that is too much there; it cannot know of this process's rooms.
             sender = notice.skip_sid
-            self.admission.session_log.warn(sender, "left out %s of %s: too much of it waits", notice.event, sender)
+            self.admission.session_log.warn(
+                self._peer_in_log(sender), "left out %s of %s: too much of it waits", notice.event, sender
+            )
             return
         packet = NoticePacket(text, notice.skip_sid, notice.event, collapses=notice.collapses)
         manager.broadcast(self.namespace, room_of(notice.office_id), packet)

@@ -198,6 +198,28 @@ def ask(server: Running, method: str, sid: str, body: str = "") -> str:
         return str(reply.read().decode())
 
 
+@pytest.mark.parametrize("colour", ["async", "threaded"])
+async def test_one_connection_gets_no_more_lines_in_the_log_by_taking_one_session_after_another(
+    colour: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def blocking(url: str) -> None:
+        with joined(url) as sock:
+            for _ in range(50):
+                for n in range(20):
+                    send_text(sock, f'42/smcp,{n}["client:dance",{{}}]')
+                receive_until(sock, b"43/smcp,19")
+                send_text(sock, "41/smcp,")
+                send_text(sock, "40/smcp,")
+                receive_until(sock, b"40/smcp")
+
+    began = time.monotonic()
+    with async_server(OpenAuthentication()) if colour == "async" else sync_server(SyncOpenAuthentication()) as server:
+        await anyio.to_thread.run_sync(blocking, server.url)
+    lines = sum("refused client:dance" in line for line in caplog.messages)
+    # 20 a second about the connection, and as many about sessions that have ended.
+    assert 20 <= lines <= 40 * (time.monotonic() - began + 2)
+
+
 async def test_a_poll_is_answered_uncompressed_whatever_its_client_offers(
     server: Running, office: str, make_peer: MakePeer
 ) -> None:
