@@ -164,8 +164,14 @@ class Terminal:
 
     @contextmanager
     def owned(self) -> Iterator[None]:
-        """While inside, all other output is written above the line too, and only prompts show what is typed."""
+        """While inside, all other output is written above the line too, and only prompts show what is typed.
+
+        A stderr that is no terminal stays what it is: what goes there is not on this screen.
+        """
+        stderr = sys.stderr
         with patch_stdout(raw=True), _unechoed():
+            if stderr is not None and not stderr.isatty():
+                sys.stderr = stderr
             yield
 
 

@@ -644,3 +644,14 @@ async def test_a_server_that_dies_says_so_while_nobody_types(tmp_path: Path) -> 
         it.keys("tools call a.crash\r")
         assert it.line("server_status", lambda line: not line["all"])["servers"][0]["state"] == "failed"
         await eventually(lambda: not is_alive(pid))
+
+
+def test_a_log_that_is_sent_elsewhere_goes_there_and_not_to_the_screen(tmp_path: Path) -> None:
+    config, log = write(tmp_path / "config.json", server("a")), tmp_path / "log"
+    redirected = ("/bin/sh", "-c", f'exec "{SMCP_COMPUTER}" "$@" 2>"{log}"', "sh")
+    with console(tmp_path, "--config", config, "--log-level", "info", command=redirected) as it:
+        it.prompted()
+        it.keys("quit\r")
+        assert it.ended() == 0
+    assert "INFO" in log.read_text()
+    assert "INFO" not in it.seen
