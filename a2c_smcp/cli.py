@@ -12,7 +12,7 @@ from a2c_smcp.agent.cli import app as agent_app
 from a2c_smcp.computer.cli.main import app as computer_app
 from a2c_smcp.docs.cli import app as docs_app
 from a2c_smcp.utils.logs import LogFormat, configure_logging
-from a2c_smcp.utils.options import CaOption, ProxyOption, TransportOption
+from a2c_smcp.utils.options import CaOption, ProxyOption, TransportOption, link_options
 from a2c_smcp.utils.quick_end import quick_end
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, DEFAULT_MAX_TIMEOUT
 
@@ -211,10 +211,9 @@ def mcp(
     It need not find the server: it is tried for ever, and the tool list_computers says what is wrong.
     """
     from a2c_smcp.office_mcp.command import HttpOptions, OfficeOptions, run
-    from a2c_smcp.utils.link import LinkOptions
 
     configure_logging(log_level, log_format)
-    link = LinkOptions(url, api_key=api_key, transport=transport, proxy=proxy, ca=ca, office=office)
+    link = link_options(url, api_key=api_key, transport=transport, proxy=proxy, ca=ca, office=office)
     over = None if http is None else HttpOptions(http, http_host, http_token, tuple(allowed_host or ()))
     try:
         run(OfficeOptions(link, office, name, computer, _short_names(short or ()), search, timeout, over))
@@ -259,10 +258,9 @@ def doctor(
 ) -> None:
     """Say what is wrong with this installation, the config files or the server, and what to do about it."""
     from a2c_smcp.computer.cli.doctor import examine
-    from a2c_smcp.utils.link import LinkOptions
 
     configure_logging("error")
-    link = LinkOptions(url, api_key=api_key, api_key_header=api_key_header, transport=transport, proxy=proxy, ca=ca)
+    link = link_options(url, api_key=api_key, api_key_header=api_key_header, transport=transport, proxy=proxy, ca=ca)
     more = _nats_findings(nats, nats_creds, nats_prefix) if nats is not None else ()
     raise typer.Exit(examine([*(config or ()), *(inputs or ())], link, more))
 

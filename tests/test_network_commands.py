@@ -134,3 +134,19 @@ def test_the_options_are_explained(command: list[str]) -> None:
         "NO_PROXY",
     ):
         assert words in said
+
+
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [
+        (("computer", "run", "--headless", "--office", "o", "--config", "no-such.json"), 2),
+        (("mcp", "--office", "o"), 2),
+        (("doctor",), 2),
+        (("agent", "room", "--office", "o"), 64),
+    ],
+)
+def test_a_url_without_a_scheme_is_a_wrong_option(command: tuple[str, ...], status: int) -> None:
+    done = a2c(*command, "--url", "localhost:7000", COLUMNS="200")
+    assert done.returncode == status, done.stderr
+    assert "did you mean http://localhost:7000?" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from a2c_smcp.utils.options import CaOption, ProxyOption, TransportOption
+from a2c_smcp.utils.options import CaOption, ProxyOption, TransportOption, link_options
 
 if TYPE_CHECKING:
     from a2c_smcp.agent.commands import CommandOptions, Work
@@ -292,9 +292,7 @@ def _params(words: Sequence[str]) -> "Typed":
 
 
 def _link(url: str, api_key: str | None, transport: "Transport", proxy: str | None, ca: Path | None) -> "LinkOptions":
-    from a2c_smcp.utils.link import LinkOptions
-
-    return LinkOptions(url, api_key=api_key, transport=transport, proxy=proxy, ca=ca)
+    return link_options(url, api_key=api_key, transport=transport, proxy=proxy, ca=ca)
 
 
 def _run(session: "CommandOptions", work: "Work", *, live: bool = False) -> None:

@@ -39,6 +39,7 @@ from a2c_smcp.utils.backoff import backoff
 from a2c_smcp.utils.connection import Connection
 from a2c_smcp.utils.limited_log import LimitedLog
 from a2c_smcp.utils.proxies import Proxy, find_proxy
+from a2c_smcp.utils.server_urls import check_server_url
 from a2c_smcp.utils.supervision import First, Supervisor
 from a2c_smcp.utils.text import in_log, on_one_line, req_id_in_log
 from a2c_smcp.utils.ways import Failure, Transport, Way, attempts, explain, unreachable
@@ -135,7 +136,8 @@ class LinkOptions:
     """How an agent or a computer reaches its server, and comes back to it. The defaults suit a server of ours."""
 
     url: str
-    """`https://host[:port]`, or `http://` without TLS. A path in it belongs to a proxy in front of the server."""
+    """`https://host[:port]`, or `http://` without TLS; anything else is a `BadRequestError`. A path in it belongs to a
+    proxy in front of the server."""
     api_key: str | None = field(default=None, repr=False)
     """What the server lets clients in with; `None` for a server without keys."""
     api_key_header: str = "x-api-key"
@@ -174,6 +176,7 @@ class LinkOptions:
             raise TypeError(f"url must be a text, not {self.url!r}; is a variable of the environment not set?")
         if not isinstance(self.api_key, str | None):
             raise TypeError(f"api_key must be a text or None, not {type(self.api_key).__name__}")
+        check_server_url(self.url)
 
 
 class AnyLink(Protocol):

@@ -1,11 +1,14 @@
-"""Options of the commands that connect to a server. Imports nothing that connects."""
+"""Options of the commands that connect to a server. Imports nothing that connects until it is asked to."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-__all__ = ["CaOption", "ProxyOption", "TransportOption"]
+if TYPE_CHECKING:
+    from a2c_smcp.utils.link import LinkOptions
+
+__all__ = ["CaOption", "ProxyOption", "TransportOption", "link_options"]
 
 TransportOption = Annotated[
     Literal["auto", "websocket", "polling"],
@@ -35,3 +38,14 @@ CaOption = Annotated[
         show_default=False,
     ),
 ]
+
+
+def link_options(url: str, **more: Any) -> "LinkOptions":
+    """`LinkOptions`, with what is wrong in them as a usage error of the command."""
+    from a2c_smcp.errors import BadRequestError
+    from a2c_smcp.utils.link import LinkOptions
+
+    try:
+        return LinkOptions(url, **more)
+    except BadRequestError as problem:
+        raise typer.BadParameter(problem.message) from None

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from a2c_smcp.utils.logs import LogFormat, configure_logging
-from a2c_smcp.utils.options import CaOption, ProxyOption, TransportOption
+from a2c_smcp.utils.options import CaOption, ProxyOption, TransportOption, link_options
 from a2c_smcp.utils.quick_end import quick_end
 
 __all__ = ["app", "main"]
@@ -132,13 +132,12 @@ def run(
             raise typer.BadParameter(f"--headless needs {' and '.join(missing)}")
     from a2c_smcp.computer.cli.consoles import ConsoleOptions
     from a2c_smcp.errors import SMCPError
-    from a2c_smcp.utils.link import LinkOptions
     from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
 
     common: dict[str, Any] = {
         "name": name or platform.node()[:64] or "computer",
         "office": office,
-        "link": LinkOptions(
+        "link": link_options(
             url,
             api_key=api_key,
             api_key_header=api_key_header,

@@ -1,0 +1,32 @@
+"""Whether a text can be the URL of a server at all. Pure; shows nothing of a URL that may hold a password."""
+
+from typing import Final
+from urllib.parse import urlsplit
+
+from a2c_smcp.errors import BadRequestError
+
+__all__ = ["check_server_url"]
+
+#: Socket.IO takes the second pair for the first; they are not worth a refusal.
+_SCHEMES: Final = ("http", "https", "ws", "wss")
+
+
+def check_server_url(url: str) -> None:
+    """Raise `BadRequestError` for what no attempt to connect can ever reach."""
+    if not _can_be_reached(url):
+        raise BadRequestError(f"the server's URL must be an http:// or https:// URL with a host{_hint(url)}")
+
+
+def _can_be_reached(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in _SCHEMES and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:  # a port that is no number or too large, a bracket that is not closed
+        return False
+
+
+def _hint(url: str) -> str:
+    meant = f"http://{url}"
+    is_plain = url.isprintable() and not any(mark in url for mark in "@?#") and "//" not in url
+    is_address = not url.lower().startswith(("http:", "https:", "ws:", "wss:")) and _can_be_reached(meant)
+    return f"; did you mean {meant}?" if is_plain and is_address else ""
