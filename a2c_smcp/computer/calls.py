@@ -42,8 +42,10 @@ MAX_RUNNING_BYTES: Final = 64 * 1024 * 1024
 #: A request that is larger is remembered by its hash: Python's own has a key of this process, and takes a quarter of
 #: the time of a digest.
 _KEPT: Final = 16 * 1024
-#: What a request with less text takes in memory is not looked at.
-_SMALL: Final = 1024
+#: What a request with less text takes in memory is not counted, which takes longer than to write the text: it is
+#: taken for so many times its text.
+_SMALL: Final = 4 * 1024
+_TIMES: Final = 8
 
 E = TypeVar("E")
 R = TypeVar("R")
@@ -81,7 +83,7 @@ class Finished(Generic[R]):
 CallAdmission: TypeAlias = New | Running[E] | Finished[R]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Admitted(Generic[E]):
     request: bytes
     entry: E
@@ -134,7 +136,7 @@ class CallMemory(Generic[E, R]):
         if finished := self._finished.get(key):
             _check_same(key, finished.request, request)
             return Finished(finished.value)
-        size = key.size + (length if length <= _SMALL else weight(params, self._max_running_bytes))
+        size = key.size + (_TIMES * length if length <= _SMALL else weight(params, self._max_running_bytes))
         self._check_room(size)
         self._running[key] = _Admitted(request, entry, size)
         self._running_bytes += size

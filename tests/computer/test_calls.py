@@ -154,9 +154,9 @@ def test_one_running_call_too_many_is_429_and_changes_nothing() -> None:
     assert admit(memory, key(3)) == New()
 
 
-@pytest.mark.parametrize("value", ["x" * 40_000, [[]] * 800, [{"a": 1}] * 200])
+@pytest.mark.parametrize("value", ["x" * 400_000, [[]] * 6_000, [{"a": 1}] * 2_000])
 def test_the_params_of_running_calls_have_a_bound_in_bytes_together(value: object) -> None:
-    memory = Memory(max_running_bytes=100_000)
+    memory = Memory(max_running_bytes=1_000_000)
     admit(memory, key(0), value=value)
     admit(memory, key(1), value=value)
     with pytest.raises(TooManyRequestsError):
