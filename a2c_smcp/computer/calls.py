@@ -15,7 +15,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import orjson
 
-from a2c_smcp.computer.call_log import weight
+from a2c_smcp.computer.call_log import weight_of_json
 from a2c_smcp.errors import BadRequestError, TooManyRequestsError
 from a2c_smcp.types import TOOL_NAME
 
@@ -42,10 +42,6 @@ MAX_RUNNING_BYTES: Final = 64 * 1024 * 1024
 #: A request that is larger is remembered by its hash: Python's own has a key of this process, and takes a quarter of
 #: the time of a digest.
 _KEPT: Final = 16 * 1024
-#: What a request with less text takes in memory is not counted, which takes longer than to write the text: it is
-#: taken for so many times its text.
-_SMALL: Final = 4 * 1024
-_TIMES: Final = 8
 
 E = TypeVar("E")
 R = TypeVar("R")
@@ -129,14 +125,15 @@ class CallMemory(Generic[E, R]):
         neither changes anything.
         """
         self._evict(now)
-        request, length = _fingerprint(tool, params)
+        text = _text(tool, params)
+        request = _fingerprint(text)
         if running := self._running.get(key):
             _check_same(key, running.request, request)
             return Running(running.entry)
         if finished := self._finished.get(key):
             _check_same(key, finished.request, request)
             return Finished(finished.value)
-        size = key.size + (_TIMES * length if length <= _SMALL else weight(params, self._max_running_bytes))
+        size = key.size + weight_of_json(text)
         self._check_room(size)
         self._running[key] = _Admitted(request, entry, size)
         self._running_bytes += size
@@ -188,14 +185,16 @@ class CallMemory(Generic[E, R]):
             self._bytes -= result.size
 
 
-def _fingerprint(tool: TOOL_NAME, params: Mapping[str, Any]) -> tuple[bytes, int]:
-    """The call as text, for comparison, or a hash of a call that is too large to be kept; and how long the text is."""
+def _text(tool: TOOL_NAME, params: Mapping[str, Any]) -> bytes:
     try:
-        text = orjson.dumps([tool, params], option=orjson.OPT_SORT_KEYS)
+        return orjson.dumps([tool, params], option=orjson.OPT_SORT_KEYS)
     except TypeError:  # what only the standard library takes, an integer over 64 bits for instance
-        text = json.dumps([tool, params], sort_keys=True).encode()
-    length = len(text)
-    return (text if length <= _KEPT else b"%d bytes, %d" % (length, hash(text))), length
+        return json.dumps([tool, params], sort_keys=True).encode()
+
+
+def _fingerprint(text: bytes) -> bytes:
+    """The call as text, for comparison, or a hash of a call that is too large to be kept."""
+    return text if len(text) <= _KEPT else b"%d bytes, %d" % (len(text), hash(text))
 
 
 def _check_same(key: CallKey, known: bytes, request: bytes) -> None:
