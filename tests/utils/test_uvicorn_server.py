@@ -67,6 +67,7 @@ def test_the_parts_of_a_message_are_added_up_as_they_come() -> None:
                 "on_message_begin",
                 "on_message_complete",
                 "on_response_complete",
+                "send_400_response",
             ],
         ),
         (
