@@ -216,7 +216,7 @@ class LoggedCall:
         self.size = self.size_of_names + self._keep_arguments(most) + self._keep_result(result, most)
 
     def _keep_arguments(self, most: int) -> int:
-        kept, size = _kept(self.arguments, most) or (_cut(self.arguments, most), most)
+        kept, size = _kept(self.arguments, most) or _kept_part(_cut(self.arguments, most), most)
         if kept is not self.arguments:
             self._call = None
         if isinstance(kept, str):
@@ -284,6 +284,10 @@ class CallLog:
         """The entry of a call that runs now."""
         return self._running.get(call_id)
 
+    def find_ended(self, call_id: str) -> EndedCall | None:
+        """One of the last calls that ended; the others are not built."""
+        return next((entry.ended for entry in self._ended if entry.id == call_id), None)
+
     @property
     def running(self) -> tuple[RunningCall, ...]:
         """The calls that run, oldest first."""
@@ -343,7 +347,7 @@ def weight_of_json(text: bytes) -> int:
 # These two are asked of each call: a small one must cost next to nothing.
 
 
-def flat_weight(value: dict[str, Any]) -> int | None:
+def flat_weight(value: Mapping[str, Any]) -> int | None:
     """The same of an object that has neither objects nor lists in it; `None` for others."""
     total = 0
     for name, item in value.items():
@@ -376,6 +380,11 @@ def _kept(value: dict[str, Any], room: int) -> tuple[dict[str, Any] | str, int] 
     except (TypeError, ValueError, RecursionError):
         return None  # what nests too deeply, or has a program's own objects in it
     return (text, len(text)) if len(text) <= room else None
+
+
+def _kept_part(value: dict[str, Any], most: int) -> tuple[dict[str, Any], int]:
+    """What was cut, or what JSON cannot say, and its size."""
+    return value, min(weight(value, most), most)
 
 
 def _weight_of_item(fields: dict[str, Any], most: int) -> int:

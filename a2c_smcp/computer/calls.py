@@ -15,7 +15,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import orjson
 
-from a2c_smcp.computer.call_log import weight_of_json
+from a2c_smcp.computer.call_log import flat_weight, weight_of_json
 from a2c_smcp.errors import BadRequestError, TooManyRequestsError
 from a2c_smcp.types import TOOL_NAME
 
@@ -42,6 +42,8 @@ MAX_RUNNING_BYTES: Final = 64 * 1024 * 1024
 #: A request that is larger is remembered by its hash: Python's own has a key of this process, and takes a quarter of
 #: the time of a digest.
 _KEPT: Final = 16 * 1024
+#: What always has room, unless there are too many.
+_SMALL: Final = 16 * 1024
 
 E = TypeVar("E")
 R = TypeVar("R")
@@ -133,7 +135,8 @@ class CallMemory(Generic[E, R]):
         if finished := self._finished.get(key):
             _check_same(key, finished.request, request)
             return Finished(finished.value)
-        size = key.size + weight_of_json(text)
+        flat = flat_weight(params)
+        size = key.size + (weight_of_json(text) if flat is None else flat)
         self._check_room(size)
         self._running[key] = _Admitted(request, entry, size)
         self._running_bytes += size
@@ -144,8 +147,8 @@ class CallMemory(Generic[E, R]):
             raise TooManyRequestsError(
                 f"{self._max_running} calls run or wait at this computer; try again when some of them have ended"
             )
-        # One alone may be larger: it has its limit in the size of a message.
-        if self._running and self._running_bytes + size > self._max_running_bytes:
+        # One alone may be larger: it has its limit in the size of a message. It does not keep small ones out.
+        if self._running and size > _SMALL and self._running_bytes + size > self._max_running_bytes:
             raise TooManyRequestsError(
                 f"the params of the calls that run or wait at this computer take {self._running_bytes} bytes of "
                 f"{self._max_running_bytes}; try again when some of them have ended"

@@ -206,6 +206,10 @@ class Computer:
         """The last hundred calls that ended, oldest first, as agents see them; large results are cut."""
         return self._log.ended
 
+    def ended_call(self, call_id: str) -> EndedCall | None:
+        """One of the `ended_calls` by its id; much faster than to look for it there."""
+        return self._log.find_ended(call_id)
+
     @property
     def offices(self) -> tuple[OfficeStatus, ...]:
         """How each connection to a server stands, and in which office it is."""

@@ -30,6 +30,7 @@ _FOUND: Final = 20
 _LOOKED_AT: Final = 200
 #: A computer looks for no more at once.
 _MOST_KEYWORDS: Final = 100
+_MOST_CHARACTERS: Final = 10_000
 _SUMMARY: Final = 300
 _COMPUTER: Final = {"type": "string", "description": "The name of the computer; list_computers has them."}
 
@@ -212,7 +213,7 @@ class _Reader:
         return answered("\n\n".join(parts))
 
     async def _documents(self, computer: str, query: str, file_type: str | None, offset: int, room: int) -> str:
-        keywords = list(dict.fromkeys([*query.split(), *words(query)]))[:_MOST_KEYWORDS] or None
+        keywords = _keywords(query) or None
         if keywords is None:
             page = await self._agent.get_finder(computer, None, file_type, offset, _FOUND)
             documents, total = list(page["documents"]), page.get("total_count", 0)
@@ -311,6 +312,17 @@ def _desktop(windows: Sequence[str], room: int) -> str:
     if left_out:
         parts.append(f"[left out, see_desktop with window shows them: {cut(', '.join(left_out))}]")
     return "\n\n".join(parts)
+
+
+def _keywords(query: str) -> list[str]:
+    """What a computer is asked for: as much of the query as it takes."""
+    keywords, room = list[str](), _MOST_CHARACTERS
+    for word in dict.fromkeys([*query.split(), *words(query)]):
+        room -= len(word)
+        if room < 0 or len(keywords) == _MOST_KEYWORDS:
+            break
+        keywords.append(word)
+    return keywords
 
 
 def _ranked(documents: Sequence[DPEDocumentSummary], query: str) -> list[DPEDocumentSummary]:

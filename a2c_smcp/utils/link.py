@@ -27,6 +27,7 @@ from a2c_smcp.errors import (
     RequestTimeoutError,
     RoomFullError,
     SMCPError,
+    TooManyRequestsError,
     UnauthorizedError,
     UncodedRefusalError,
     error_from_payload,
@@ -68,7 +69,14 @@ logger = logging.getLogger(__name__)
 _ASKED: Final = "what came from the server"
 #: Refusals that pass: the server may not have noticed yet that the old session of this client has ended. One without a
 #: code may mean that, too. A fault of the server's is not for ever: it may be about to stop, or wait for NATS.
-_PASSING: Final = (RoomFullError, NameTakenError, UncodedRefusalError, RequestTimeoutError, InternalError)
+_PASSING: Final = (
+    RoomFullError,
+    NameTakenError,
+    UncodedRefusalError,
+    RequestTimeoutError,
+    TooManyRequestsError,
+    InternalError,
+)
 #: After so many websockets that were cut within so many seconds, `auto` polls: some proxies let them through that long.
 _CUTS: Final = 3
 _SHORT_LIVED: Final = 5.0
@@ -347,13 +355,14 @@ class OfficeLink:
         """
         self._supervisor.check_loop()
         given_up = asyncio.Event()
+        before = self.membership
         joining = self._start(self._take_place(membership, given_up))
         try:
             await asyncio.shield(joining)
         except asyncio.CancelledError:
             given_up.set()
-            if joining.done() and self.membership == membership:
-                self._start(self.leave())
+            if joining.done() and joining.exception() is None:
+                self._start(self._take_back(membership, before))
             raise
 
     def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -384,14 +393,19 @@ class OfficeLink:
             self._enter()
         self._tell(Joined(membership, again=False))
 
+    async def _take_back(self, membership: Membership, before: Membership | None) -> None:
+        async with self._changing:
+            if self.membership is membership:
+                self.membership = before
+                await self._withdraw(membership)
+
     async def _withdraw(self, membership: Membership) -> None:
         """Leave an office that nobody wants to be in any more, and go back to where this client was."""
         with suppress(SMCPError):
             await self.send(LEAVE_OFFICE_EVENT, {"office_id": membership.office_id})
-            if self.membership is not None:
-                self._in_office = False
-                await self._join(self.membership)
-                self._enter()
+        self._in_office = False
+        if self.membership is not None:
+            self._start(self._rejoin())
 
     async def leave(self) -> None:
         """Leave the office, if in one. Without a connection there is nothing to leave but the wish to come back."""
@@ -506,7 +520,7 @@ class OfficeLink:
         while (membership := self.membership) is not None and not self._in_office:
             try:
                 async with self._changing:
-                    if self.membership is not membership:
+                    if self.membership is not membership or self._in_office:
                         continue  # joined or left while this waited its turn
                     again = self._was_in_office
                     await self._join(membership)

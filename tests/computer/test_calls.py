@@ -167,6 +167,18 @@ def test_the_params_of_running_calls_have_a_bound_in_bytes_together(value: objec
     assert admit(memory, key(3), value=value) == New()
 
 
+def test_a_large_call_keeps_no_small_one_out_and_is_not_weighed_by_the_punctuation_of_its_texts() -> None:
+    memory = Memory(max_running_bytes=1_000_000)
+    for number in range(3):
+        admit(memory, key(number), value='{"a": [1, 2]},' * 20_000)  # 280 KB each
+    assert admit(memory, key(3), value={"a": [1]}) == New()
+    large = Memory(max_running_bytes=1_000_000)
+    admit(large, key(0), value="x" * 5_000_000)
+    assert admit(large, key(1), value=[1, 2]) == New()
+    with pytest.raises(TooManyRequestsError):
+        admit(large, key(2), value="x" * 50_000)
+
+
 def test_what_has_ended_leaves_its_room_to_others() -> None:
     memory = Memory(max_running_bytes=100_000)
     for number in range(100):
@@ -177,13 +189,6 @@ def test_what_has_ended_leaves_its_room_to_others() -> None:
         else:
             memory.finish(key(number), "result", 1, 0)
     assert memory._running_bytes == 0
-
-
-def test_a_call_alone_may_be_larger_and_then_stays_alone() -> None:
-    memory = Memory(max_running_bytes=1_000)
-    assert admit(memory, key(0), value="x" * 5_000) == New()
-    with pytest.raises(TooManyRequestsError):
-        admit(memory, key(1))
 
 
 def test_a_cancellation_finds_the_running_call_and_no_other() -> None:

@@ -142,6 +142,9 @@ async def test_desktop_and_finder_over_http(hub: Running, era: str | None) -> No
 async def put_half_a_character(agent: Agent) -> None:
     result = await agent.tool("put", 30, doc_ref="half", title="half \ud83d")
     assert [item["text"] for item in result["content"]] == ["there"]
+    # It gets there, where it is no title.
+    result = await agent.tool("put", 30, doc_ref="half", title={"a": {"half \ud83d": 1}})
+    assert result["isError"] and "error" not in result
 
 
 async def test_half_a_character_is_answered_over_a_pipe(hub: Running) -> None:

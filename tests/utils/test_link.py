@@ -684,11 +684,9 @@ async def test_closing_leaves_no_task(server: Running, transport: str) -> None:
     await eventually(lambda: asyncio.all_tasks() <= before)
 
 
-@pytest.mark.parametrize(
-    "url", ["http://me:hunter2@127.0.0.1:1", "http://127.0.0.1:1/?token=hunter2", "http://me:hunter2@127.0.0.1:no"]
-)
+@pytest.mark.parametrize("url", ["http://me:hunter2@127.0.0.1:1", "http://127.0.0.1:1/?token=hunter2"])
 async def test_a_secret_in_the_url_is_not_in_the_error(url: str, transport: str) -> None:
-    with pytest.raises(ConnectionLostError, match=r"127\.0\.0\.1:(1|no)") as caught:
+    with pytest.raises(ConnectionLostError, match=r"127\.0\.0\.1:1") as caught:
         await OfficeLink(options(url, transport), {}).open()
     assert "hunter2" not in str(caught.value)
 

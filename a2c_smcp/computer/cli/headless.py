@@ -21,7 +21,14 @@ from a2c_smcp.computer.cli.followed_files import FollowedFiles
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config_files import ConfigFiles, load_config_files
 from a2c_smcp.computer.socketio import SMCPComputerClient
-from a2c_smcp.errors import ConnectionLostError, NameTakenError, RequestTimeoutError, SMCPError
+from a2c_smcp.errors import (
+    ConnectionLostError,
+    InternalError,
+    NameTakenError,
+    RequestTimeoutError,
+    SMCPError,
+    TooManyRequestsError,
+)
 from a2c_smcp.utils.link import Disconnected, LinkEvent, LinkOptions, RejoinFailed
 from a2c_smcp.utils.loops import fast_command_loop
 
@@ -33,6 +40,8 @@ logger = logging.getLogger(__name__)
 _BOOT_SECONDS: Final = 5.0
 #: Between attempts to reach a server that is not there yet, or that still holds the name for an old session of ours.
 _RETRY_SECONDS: Final = 1.0
+#: Refusals of a join that pass. A fault of the server's is not for ever: it may wait for NATS.
+_PASSING: Final = (ConnectionLostError, RequestTimeoutError, NameTakenError, TooManyRequestsError, InternalError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +138,7 @@ class _Service:
             try:
                 await self._client.connect()
                 await self._client.join_office(self._options.office)
-            except (ConnectionLostError, RequestTimeoutError, NameTakenError) as error:
+            except _PASSING as error:
                 if str(error) != said:
                     said = str(error)
                     logger.warning("not in the office yet, trying on: %s", said)

@@ -133,11 +133,9 @@ class ConsoleAPI:
         return PageResponse({"cancelled": self._computer.cancel_call(text_field(body, "id"), by=BROWSER)})
 
     async def _result(self, request: Request) -> Response:
-        call_id = _query(request, "id")
-        for ended in self._computer.ended_calls:
-            if ended.call.id == call_id:
-                return PageResponse(result_view(ended))
-        raise NotFoundError("this call is not remembered any more")
+        if (ended := self._computer.ended_call(_query(request, "id"))) is None:
+            raise NotFoundError("this call is not remembered any more")
+        return PageResponse(result_view(ended))
 
     # --- servers and inputs
 

@@ -37,6 +37,7 @@ from a2c_smcp.computer.mcp_clients.mcp_internals import (
 from a2c_smcp.computer.mcp_clients.transports import Wire
 from a2c_smcp.computer.progress import CallProgress
 from a2c_smcp.utils.backoff import backoff
+from a2c_smcp.wire import codec
 
 __all__ = ["MCPSession"]
 
@@ -160,6 +161,10 @@ class MCPSession:
                 request_state=state,
                 allow_input_required=True,
             )
+        except UnicodeEncodeError:
+            # Half a character in the name of a field within another, which pydantic does not write.
+            params = codec.loads(codec.dumps_well_formed(params))
+            return await self._send_by_mcp(name, params, progress, answers, state, is_again=is_again)
         except MCPError as error:
             if error.code != HEADER_MISMATCH or is_again:
                 raise

@@ -241,7 +241,7 @@ def _well_formed(item: SessionMessage) -> SessionMessage:
     try:
         message.model_dump_json()
     except ValueError:
-        text = codec.dumps_well_formed(message.model_dump(by_alias=True, mode="json", exclude_unset=True))
+        text = codec.dumps_well_formed(message.model_dump(by_alias=True, exclude_unset=True))
         return replace(item, message=type(message).model_validate(codec.loads(text)))
     return item
 

@@ -28,6 +28,7 @@ from a2c_smcp.errors import (
     NotFoundError,
     PayloadTooLargeError,
     SMCPError,
+    TooManyRequestsError,
     error_from_payload,
 )
 from a2c_smcp.results import cancelled_result, error_result, to_wire
@@ -69,6 +70,8 @@ logger = logging.getLogger(__name__)
 _ANNOUNCED: Final = get_args(AnnouncedEvent)
 _ANNOUNCEMENTS: Final = frozenset(kind.announced_by for kind in _ANNOUNCED)
 _ANNOUNCE_SECONDS: Final = 5.0
+#: Before an announcement is made again that was one too many.
+_ANNOUNCE_AGAIN: Final = 1.0
 #: For running calls to end once the client is disconnected.
 _CANCEL_SECONDS: Final = 5.0
 #: How the log calls what it says only so much about: an agent may give itself many names.
@@ -382,6 +385,9 @@ class SMCPComputerClient:
                 except ConnectionLostError:
                     self._to_announce.add(announcement)  # announced when it is back
                     break
+                except TooManyRequestsError:
+                    self._to_announce.add(announcement)
+                    await asyncio.sleep(_ANNOUNCE_AGAIN)
                 except SMCPError as error:
                     logger.warning("%s was not announced: %s", announcement, error)
 

@@ -16,7 +16,7 @@ import asyncio
 import itertools
 import logging
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -200,9 +200,15 @@ class NatsBus:
             sender.size += len(text)
             sender.held.append((notice, text))
             return
-        others = [process for process in self._membership.holders(notice.office_id) if process != self._process]
+        others = self._others(notice)
         if others:
             self._check_unsent()
+        self._spread(notice, text, others)
+
+    def _others(self, notice: Broadcast) -> list[str]:
+        return [process for process in self._membership.holders(notice.office_id) if process != self._process]
+
+    def _spread(self, notice: Broadcast, text: str, others: Iterable[str]) -> None:
         self._recent.add(notice, text, elapsed())
         for process in others:
             self._announce(self._peer(process), notice, text)
@@ -226,7 +232,7 @@ class NatsBus:
                 del self._senders[caller]
                 for notice, text in sender.held:
                     with suppress(SMCPError):  # its sender has its answer
-                        self.publish(notice, text)
+                        self._spread(notice, text, self._others(notice))
 
     def _announce(self, peer: _OtherProcess, notice: Broadcast, text: str) -> None:
         if len(text) > MOST_WHOLE // 4:
