@@ -19,7 +19,7 @@ from a2c_smcp.computer.events import CallStarted
 from a2c_smcp.computer.mcp_clients.model import parse_input
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.computer.socketio import SMCPComputerClient
-from a2c_smcp.errors import NameTakenError
+from a2c_smcp.errors import NameTakenError, TooManyRequestsError
 from a2c_smcp.server import OpenAuthentication
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_EVENT,
@@ -29,6 +29,7 @@ from a2c_smcp.smcp import (
     LEAVE_OFFICE_NOTIFICATION,
     TOOL_CALL_EVENT,
     UPDATE_CONFIG_NOTIFICATION,
+    UPDATE_TOOL_LIST_EVENT,
     UPDATE_TOOL_LIST_NOTIFICATION,
 )
 from a2c_smcp.utils.link import Joined, LinkEvent, RejoinFailed
@@ -382,6 +383,24 @@ async def test_it_announces_exactly_what_changed(hub: Running) -> None:
         assert await announced(it, lambda: computer.remove_server("b")) == {"config": 1}
         assert await announced(it, add_tool) == {"tools": 1}
         assert heard(it.agent, UPDATE_TOOL_LIST_NOTIFICATION) == [{"computer": "pc"}]
+
+
+async def test_an_announcement_that_is_one_too_many_is_made_again(
+    hub: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with world(hub.url, server("a")) as it:
+        request, refused = it.client._link.request, list[str]()
+
+        async def refuse_once(event: str, data: Any, timeout: float) -> Any:
+            if not refused:
+                refused.append(event)
+                return (TooManyRequestsError("later").payload(),)
+            return await request(event, data, timeout)
+
+        monkeypatch.setattr(it.client._link, "request", refuse_once)
+        await it.computer.stop_server("a")
+        await eventually(lambda: heard(it.agent, UPDATE_TOOL_LIST_NOTIFICATION))
+        assert refused == [UPDATE_TOOL_LIST_EVENT]
 
 
 async def test_what_changed_before_it_joined_is_not_announced(hub: Running) -> None:

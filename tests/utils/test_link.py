@@ -20,6 +20,7 @@ from a2c_smcp.errors import (
     RequestTimeoutError,
     RoomFullError,
     SMCPError,
+    TooManyRequestsError,
     UnauthorizedError,
 )
 from a2c_smcp.server import APIKeyAuthentication, Limits, OpenAuthentication
@@ -161,6 +162,32 @@ async def test_a_move_that_nobody_waits_for_is_taken_back(
     with pytest.raises(NameTakenError):
         await two.join(laptop)
     await two.join(elsewhere)
+
+
+async def test_the_way_back_from_a_move_is_tried_again(
+    stack: AsyncExitStack, server: Running, transport: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, laptop = places()
+    _, elsewhere = places()
+    one, events = await linked(stack, server, transport)
+    await one.join(laptop)
+    join, refused = one._join, list[Membership]()
+
+    async def fail_once(membership: Membership) -> None:
+        if membership == laptop and not refused:
+            refused.append(membership)
+            raise TooManyRequestsError("one too many")
+        await join(membership)
+
+    monkeypatch.setattr(one, "_join", fail_once)
+    moving = asyncio.create_task(one.join(elsewhere))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    moving.cancel()
+    await asyncio.wait({moving})
+    await eventually(lambda: refused == [laptop] and one.joined)
+    assert one.membership == laptop
+    await eventually(lambda: events[-1] == Joined(laptop, again=True))
 
 
 async def test_a_second_attempt_to_attend_says_so_and_changes_nothing(

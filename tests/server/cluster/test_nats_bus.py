@@ -8,6 +8,7 @@ import pytest
 from a2c_smcp.errors import InternalError, NotFoundError, PayloadTooLargeError, TooManyRequestsError
 from a2c_smcp.server.bus import Errand
 from a2c_smcp.server.cluster import frames
+from a2c_smcp.server.cluster.post import Post
 from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.server.envelopes import Answer
 from a2c_smcp.wire import Encoded
@@ -105,6 +106,19 @@ async def test_what_is_announced_goes_to_the_others_after_the_request_of_the_sam
         call.cancel()
     await asyncio.gather(*calls, return_exceptions=True)
     await eventually(lambda: sorted(asked.shell.withdrawn) == ["large", "small"])
+
+
+async def test_what_was_accepted_while_a_call_was_sent_goes_out_however_much_waits(
+    asker: Side, asked: Side, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = asyncio.create_task(asker.ask('["' + "x" * 1_000_000 + '"]'))
+    await asyncio.sleep(0)
+    asker.bus.publish(Broadcast("o", "notify:tool_call_cancel", {}, "sid-a"), "cancel")
+    monkeypatch.setattr(Post, "unsent", 10**9)
+    with pytest.raises(TooManyRequestsError):
+        asker.bus.publish(Broadcast("o", "notify:update_config", {}, "sid-b"), "of another")
+    await call
+    await eventually(lambda: [text for _, text in asked.shell.told] == ["cancel"])
 
 
 async def test_what_waits_for_a_call_to_be_sent_has_a_bound(asker: Side, asked: Side) -> None:
