@@ -16,6 +16,7 @@ from a2c_smcp.computer.utils.dpe_uri import element_uri, page_uri, with_params
 from a2c_smcp.docs.library import Library
 from a2c_smcp.docs.samples import make_samples
 from a2c_smcp.docs.server import docs_server
+from tests.docs.libraries import DEADLINE
 from tests.mcp_server.clients import text
 
 GOLDEN = Path(__file__).with_name("golden.json")
@@ -47,7 +48,10 @@ async def answers(folder: Path) -> dict[str, Any]:
         found[uri] = json.loads(answer) if "format=" not in uri else answer
         return found[uri]
 
-    async with Client(docs_server(Library([folder]), HOST).mcp, cache=None) as client:
+    library = Library([folder])
+    async with Client(docs_server(library, HOST).mcp, cache=None) as client, asyncio.timeout(DEADLINE * 2):
+        # Until then a catalogue has what is known already.
+        await library.folders[0].first_pass.wait()
         catalogue = await read(f"dpe://{HOST}")
         for document in catalogue["documents"]:
             uri = document["uri"]
