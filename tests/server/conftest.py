@@ -96,6 +96,7 @@ async def make_peer(request: pytest.FixtureRequest) -> AsyncIterator[MakePeer]:
         if setup:
             setup(peer)
         peers.append(peer)
+        peer.server = server  # type: ignore[attr-defined]
         await peer.connect(url or server.url_for(len(peers) - 1), transports=[transport], **options)
         return peer
 

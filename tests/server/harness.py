@@ -51,12 +51,22 @@ class Two(Running):
     def url_for(self, number: int) -> str:
         return self.other.url if number else self.url
 
+    async def agree(self) -> None:
+        """Wait until both know what one of them knows: the other hears of a join a moment later."""
+        registries = [namespace.registry for namespace in self.namespace.both]
+        latest = max(registry.revision for registry in registries)
+        await eventually(lambda: all(registry.revision >= latest for registry in registries))
+
 
 class BothNamespaces:
     """What the tests look at of the namespaces of two processes."""
 
     def __init__(self, *namespaces: Any) -> None:
         self._namespaces = namespaces
+
+    @property
+    def both(self) -> tuple[Any, ...]:
+        return self._namespaces
 
     @property
     def pending_relays(self) -> int:

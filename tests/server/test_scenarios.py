@@ -7,7 +7,7 @@ import pytest
 
 from a2c_smcp.smcp import EVENTS, Kind
 from tests.server.conftest import MakePeer
-from tests.server.harness import Peer, Running, eventually, heard
+from tests.server.harness import Peer, Running, Two, eventually, heard
 
 pytestmark = [
     pytest.mark.parametrize("kind", ["async", "sync"]),
@@ -27,7 +27,10 @@ def request_for(event: str, computer: str = "c", **more: Any) -> dict[str, Any]:
 
 
 async def join(peer: Peer, role: str, name: str, office: str) -> Any:
-    return await peer.call("server:join_office", {"role": role, "name": name, "office_id": office})
+    answer = await peer.call("server:join_office", {"role": role, "name": name, "office_id": office})
+    if isinstance(two := getattr(peer, "server", None), Two):
+        await two.agree()
+    return answer
 
 
 def code(reply: Any) -> int:
