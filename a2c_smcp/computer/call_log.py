@@ -375,11 +375,16 @@ def _kept(value: dict[str, Any], room: int) -> tuple[dict[str, Any] | str, int] 
     size = flat_weight(value)
     if size is not None:
         return (value, size) if size <= room else None
+    text = _json(value)
+    return (text, len(text)) if text is not None and len(text) <= room else None
+
+
+def _json(value: dict[str, Any]) -> str | None:
+    """`None` for what nests too deeply, or has a program's own objects in it."""
     try:
-        text = codec.dumps(value)
+        return codec.dumps(value)
     except (TypeError, ValueError, RecursionError):
-        return None  # what nests too deeply, or has a program's own objects in it
-    return (text, len(text)) if len(text) <= room else None
+        return None
 
 
 def _kept_part(value: dict[str, Any], most: int) -> tuple[dict[str, Any], int]:
@@ -413,10 +418,8 @@ def within(value: dict[str, Any], most: int) -> dict[str, Any]:
     """The object, or a copy of one that has more than about `most` bytes, with marks where something is missing."""
     size = flat_weight(value)
     if size is None:
-        kept = _kept(value, most)
-        size = (
-            weight_of_json(kept[0].encode("utf-8", "surrogatepass")) if kept and isinstance(kept[0], str) else most + 1
-        )
+        text = _json(value)
+        size = most + 1 if text is None else weight_of_json(text.encode())
     return value if size <= most else _cut(value, most)
 
 
