@@ -1,9 +1,12 @@
 """Registries over one NATS, each standing for a server process, and what they tell their listeners."""
 
+import asyncio
 import contextlib
+import itertools
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
+from a2c_smcp.errors import InternalError, NameTakenError
 from a2c_smcp.server.cluster.connection import NatsConnection
 from a2c_smcp.server.cluster.options import ClusterOptions
 from a2c_smcp.server.cluster.registry import ClusterRegistry
@@ -53,6 +56,20 @@ class Process:
         """Connect a session and let it join; raises what refuses it."""
         await self.registry.connect(sid, Grant())
         await self.registry.join(sid, request(role, name, office_id))
+
+    async def until_joined(self, name: str, office_id: str = "o") -> str:
+        """Join as a computer does: again and again while NATS is not in order. Returns the session that is in."""
+        async with asyncio.timeout(60):
+            for attempt in itertools.count():
+                sid = f"{name}-{attempt}"
+                try:
+                    await self.join(sid, "computer", name, office_id)
+                except (InternalError, NameTakenError):  # the name may be taken by what was not answered
+                    await self.registry.disconnect(sid)
+                    await asyncio.sleep(0.2)
+                else:
+                    return sid
+        raise AssertionError
 
     def names(self, office_id: str) -> list[str]:
         return sorted(member.name for member in self.registry._tenure.replica.directory.members(office_id))
