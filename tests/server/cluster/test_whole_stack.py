@@ -26,7 +26,9 @@ async def test_an_agent_uses_a_computer_that_another_process_holds(nats: NatsSer
             result = await agent.call_tool("pc", "a.echo", {"text": "三" * 200_000}, timeout=20)
             assert result.content[0].text == "三" * 200_000  # type: ignore[union-attr]
 
-            # What changes at the computer is fetched by the agent.
+            # What changes at the computer after it was read is fetched by the agent; what nobody has read may change
+            # before the computer hears of changes.
+            assert not any("new" in window for window in await agent.get_desktop("pc"))
             await agent.call_tool("pc", "a.set_resource", {"uri": "window://fake/0", "text": "new"}, timeout=20)
             await eventually(lambda: any("new" in window for window in windows_of(agent)))
             assert (await agent.get_finder("pc"))["total_count"] == 2
