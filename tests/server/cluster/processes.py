@@ -64,7 +64,10 @@ class Process:
                 sid = f"{name}-{attempt}"
                 try:
                     await self.join(sid, "computer", name, office_id)
-                except (InternalError, NameTakenError):  # the name may be taken by what was not answered
+                except (InternalError, NameTakenError) as error:
+                    # Only what was not answered may have taken the name.
+                    if attempt == 0 and isinstance(error, NameTakenError):
+                        raise
                     await self.registry.disconnect(sid)
                     await asyncio.sleep(0.2)
                 else:

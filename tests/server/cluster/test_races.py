@@ -50,8 +50,9 @@ async def test_200_agents_go_to_20_offices_and_20_are_in(options: ClusterOptions
 
 async def test_thousands_that_come_back_at_once_are_all_let_in(options: ClusterOptions) -> None:
     async with registries(options, 2) as (here, there):
-        # On a machine with far too much to do, NATS may not answer in time.
         sids = await asyncio.gather(*(here.until_joined(f"c{n}", f"o{n % 7}") for n in range(2500)))
+        # On a machine with far too much to do NATS may be late for some, but never for most.
+        assert sum(sid.endswith("-0") for sid in sids) > 1250
         assert here.registry.counts().computers == 2500
         await eventually(lambda: sum(len(there.names(f"o{n}")) for n in range(7)) == 2500)
         await asyncio.gather(*map(here.registry.disconnect, sids))
