@@ -392,7 +392,8 @@ async def test_an_announcement_that_is_one_too_many_is_made_again(
         request, refused = it.client._link.request, list[str]()
 
         async def refuse_once(event: str, data: Any, timeout: float) -> Any:
-            if not refused:
+            # The windows may be announced just as well, before and after: they were read when the server had begun.
+            if event == UPDATE_TOOL_LIST_EVENT and not refused:
                 refused.append(event)
                 return (TooManyRequestsError("later").payload(),)
             return await request(event, data, timeout)
@@ -400,7 +401,7 @@ async def test_an_announcement_that_is_one_too_many_is_made_again(
         monkeypatch.setattr(it.client._link, "request", refuse_once)
         await it.computer.stop_server("a")
         await eventually(lambda: heard(it.agent, UPDATE_TOOL_LIST_NOTIFICATION))
-        assert refused == [UPDATE_TOOL_LIST_EVENT]
+        assert refused
 
 
 async def test_what_changed_before_it_joined_is_not_announced(hub: Running) -> None:

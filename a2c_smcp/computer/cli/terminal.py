@@ -19,6 +19,7 @@ from prompt_toolkit.application import get_app_or_none
 from prompt_toolkit.completion import Completer
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import History
+from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.output import Output, create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.patch_stdout import patch_stdout
@@ -100,15 +101,27 @@ class Terminal:
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """The terminal for one question of the caller's; others wait, and so does the line that is being typed."""
+        """The terminal for one question of the caller's; others wait, and so does the line that is being typed.
+
+        Of a question that is cancelled nothing is left: the line must not show, or run, what was typed for it.
+        """
         self._questions += 1
         try:
             self._give_way()
             async with self._turn:
                 self._clear_spinner()
-                yield
+                try:
+                    yield
+                except anyio.get_cancelled_exc_class():
+                    self._drop_unread_keys()
+                    raise
         finally:
             self._questions -= 1
+
+    def _drop_unread_keys(self) -> None:
+        with suppress(termios.error):  # the terminal is gone
+            termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+        clear_typeahead(self._session.input)
 
     def _give_way(self) -> None:
         app = self._session.app
