@@ -17,7 +17,8 @@ uvicorn documents that `Config(http=…, ws=…)` take protocol classes. Ours ex
   `queue`, reading is paused (`read_paused`) until the queue is empty, which `receive` sees to; `close_timeout` is how
   long a peer may take to answer a close frame; `handle_ping` writes what `conn.data_to_send()` has; `writable` is set
   while the peer reads. Why: the frames of one read are decoded in one go, and pongs for a peer that does not read pile
-  up.
+  up. With `close_sent`, `shutdown` closes and sends no close frame. Why: `conn` refuses to send one after the peer's,
+  and that exception would end the server's shutdown.
 - `conn.max_message_size` of the *websockets* library is looked at anew for every frame, as soon as its header is there.
   Why: that refuses a message before it has arrived, and can be raised once a key was shown.
 - `Config.get_loop_factory` makes the loop, on which `Server` calls `create_server(…, ssl=…)`. Why: a TLS handshake,
@@ -39,6 +40,7 @@ import uvicorn
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.protocol import State
 
 from a2c_smcp.server.admission import Admission, Peer, put_peer
 from a2c_smcp.server.app import ServerApp
@@ -395,6 +397,13 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
             super().handle_ping()
         else:
             self.conn.data_to_send()  # a peer that does not read our pongs needs none
+
+    # --- from the server
+
+    def shutdown(self) -> None:
+        if self.conn.state in (State.CLOSING, State.CLOSED):  # the peer said goodbye, and its connection is still there
+            self.close_sent = True
+        super().shutdown()
 
     # --- from the application
 

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 __all__ = [
     "BINARY",
+    "CLOSE",
     "PING",
     "TEXT",
     "connect",
@@ -20,7 +21,7 @@ __all__ = [
     "upgrade",
 ]
 
-TEXT, BINARY, PING = 1, 2, 9
+TEXT, BINARY, CLOSE, PING = 1, 2, 8, 9
 
 
 def connect(url: str, timeout: float = 20) -> socket.socket:

@@ -24,6 +24,7 @@ from cryptography.x509.oid import NameOID
 
 from a2c_smcp.utils.link import Disconnected, LinkEvent, LinkOptions, Membership, OfficeLink
 from tests.server.harness import eventually
+from tests.server.raw import CLOSE, connect, frame, receive_until, upgrade
 
 A2C = str(Path(sys.executable).parent / "a2c")
 
@@ -232,3 +233,23 @@ async def test_tls(tmp_path: Path) -> None:
     with running("--tls-cert", str(cert), "--tls-key", str(key)) as process:
         assert process.url.startswith("https://")
         assert await asyncio.to_thread(healthz, process.url) == b"ok\n"
+
+
+async def test_a_peer_that_says_goodbye_and_stays_does_not_spoil_the_stop(tmp_path: Path) -> None:
+    cert, key = self_signed(tmp_path)
+    context = ssl.create_default_context(cafile=str(cert))
+
+    def blocking() -> tuple[int, str]:
+        with (
+            running("--tls-cert", str(cert), "--tls-key", str(key)) as process,
+            context.wrap_socket(connect(process.url), server_hostname="127.0.0.1") as sock,
+        ):
+            upgrade(sock)
+            receive_until(sock, b'"sid"')
+            sock.sendall(frame(b"", CLOSE))
+            receive_until(sock, bytes([0x80 | CLOSE, 0]))  # the server's; it waits for the end of TLS now
+            return process.stop()
+
+    status, said = await asyncio.to_thread(blocking)
+    assert status == 0, said
+    assert "Traceback" not in said
