@@ -40,9 +40,10 @@ async def test_the_protocols_have_what_ours_use_of_them() -> None:
     protocols.has(http, ["parser", "ws_protocol_class"])
     websocket: Any = WebSocketsSansIOProtocol(config, ServerState(), {})
     protocols.has(websocket, ["transport", "config", "loop", "logger", "queue", "read_paused", "writable"])
-    protocols.has(websocket, ["close_timeout", "conn"])
+    protocols.has(websocket, ["close_timeout", "close_sent", "conn"])
     protocols.says(WebSocketsSansIOProtocol.handle_connect, "self.scope:", "self.response = ")
-    websockets.has(websocket.conn, ["max_message_size", "data_to_send"])
+    protocols.says(WebSocketsSansIOProtocol.shutdown, "if self.close_sent:")
+    websockets.has(websocket.conn, ["max_message_size", "data_to_send", "state"])
     protocols.has(ProxyHeadersMiddleware(app, "10.0.0.1"), ["trusted_hosts"])
     assert asyncio.get_running_loop() is http.loop is websocket.loop
 
@@ -73,7 +74,7 @@ def test_the_parts_of_a_message_are_added_up_as_they_come() -> None:
         (
             GuardedWebSocket,
             WebSocketsSansIOProtocol,
-            ["connection_lost", "data_received", "handle_connect", "handle_ping", "receive"],
+            ["connection_lost", "data_received", "handle_connect", "handle_ping", "receive", "shutdown"],
         ),
     ],
 )
