@@ -11,6 +11,7 @@ import pytest
 
 from a2c_smcp import mcp_server
 from a2c_smcp.computer.events import DesktopChanged
+from a2c_smcp.computer.shown_resources import ResourceTimings
 from a2c_smcp.errors import SMCPError
 from tests.computer.fakes.computers import call, running
 
@@ -18,6 +19,15 @@ PAGE = Path(__file__).parent.parent / "docs" / "window-and-document-servers.md"
 _SAMPLE = re.compile(r"^<!-- (\S+) -->\n```python\n(.*?)^```$(.*?)(?=^##|^<!--|\Z)", re.MULTILINE | re.DOTALL)
 _ALL = re.MULTILINE | re.DOTALL
 _PRINTED = re.compile(r"^```text\n(.*?)^```$", _ALL)
+#: A busy machine may take longer to list, to subscribe and to read than a request is made to wait.
+PATIENT = ResourceTimings(list=60, subscribe=60, read=60, warm=60)
+#: Runs a sample as it stands, on a computer that is as patient.
+_PATIENTLY = """
+import runpy, sys
+from a2c_smcp.computer.shown_resources import ResourceTimings
+ResourceTimings.__init__.__defaults__ = (60.0,) * 4
+runpy.run_path(sys.argv[1], run_name="__main__")
+"""
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +45,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, l
 @pytest.mark.parametrize("name", ["look.py", "browse.py"])
 def test_a_sample_runs_and_prints_what_the_page_says(name: str, printed: dict[str, tuple[Path, list[str]]]) -> None:
     path, expected = printed[name]
-    command = [sys.executable, "-W", "error", str(path)]
+    command = [sys.executable, "-W", "error", "-c", _PATIENTLY, str(path)]
     result = subprocess.run(command, cwd=path.parent, capture_output=True, text=True, timeout=60, check=False)
     assert result.returncode == 0, result.stderr
     assert [result.stdout] == expected
@@ -53,7 +63,7 @@ def test_the_page_on_watching_runs_and_prints_what_it_says(tmp_path: Path) -> No
 @pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
 async def test_the_window_server_tells_of_its_changes(era: str, printed: dict[str, tuple[Path, list[str]]]) -> None:
     uri = "window://com.example.shop/till"
-    async with running(_config(printed["shop.py"][0], era)) as (computer, record):
+    async with running(_config(printed["shop.py"][0], era), resource_timings=PATIENT) as (computer, record):
         for text in ("empty", "full"):
             record.events.clear()
             await call(computer, "show", path="till", text=text)
@@ -64,7 +74,7 @@ async def test_the_window_server_tells_of_its_changes(era: str, printed: dict[st
 @pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
 async def test_the_document_server_says_what_is_wrong(era: str, printed: dict[str, tuple[Path, list[str]]]) -> None:
     library = "dpe://com.example.library"
-    async with running(_config(printed["library.py"][0], era)) as (computer, _):
+    async with running(_config(printed["library.py"][0], era), resource_timings=PATIENT) as (computer, _):
         codes = {"/thoreau": 4201, "/walden/pages/2": 4202, "/walden/elements/x": 4203, "/walden/2": 4204}
         for path, code in codes.items():
             with pytest.raises(SMCPError) as caught:

@@ -326,10 +326,10 @@ class DecisionStore:
         task.add_done_callback(self._tasks.discard)
 
     async def _run(self, pending: _Pending, answerer: Attendance, ask: AskHandler) -> None:
-        decision, answer = pending.decision, None
+        decision = pending.decision
         try:
-            with anyio.CancelScope(deadline=pending.expires):
-                answer = await ask(decision)
+            # It has no deadline of its own: it is cancelled when the decision is settled, and can say what came of it.
+            answer = await ask(decision)
             if answer is not None:
                 self.answer(decision.id, answer, by=answerer.name)
         except AlreadyDecidedError:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,10 +10,16 @@ import pytest
 from a2c_smcp.agent import Deadlines, LinkOptions
 from a2c_smcp.server import OpenAuthentication, SyncOpenAuthentication
 from tests.agent.harness import Agent, Asyncio, Blocking, FakeComputer
-from tests.server.conftest import LIMITS, office
+from tests.server import conftest as servers
+from tests.server.conftest import office
 from tests.server.harness import Running, async_server, sync_server
 
-__all__ = ["office"]
+__all__ = ["LIMITS", "office"]
+
+#: A computer here shares its thread with a test: on a busy machine it does not always answer within two seconds.
+LIMITS = replace(servers.LIMITS, relay_timeout=60.0)
+#: Half of it is for the websocket, after which it polls.
+CONNECT_SECONDS = 60.0
 
 MakeAgent = Callable[..., Awaitable[Agent]]
 MakeComputer = Callable[..., Awaitable[FakeComputer]]
@@ -44,7 +51,13 @@ async def stack() -> AsyncIterator[AsyncExitStack]:
 @pytest.fixture
 def make_agent(stack: AsyncExitStack, server: Running, office: str) -> MakeAgent:
     async def make(kind: str = "async", *, join: bool = True, **options: Any) -> Agent:
-        link = LinkOptions(server.url, backoff=(0.05, 0.2), rejoin_every=0.05, max_message=LIMITS.max_message)
+        link = LinkOptions(
+            server.url,
+            backoff=(0.05, 0.2),
+            rejoin_every=0.05,
+            max_message=LIMITS.max_message,
+            connect_timeout=CONNECT_SECONDS,
+        )
         face: Any = Asyncio if kind == "async" else Blocking
         agent: Agent = await stack.enter_async_context(
             face(link, **{"name": "ada", "deadlines": Deadlines(), **options})

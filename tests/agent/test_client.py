@@ -20,9 +20,8 @@ from a2c_smcp.smcp import (
     TOOL_CALL_EVENT,
     UPDATE_DESKTOP_EVENT,
 )
-from tests.agent.conftest import MakeAgent, MakeComputer
+from tests.agent.conftest import LIMITS, MakeAgent, MakeComputer
 from tests.agent.harness import FakeComputer
-from tests.server.conftest import LIMITS
 from tests.server.harness import Running, async_server, eventually
 
 

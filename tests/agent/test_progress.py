@@ -25,6 +25,12 @@ def server(request: pytest.FixtureRequest) -> Running:
     return running
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine a thread, or what it did, may not be there within the second that a result waits for it."""
+    monkeypatch.setattr("a2c_smcp.agent.progress._LAST_SECONDS", 60.0)
+
+
 class Heard:
     """A callback of either colour, and what it was told."""
 
@@ -56,6 +62,7 @@ def reporting(computer: FakeComputer, reports: list[dict[str, Any]], wait: Calla
 
 @KINDS
 @pytest.mark.parametrize("colour", ["plain", "coroutine"])
+@pytest.mark.usefixtures("patient")
 async def test_a_callback_hears_every_report_before_the_call_returns(
     make_agent: MakeAgent, make_computer: MakeComputer, kind: str, colour: str
 ) -> None:
@@ -90,6 +97,7 @@ async def test_without_a_callback_nothing_is_asked_for(
 
 @KINDS
 @pytest.mark.parametrize("colour", ["plain", "coroutine"])
+@pytest.mark.usefixtures("patient")
 async def test_a_callback_that_fails_is_logged_and_the_next_report_is_told(
     make_agent: MakeAgent, make_computer: MakeComputer, kind: str, colour: str, caplog: pytest.LogCaptureFixture
 ) -> None:

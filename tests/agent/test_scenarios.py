@@ -32,9 +32,8 @@ from a2c_smcp.smcp import (
     UPDATE_FINDER_EVENT,
     UPDATE_TOOL_LIST_EVENT,
 )
-from tests.agent.conftest import MakeAgent, MakeComputer
+from tests.agent.conftest import LIMITS, MakeAgent, MakeComputer
 from tests.agent.harness import DOCUMENT, NOT_JSON, PAGES, a_tool
-from tests.server.conftest import LIMITS
 from tests.server.harness import Running, eventually
 
 pytestmark = pytest.mark.parametrize("kind", ["async", "blocking"])
@@ -104,11 +103,20 @@ async def test_waiting_for_tools_ends_with_what_is_missing(
     make_agent: MakeAgent, make_computer: MakeComputer, kind: str
 ) -> None:
     agent = await make_agent(kind)
-    with pytest.raises(NotFoundError):
-        await agent.wait_for_tool("laptop", "echo", timeout=0.5)
+
+    async def why(tool: str) -> SMCPError:
+        """Why the wait ended; where not even one answer came in its time, it says that, and a longer one is made."""
+        for timeout in (0.5, 5, 30):
+            with pytest.raises(SMCPError) as caught:
+                await agent.wait_for_tool("laptop", tool, timeout=timeout)
+            if not isinstance(caught.value, RequestTimeoutError):
+                break
+        return caught.value
+
+    assert isinstance(await why("echo"), NotFoundError)
     await make_computer()
-    with pytest.raises(ToolNotFoundError, match="sing"):
-        await agent.wait_for_tool("laptop", "sing", timeout=0.5)
+    missing = await why("sing")
+    assert isinstance(missing, ToolNotFoundError) and "sing" in str(missing)
     await agent.leave_office()
     with pytest.raises(NotInRoomError):
         await agent.wait_for_tools("laptop")
@@ -336,7 +344,7 @@ async def test_a_call_that_the_server_gives_up_on_raises_and_is_cancelled(
     make_agent: MakeAgent, make_computer: MakeComputer, kind: str
 ) -> None:
     computer = await make_computer()
-    agent = await make_agent(kind, live=False)
+    agent = await make_agent(kind, live=False, deadlines=Deadlines(tool_call_grace=60))
     with pytest.raises(RequestTimeoutError):
         await agent.call_tool("laptop", "never", timeout=1, req_id="late")
     await eventually(lambda: computer.cancelled("late"))
@@ -365,11 +373,11 @@ async def test_a_lost_connection_fails_what_is_pending_at_once_and_the_view_is_b
 
     async def call() -> None:
         try:
-            await agent.call_tool("laptop", "never", timeout=30)
+            await agent.call_tool("laptop", "never", timeout=300)
         except SMCPError as error:
             failures.append(error)
 
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(call)
             await eventually(lambda: laptop.requests(TOOL_CALL_EVENT))
@@ -379,7 +387,7 @@ async def test_a_lost_connection_fails_what_is_pending_at_once_and_the_view_is_b
     assert isinstance(failures[0], ConnectionLostError)
     await eventually(lambda: agent.joined)
     await agent.settled()
-    assert list(agent.computers) == ["laptop"]
+    await eventually(lambda: list(agent.computers) == ["laptop"])  # the server may list the desk until it has missed it
     assert agent.computers["laptop"].tools == [a_tool("other")]
     assert len(laptop.requests(TOOL_CALL_EVENT)) == 1
 
@@ -417,7 +425,7 @@ async def test_handlers_hear_everything_in_order_and_one_that_fails_breaks_nothi
     await agent.join_office(office)
     for name in ("one", "two", "three"):
         computer = await make_computer(name)
-        await eventually(lambda: handler.heard[-1][0] == "change")
+        await eventually(lambda: handler.heard and handler.heard[-1][0] == "change")
         await computer.peer.disconnect()
         await eventually(lambda: handler.heard[-1][0] == "leave")
     assert handler.heard[:2] == [("connection", "Connected"), ("connection", "Joined")]

@@ -53,7 +53,7 @@ def target(folder: Path, kind: str = "async", *options: str, api_key: str | None
         "threaded": [sys.executable, str(HERE / "threaded_server.py"), *keys],
     }
     with started(commands[kind], folder / f"server-{next(_names)}.log") as process:
-        url = process.says(r"ready on (http://[\d.]+:\d+)")[1]
+        url = process.says(r"ready on (http://[\d.]+:\d+)\s")[1]
         yield Target(url, process, folder, api_key)
 
 

@@ -1,5 +1,6 @@
 """A hostile MCP server beside an honest one on the same computer: the honest one's agent hardly notices."""
 
+import contextlib
 import json
 import re
 import sys
@@ -12,7 +13,7 @@ import anyio
 import pytest
 
 from a2c_smcp.agent import AsyncSMCPAgentClient
-from a2c_smcp.errors import PayloadTooLargeError
+from a2c_smcp.errors import PayloadTooLargeError, RequestTimeoutError
 from tests.attack.harness import Target, honest_pair, target
 from tests.attack.processes import A2C, Started, started
 
@@ -89,9 +90,10 @@ async def test_windows_that_are_more_than_a_message_are_cut_and_the_least_import
         async with AsyncSMCPAgentClient(server.url, name="agent", live=False) as agent:
             await agent.join_office("attacked")
             desktops: list[str] = []
-            with anyio.fail_after(60):
-                while not desktops:
-                    desktops = await agent.get_desktop("pc")
+            with anyio.fail_after(100):
+                while len(desktops) < 15:  # what a busy machine does not read in time is left out
+                    with contextlib.suppress(RequestTimeoutError):
+                        desktops = await agent.get_desktop("pc")
             assert len(desktops) == 15
             for number, desktop in enumerate(desktops):
                 assert desktop.startswith(f"window://hostile/{number}\n\nxxx")

@@ -7,7 +7,7 @@ import re
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +38,22 @@ class Member:
         self._ws = ws
         self._heard: queue.Queue[str | None] = queue.Queue()
         self._acks = itertools.count(1)
+        self._reads = threading.Event()
 
     def read(self) -> None:
+        self._reads.set()
         threading.Thread(target=self._read, daemon=True).start()
+
+    def stay(self) -> None:
+        """Answer pings without reading them: who does not read for as long as a busy machine needs is to be slow, and
+        not gone.
+        """
+        threading.Thread(target=self._stay, daemon=True).start()
+
+    def _stay(self) -> None:
+        with suppress(ConnectionClosed):
+            while not self._reads.wait(2):
+                self.send("3")
 
     def _read(self) -> None:
         try:
@@ -105,6 +118,7 @@ def member(server: Target, role: str, name: str, office: str, *, reads: bool = T
         else:
             time.sleep(0.5)  # nothing is read, so that it has connected must be believed
             it.emit("server:join_office", joining)
+            it.stay()
         yield it
 
 

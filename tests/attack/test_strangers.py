@@ -167,7 +167,7 @@ def test_a_flood_of_unknown_events_of_a_member_is_noticed_by_nobody_and_each_is_
             sending.join()
 
     pair.unharmed_by(attack)
-    assert "more lines about" in server.log[before:]
+    server.process.says("more lines about", after=before)
     assert len(server.log) - before < 200_000
 
 
@@ -277,4 +277,4 @@ def test_nobody_passes_for_the_honest_computer(scene: tuple[Target, Pair], name:
     with joined(server.url, AUTH) as sock:
         request = {"role": "computer", "name": name, "office_id": "honest"}
         send_text(sock, "42/smcp,1" + json.dumps(["server:join_office", request]))
-        assert b'43/smcp,1[false,"400' in receive_until(sock, b"43/smcp,1")
+        receive_until(sock, b'43/smcp,1[false,"400')

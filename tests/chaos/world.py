@@ -14,7 +14,7 @@ import time
 import urllib.request
 from collections import defaultdict
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -73,8 +73,15 @@ class Party:
 class World:
     """`with World(folder, seed) as world`: started and whole. `run` breaks things, `settle` ends it and reports."""
 
-    def __init__(self, folder: Path, seed: int, say: Callable[[str], object] = lambda _: None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        seed: int,
+        say: Callable[[str], object] = lambda _: None,
+        whole_seconds: float = WHOLE_SECONDS,
+    ) -> None:
         self._folder = folder
+        self._whole_seconds = whole_seconds
         self._random = random.Random(seed)
         self._say = say
         self._exits = ExitStack()
@@ -170,24 +177,25 @@ class World:
         party.end(signal.SIGKILL)
         time.sleep(pause)
         self._restart(party)
-        self._until_whole(f"kill {_kind(party)}", WHOLE_SECONDS)
+        self._until_whole(f"kill {_kind(party)}", self._whole_seconds)
 
     def _end(self, party: Party, _: float) -> None:
         party.end(signal.SIGTERM)
         self._restart(party)
-        self._until_whole(f"end {_kind(party)}", WHOLE_SECONDS)
+        self._until_whole(f"end {_kind(party)}", self._whole_seconds)
 
     def _kill_mcp_server(self, _: Party, __: float) -> None:
         pids = [pid for pid in read_runs(self._runs).pids if is_alive(pid)]
         if pids:
-            os.kill(self._random.choice(pids), signal.SIGKILL)
+            with suppress(ProcessLookupError):  # one whose computer was killed ends by itself
+                os.kill(self._random.choice(pids), signal.SIGKILL)
             # One that dies again and again is restarted after longer and longer pauses.
             self._until_whole("kill MCP server", WHOLE_AFTER_PAUSE_SECONDS)
 
     def _cut(self, party: Party, _: float) -> None:
         for cable in self._cables_of(party):
             self._portal.call(cable.cut)
-        self._until_whole(f"cut {_kind(party)}", WHOLE_SECONDS)
+        self._until_whole(f"cut {_kind(party)}", self._whole_seconds)
 
     def _stretch(self, party: Party, _: float) -> None:
         cables = self._cables_of(party)
@@ -196,7 +204,7 @@ class World:
         time.sleep(1)
         for cable in cables:
             cable.delay = 0.0
-        self._until_whole(f"delay {_kind(party)}", WHOLE_SECONDS)
+        self._until_whole(f"delay {_kind(party)}", self._whole_seconds)
 
     def _freeze(self, party: Party, pause: float) -> None:
         party.process.signal(signal.SIGSTOP)
@@ -261,7 +269,7 @@ class World:
         problems += self._left_at_the_server()
         self.server.end(signal.SIGTERM)
         self._books = balance(read_journals(self._folder), read_runs(self._runs))
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 30
         while alive := [pid for pid in read_runs(self._runs).pids if is_alive(pid)]:
             if time.monotonic() > deadline:
                 problems.append(f"MCP servers are left over: {alive}")

@@ -41,14 +41,19 @@ def start_http_server(port: int = 0, fake: str = "http_server") -> "subprocess.P
 
 @pytest.fixture(scope="session")
 def hub() -> Iterator[Running]:
-    """Offices; quick pings, because some tests pull cables. Relays may take as long as a busy computer does."""
+    """Offices; quick pings, because some tests pull cables. Answers and relays may take as long as a busy computer
+    does.
+    """
     with async_server(
-        OpenAuthentication(), replace(LIMITS, relay_timeout=20.0), ping_interval=0.5, ping_timeout=3
+        OpenAuthentication(),
+        replace(LIMITS, relay_timeout=20.0, tool_call_grace=20.0),
+        ping_interval=0.5,
+        ping_timeout=20,
     ) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def sync_hub() -> Iterator[Running]:
-    with sync_server(SyncOpenAuthentication(), LIMITS) as running:
+    with sync_server(SyncOpenAuthentication(), replace(LIMITS, relay_timeout=20.0, tool_call_grace=20.0)) as running:
         yield running

@@ -18,7 +18,10 @@ from a2c_smcp.errors import ToolExecutionError
 from tests.computer.fakes import misbehaving
 from tests.computer.fakes.processes import command, eventually, nothing_left_over
 
-TIMINGS = Timings(backoff_first=0.01, feed=ChangeFeedTimings(debounce=0.01, retry_first=0.01, retry_most=0.05))
+#: A stream that is acknowledged late counts as lost, and then everything as changed.
+TIMINGS = Timings(
+    backoff_first=0.01, feed=ChangeFeedTimings(debounce=0.01, answer=30, retry_first=0.01, retry_most=0.05)
+)
 
 TOOLS = ServerChange("s", ChangeKind.TOOLS)
 RESOURCES = ServerChange("s", ChangeKind.RESOURCES)

@@ -18,6 +18,7 @@ from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.events import CallStarted
 from a2c_smcp.computer.mcp_clients.model import parse_input
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
+from a2c_smcp.computer.shown_resources import ResourceTimings
 from a2c_smcp.computer.socketio import SMCPComputerClient
 from a2c_smcp.errors import NameTakenError, TooManyRequestsError
 from a2c_smcp.server import OpenAuthentication
@@ -40,6 +41,9 @@ from tests.computer.fakes.offices import Agent, new_office, options
 from tests.computer.fakes.processes import nothing_left_over
 from tests.server.conftest import LIMITS
 from tests.server.harness import Running, async_server, eventually, heard
+
+#: Windows that are listed late would be announced late, among what a test has done by then.
+PATIENT = ResourceTimings(list=15, subscribe=15)
 
 
 class World:
@@ -75,7 +79,8 @@ async def world(
     url: str, *servers: dict[str, Any], hub: str | None = None, link: Any = None, **more: Any
 ) -> AsyncIterator[World]:
     """`hub` is where the agent connects, if not where the computer does."""
-    computer = Computer("pc", mcp_servers=servers or [server("a")], **{"timings": FAST, **more})
+    defaults = {"timings": FAST, "resource_timings": PATIENT}
+    computer = Computer("pc", mcp_servers=servers or [server("a")], **{**defaults, **more})
     agent = Agent()
     links: list[LinkEvent] = []
     client = SMCPComputerClient(computer, options(url, **(link or {})), on_event=links.append)
@@ -203,7 +208,7 @@ async def test_a_result_that_is_too_large_is_413_and_the_connection_lives(hub: R
 
 async def test_our_own_agent_uses_it_and_takes_back_what_it_gave_up(hub: Running) -> None:
     office = new_office()
-    computer = Computer("pc", mcp_servers=[server("a")], timings=FAST)
+    computer = Computer("pc", mcp_servers=[server("a")], timings=FAST, resource_timings=PATIENT)
     async with (
         computer,
         SMCPComputerClient(computer, options(hub.url)) as client,
@@ -280,14 +285,17 @@ async def test_a_repeat_that_waits_keeps_no_params(hub: Running) -> None:
 async def test_a_call_that_outlives_its_connection_is_found_by_its_repeat(hub: Running) -> None:
     async with world(hub.url) as it:
         first: list[Any] = []
+        process = (await it.stats())["pid"]
 
         async def call() -> None:
             first.append(await it.agent.tool("a.sleep", 20, "kept", seconds=1))
 
         async with anyio.create_task_group() as tasks:
+            os.kill(process, signal.SIGSTOP)  # it has no result before the connection is cut
             tasks.start_soon(call)
             await eventually(lambda: it.client._running)
             await it.cut()
+        os.kill(process, signal.SIGCONT)
         assert first[0]["error"]["code"] == 404
         await it.rejoined()
         again = await it.agent.tool("a.sleep", 20, "kept", seconds=1)
@@ -405,7 +413,7 @@ async def test_an_announcement_that_is_one_too_many_is_made_again(
 
 
 async def test_what_changed_before_it_joined_is_not_announced(hub: Running) -> None:
-    computer = Computer("pc", mcp_servers=[server("a")], timings=FAST)
+    computer = Computer("pc", mcp_servers=[server("a")], timings=FAST, resource_timings=PATIENT)
     agent = Agent()
     office = new_office()
     await agent.join(hub.url, office)

@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 import time
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -274,7 +275,8 @@ async def test_what_servers_write_to_stderr_is_kept_over_their_lives_without_sec
 
 
 async def test_clashes_are_told_as_long_as_they_last() -> None:
-    async with running(server("a", prefixed=False), server("b", prefixed=False)) as (computer, _):
+    clashing = server("a", prefixed=False), server("b", prefixed=False)
+    async with running(*clashing, timings=replace(FAST, order=30)) as (computer, _):  # however late a is
         (clash,) = computer.tool_conflicts
         assert (clash.tool_name, clash.servers) == ("echo", ["a", "b"])
         await computer.stop_server("b")

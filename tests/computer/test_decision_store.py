@@ -30,6 +30,7 @@ from a2c_smcp.computer.decisions import (
 from a2c_smcp.computer.events import AllowedChanged, AnswerersChanged, DecisionAsked, DecisionDecided, DecisionEvent
 from a2c_smcp.computer.mcp_clients.model import parse_input
 from a2c_smcp.errors import BadRequestError, NotFoundError
+from tests.server.harness import eventually
 
 DEADLINE = 30.0
 KEY = parse_input({"id": "key", "type": "promptString", "password": True})
@@ -128,16 +129,39 @@ async def test_no_answer_in_time_is_an_outcome_of_its_own_and_a_late_answer_is_t
             store.answer(watched.asked[0].id, Accepted(), by="browser")
 
 
-async def test_an_answer_after_the_deadline_is_late_even_if_nobody_noticed_yet(watched: Watched) -> None:
+async def test_whoever_asked_a_person_in_vain_can_say_what_came_of_it(watched: Watched) -> None:
+    store, loop = watched.store, asyncio.get_running_loop()
+    known: list[Resolution | None] = []
+
+    async def ask(decision: Decision) -> None:
+        try:
+            await asyncio.sleep(DEADLINE)
+        finally:
+            known.append(store.resolution(decision.id))
+
+    with store.attend("terminal", ask=ask):
+        for others in range(8):
+            expires = loop.time() + 0.05
+            # Which of two timers for the same moment runs first depends on those before them.
+            for number in range(others):
+                loop.call_at(expires - 0.02 + number / 1000, lambda: None)
+            await store.ask_confirmation(call(), expires=expires)
+            await eventually(lambda: len(known) == len(watched.asked))
+    assert known == [Resolution(Outcome.UNANSWERED)] * 8
+
+
+async def test_an_answer_after_the_deadline_is_late_even_if_nobody_noticed_yet(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = watched.store
+    loop = asyncio.get_running_loop()
+    expires = loop.time() + DEADLINE
     with store.attend("browser"):
-        task, decision = await asked(store, lambda: store.ask_confirmation(call(), expires=anyio.current_time() + 0.05))
-        loop = asyncio.get_running_loop()
-        until = loop.time() + 0.1
-        while loop.time() < until:
-            pass  # the loop is busy: the deadline's timer has not run
-        with pytest.raises(AlreadyDecidedError, match="nobody answered in time"):
-            store.answer(decision.id, Accepted(), by="browser")
+        task, decision = await asked(store, lambda: store.ask_confirmation(call(), expires=expires))
+        with monkeypatch.context() as late:
+            late.setattr(loop, "time", lambda: expires)  # the loop is busy: the deadline's timer has not run
+            with pytest.raises(AlreadyDecidedError, match="nobody answered in time"):
+                store.answer(decision.id, Accepted(), by="browser")
         assert (await task).outcome is Outcome.UNANSWERED
 
 

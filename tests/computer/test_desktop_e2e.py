@@ -1,11 +1,13 @@
 """Windows that come, change and go under an agent's eyes: real MCP servers, a real office, real sockets."""
 
 import time
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import anyio
 import pytest
 
+from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.shown_resources import ResourceTimings
 from a2c_smcp.smcp import (
     GET_DESKTOP_EVENT,
@@ -16,14 +18,23 @@ from a2c_smcp.smcp import (
 from a2c_smcp.wire import parse_response
 from tests.computer.conftest import start_http_server
 from tests.computer.fakes.computers import server
-from tests.computer.fakes.offices import Agent, watched
+from tests.computer.fakes.offices import Agent
+from tests.computer.fakes.offices import watched as watched_within
+from tests.computer.test_desktop_update import give_up_soon
 from tests.server.harness import Running, eventually, heard
+
+#: However late a server lists its windows, takes a subscription or answers; a relay may take 20 s.
+PATIENT = ResourceTimings(list=15, subscribe=15, read=15)
 
 NEW = "window://com.example.app/new?priority=10"
 
 
 def window(number: int) -> str:
     return f"window://fake/{number}\n\nwindow {number}"
+
+
+def watched(url: str, *servers: dict[str, Any]) -> AbstractAsyncContextManager[tuple[Agent, Computer]]:
+    return watched_within(url, *servers, resource_timings=PATIENT)
 
 
 async def desktop(agent: Agent, **more: Any) -> Any:
@@ -91,6 +102,7 @@ async def test_over_http_too(hub: Running) -> None:
 
 async def test_a_burst_of_changes_becomes_few_notifications(hub: Running) -> None:
     async with watched(hub.url, server("a")) as (agent, _):
+        await desktop(agent)  # from here on it hears of changes
         started = time.monotonic()
         for number in range(60):
             await agent.tool("a.set_resource", uri="window://fake/0", text=str(number))
@@ -102,8 +114,9 @@ async def test_a_burst_of_changes_becomes_few_notifications(hub: Running) -> Non
 
 async def test_a_hanging_and_a_dying_server_do_not_delay_the_windows_of_others(hub: Running) -> None:
     servers = server("hangs", resources=3), server("dies"), server("good")
-    async with watched(hub.url, *servers, resource_timings=ResourceTimings(read=3)) as (agent, _):
+    async with watched(hub.url, *servers) as (agent, computer):
         await agent.tool("hangs.set_resource", uri="window://fake/2", text="hang")
+        give_up_soon(computer._manager.connections["hangs"], "window://fake/2")
         await agent.tool("dies.set_resource", uri="window://fake/0", text="hang")
         answers: list[Any] = []
 
@@ -120,22 +133,23 @@ async def test_a_hanging_and_a_dying_server_do_not_delay_the_windows_of_others(h
 
 
 async def test_a_window_is_read_by_its_uri(hub: Running) -> None:
-    async with watched(hub.url, server("a"), resource_timings=ResourceTimings(read=2)) as (agent, _):
+    async with watched(hub.url, server("a")) as (agent, computer):
         reply = await agent.ask(READ_RESOURCE_EVENT, uri="window://fake/1", req_id="r")
         content = {"uri": "window://fake/1", "mimeType": "text/plain", "text": "window 1"}
         assert parse_response(READ_RESOURCE_EVENT, reply) == {"contents": [content], "req_id": "r"}
         await agent.tool("a.set_resource", uri="window://fake/1", text="hang")
+        give_up_soon(computer._manager.connections["a"], "window://fake/1")
         codes = {"window://fake/1": 408, "window://fake/7": 404, "window://fake?priority=x": 400, "file:///x": 403}
         for uri, code in codes.items():
             assert (await agent.ask(READ_RESOURCE_EVENT, uri=uri))["error"]["code"] == code
 
 
-async def test_forty_windows_that_take_50_ms_each_are_read_together(hub: Running) -> None:
-    servers = [server(f"s{number}", resources=5, read=0.05) for number in range(8)]
+async def test_forty_windows_that_take_200_ms_each_are_read_together(hub: Running) -> None:
+    servers = [server(f"s{number}", resources=5, read=0.2) for number in range(8)]
     async with watched(hub.url, *servers) as (agent, _):
         assert len(await desktop(agent)) == 40
         quickest = min([await _timed(agent) for _ in range(5)])
-        assert quickest < 1.2  # 2 s one after another; the benchmark measures it on a quiet machine
+        assert quickest < 5  # 8 s one after another; the benchmark measures it on a quiet machine
 
 
 async def _timed(agent: Agent) -> float:

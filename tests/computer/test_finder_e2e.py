@@ -2,16 +2,23 @@
 
 import json
 import sys
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import pytest
 
+from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.shown_resources import ResourceTimings
 from a2c_smcp.smcp import GET_FINDER_EVENT, READ_RESOURCE_EVENT, UPDATE_DESKTOP_NOTIFICATION, UPDATE_FINDER_NOTIFICATION
 from a2c_smcp.wire import parse_response
 from tests.computer.fakes.computers import server
-from tests.computer.fakes.offices import Agent, watched
+from tests.computer.fakes.offices import Agent
+from tests.computer.fakes.offices import watched as watched_within
 from tests.mcp_server.clients import eventually as eventually_true
 from tests.server.harness import Running, eventually, heard
+
+#: However late a server lists its documents, takes a subscription or answers; a relay may take 20 s.
+PATIENT = ResourceTimings(list=15, subscribe=15, warm=15)
 
 both_eras = pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
 
@@ -27,6 +34,10 @@ def documents(era: str = "auto") -> dict[str, Any]:
         "default_tool_meta": {"auto_apply": True},
         "server_parameters": {"command": sys.executable, "args": ["-m", "tests.computer.fakes.document_server"]},
     }
+
+
+def watched(url: str, *servers: dict[str, Any]) -> AbstractAsyncContextManager[tuple[Agent, Computer]]:
+    return watched_within(url, *servers, resource_timings=PATIENT)
 
 
 async def finder(agent: Agent, **more: Any) -> Any:

@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import anyio
@@ -11,6 +11,7 @@ import pytest
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.events import DesktopChanged, FinderChanged
+from a2c_smcp.computer.finder import aggregator
 from a2c_smcp.computer.finder.aggregator import FRESH_SECONDS, FinderAggregator
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
 from a2c_smcp.computer.mcp_clients.model import parse_server
@@ -18,13 +19,21 @@ from a2c_smcp.computer.mcp_clients.resource_lists import ListedDocument
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.computer.shown_resources import ResourceTimings
 from a2c_smcp.errors import BadRequestError
-from tests.computer.fakes.computers import DEADLINE, FAST, call, running, server, text
+from tests.computer.fakes.computers import DEADLINE, FAST, Record, call, server, text
+from tests.computer.fakes.computers import running as running_within
 from tests.computer.fakes.misbehaving import document
 from tests.computer.fakes.processes import eventually, nothing_left_over
+
+#: However late a server lists its documents, takes a subscription or answers.
+PATIENT = ResourceTimings(list=30, subscribe=30, warm=30)
 
 both_eras = pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
 
 DOC = "dpe://fake/{}"
+
+
+def running(*servers: dict[str, Any], **options: Any) -> AbstractAsyncContextManager[tuple[Computer, Record]]:
+    return running_within(*servers, **{"resource_timings": PATIENT, **options})
 
 
 def titled(title: str) -> str:
@@ -139,9 +148,13 @@ async def test_the_documents_of_a_server_go_with_it_and_are_read_again_when_it_i
         await record.of(FinderChanged)
 
 
-async def test_an_answer_comes_in_time_while_documents_hang() -> None:
-    servers, timings = (server("a", documents=1, resources=0), server("b", documents=2)), ResourceTimings(read=60)
-    async with running(*servers, resource_timings=timings) as (computer, _):
+async def test_an_answer_comes_in_time_while_documents_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aggregator, "_READ_SECONDS", 60)
+    servers = server("a", documents=1, resources=0), server("b", documents=2)
+    async with running(*servers, resource_timings=ResourceTimings(list=30, subscribe=30)) as (computer, _):
+        with anyio.fail_after(DEADLINE):
+            while len(await titles(computer)) < 3:
+                pass
         await put(computer, DOC.format("x"), "hang")
         started = time.monotonic()
         assert len(await titles(computer)) == 3
@@ -161,7 +174,9 @@ async def test_ten_thousand_documents_are_listed_subscribed_and_kept(era: str) -
         server(f"s{number}", documents=2500, resources=0, catalogue=number % 2, page=500, protocol=era)
         for number in range(4)
     ]
-    async with running(*servers) as (computer, record):
+    async with running(*servers, resource_timings=ResourceTimings()) as (computer, record):
+        now = time.monotonic()
+        computer._resources._finder._clock = lambda: now  # nothing gets old, however long all of this takes
         with anyio.fail_after(180):
             while (await computer.get_finder())[1] < 10_000:
                 pass
@@ -214,7 +229,7 @@ class Shelf:
         await self.connection.call_tool("set_resource", {"uri": uri, "text": content}, DEADLINE)
 
     async def titles(self) -> list[str]:
-        return [found["title"] for found in await self.finder.collect_documents()]
+        return [found["title"] for found in await self.finder.collect_documents(DEADLINE)]
 
 
 @asynccontextmanager
@@ -273,7 +288,7 @@ async def test_a_document_that_cannot_be_read_is_known_by_what_the_catalogue_say
         for number in range(2):
             await it.put(DOC.format(number), "not JSON")
         it.finder.mark("a", map(DOC.format, range(3)))
-        documents = await it.finder.collect_documents()
+        documents = await it.finder.collect_documents(DEADLINE)
         assert [(found["title"], found["page_count"]) for found in documents] == [
             *((f"listed as {DOC.format(number)}", 0) for number in range(2)),
             (f"listed as {DOC.format(2)}", 1),

@@ -16,7 +16,14 @@ import anyio
 import pytest
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.events import RestartOffered, ServerStatus, ToolHidden, ToolInvalid, ToolListChanged
+from a2c_smcp.computer.events import (
+    DesktopChanged,
+    RestartOffered,
+    ServerStatus,
+    ToolHidden,
+    ToolInvalid,
+    ToolListChanged,
+)
 from a2c_smcp.computer.inputs import InputResolver, InputStore
 from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
 from a2c_smcp.computer.mcp_clients.model import parse_input, parse_server
@@ -88,12 +95,12 @@ async def test_one_that_hangs_or_fails_breaks_no_other_and_says_why() -> None:
         server("hangs", "silent"),
         server("dies", "dies-on-start", code=7),
         {**server("gone"), "server_parameters": {"command": "/no/such/command"}},
-        timings=FAST.__class__(start=2, stdio=FAST.stdio),
+        timings=FAST.__class__(start=10, stdio=FAST.stdio),  # in that time the others are to have started, or died
     ) as (computer, record):
         assert state(computer, "good") is RUNNING
         assert text(await call(computer, "good.echo", text="hi")) == "hi"
         assert [state(computer, name) for name in ("hangs", "dies", "gone")] == [FAILED] * 3
-        assert "no answer within 2 s" in reason(computer, "hangs")
+        assert "no answer within 10 s" in reason(computer, "hangs")
         assert "7" in reason(computer, "dies")
         assert "cannot open the database" in reason(computer, "dies")
         assert reason(computer, "gone")
@@ -176,7 +183,7 @@ async def test_clashes_are_decided_in_config_order_whatever_starts_first(ours: O
     middle, last = server("middle"), server("last")
     middle["tool_meta"] |= {"echo": {"alias": "x"}, "fail": {"alias": "y"}}
     last["tool_meta"] |= {"fail": {"alias": "y"}}
-    async with running(first, middle, last) as (computer, record):
+    async with running(first, middle, last, timings=replace(FAST, order=60)) as (computer, record):
         assert [state(computer, name) for name in ("first", "middle", "last")] == [RUNNING, FAILED, RUNNING]
         assert "ToolMeta.alias" in reason(computer, "middle")
         assert "first" in reason(computer, "middle")
@@ -186,16 +193,23 @@ async def test_clashes_are_decided_in_config_order_whatever_starts_first(ours: O
         assert len(ours()) >= 2
 
 
-async def test_a_server_that_runs_is_not_failed_by_one_before_it_that_starts_late() -> None:
-    # Two answers of a second each come long after the quick one was tired of waiting.
-    slow, quick = server("slow", "slow", prefixed=False, delay=1), server("quick", prefixed=False)
-    async with running(slow, quick, timings=replace(FAST, order=0.1)) as (computer, record):
+async def test_a_server_that_runs_is_not_failed_by_one_before_it_that_starts_late(tmp_path: Path) -> None:
+    # The slow one says nothing until the quick one was tired of waiting.
+    slow, quick = server("slow", prefixed=False, after=tmp_path / "go"), server("quick", prefixed=False)
+    computer = Computer("pc", mcp_servers=[slow, quick], timings=replace(FAST, order=0.1))
+    with nothing_left_over():
+        async with recorded(computer) as record, anyio.create_task_group() as tasks:
+            tasks.start_soon(computer.boot_up)
+            await record.reached("quick", RUNNING)
+            (tmp_path / "go").touch()
+            await record.reached("slow", FAILED)
         assert record.states("quick") == ["starting", "running"]
         assert [state(computer, name) for name in ("slow", "quick")] == [FAILED, RUNNING]
         assert all(tool in reason(computer, "slow") for tool in ("echo", "sleep", "tool_prefix", "quick"))
         assert json.loads(text(await call(computer, "stats")))["pid"]
         [conflict] = computer.tool_conflicts
         assert len(conflict.tool_names) == len(TOOLS)
+        await computer.shutdown()
 
 
 async def test_a_later_server_waits_for_an_earlier_one_before_it_runs() -> None:
@@ -206,14 +220,19 @@ async def test_a_later_server_waits_for_an_earlier_one_before_it_runs() -> None:
 
 
 async def test_a_server_that_dies_while_it_waits_comes_back(tmp_path: Path) -> None:
-    slow, frail = server("slow", "slow", delay=0.5), server("frail", once=tmp_path / "died")
-    async with running(slow, frail, timings=replace(FAST, order=60, backoff_first=30, backoff_most=30)) as (
-        computer,
-        _,
-    ):
+    slow, frail = server("slow", after=tmp_path / "go"), server("frail", once=tmp_path / "died")
+    timings = replace(FAST, order=60, backoff_first=60, backoff_most=60)
+    computer = Computer("pc", mcp_servers=[slow, frail], timings=timings)
+    with nothing_left_over():
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(computer.boot_up)
+            connections = computer._manager._connections
+            await eventually(lambda: any(each.state is ServerState.BACKING_OFF for each in connections))
+            (tmp_path / "go").touch()
         assert state(computer, "frail") is RUNNING
         assert (tmp_path / "died").exists()
         assert text(await call(computer, "frail.echo", text="back")) == "back"
+        await computer.shutdown()
 
 
 async def test_nobody_waits_for_an_earlier_one_that_has_failed_or_was_stopped() -> None:
@@ -337,6 +356,7 @@ REFUSED: list[tuple[dict[str, Any], type[SMCPError]]] = [
 @pytest.mark.parametrize("known", [True, False])
 async def test_a_refused_config_changes_nothing(known: bool, ours: Ours) -> None:
     async with running(server("a"), *([server("b")] if known else [])) as (computer, record):
+        await record.of(DesktopChanged)  # the windows that both have in common
         before = names(computer), computer.get_config(), computer.statuses, len(record.changes)
         process = await pid(computer, "b") if known else None
         for config, error in REFUSED:
@@ -361,6 +381,7 @@ async def test_a_vrl_program_that_does_not_compile_is_refused_when_the_config_is
 
 async def test_the_same_config_again_changes_nothing() -> None:
     async with running(server("a")) as (computer, record):
+        await record.of(DesktopChanged)
         process, events = await pid(computer, "a"), len(record.changes)
         await computer.add_or_update_server(server("a"))
         assert await pid(computer, "a") == process
@@ -536,7 +557,7 @@ async def test_a_manager_on_its_own_initializes_anew_and_reads_tools_again_when_
     manager = MCPServerManager(InputResolver(InputStore()), timings=FAST)
     with nothing_left_over():
         await manager.initialize([server("a", bare=1), server("b")])
-        await manager.call_tool(manager.validate_tool_call("a.add_tool"), {"name": "unannounced"}, 10)
+        await manager.call_tool(manager.validate_tool_call("a.add_tool"), {"name": "unannounced"}, DEADLINE)
         assert "unannounced" not in [tool["name"] for tool in manager.tools]
         await manager.refresh_tool_mapping()
         assert "unannounced" in [tool["name"] for tool in manager.tools]

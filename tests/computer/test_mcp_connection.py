@@ -39,7 +39,6 @@ FAST = Timings(
     patience=Patience(probe=0.5),
     backoff_first=0.01,
     backoff_most=0.05,
-    idle_probe=2,
     stdio=StdioTimings(flush=0.2, eof=0.2, terminate=0.2, kill=20, drain=0.1),
 )
 
@@ -106,7 +105,7 @@ async def connected(
             yield connection
 
 
-async def text(connection: MCPConnection, tool: str, timeout: float | None = 10, **params: Any) -> str:
+async def text(connection: MCPConnection, tool: str, timeout: float | None = 30, **params: Any) -> str:
     content = (await connection.call_tool(tool, params, timeout)).content[0]
     assert isinstance(content, TextContent)
     return content.text
@@ -275,13 +274,15 @@ async def test_the_old_handshake_is_remembered_for_the_run() -> None:
         assert len([line for line in watcher.lines if "the first message must be initialize" in line]) == 1
 
 
-IMPATIENT = replace(FAST, start=30, patience=Patience(probe=0.15, handshake=0.5))
+IMPATIENT = replace(FAST, start=30, patience=Patience(probe=0.15, handshake=20))
 
 
-async def era(config: dict[str, Any], *, starts: int = 1) -> tuple[str | None, MCPConnection, Watcher]:
+async def era(
+    config: dict[str, Any], *, starts: int = 1, timings: Timings = IMPATIENT
+) -> tuple[str | None, MCPConnection, Watcher]:
     """What a server is spoken to in by somebody impatient, and that so many processes were started for it."""
     watcher = Watcher()
-    async with connected(config, watcher, timings=IMPATIENT) as connection:
+    async with connected(config, watcher, timings=timings) as connection:
         version = connection.protocol_version
         assert await text(connection, "echo", text="hello") == "hello"
         assert watcher.lines.count("ready") == starts
@@ -308,7 +309,8 @@ async def test_a_server_that_ignores_the_probe_gets_the_old_handshake_in_the_sam
 
 
 async def test_a_server_that_is_stuck_after_the_probe_is_started_again_with_the_old_handshake() -> None:
-    version, connection, _ = await era(stdio("stuck-after-probe"), starts=2)
+    timings = replace(IMPATIENT, patience=Patience(probe=0.15, handshake=0.5))
+    version, connection, _ = await era(stdio("stuck-after-probe"), starts=2, timings=timings)
     assert version == "2025-11-25"
     assert connection._mode() == "legacy"
 
@@ -395,7 +397,8 @@ async def test_calls_run_concurrently_up_to_the_limit() -> None:
 
 async def test_stopping_cancels_what_runs_before_stdin_closes() -> None:
     watcher = Watcher()
-    async with connected(stdio(), watcher) as connection:
+    patient = replace(FAST, stdio=StdioTimings(flush=20, eof=20, terminate=20, kill=20, drain=20))
+    async with connected(stdio(), watcher, timings=patient) as connection:
         call = asyncio.create_task(_error_of(connection.call_tool("sleep", {"seconds": 60})))
         await watcher.said("started sleep")
         await connection.disconnect()
@@ -588,7 +591,7 @@ async def test_the_tool_notices_over_http_that_nobody_waits(
     async with connected(http(http_server, kind, protocol)) as witness:
         before = await stats(witness)
         async with opened(http(http_server, kind, protocol)) as connection:
-            timeout = 0.2 if how == "timeout" else None
+            timeout = 60 if how == "timeout" else None
             call = asyncio.create_task(_error_of(connection.call_tool("sleep", {"seconds": 60}, timeout)))
             await _counted(witness, "started", before["started"])
             match how:
@@ -600,13 +603,17 @@ async def test_the_tool_notices_over_http_that_nobody_waits(
                     await connection.disconnect()
                     assert isinstance(await call, ToolExecutionError)
                 case "timeout":
+                    # Now, and not before the server has the call, as a short one could be.
+                    assert connection._session is not None
+                    [limit] = connection._session._requests
+                    limit.reschedule(asyncio.get_running_loop().time())
                     assert isinstance(await call, ToolExecutionTimeoutError)
             del call
             await _counted(witness, "cancelled", before["cancelled"])
 
 
 async def _counted(witness: MCPConnection, what: str, before: int) -> None:
-    with anyio.fail_after(20):
+    with anyio.fail_after(30):
         while True:
             if (await stats(witness))[what] > before:
                 return
@@ -622,13 +629,14 @@ async def test_an_http_server_that_dies_is_noticed_while_idle_and_reconnected(ki
     second = None
     try:
         with nothing_left_over(processes=False):  # the test's own come and go inside
-            connection = connection_to(http(f"http://127.0.0.1:{port}", kind, protocol), watcher, max_restarts=1000)
+            config, timings = http(f"http://127.0.0.1:{port}", kind, protocol), replace(FAST, idle_probe=10)
+            connection = connection_to(config, watcher, max_restarts=1000, timings=timings)
             await connection.connect()
             call = asyncio.create_task(_error_of(connection.call_tool("sleep", {"seconds": 60})))
             await _counted(connection, "started", 0)
             first.kill()
             first.communicate(timeout=10)
-            with anyio.fail_after(20):
+            with anyio.fail_after(30):
                 error = await call
             assert isinstance(error, ToolExecutionError)
             del call
@@ -673,8 +681,12 @@ async def test_an_idle_http_server_is_asked_and_answers(http_server: str) -> Non
     async with connected(http(http_server, "streamable"), timings=Timings()) as witness:
         before = (await stats(witness))["pings"]
         config = http(http_server, "streamable", "legacy")
-        async with opened(config, timings=Timings(idle_probe=1)) as connection:
-            await _counted(witness, "pings", before + 2)
+        # It is also the time that the answer may take.
+        async with opened(config, timings=Timings(idle_probe=10)) as connection:
+            assert connection._wire is not None
+            heard_at = connection._wire.heard_at
+            await _counted(witness, "pings", before)
+            await eventually(lambda: connection._wire is not None and connection._wire.heard_at > heard_at)
             assert connection.state is ServerState.RUNNING
 
 

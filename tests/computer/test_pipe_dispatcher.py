@@ -17,6 +17,7 @@ from mcp import MCPError
 from mcp.shared.dispatcher import CallOptions
 from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND, REQUEST_TIMEOUT, CallToolResult, TextContent
 
+from a2c_smcp.computer.mcp_clients.change_feed import ChangeFeedTimings
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection, Timings
 from a2c_smcp.computer.mcp_clients.model import StdioServerConfig
 from a2c_smcp.computer.mcp_clients.pipe_dispatcher import InvalidAnswerError, PipeDispatcher
@@ -568,7 +569,8 @@ def connection(era: str, changes: list[Any], resources: int = 1) -> MCPConnectio
     config = StdioServerConfig.model_validate(
         {"name": "a", "type": "stdio", "server_parameters": {"command": program, "args": arguments}}
     )
-    return MCPConnection(config, on_change=changes.append)
+    # A listen stream that is acknowledged later is opened again, and hears nothing meanwhile.
+    return MCPConnection(config, on_change=changes.append, timings=Timings(feed=ChangeFeedTimings(answer=30)))
 
 
 @both_loops
@@ -596,7 +598,7 @@ async def test_a_tool_that_says_much_before_its_answer_is_heard_and_so_is_the_ne
         await server.connect()
         try:
             for _ in range(3):
-                calls = [server.call_tool("chatter", {"lines": lines}, 20) for _ in range(3)]
+                calls = [server.call_tool("chatter", {"lines": lines}, 60) for _ in range(3)]
                 assert not any(result.is_error for result in await asyncio.gather(*calls))
             assert await server.list_tools()
         finally:

@@ -141,7 +141,11 @@ async def test_the_agent_hears_of_the_wait_and_the_timeout_goes_on(era: str) -> 
         with computer.decisions.attend("browser", {"question"}):
             await computer.add_or_update_server(server(era))
             result = await computer.execute_tool(
-                "r", "ask", {}, 2, on_progress=lambda progress, total, message: heard.append((progress, total, message))
+                "r",
+                "ask",
+                {},
+                10,
+                on_progress=lambda progress, total, message: heard.append((progress, total, message)),
             )
             assert code(result) == 4004
             assert heard == [(0.0, None, WAITING)]

@@ -8,7 +8,7 @@ from mcp_types import Resource
 from a2c_smcp.computer.mcp_clients import resource_lists
 from a2c_smcp.computer.mcp_clients.resource_lists import ListedDocument, Pages, ResourceList
 from a2c_smcp.computer.utils.pool import for_each, slices
-from tests.computer.fakes.computers import running, server
+from tests.computer.fakes.computers import listed, running, server
 from tests.computer.fakes.processes import eventually
 
 
@@ -99,7 +99,10 @@ async def test_what_is_ignored_is_logged_once_and_has_a_place_in_the_statuses(
     async with running(server("a", protocol=era, resources=5, documents=4, page=3)) as (computer, _):
         said = "3 windows over the first 2 and 1 documents over the first 3"
         await eventually(lambda: computer.statuses[0].ignored == said, 20)
+        await listed(computer)
         assert len(await computer.get_desktop()) == 2
+        documents = computer._resources._finder._shelves
+        await eventually(lambda: "a" in documents and bool(documents["a"].documents) and not documents["a"].warming)
         assert (await computer.get_finder())[1] == 3
         await computer._manager.connections["a"].list_resources()
         computer._resources._refresh_soon(computer._resources._shelves["a"])
@@ -111,6 +114,7 @@ async def test_what_is_ignored_is_logged_once_and_has_a_place_in_the_statuses(
 async def test_a_long_list_is_subscribed_to_as_a_whole(era: str) -> None:
     async with running(server("a", protocol=era, resources=300)) as (computer, _):
         connection = computer._manager.connections["a"]
+        await listed(computer)
         await connection.subscribed()
         assert len(await computer.get_desktop()) == 300
         stats = await computer.execute_tool("1", "a.stats", {}, 20)

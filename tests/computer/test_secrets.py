@@ -23,7 +23,8 @@ from a2c_smcp.errors import SMCPError
 from a2c_smcp.results import to_wire
 from tests.computer.fakes.computers import FAST, call, recorded, server
 
-CANARY = "canary-9c1f-secret"
+#: Of this process: where the same tests run beside these, their processes have it in their arguments.
+CANARY = f"canary-9c1f-{os.getpid()}-secret"
 
 INPUTS = [
     parse_input({"id": "typed", "type": "promptString", "password": True, "default": CANARY + "-default"}),

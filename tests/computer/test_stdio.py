@@ -245,7 +245,7 @@ async def test_noise_on_stdout_is_logged_a_few_times_and_never_quoted(caplog: py
     caplog.set_level(logging.DEBUG, "a2c_smcp")
     async with running(transport("floods-stdout")) as client:
         await client.call_tool("echo", {})
-    logged = [record.getMessage() for record in caplog.records if record.name.startswith("a2c_smcp")]
+    logged = [record.getMessage() for record in caplog.records if record.name.startswith("a2c_smcp.computer")]
     assert len(logged) == 3
     assert "Listening" not in "".join(logged)
 

@@ -11,7 +11,7 @@ from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.mcp_clients.item_limits import MAX_ITEMS, too_many_items
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.errors import PayloadTooLargeError
-from tests.computer.fakes.computers import call, code, running, server, state, text
+from tests.computer.fakes.computers import call, code, listed, running, server, state, text
 from tests.computer.fakes.processes import eventually
 
 LIMIT = 1024 * 1024
@@ -73,6 +73,7 @@ async def _sleeping(computer: Computer, tasks: Any, name: str = "a") -> list[int
 
 async def test_a_list_of_the_sessions_own_that_is_too_long_fails_and_leaves_what_was_known() -> None:
     async with running(server("a"), max_message=64 * 1024) as (computer, _):
+        await listed(computer)
         known = await computer.get_desktop()
         result = await call(computer, "a.set_resource", uri="window://fake/" + "x" * 100_000, text="huge")
         assert not result.is_error
@@ -85,6 +86,7 @@ async def test_a_window_that_is_too_large_is_413_alone_and_missing_among_others(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with running(server("a"), max_message=64 * 1024) as (computer, _):
+        await listed(computer)
         assert not (await call(computer, "a.grow", uri="window://fake/0", size=200_000)).is_error
         with pytest.raises(PayloadTooLargeError):
             await computer.read_resource("window://fake/0")

@@ -42,7 +42,7 @@ from a2c_smcp.computer.snapshot import ComputerSnapshot
 from a2c_smcp.errors import InputNotFoundError
 from a2c_smcp.results import to_wire
 from tests.computer.fakes.computers import DEADLINE, FAST, call, code, reason, recorded, running, server, state, text
-from tests.computer.fakes.processes import nothing_left_over
+from tests.computer.fakes.processes import eventually, nothing_left_over
 
 ASKING: dict[str, Any] = {"default_tool_meta": None}
 CANARY = "canary-51ab"
@@ -137,6 +137,8 @@ async def test_progress_is_asked_for_when_somebody_watches_it_and_nothing_is_mad
     report: dict[str, Any] = {"steps": 2, "message": "well"}
     with nothing_left_over():
         async with Computer("pc", mcp_servers=[server("a")], timings=FAST) as computer:
+            # The last that is heard of a start.
+            await eventually(lambda: sum("subscribed" in line for line in computer.server_logs("a")) == 2)
             number = computer.snapshot().number
             assert text(await call(computer, "a.report", **report)) == "did not report"
             assert computer.snapshot().number == number
@@ -156,7 +158,8 @@ async def test_what_a_server_logs_is_heard() -> None:
         assert logged[0] == ServerLogged("a", "ready")
         await call(computer, "a.chatter", lines=3)  # MCP's log messages
         await record.until(lambda: len(record.now(ServerLogged)) >= len(logged) + 3)
-        assert [event.line for event in record.now(ServerLogged)] == list(computer.server_logs("a"))
+        # Whatever it says meanwhile is heard a moment after it is kept.
+        await record.until(lambda: [it.line for it in record.now(ServerLogged)] == list(computer.server_logs("a")))
 
 
 # --- decisions

@@ -12,7 +12,7 @@ from a2c_smcp.docs.library import Library
 from a2c_smcp.docs.limits import DocumentLimits
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.mcp_server.rendering import elements_markdown
-from tests.docs.libraries import by_uri, running, words_known
+from tests.docs.libraries import DEADLINE, by_uri, running, words_known
 
 
 def write(path: Path, text: str) -> None:
@@ -126,15 +126,22 @@ for number in range(200):
         unpacking = await asyncio.create_subprocess_exec(sys.executable, "-c", code, str(tmp_path))
         await heard.until(lambda: len(library.folders[0].documents) == 200)
         await unpacking.wait()
-        # One on a quiet machine; forty folders that are announced as they come would be far more.
-        assert len(heard.events) <= 5
+        # One on a quiet machine, and one more for each time that the filling stood still long enough to look finished;
+        # forty folders that are announced as they come would be far more.
+        assert len(heard.events) <= 20
 
 
-async def test_a_broken_file_that_was_just_written_is_waited_for(tmp_path: Path, samples: Path) -> None:
+async def test_a_broken_file_that_was_just_written_is_waited_for(
+    tmp_path: Path, samples: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A worker on a busy machine may need more than two seconds to start: then a file is old once it is known as broken.
+    monkeypatch.setattr("a2c_smcp.docs.folder._YOUNG_SECONDS", 60.0)
     whole = (samples / "talk.pptx").read_bytes()
     async with running(tmp_path) as (library, heard):
         (tmp_path / "talk.pptx").write_bytes(whole[:5000])
-        await asyncio.sleep(1)  # longer than a file needs to settle
+        async with asyncio.timeout(DEADLINE):
+            while not library.folders[0]._unsettled:  # noqa: ASYNC110 - nothing says that a file is waited for
+                await asyncio.sleep(0.02)
         assert await by_uri(library) == {}
         (tmp_path / "talk.pptx").write_bytes(whole)
         await heard.until(lambda: heard.events)

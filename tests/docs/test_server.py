@@ -16,12 +16,13 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp_types import Resource
 
+from a2c_smcp.computer.shown_resources import ResourceTimings
 from a2c_smcp.smcp import GET_FINDER_EVENT, READ_RESOURCE_EVENT, UPDATE_FINDER_NOTIFICATION
 from a2c_smcp.wire import parse_response
-from tests.computer.conftest import hub  # noqa: F401 - a fixture
 from tests.computer.fakes.offices import watched
 from tests.mcp_server.clients import ERAS, connected, data, watching
 from tests.mcp_server.clients import eventually as eventually_true
+from tests.mcp_server.conftest import hub  # noqa: F401 - a fixture
 from tests.server.harness import Running, eventually, heard
 
 HOST = "com.example.garden"
@@ -63,7 +64,9 @@ async def test_found_read_searched_and_heard_of_from_a_file_to_an_agent(
         "default_tool_meta": {"auto_apply": True},
         "server_parameters": {"command": program, "args": arguments},
     }
-    async with watched(hub.url, config) as (agent, _):
+    # What the finder shows is subscribed to, however long that takes: else its change may be heard by nobody.
+    patient = ResourceTimings(list=60, subscribe=60, read=60, warm=60)
+    async with watched(hub.url, config, resource_timings=patient) as (agent, _):
 
         async def read(uri: str) -> str:
             answer = parse_response(READ_RESOURCE_EVENT, await agent.ask(READ_RESOURCE_EVENT, uri=uri))
@@ -157,6 +160,7 @@ def test_a_terminal_shows_how_far_the_first_reading_has_come(tmp_path: Path) -> 
         terminal.expect(r"reading files.*/300")
         terminal.kill(signal.SIGINT)
         terminal.expect(pexpect.EOF)
+        terminal.wait()  # its end comes a moment after that of its output
     finally:
         terminal.close(force=True)
     assert terminal.exitstatus == 0

@@ -23,6 +23,12 @@ async def echo(client: Client, text: str) -> str:
     return str(result.content[0].text)  # type: ignore[union-attr]
 
 
+async def echoes(client: Client, text: str) -> None:
+    """Until it does. A call waits five seconds for a seat that is being taken, and is refused then."""
+    while await echo(client, text) != text:  # noqa: ASYNC110 - it is another process that changes
+        await anyio.sleep(0.05)
+
+
 def holder(lab: Lab) -> int:
     [path] = Path(lab.env["XDG_RUNTIME_DIR"], "a2c").glob("*.sock")
     with socket.socket(socket.AF_UNIX) as connection:
@@ -35,7 +41,7 @@ def holder(lab: Lab) -> int:
 async def test_two_hosts_share_a_seat_and_go_on_when_its_holder_is_killed(lab: Lab) -> None:
     with anyio.fail_after(DEADLINE):
         async with host(lab, "legacy") as one, host(lab, "auto") as two:
-            assert tuple(await asyncio.gather(echo(one, "1"), echo(two, "2"))) == ("1", "2")
+            await asyncio.gather(echoes(one, "1"), echoes(two, "2"))
             first = await asyncio.to_thread(holder, lab)
 
             before = lab.noted("waiting"), lab.noted("cancelled")
@@ -53,9 +59,8 @@ async def test_two_hosts_share_a_seat_and_go_on_when_its_holder_is_killed(lab: L
             await asyncio.to_thread(lab.wait_until_noted, "cancelled", before[1] + 2)
 
             # A call into the dead socket fails, too, until its process has seen the end of it.
-            while await echo(one, "3") != "3":  # noqa: ASYNC110 - it is another process that changes
-                await anyio.sleep(0.05)
-            assert await echo(two, "4") == "4"
+            await echoes(one, "3")
+            await echoes(two, "4")
             assert await asyncio.to_thread(holder, lab) != first
             assert lab.noted("waiting") == before[0] + 2  # no call ran twice
 

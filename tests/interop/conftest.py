@@ -49,6 +49,7 @@ def peer(python: str, name: str, *args: str) -> Iterator[str]:
                 break
         else:
             raise AssertionError("the peer did not get ready:\n" + "".join(lines))
+        watchdog.cancel()  # it is there for the start: what follows may take its time
         yield line.removeprefix("READY").strip()
     finally:
         watchdog.cancel()
@@ -75,7 +76,7 @@ def old_agent(interop_python: str) -> Callable[..., dict[str, Any]]:
             [interop_python, "-I", str(PEERS / "agent.py"), colour, url, office, computer, *tools],
             capture_output=True,
             text=True,
-            timeout=_DEADLINE,
+            timeout=2 * _DEADLINE,
             check=False,
         )
         lines = [line for line in result.stdout.splitlines() if line.startswith("RESULT ")]

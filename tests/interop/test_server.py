@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
+import anyio
 import pytest
 
 from a2c_smcp.server import APIKeyAuthentication, SyncAPIKeyAuthentication
 from tests.interop.conftest import StartPeer
-from tests.server.harness import Running, async_server, sync_server
+from tests.server.harness import Running, async_server, eventually, sync_server
 
 pytestmark = pytest.mark.interop
 
@@ -36,4 +37,6 @@ def test_its_agents_and_its_computer_meet_in_our_office(
         # A refusal is readable as a failed result, so that an agent which knows no errors need not wait.
         assert seen["missing"]["isError"] is True
         assert "nobody" in seen["missing"]["content"][0]
+        # An office has one agent: the next one is let in once the server has missed this one.
+        anyio.run(eventually, lambda: server.namespace.registry.counts().sessions == 1)
     assert server.namespace.pending_relays == 0

@@ -6,12 +6,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any
+from unittest.mock import patch
 
 import anyio
 import mcp_types as types
 from mcp.client import Client
+from mcp.client import session as client_session
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.subscriptions import ResourcesListChanged, ResourceUpdated, ToolsListChanged
 
@@ -89,7 +91,10 @@ async def connected(target: Any, era: str) -> AsyncIterator[tuple[Client, Listen
             listening.add(message.params.uri)
 
     mode = "auto" if era == MODERN else "legacy"
-    async with Client(target, mode=mode, message_handler=on_message, cache=None) as client:
+    async with AsyncExitStack() as stack:
+        # mcp gives a process ten seconds to start and say that it is of the new era, and then takes it for an old one.
+        with patch.object(client_session, "DISCOVER_TIMEOUT_SECONDS", DEADLINE):
+            client = await stack.enter_async_context(Client(target, mode=mode, message_handler=on_message, cache=None))
         yield client, listening
 
 

@@ -76,7 +76,7 @@ class _nothing:  # noqa: N801
 
 async def test_only_this_machine_with_the_token_comes_in() -> None:
     app = make_server().http_app(token="s3cret")
-    async with serving(app) as url, httpx2.AsyncClient() as web:
+    async with serving(app) as url, httpx2.AsyncClient(timeout=DEADLINE) as web:
         good = {**ACCEPT, "authorization": "Bearer s3cret"}
         refused = {
             401: {**ACCEPT},
@@ -93,7 +93,7 @@ async def test_only_this_machine_with_the_token_comes_in() -> None:
         too_large = await web.post(f"{url}/mcp", headers=good, content=b" " * (17 * 2**20))
         assert too_large.status_code == 413
         for era in ERAS:
-            async with httpx2.AsyncClient(headers={"authorization": "Bearer s3cret"}) as authorised:
+            async with httpx2.AsyncClient(headers={"authorization": "Bearer s3cret"}, timeout=DEADLINE) as authorised:
                 target = streamable_http_client(f"{url}/mcp", http_client=authorised)
                 async with Client(target, mode="legacy" if era == LEGACY else "auto", cache=None) as client:
                     assert await text(client, DOOR) == "The door is open."
@@ -126,14 +126,14 @@ async def test_it_is_mounted_in_another_application(era: str) -> None:
         async with connected(f"{url}/tools/", era) as (client, listening), watching(client, listening, DOOR):
             await call(client, "show", path="door", text="shut", priority=10)
             await listening.of(DOOR)
-        async with httpx2.AsyncClient() as web:
+        async with httpx2.AsyncClient(timeout=DEADLINE) as web:
             assert (await web.get(f"{url}/tools/mcp")).status_code == 404
         app.end_streams()
 
 
 async def test_an_application_whose_lifespan_was_forgotten_says_so(caplog: pytest.LogCaptureFixture) -> None:
     app = make_server().http_app()
-    async with serving(Starlette(routes=[Mount("/", app)])) as url, httpx2.AsyncClient() as web:
+    async with serving(Starlette(routes=[Mount("/", app)])) as url, httpx2.AsyncClient(timeout=DEADLINE) as web:
         assert (await web.post(f"{url}/mcp", headers=ACCEPT, content=b"{}")).status_code == 503
     assert "enter running() in the outer lifespan" in caplog.text
     async with app.running():
@@ -253,7 +253,7 @@ async def test_fifty_clients_of_which_ten_stop_reading_and_the_others_hear_of_ev
     rounds = 40
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(serving(server.http_app(), send_buffer=4096))
-        web = await stack.enter_async_context(httpx2.AsyncClient())
+        web = await stack.enter_async_context(httpx2.AsyncClient(timeout=DEADLINE))
         deaf = [Deaf(url, era) for era in ERAS for _ in range(5)]
         for each in deaf:
             await each.open(web, BIG)
@@ -285,7 +285,7 @@ async def test_a_client_that_reads_nothing_for_too_long_is_let_go(caplog: pytest
     server = make_server()
     server.windows[LONG] = Window("0")
     app = HttpApp(server, stall_seconds=0.5)
-    async with serving(app, send_buffer=4096) as url, httpx2.AsyncClient() as web:
+    async with serving(app, send_buffer=4096) as url, httpx2.AsyncClient(timeout=DEADLINE) as web:
         deaf = [Deaf(url, era) for era in ERAS]
         for each in deaf:
             await each.open(web, BIG)
@@ -308,7 +308,7 @@ async def _is(what: bool) -> bool:
 
 async def test_what_changes_while_an_older_client_has_no_stream_waits_for_the_next() -> None:
     server = make_server()
-    async with serving(server.http_app()) as url, httpx2.AsyncClient() as web:
+    async with serving(server.http_app()) as url, httpx2.AsyncClient(timeout=DEADLINE) as web:
         for _ in range(2):
             client = Deaf(url, LEGACY)
             await client._initialize(web, DOOR)

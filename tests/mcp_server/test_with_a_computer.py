@@ -26,6 +26,8 @@ from tests.mcp_server.fakes.shop import CATALOGUE, CLOCK, DOOR, HOST, STOCK
 from tests.server.harness import Running, heard
 
 FRESH = "0 started, 0 cancelled"
+#: A busy machine may take longer to list, to subscribe and to read than an agent is made to wait.
+PATIENT = ResourceTimings(list=60, subscribe=60, read=60, warm=60)
 both_eras = pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
 
 
@@ -124,7 +126,7 @@ async def search_the_finder(agent: Agent) -> None:
 
 @both_eras
 async def test_desktop_and_finder_over_a_pipe(hub: Running, era: str) -> None:
-    async with watched(hub.url, shop(era)) as (agent, _):
+    async with watched(hub.url, shop(era), resource_timings=PATIENT) as (agent, _):
         await see_the_desktop(agent)
         await search_the_finder(agent)
 
@@ -134,7 +136,7 @@ async def test_desktop_and_finder_over_http(hub: Running, era: str | None) -> No
     with http_shop("s3cret") as url:
         parameters = {"url": url, "headers": {"authorization": "Bearer s3cret"}}
         config = {**shop(era), "type": "streamable", "server_parameters": parameters}
-        async with watched(hub.url, config) as (agent, _):
+        async with watched(hub.url, config, resource_timings=PATIENT) as (agent, _):
             await see_the_desktop(agent)
             await search_the_finder(agent)
 
@@ -176,8 +178,7 @@ async def test_a_call_is_cancelled_where_it_runs(hub: Running) -> None:
 
 
 async def test_ten_thousand_documents_and_a_thousand_windows_beside_another_server() -> None:
-    patient = ResourceTimings(list=60, subscribe=60, read=60)
-    async with running(shop(), server("other", resources=1), resource_timings=patient) as (computer, record):
+    async with running(shop(), server("other", resources=1), resource_timings=PATIENT) as (computer, record):
         await call(computer, "fill", windows=1000, documents=10_000)
         await record.of(FinderChanged)
         with anyio.fail_after(60):

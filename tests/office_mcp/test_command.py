@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -30,8 +31,8 @@ from a2c_smcp.server import OpenAuthentication
 from tests.computer.fakes.computers import FAST, server
 from tests.computer.fakes.offices import new_office, options
 from tests.mcp_server.clients import ERAS, Listening, connected, eventually, watching
+from tests.office_mcp.conftest import PATIENT
 from tests.server import harness
-from tests.server.conftest import LIMITS
 from tests.server.harness import async_server
 
 NAMES = ("laptop", "desk", "书房")
@@ -90,7 +91,7 @@ class Place:
 @pytest.fixture(scope="module")
 async def place() -> AsyncIterator[Place]:
     office = new_office()
-    with async_server(OpenAuthentication(), LIMITS) as running:
+    with async_server(OpenAuthentication(), PATIENT) as running:
         async with AsyncExitStack() as stack:
             place = Place(running.url, office)
             for name in NAMES:
@@ -109,9 +110,10 @@ def over_http(place: Place, *more: str) -> Iterator[str]:
     try:
         assert process.stderr is not None
         ready = next(filter(None, (re.search(r"ready on (\S+);", line) for line in process.stderr)))
+        watchdog.cancel()  # the tests of a file may take longer, all together
         yield ready[1]
         process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate()
+        _, errors = process.communicate(timeout=90)
         assert process.returncode == 0, errors
         assert "Traceback" not in errors
     finally:
@@ -196,8 +198,11 @@ async def test_a_host_lists_calls_sees_cancels_and_hears_of_progress(
 
         await eventually(was_cancelled)
 
-        uris = [resource.uri for resource in (await client.list_resources()).resources]
-        assert {"a2c://laptop/desktop", "a2c://laptop/window/fake/0", "a2c://laptop/dpe/fake/1"} <= set(uris)
+        async def its_resources_are_listed() -> bool:
+            uris = [resource.uri for resource in (await client.list_resources()).resources]
+            return {"a2c://laptop/desktop", "a2c://laptop/window/fake/0", "a2c://laptop/dpe/fake/1"} <= set(uris)
+
+        await eventually(its_resources_are_listed)  # the computer may not have read its catalogue yet
         [content] = (await client.read_resource("a2c://laptop/window/fake/1")).contents
         assert isinstance(content, types.TextResourceContents)
         assert content.text == "window 1"
@@ -212,18 +217,17 @@ async def test_a_computer_joins_and_leaves_meanwhile(place: Place, address: str,
     async def lists(name: str) -> bool:
         return name in await names(client)
 
+    async def has_left() -> bool:
+        return not await lists("visitor__echo")
+
     async with a_host(place, address, way, era) as (client, listening), watching(client, listening):
-        assert not await lists("visitor__echo")
+        await eventually(has_left)  # the visitor of the test before: another host has seen it go
         async with a_computer(place.url, place.office, "visitor"):
             await listening.of("tools")
             await eventually(lambda: lists("visitor__echo"))
             result = await client.call_tool("visitor__echo", {"text": "hi"})
             assert not result.is_error
         await listening.of("tools")
-
-        async def has_left() -> bool:
-            return not await lists("visitor__echo")
-
         await eventually(has_left)
         gone = await client.call_tool("visitor__echo", {"text": "hi"})
         assert gone.is_error
@@ -232,6 +236,11 @@ async def test_a_computer_joins_and_leaves_meanwhile(place: Place, address: str,
 
 async def test_two_hosts_over_http_and_one_of_them_cancels(place: Place, address: str) -> None:
     async with a_host(place, address, "http", ERAS[0]) as (one, _), a_host(place, address, "http", ERAS[1]) as (two, _):
+
+        async def is_listed() -> bool:
+            return "desk__sleep" in await names(one)
+
+        await eventually(is_listed)  # a call waits for its tool, but not for long
         mine = asyncio.create_task(one.call_tool("desk__sleep", {"seconds": 600}))
         await place.runs("desk", 1)
         other = asyncio.create_task(two.call_tool("desk__sleep", {"seconds": 601}))
@@ -271,9 +280,11 @@ async def test_without_a_token_one_is_made_and_printed(place: Place) -> None:
     try:
         assert process.stderr is not None
         with anyio.fail_after(60):
-            line = (await process.stderr.readline()).decode()
-        match = re.search(r"ready on (\S+); bearer token: (\S+)", line)
-        assert match, line
+            match = None
+            while match is None:  # a warning may come first
+                line = (await process.stderr.readline()).decode()
+                assert line
+                match = re.search(r"ready on (\S+); bearer token: (\S+)", line)
         async with httpx2.AsyncClient(headers={"authorization": f"Bearer {match[2]}"}, timeout=60) as client:
             answer = await client.post(match[1], json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
             assert answer.status_code != 401
@@ -285,17 +296,26 @@ async def test_without_a_token_one_is_made_and_printed(place: Place) -> None:
 # --- not there yet
 
 
-async def test_a_server_that_comes_later_is_found() -> None:
-    import socket
+@pytest.fixture
+def port() -> Iterator[int]:
+    """Where nobody listens. It stays bound: nobody else gets it meanwhile, and a server can still have it."""
+    with socket.socket() as reserved:
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reserved.bind(("127.0.0.1", 0))
+        yield reserved.getsockname()[1]
 
-    with socket.create_server(("127.0.0.1", 0)) as reserved:
-        port = reserved.getsockname()[1]
+
+async def test_a_server_that_comes_later_is_found(port: int) -> None:
     place = Place(f"http://127.0.0.1:{port}", new_office())
     async with connected(place.stdio(), ERAS[0]) as (client, listening):
         assert await names(client) == OWN
-        said = str((await client.call_tool("list_computers", {})).content)
-        assert f"cannot connect to http://127.0.0.1:{port}" in said
-        with async_server(OpenAuthentication(), LIMITS, port=port):
+
+        async def says_why() -> bool:
+            said = str((await client.call_tool("list_computers", {})).content)
+            return f"cannot connect to http://127.0.0.1:{port}" in said
+
+        await eventually(says_why)
+        with async_server(OpenAuthentication(), PATIENT, port=port):
             async with a_computer(place.url, place.office, "laptop"):
                 await listening.of("tools")
 

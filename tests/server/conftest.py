@@ -1,33 +1,38 @@
-"""Both servers, started once; every test has offices of its own."""
+"""The servers, started once, the two on NATS once a file; every test has offices of its own."""
 
 import itertools
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from a2c_smcp.server import Limits, OpenAuthentication, SyncOpenAuthentication
 from tests.nats_server import NatsServer, running_nats
+from tests.server.cluster.processes import patience
 from tests.server.harness import AsyncPeer, Peer, Running, SyncPeer, Two, async_server, sync_server, two_servers
 
 _names = itertools.count()
 # python-engineio's blocking client may end before its last POST is sent; then only a ping tells that it has gone.
-PINGS: dict[str, Any] = {"ping_interval": 3, "ping_timeout": 4}
+# On a busy machine either end may stand still for seconds; nobody is to be disconnected for that.
+PINGS: dict[str, Any] = {"ping_interval": 3, "ping_timeout": 10}
 LIMITS = Limits(relay_timeout=2.0, tool_call_grace=1.0, max_message=1_000_000)
+# What is asked of the shared servers is to be answered, however slowly.
+PATIENT = replace(LIMITS, relay_timeout=25.0, tool_call_grace=20.0)
 
 MakePeer = Callable[..., Awaitable[Peer]]
 
 
 @pytest.fixture(scope="session")
 def open_async_server() -> Iterator[Running]:
-    with async_server(OpenAuthentication(), LIMITS, **PINGS) as running:
+    with async_server(OpenAuthentication(), PATIENT, **PINGS) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def open_sync_server() -> Iterator[Running]:
-    with sync_server(SyncOpenAuthentication(), LIMITS, **PINGS) as running:
+    with sync_server(SyncOpenAuthentication(), PATIENT, **PINGS) as running:
         yield running
 
 
@@ -44,9 +49,10 @@ def prefix() -> str:
     return f"t{os.getpid()}-{next(_names)}"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # and not longer: the patience is not for those that have NATS fail
 def open_two_servers(nats: NatsServer) -> Iterator[Two]:
-    with two_servers(LIMITS, nats.url, f"scenarios{os.getpid()}", **PINGS) as running:
+    prefix = f"scenarios{os.getpid()}-{next(_names)}"
+    with patience(), two_servers(PATIENT, nats.url, prefix, **PINGS) as running:
         yield running
 
 

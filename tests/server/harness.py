@@ -85,7 +85,8 @@ def async_server(
     auth: AuthenticationProvider, limits: Limits | None = None, port: int = 0, **options: Any
 ) -> Iterator[Running]:
     app = create_app(auth, limits=limits, **options)
-    with serving(GuardedConfig(app, timeout_graceful_shutdown=1), port) as url:
+    # A client that stood still for a while must not meet a connection that is just being closed.
+    with serving(GuardedConfig(app, timeout_graceful_shutdown=1, timeout_keep_alive=60), port) as url:
         yield Running(url, app.namespace, app.sio)
 
 

@@ -76,9 +76,10 @@ def send_text(sock: socket.socket, text: str) -> None:
     sock.sendall(frame(text.encode()))
 
 
-def receive_until(sock: socket.socket, wanted: bytes) -> bytes:
+def receive_until(sock: socket.socket, *wanted: bytes) -> bytes:
+    """What has arrived when all of these have."""
     data = b""
-    while wanted not in data:
+    while not all(each in data for each in wanted):
         chunk = sock.recv(65536)
         assert chunk, f"closed before {wanted!r}: {data!r}"
         data += chunk

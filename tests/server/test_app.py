@@ -1,10 +1,12 @@
 """Health, readiness, metrics, and what a server leaves behind."""
 
+import asyncio
 import gc
 import urllib.error
 import urllib.request
 from typing import Any
 
+import anyio
 import anyio.lowlevel
 import anyio.to_thread
 import pytest
@@ -21,7 +23,7 @@ async def fetch(server: Running, path: str, method: str = "GET") -> tuple[int, s
     def blocking() -> tuple[int, str]:
         try:
             request = urllib.request.Request(server.url + path, method=method)
-            with urllib.request.urlopen(request, timeout=10) as reply:
+            with urllib.request.urlopen(request, timeout=30) as reply:
                 return reply.status, reply.read().decode()
         except urllib.error.HTTPError as error:
             with error:
@@ -124,12 +126,13 @@ async def test_nothing_is_left_of_members_that_came_and_went(make_peer: MakePeer
             await eventually(lambda: server.namespace.registry.counts().sessions == 0)
         namespace, manager = server.namespace, server.sio.manager
         assert namespace._clients == {}
-        assert namespace.admission.addresses.is_empty
         assert len(namespace._relays) == 0
+        # A session ends before the connection that carried it.
+        await eventually(lambda: namespace.admission.addresses.is_empty)
         await eventually(lambda: not manager.rooms)
-        assert manager.callbacks == {}
-        assert manager._outgoing == {}
-        assert server.sio.environ == {}
+        await eventually(lambda: manager.callbacks == {})
+        await eventually(lambda: manager._outgoing == {})
+        await eventually(lambda: server.sio.environ == {})
         gc.collect()
         await eventually(lambda: not [s for s in server.sio.eio.sockets.values() if not s.closed])
 
@@ -149,6 +152,9 @@ async def test_every_limit_answers_with_its_code(make_peer: MakePeer) -> None:
             await make_peer(server)
         await third.disconnect()
         await eventually(lambda: server.namespace.registry.counts().sessions == 2)
+        # Its connection ends after its session; so does that of the one that was refused.
+        addresses = server.namespace.admission.addresses
+        await eventually(lambda: addresses._joined.total() == 2 and not addresses._knocked)
         third = await make_peer(server)
         joins = [
             ({"role": "computer", "name": "toolong", "office_id": "o"}, "400"),
@@ -165,6 +171,10 @@ async def test_every_limit_answers_with_its_code(make_peer: MakePeer) -> None:
         reply = await agent.call("client:get_tools", request)
         assert reply["error"]["code"] == 429
         assert "waiting" in reply["error"]["message"]
-        codes = [(await third.call("client:dance", {}))["error"]["code"] for _ in range(8)]
+        codes: list[int] = []
+        with anyio.fail_after(60):
+            while 429 not in codes:  # many at once: one after another they may be slow enough
+                replies = await asyncio.gather(*(third.call("client:dance", {}) for _ in range(50)))
+                codes += [reply["error"]["code"] for reply in replies]
         assert codes[0] == 400
-        assert codes[-1] == 429
+        assert set(codes) == {400, 429}

@@ -11,7 +11,7 @@ import ssl
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,13 +27,15 @@ from tests.server.harness import eventually
 from tests.server.raw import CLOSE, connect, frame, receive_until, upgrade
 
 A2C = str(Path(sys.executable).parent / "a2c")
+#: The same, with more patience for the calls that still run when it is stopped: the one who answers may be held up.
+PATIENT = "from a2c_smcp.server import cli; cli._DRAIN_SECONDS = 30.0; from a2c_smcp.cli import main; main()"
 
 
 class Process:
-    def __init__(self, *args: str, **env: str) -> None:
+    def __init__(self, *args: str, command: Sequence[str] = (A2C,), **env: str) -> None:
         clean = {key: value for key, value in os.environ.items() if not key.startswith("A2C_")}
         self.popen = subprocess.Popen(
-            [A2C, "server", "--port", "0", *args], stderr=subprocess.PIPE, text=True, env={**clean, **env}
+            [*command, "server", "--port", "0", *args], stderr=subprocess.PIPE, text=True, env={**clean, **env}
         )
         assert self.popen.stderr is not None
         self.lines: list[str] = []
@@ -46,13 +48,13 @@ class Process:
 
     def stop(self, sig: int = signal.SIGTERM) -> tuple[int, str]:
         self.popen.send_signal(sig)
-        _, rest = self.popen.communicate(timeout=10)
+        _, rest = self.popen.communicate(timeout=60)
         return self.popen.returncode, rest
 
 
 @contextmanager
-def running(*args: str, **env: str) -> Iterator[Process]:
-    process = Process(*args, **env)
+def running(*args: str, command: Sequence[str] = (A2C,), **env: str) -> Iterator[Process]:
+    process = Process(*args, command=command, **env)
     try:
         yield process
     finally:
@@ -64,7 +66,7 @@ def running(*args: str, **env: str) -> Iterator[Process]:
 def run(*args: str) -> subprocess.CompletedProcess[str]:
     clean = {key: value for key, value in os.environ.items() if not key.startswith("A2C_")}
     return subprocess.run(
-        [A2C, "server", *args], capture_output=True, text=True, timeout=30, check=False, env={**clean, "COLUMNS": "300"}
+        [A2C, "server", *args], capture_output=True, text=True, timeout=60, check=False, env={**clean, "COLUMNS": "300"}
     )
 
 
@@ -81,12 +83,14 @@ async def test_one_ready_line_and_a_clean_exit(sig: int) -> None:
 @pytest.mark.parametrize("transport", ["websocket", "polling"])
 async def test_a_stop_answers_what_runs_and_clients_know_that_they_may_come_back(transport: str) -> None:
     events: list[LinkEvent] = []
+    called = asyncio.Event()
 
     async def slowly(_: Any) -> Any:
+        called.set()
         await asyncio.sleep(0.5)
         return {"tools": [], "req_id": "1"}
 
-    with running() as process:
+    with running(command=(sys.executable, "-c", PATIENT)) as process:
         options = LinkOptions(process.url, transport=transport)  # type: ignore[arg-type]
         async with (
             OfficeLink(options, {"client:get_tools": slowly}) as computer,
@@ -95,9 +99,9 @@ async def test_a_stop_answers_what_runs_and_clients_know_that_they_may_come_back
             await computer.join(Membership("computer", "c", "o"))
             await agent.join(Membership("agent", "a", "o"))
             asking = asyncio.create_task(
-                agent.request("client:get_tools", {"agent": "a", "req_id": "1", "computer": "c"}, 10)
+                agent.request("client:get_tools", {"agent": "a", "req_id": "1", "computer": "c"}, 60)
             )
-            await asyncio.sleep(0.1)
+            await eventually(called.is_set)
             code, rest = await asyncio.to_thread(process.stop)
             assert await asking == ({"tools": [], "req_id": "1"},)
             assert code == 0
@@ -107,23 +111,25 @@ async def test_a_stop_answers_what_runs_and_clients_know_that_they_may_come_back
 
 
 async def test_a_call_that_does_not_end_does_not_hold_up_the_stop() -> None:
+    called = asyncio.Event()
+
     async def never(_: Any) -> Any:
-        await asyncio.sleep(60)
+        called.set()
+        await asyncio.sleep(300)
 
     with running() as process:
         options = LinkOptions(process.url)
-        async with OfficeLink(options, {"client:get_tools": never}) as computer, OfficeLink(options, {}) as agent:
+        async with OfficeLink(options, {"client:tool_call": never}) as computer, OfficeLink(options, {}) as agent:
             await computer.join(Membership("computer", "c", "o"))
             await agent.join(Membership("agent", "a", "o"))
-            asking = asyncio.create_task(
-                agent.request("client:get_tools", {"agent": "a", "req_id": "1", "computer": "c"}, 60)
-            )
-            await asyncio.sleep(0.1)
+            call = {"agent": "a", "req_id": "1", "computer": "c", "tool_name": "t", "params": {}, "timeout": 300}
+            asking = asyncio.create_task(agent.request("client:tool_call", call, 300))
+            await eventually(called.is_set)
             started = asyncio.get_running_loop().time()
             code, _ = await asyncio.to_thread(process.stop)
             assert code == 0
-            # Well before the relay's own 15 s.
-            assert asyncio.get_running_loop().time() - started < 12
+            # Well before the call's own 300 s.
+            assert asyncio.get_running_loop().time() - started < 60
             assert isinstance((await asyncio.gather(asking, return_exceptions=True))[0], Exception)
 
 
@@ -227,7 +233,7 @@ async def test_tls(tmp_path: Path) -> None:
 
     def healthz(url: str) -> bytes:
         context = ssl.create_default_context(cafile=str(cert))
-        with urllib.request.urlopen(url + "/healthz", context=context, timeout=10) as reply:
+        with urllib.request.urlopen(url + "/healthz", context=context, timeout=30) as reply:
             return bytes(reply.read())
 
     with running("--tls-cert", str(cert), "--tls-key", str(key)) as process:

@@ -80,7 +80,7 @@ async def status(url: str, path: str, *headers: str, host: str | None = None) ->
     parts = urlsplit(url)
 
     def blocking() -> int:
-        with socket.create_connection((parts.hostname, parts.port or 80), timeout=10) as sock:
+        with socket.create_connection((parts.hostname, parts.port or 80), timeout=30) as sock:
             lines = [f"GET {path} HTTP/1.1", f"Host: {host or parts.netloc}", *headers]
             if "transport=websocket" in path:
                 key = base64.b64encode(os.urandom(16)).decode()

@@ -1,5 +1,6 @@
 """The core scenarios over real sockets: both servers, both clients, both transports, the same replies."""
 
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -7,7 +8,7 @@ import pytest
 
 from a2c_smcp.smcp import EVENTS, Kind
 from tests.server.conftest import MakePeer
-from tests.server.harness import Peer, Running, Two, eventually, heard
+from tests.server.harness import BothNamespaces, Peer, Running, Two, eventually, heard
 
 pytestmark = [
     pytest.mark.parametrize("kind", ["async", "sync"]),
@@ -15,6 +16,8 @@ pytestmark = [
 ]
 
 RELAYS = [event.name for event in EVENTS.values() if event.kind is Kind.RELAY]
+#: Where only a ping tells that a client has gone, this takes an interval, a timeout, and as long until it is looked at.
+GONE = 60.0
 
 
 def request_for(event: str, computer: str = "c", **more: Any) -> dict[str, Any]:
@@ -88,7 +91,7 @@ async def test_a_disconnect_is_heard_and_frees_the_name(
     await join(agent, "agent", "a", office)
     await join(computer, "computer", "c", office)
     await computer.disconnect()
-    await eventually(lambda: heard(agent, "notify:leave_office"))
+    await eventually(lambda: heard(agent, "notify:leave_office"), GONE)
     assert tuple(await join(other, "computer", "c", office)) == (True, None)
 
 
@@ -109,7 +112,7 @@ async def test_a_relay_brings_the_request_there_and_the_answer_back_as_they_are(
     request = request_for(event, unknown={"kept": True})
     assert await agent.call(event, request) == {"answer": [1, None, "三", 2**70], "req_id": "1"}
     assert seen == [request]
-    assert server.namespace.pending_relays == 0
+    await eventually(lambda: server.namespace.pending_relays == 0)
 
 
 @pytest.mark.parametrize("event", RELAYS)
@@ -180,7 +183,7 @@ async def test_a_computer_that_goes_fails_the_call_at_once(
 
     async def never(_: Any) -> Any:
         called.set()
-        await anyio.sleep(20)
+        await anyio.sleep(90)
 
     agent = await make_peer(server, kind, transport)
     computer = await make_peer(server, "async", transport, setup=lambda peer: peer.answer("client:tool_call", never))
@@ -189,14 +192,15 @@ async def test_a_computer_that_goes_fails_the_call_at_once(
     replies: list[Any] = []
 
     async def call() -> None:
-        replies.append(await agent.call("client:tool_call", request_for("client:tool_call", timeout=30), timeout=9))
+        # Long before its own deadline.
+        replies.append(await agent.call("client:tool_call", request_for("client:tool_call", timeout=90)))
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(call)
         await called.wait()
         await computer.disconnect()
     assert code(replies[0]) == 404
-    assert server.namespace.pending_relays == 0
+    await eventually(lambda: server.namespace.pending_relays == 0)
 
 
 async def test_when_the_agent_goes_its_call_is_cancelled_at_that_computer_alone(
@@ -206,7 +210,7 @@ async def test_when_the_agent_goes_its_call_is_cancelled_at_that_computer_alone(
 
     async def never(_: Any) -> Any:
         called.set()
-        await anyio.sleep(20)
+        await anyio.sleep(90)
 
     agent = await make_peer(server, kind, transport)
     bystander = await make_peer(server, kind, transport)
@@ -214,11 +218,11 @@ async def test_when_the_agent_goes_its_call_is_cancelled_at_that_computer_alone(
     await join(agent, "agent", "a", office)
     await join(bystander, "computer", "b", office)
     await join(computer, "computer", "c", office)
-    await agent.emit("client:tool_call", request_for("client:tool_call", timeout=30))
+    await agent.emit("client:tool_call", request_for("client:tool_call", timeout=90))
     with anyio.fail_after(20):
         await called.wait()
     await agent.disconnect()
-    await eventually(lambda: heard(computer, "notify:tool_call_cancel"))
+    await eventually(lambda: heard(computer, "notify:tool_call_cancel"), GONE)
     assert heard(computer, "notify:tool_call_cancel") == [{"agent": "a", "req_id": "1"}]
     await eventually(lambda: heard(bystander, "notify:leave_office"))
     assert heard(bystander, "notify:tool_call_cancel") == []
@@ -226,17 +230,21 @@ async def test_when_the_agent_goes_its_call_is_cancelled_at_that_computer_alone(
 
 
 async def test_a_computer_that_does_not_answer_is_408(
-    server: Running, kind: str, transport: str, office: str, make_peer: MakePeer
+    server: Running, kind: str, transport: str, office: str, make_peer: MakePeer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def never(_: Any) -> Any:
-        await anyio.sleep(6)
+        await anyio.sleep(90)
 
+    shared = server.namespace
+    for namespace in shared.both if isinstance(shared, BothNamespaces) else (shared,):
+        monkeypatch.setattr(namespace, "limits", replace(namespace.limits, relay_timeout=2.0))
     agent = await make_peer(server, kind, transport)
     computer = await make_peer(server, "async", transport, setup=lambda peer: peer.answer("client:get_tools", never))
     await join(agent, "agent", "a", office)
     await join(computer, "computer", "c", office)
     assert code(await agent.call("client:get_tools", request_for("client:get_tools"))) == 408
-    assert server.namespace.pending_relays == 0
+    # The process of the computer may be the later one to give up.
+    await eventually(lambda: server.namespace.pending_relays == 0)
 
 
 async def test_every_bad_request_is_answered_with_its_code(
@@ -309,7 +317,7 @@ async def test_sixty_four_calls_at_once_are_all_answered(
         for n in range(64):
             tasks.start_soon(call, n)
     assert replies == {n: {"n": str(n)} for n in range(64)}
-    assert server.namespace.pending_relays == 0
+    await eventually(lambda: server.namespace.pending_relays == 0)
 
 
 async def test_a_burst_of_200_notifications_arrives(

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import sys
 import threading
+import time
 from typing import Any
 
 import anyio
@@ -75,7 +76,7 @@ async def test_a_request_too_large_for_the_computer_is_413(server: Running, offi
     overhead = len('42/smcp,1["client:read_resource",{"agent":"a","req_id":"1","computer":"c","uri":""}]') + 1
     reply = await agent.call("client:read_resource", {**request, "uri": "x" * (LIMITS.max_message - overhead - 3)})
     assert reply["error"]["code"] == 413
-    assert server.namespace.pending_relays == 0
+    await eventually(lambda: server.namespace.pending_relays == 0)
     assert computer.connected
     await assert_works(agent, office)
 
@@ -115,7 +116,7 @@ async def test_a_frame_that_makes_no_sense_harms_nobody_else(
             receive_until(sock, b"40/smcp")
             send_text(sock, frame)
             send_text(sock, '42/smcp,7["client:dance",{}]')
-            assert b"400" in receive_until(sock, b"43/smcp,7")
+            receive_until(sock, b"43/smcp,7", b"400")
 
     await anyio.to_thread.run_sync(blocking)
     await assert_works(agent, office)
@@ -137,7 +138,8 @@ async def test_a_frame_that_makes_no_sense_harms_nobody_else(
 async def test_a_connection_that_is_in_no_namespace_is_closed_in_time(
     says: tuple[str, ...], stays: bool, colour: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    limits = Limits(connect_timeout=0.3)
+    # Who has something to say is given the time for it; its time is short from then on.
+    limits = Limits(connect_timeout=60 if says else 0.3)
     pings: dict[str, Any] = {"ping_interval": 20.0, "ping_timeout": 0.5}
     server = (
         async_server(APIKeyAuthentication(["right"]), limits, **pings)
@@ -153,7 +155,11 @@ async def test_a_connection_that_is_in_no_namespace_is_closed_in_time(
                     send_text(sock, text)
                     if text.startswith("40"):
                         receive_until(sock, b"40/smcp" if "right" in text else b"44")
-                sock.settimeout(3)
+                if says:
+                    (connection,) = running.sio.eio.sockets.values()
+                    connection.connect_timeout = 0.3
+                    connection.join_by = time.monotonic() + 0.3
+                sock.settimeout(3 if stays else 30)
                 try:
                     while data := sock.recv(1000):
                         if b"\x88" in data:  # the close frame, which a polite peer would answer
@@ -176,7 +182,7 @@ async def test_an_event_whose_name_is_no_text_is_answered(open_async_server: Run
             send_text(sock, "40/smcp,")
             receive_until(sock, b"40/smcp")
             send_text(sock, "42/smcp,3[17,{}]")
-            assert b'"code":400' in receive_until(sock, b"43/smcp,3")
+            receive_until(sock, b"43/smcp,3", b'"code":400')
 
     await anyio.to_thread.run_sync(blocking)
 
@@ -304,8 +310,8 @@ async def test_an_ack_that_is_no_answer_ends_its_relay_at_once(
     try:
         await computer.connect(server.url, transports=[transport])
         await join(computer, "computer", "c", office)
-        reply = await agent.call("client:get_tools", GET_TOOLS, timeout=5)
-        assert reply["error"]["code"] == 500
+        reply = await agent.call("client:get_tools", GET_TOOLS)
+        assert reply["error"]["code"] == 500  # and not 408
         assert computer.connected
         assert server.sio.manager.callbacks[computer.sio.get_sid("/smcp")].keys() == {0}
     finally:
@@ -502,6 +508,8 @@ async def test_a_peer_cannot_write_lines_of_its_own_into_the_log(
 ) -> None:
     peer = await make_peer(server)
     await peer.call("client:dance\nforged: line", {"req_id": "1\nforged: line"})
-    (refused,) = [record.getMessage() for record in caplog.records if "refused" in record.getMessage()]
+    # What an earlier test left to be refused may come now.
+    messages = [record.getMessage() for record in caplog.records]
+    (refused,) = [message for message in messages if "refused" in message and "client:dance" in message]
     assert "\n" not in refused
-    assert "client:dance" in refused
+    assert "forged: line" not in [line for message in messages for line in message.splitlines()]

@@ -37,7 +37,8 @@ KEYED = APIKeyAuthentication(["right"])
 @contextmanager
 def trusting_nobody(limits: Limits) -> Iterator[Running]:
     app = create_app(KEYED, limits=limits)
-    config = GuardedConfig(app, forwarded_allow_ips="10.0.0.1", timeout_graceful_shutdown=1)
+    # What is held open is not to be closed for idleness while the test is held up.
+    config = GuardedConfig(app, forwarded_allow_ips="10.0.0.1", timeout_graceful_shutdown=1, timeout_keep_alive=60)
     with serving(config) as url:
         yield Running(url, app.namespace, app.sio)
 
@@ -309,31 +310,38 @@ async def test_an_office_id_of_any_allowed_length_fits_into_the_url(open_async_s
 async def test_a_handshake_that_does_not_come_is_not_waited_for(tmp_path: Path, loop: str) -> None:
     certificate = self_signed(tmp_path, "localhost")
     trusting = ssl.create_default_context(cafile=certificate.cert)
-    config = GuardedConfig(
-        create_app(KEYED, limits=Limits(header_timeout=0.5)),
-        ssl_certfile=certificate.cert,
-        ssl_keyfile=certificate.key,
-        loop=loop,
-        timeout_graceful_shutdown=1,
-    )
 
-    def blocking(url: str) -> None:
+    def config(seconds: float) -> GuardedConfig:
+        return GuardedConfig(
+            create_app(KEYED, limits=Limits(header_timeout=seconds)),
+            ssl_certfile=certificate.cert,
+            ssl_keyfile=certificate.key,
+            loop=loop,
+            timeout_graceful_shutdown=1,
+        )
+
+    def late(url: str) -> None:
         with connect(url) as silent, connect(url) as half:
             half.sendall(b"\x16\x03\x01\x02")
             assert is_closed(silent)
             assert is_closed(half)
+
+    def in_time(url: str) -> None:
         with trusting.wrap_socket(connect(url), server_hostname="localhost") as sock:
             sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert b" 200 " in sock.recv(1000)
 
-    with serving(config) as url:
-        await anyio.to_thread.run_sync(blocking, url)
+    with serving(config(0.5)) as url:
+        await anyio.to_thread.run_sync(late, url)
+    with serving(config(20)) as url:  # half a second may pass on a busy machine
+        await anyio.to_thread.run_sync(in_time, url)
 
 
 async def test_a_long_poll_and_an_open_websocket_outlive_the_deadline(make_peer: MakePeer) -> None:
-    with async_server(OpenAuthentication(), Limits(header_timeout=0.3)) as server:
+    # Time enough for the headers of a client that is held up; and no ping ends the poll before the deadline.
+    with async_server(OpenAuthentication(), Limits(header_timeout=8), ping_interval=30) as server:
         peers = [await make_peer(server, "async", transport) for transport in ("websocket", "polling")]
-        await anyio.sleep(1.0)
+        await anyio.sleep(11)
         for peer in peers:
             assert (await peer.call("client:dance", {}))["error"]["code"] == 400
 
@@ -353,7 +361,7 @@ async def test_connections_count_from_their_first_byte() -> None:
             sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert b" 200 " in sock.recv(1000)
 
-    with trusting_nobody(Limits(connections_per_address=3)) as server:
+    with trusting_nobody(Limits(connections_per_address=3, header_timeout=60)) as server:
         await anyio.to_thread.run_sync(blocking, server.url)
         await eventually(lambda: server.namespace.admission.addresses.is_empty)
         await anyio.to_thread.run_sync(is_let_in, server.url)
@@ -424,7 +432,7 @@ async def test_a_connection_counts_again_when_its_session_has_ended() -> None:
             with connect(url) as sock:
                 assert b" 429 " in sock.recv(1000)
 
-    with trusting_nobody(Limits(connections_per_address=3)) as server:
+    with trusting_nobody(Limits(connections_per_address=3, header_timeout=60)) as server:
         await anyio.to_thread.run_sync(blocking, server.url)
         await eventually(lambda: server.namespace.admission.addresses.is_empty)
 

@@ -7,6 +7,7 @@ import json
 import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -37,12 +38,15 @@ from a2c_smcp.utils.link import (
     RejoinFailed,
 )
 from a2c_smcp.wire import parse
-from tests.server.conftest import LIMITS
+from tests.server import conftest as servers
 from tests.server.harness import DEADLINE, Running, async_server, eventually
 
 pytestmark = pytest.mark.parametrize("transport", ["websocket", "polling"])
 
 _offices = itertools.count()
+
+#: A computer here shares its thread with a test: on a busy machine it does not always answer within two seconds.
+LIMITS = replace(servers.LIMITS, relay_timeout=60.0)
 
 
 def places() -> tuple[Membership, Membership]:
@@ -80,12 +84,12 @@ def server(open_async_server: Running) -> Running:
 
 @pytest.fixture(scope="module")
 def open_async_server() -> Any:
-    # Quick pings: a polling client that was cut is only missed when it does not answer one.
-    with async_server(OpenAuthentication(), LIMITS, ping_interval=0.4, ping_timeout=0.6) as running:
+    # A test may be late to answer a ping by some seconds. One that is closed without a goodbye is missed all the same.
+    with async_server(OpenAuthentication(), LIMITS, ping_interval=2, ping_timeout=10) as running:
         yield running
 
 
-async def cut(link: OfficeLink) -> None:
+async def cut(link: OfficeLink, server: Running) -> None:
     """As a cable that is pulled: no word to the server."""
     assert link._connection is not None
     eio = link._connection.eio
@@ -93,6 +97,16 @@ async def cut(link: OfficeLink) -> None:
         await eio.ws.close()
     else:
         await eio.http.close()
+        await miss(server, eio.sid)
+
+
+async def miss(server: Running, sid: str) -> None:
+    """What the server does with a client that polls and has not answered a ping in time, without the wait for it."""
+    engine = server.sio.eio
+    if (connection := engine.sockets.get(sid)) is not None:
+        closing = connection.close(wait=False, abort=False, reason=engine.reason.PING_TIMEOUT)
+        loop = engine.service_task_handle.get_loop()
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(closing, loop))
 
 
 async def test_join_request_answer_leave(stack: AsyncExitStack, server: Running, transport: str) -> None:
@@ -105,7 +119,7 @@ async def test_join_request_answer_leave(stack: AsyncExitStack, server: Running,
     computer, _ = await linked(stack, server, transport, {GET_TOOLS_EVENT: tools})
     await agent.join(ada)
     await computer.join(laptop)
-    assert await agent.request(GET_TOOLS_EVENT, GET_TOOLS, 5) == ({"tools": [], "req_id": "1", "big": 2**70},)
+    assert await agent.request(GET_TOOLS_EVENT, GET_TOOLS, 60) == ({"tools": [], "req_id": "1", "big": 2**70},)
     await agent.leave()
     await agent.leave()
     assert events == [Connected(server.url), Joined(ada, again=False), Left(ada)]
@@ -205,7 +219,7 @@ async def test_a_second_attempt_to_attend_says_so_and_changes_nothing(
 async def test_another_loop_than_its_own_is_refused(stack: AsyncExitStack, server: Running, transport: str) -> None:
     ada, _ = places()
     link, _ = await linked(stack, server, transport)
-    for use in (lambda: link.join(ada), lambda: link.request(GET_TOOLS_EVENT, GET_TOOLS, 5), link.open):
+    for use in (lambda: link.join(ada), lambda: link.request(GET_TOOLS_EVENT, GET_TOOLS, 60), link.open):
         with pytest.raises(RuntimeError, match="opened in another event loop"):
             await asyncio.to_thread(asyncio.run, use())
 
@@ -222,10 +236,10 @@ async def test_an_unknown_event_and_a_failing_handler_are_answered_and_logged_wi
     computer, _ = await linked(stack, server, transport, {GET_TOOLS_EVENT: broken})
     await agent.join(ada)
     await computer.join(laptop)
-    (reply,) = await agent.request(GET_TOOLS_EVENT, GET_TOOLS, 5)
+    (reply,) = await agent.request(GET_TOOLS_EVENT, GET_TOOLS, 60)
     assert reply["error"]["code"] == 500
     assert "secret" not in str(reply)
-    (reply,) = await agent.request("client:get_config", {**GET_TOOLS, "req_id": "the second"}, 5)
+    (reply,) = await agent.request("client:get_config", {**GET_TOOLS, "req_id": "the second"}, 60)
     assert reply["error"]["code"] == 400
     lines = [record.getMessage() for record in caplog.records if record.name == "a2c_smcp.utils.link"]
     said = [line for line in lines if "notify:" not in line]
@@ -246,8 +260,8 @@ async def test_too_large_is_refused_on_this_side_and_the_connection_lives(
     await agent.join(ada)
     await computer.join(laptop)
     with pytest.raises(PayloadTooLargeError):
-        await agent.request(GET_TOOLS_EVENT, {**GET_TOOLS, "padding": "字" * 400_000}, 5)
-    (reply,) = await agent.request(GET_TOOLS_EVENT, GET_TOOLS, 5)
+        await agent.request(GET_TOOLS_EVENT, {**GET_TOOLS, "padding": "字" * 400_000}, 60)
+    (reply,) = await agent.request(GET_TOOLS_EVENT, GET_TOOLS, 60)
     assert reply["error"]["code"] == 413
     assert agent.joined
     assert computer.joined
@@ -293,11 +307,11 @@ async def test_a_lost_connection_fails_what_is_pending_at_once_and_joins_again(
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(ask)
         await called.wait()
-        await cut(agent)
+        await cut(agent, server)
     assert isinstance(failures[0], ConnectionLostError)
     await eventually(lambda: Joined(ada, again=True) in events)
     listing = {"agent": "a", "req_id": "1", "office_id": ada.office_id}
-    (reply,) = await agent.request(LIST_ROOM_EVENT, listing, 5)
+    (reply,) = await agent.request(LIST_ROOM_EVENT, listing, 60)
     assert len(reply["sessions"]) == 2
 
 
@@ -321,17 +335,17 @@ async def test_a_result_that_comes_after_the_connection_dropped_is_not_acked_on_
     replies: list[Any] = []
 
     async def ask_old() -> None:
-        replies.append((await agent.request(GET_TOOLS_EVENT, {**GET_TOOLS, "req_id": "old"}, 20))[0])
+        replies.append((await agent.request(GET_TOOLS_EVENT, {**GET_TOOLS, "req_id": "old"}, 120))[0])
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(ask_old)
         await eventually(lambda: calls == ["old"])
-        await cut(computer)
+        await cut(computer, server)
     # The server noticed, or the next session took its place: either way not the answer of another call.
     assert replies[0]["error"]["code"] == 404
     await eventually(lambda: Joined(laptop, again=True) in events)
     release.set()
-    (reply,) = await agent.request(GET_TOOLS_EVENT, {**GET_TOOLS, "req_id": "new"}, 5)
+    (reply,) = await agent.request(GET_TOOLS_EVENT, {**GET_TOOLS, "req_id": "new"}, 60)
     assert reply["req_id"] == "new"
 
 
@@ -412,7 +426,7 @@ async def test_leaving_while_it_joins_again_leaves(stack: AsyncExitStack, server
     link, events = await linked(stack, server, transport)
     await link.join(member)
     connection = link._connection
-    await cut(link)
+    await cut(link, server)
     with anyio.fail_after(20):
         while link._connection in (None, connection) or not link._pending:  # noqa: ASYNC110 - this very moment
             await asyncio.sleep(0)
@@ -431,7 +445,7 @@ async def test_a_join_elsewhere_ends_the_attempts_to_join_again(
     thief, _ = await linked(stack, server, transport)
     link.membership = Membership("computer", "thief", member.office_id)
     await thief.join(link.membership)
-    await cut(link)
+    await cut(link, server)
     await eventually(lambda: any(isinstance(event, RejoinFailed) for event in events))
     elsewhere = Membership("computer", "c", f"elsewhere-{transport}")
     await link.join(elsewhere)
@@ -444,7 +458,7 @@ async def test_one_that_does_not_come_back_by_itself_can_be_opened_again(
     stack: AsyncExitStack, server: Running, transport: str
 ) -> None:
     link, events = await linked(stack, server, transport, reconnect=False)
-    await cut(link)
+    await cut(link, server)
     await eventually(lambda: any(isinstance(event, Disconnected) and event.final for event in events))
     await eventually(lambda: not link._supervisor.is_running)
     await link.open()
@@ -463,7 +477,7 @@ async def test_a_listener_that_fails_does_not_end_the_connection(
     _, laptop = places()
     async with OfficeLink(options(server.url, transport), {}, on_event=fail) as link:
         await link.join(laptop)
-        await cut(link)
+        await cut(link, server)
         await eventually(lambda: Joined(laptop, again=True) in events)
         assert link.joined
     assert "a listener failed to take Connected" in caplog.text
@@ -479,7 +493,7 @@ async def test_a_name_that_its_old_session_still_holds_is_tried_for_again_and_re
     thief, _ = await linked(stack, server, transport)
     held.membership = Membership("computer", "thief", laptop.office_id)
     await thief.join(held.membership)
-    await cut(held)
+    await cut(held, server)
     report = await eventually(lambda: next((e for e in events if isinstance(e, RejoinFailed)), None))
     assert report.error.code == 4105
     assert not report.final
@@ -629,7 +643,7 @@ async def test_an_ack_with_bytes_is_an_error_and_an_event_with_bytes_is_answered
         puppet(transport) as (url, to_say, heard),
         OfficeLink(options(url, transport), {GET_TOOLS_EVENT: _echo}) as link,
     ):
-        asking = asyncio.create_task(link.request(GET_TOOLS_EVENT, {}, 5))
+        asking = asyncio.create_task(link.request(GET_TOOLS_EVENT, {}, 60))
         await eventually(lambda: any(GET_TOOLS_EVENT in text for text in heard))
         ack_id = next(text for text in heard if GET_TOOLS_EVENT in text).removeprefix("42/smcp,").partition("[")[0]
         for text in (f'461-/smcp,{ack_id}[{{"_placeholder":true,"num":0}}]', said):
@@ -658,7 +672,7 @@ async def test_acks_and_events_are_taken_in_the_order_of_their_arrival(transport
     ):
 
         async def ask(number: int) -> None:
-            await link.request("ask", {"n": number}, 5)
+            await link.request("ask", {"n": number}, 60)
             order.append(f"ack {number}")
 
         asking = [asyncio.create_task(ask(number)) for number in range(3)]
@@ -706,7 +720,7 @@ async def serving(handler: Any) -> AsyncIterator[str]:
 async def test_closing_leaves_no_task(server: Running, transport: str) -> None:
     before = asyncio.all_tasks()
     async with OfficeLink(options(server.url, transport), {}) as link:
-        await link.join(Membership("computer", "brief", "brief"))
+        await link.join(places()[1])
     await link.close()
     await eventually(lambda: asyncio.all_tasks() <= before)
 
@@ -732,7 +746,7 @@ async def test_a_client_that_closes_is_missed_at_once(transport: str) -> None:
         for _ in range(10):
             async with OfficeLink(options(server.url, transport), {}) as link:
                 await link.join(places()[1])
-            await eventually(lambda: server.namespace.registry.counts().sessions == 0, 5)
+            await eventually(lambda: server.namespace.registry.counts().sessions == 0, 40)
 
 
 async def test_leaving_without_a_connection_forgets_the_office(server: Running, transport: str) -> None:

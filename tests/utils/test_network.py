@@ -11,7 +11,6 @@ from typing import Any
 
 import anyio
 import pytest
-import uvicorn
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.socketio import SMCPComputerClient
@@ -24,6 +23,7 @@ from a2c_smcp.errors import (
 )
 from a2c_smcp.server import APIKeyAuthentication
 from a2c_smcp.server.app import create_app
+from a2c_smcp.server.uvicorn_parts import GuardedConfig
 from a2c_smcp.utils.link import Connected, LinkEvent, LinkOptions, Membership, OfficeLink
 from tests.agent.harness import Agent, Asyncio, Blocking
 from tests.certificates import Certificate, self_signed
@@ -69,11 +69,9 @@ def tls_server(certificate: Certificate) -> Iterator[int]:
 
 @contextmanager
 def tls_serving(certificate: Certificate) -> Iterator[int]:
-    config = uvicorn.Config(
+    # Not uvicorn's own: its websockets fail to end when a peer says goodbye in the same moment.
+    config = GuardedConfig(
         create_app(APIKeyAuthentication([KEY])),
-        log_config=None,
-        lifespan="on",
-        ws="websockets-sansio",
         timeout_graceful_shutdown=1,
         ssl_certfile=certificate.cert,
         ssl_keyfile=certificate.key,
@@ -95,7 +93,7 @@ def as_server(certificate: Certificate) -> ssl.SSLContext:
 
 
 def options(url: str, **more: Any) -> LinkOptions:
-    defaults: dict[str, Any] = {"api_key": KEY, "backoff": (0.05, 0.2), "rejoin_every": 0.05, "connect_timeout": 20}
+    defaults: dict[str, Any] = {"api_key": KEY, "backoff": (0.05, 0.2), "rejoin_every": 0.05, "connect_timeout": 40}
     return LinkOptions(url, **{**defaults, **more})
 
 
@@ -250,8 +248,9 @@ async def test_where_websockets_are_swallowed_it_polls_in_bounded_time(
 
 @both_colours
 async def test_a_connection_that_polls_goes_over_to_a_websocket_when_it_can(
-    kind: str, plain_server: int, proxied: Callable[..., ForwardProxy]
+    kind: str, plain_server: int, proxied: Callable[..., ForwardProxy], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("a2c_smcp.utils.connection._UPGRADE_SECONDS", 15.0)  # after three it would stay as it is
     proxy = proxied(plain_server, upgrades="first")
     face: Any = Asyncio if kind == "async" else Blocking
     async with face(options(f"http://{NAME}", proxy=proxy.url), name="ada", live=False) as agent:

@@ -19,7 +19,7 @@ from a2c_smcp.agent.seat.holder import Holder, HolderOptions
 from a2c_smcp.agent.seat.place import peer_pid, place_of, try_lock
 from a2c_smcp.agent.seat.seat_link import SeatLink, shared_seat
 from a2c_smcp.utils.link import Membership
-from tests.server.conftest import LIMITS
+from tests.agent.conftest import CONNECT_SECONDS, LIMITS
 from tests.server.harness import Running, eventually
 
 MakeShared = Callable[..., Awaitable[AsyncSMCPAgentClient]]
@@ -36,7 +36,7 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def link(server: Running) -> LinkOptions:
-    return LinkOptions(server.url, backoff=(0.05, 0.2), max_message=LIMITS.max_message)
+    return LinkOptions(server.url, backoff=(0.05, 0.2), max_message=LIMITS.max_message, connect_timeout=CONNECT_SECONDS)
 
 
 @asynccontextmanager
@@ -66,7 +66,8 @@ async def make_shared(
 
     async def make(name: str = "ada", *, join: bool = True, options: LinkOptions | None = None, **more: Any) -> Any:
         seat = {key: more.pop(key) for key in ("start", "take_over", "linger") if key in more}
-        factory = shared_seat(options or link, office, name, **{"linger": 0.2, **seat})
+        # A holder waits as long for its first process as after the last: one that is slow to come must find it.
+        factory = shared_seat(options or link, office, name, **{"linger": 20.0, **seat})
         agent = AsyncSMCPAgentClient(options or link, name=name, link=factory, **more)
         agents.append(agent)
         await agent.open()
@@ -100,11 +101,15 @@ def _has_ended(pid: int) -> bool:
 
 
 def is_alive(pid: int) -> bool:
+    return state_of(pid) not in (None, "Z", "X")
+
+
+def state_of(pid: int) -> str | None:
+    """The letter for it in `/proc`; `None` when it is no more, which it may become while it is looked at."""
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return None
 
 
 def with_key(link: LinkOptions, key: str) -> LinkOptions:

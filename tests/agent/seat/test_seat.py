@@ -4,13 +4,14 @@ import asyncio
 import os
 import signal
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from a2c_smcp.agent import AsyncSMCPAgentClient, LinkOptions, text_of
+from a2c_smcp.agent import AsyncSMCPAgentClient, Deadlines, LinkOptions, text_of
 from a2c_smcp.agent.seat.frames import frame
 from a2c_smcp.agent.seat.place import place_of, try_lock
 from a2c_smcp.agent.seat.seat_link import NobodyHoldsItError, shared_seat
@@ -33,10 +34,9 @@ from a2c_smcp.smcp import (
 )
 from a2c_smcp.utils.link import Disconnected, Joined, OfficeLink
 from a2c_smcp.wire import codec
-from tests.agent.conftest import MakeAgent, MakeComputer
+from tests.agent.conftest import CONNECT_SECONDS, LIMITS, MakeAgent, MakeComputer
 from tests.agent.harness import NOT_JSON, a_tool
-from tests.agent.seat.conftest import MakeShared, holder_pid, holding, is_alive, with_key
-from tests.server.conftest import LIMITS
+from tests.agent.seat.conftest import MakeShared, holder_pid, holding, is_alive, state_of, with_key
 from tests.server.harness import Running, async_server, eventually
 
 
@@ -209,7 +209,8 @@ async def test_what_is_tried_for_ever_is_logged_once(
     runtime: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with async_server(OpenAuthentication(), LIMITS) as running:
-        options = LinkOptions(running.url, backoff=(0.05, 0.2))
+        # An attempt that ended by the clock would be another problem, and said, too.
+        options = LinkOptions(running.url, backoff=(0.05, 0.2), connect_timeout=CONNECT_SECONDS)
     monkeypatch.setattr("a2c_smcp.agent.seat.holder._RETRY", 0.01)
     async with holding(options, "nowhere") as holder:
         attempts: list[None] = []
@@ -249,7 +250,7 @@ async def test_nobody_leaves_the_office_for_the_others(make_shared: MakeShared, 
     async with holding(link, office):
         ada, bob = await make_shared("ada"), await make_shared("bob")
         with pytest.raises(ForbiddenError):
-            await ada._link.request(LEAVE_OFFICE_EVENT, {"office_id": office}, 5)
+            await ada._link.request(LEAVE_OFFICE_EVENT, {"office_id": office}, 60)
         await ada.leave_office()
         assert ada.office_id is None
         assert await names(bob) == ["seat"]
@@ -283,9 +284,14 @@ async def test_a_holder_ends_some_time_after_the_last_has_gone_and_leaves_no_soc
     runtime: Path, link: LinkOptions, office: str, make_shared: MakeShared
 ) -> None:
     place = place_of(link, office)
-    async with holding(link, office, linger=0.3) as holder:
+    async with holding(link, office) as holder:
         ada = await make_shared("ada")
+        # Only now: it would not wait longer for the first one to come, either.
+        holder._options = replace(holder._options, linger=0.3)
+        holder._news.set()
         await asyncio.sleep(0.6)
+        holder._news.set()
+        await asyncio.sleep(0.1)
         assert place.socket.exists()
         await ada.close()
         await eventually(lambda: not place.socket.exists())
@@ -301,7 +307,7 @@ async def test_a_holder_whose_socket_was_removed_ends(
         ada = await make_shared("ada", take_over=False)
         place_of(link, office).socket.unlink()
         await eventually(lambda: not ada.connected)
-        assert not holder._sharers
+        await eventually(lambda: not holder._sharers)
 
 
 # --- processes
@@ -380,7 +386,7 @@ async def test_what_only_reads_is_asked_again_when_the_holder_ends(
     make_shared: MakeShared, make_computer: MakeComputer
 ) -> None:
     computer = await make_computer()
-    ada = await make_shared("ada", live=False)
+    ada = await make_shared("ada", live=False, deadlines=Deadlines(reply=90))  # the next holder has to start first
     answers = computer.answers[GET_TOOLS_EVENT]
 
     async def late(data: dict[str, Any]) -> Any:
@@ -407,6 +413,7 @@ async def test_a_holder_that_does_not_answer_is_named(
     monkeypatch.setattr("a2c_smcp.agent.seat.seat_link._GREETING", 0.2)
     os.kill(holder, signal.SIGSTOP)
     try:
+        await eventually(lambda: state_of(holder) == "T")
         with pytest.raises(ConnectionLostError, match=f"process {holder} "):
             await make_shared("bob")
     finally:

@@ -5,9 +5,11 @@ import io
 import json
 import os
 import re
+import select
 import sys
 import termios
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,8 @@ SMCP_COMPUTER = str(Path(sys.executable).with_name("smcp-computer"))
 PROMPT = "a2c> "
 DEADLINE = 30.0
 _LINE = re.compile(r"@a2c (\{[^\r\n]*\})\r\n")
+#: What is written between two characters when keys arrive one by one, and each is drawn on its own.
+_DRAWING = r"(?:\x1b\[[\d;?]*[A-Za-z])*"
 
 Line = dict[str, Any]
 
@@ -55,7 +59,11 @@ class Console:
         self.says(PROMPT)
 
     def says(self, text: str) -> None:
-        self._expect(re.compile(re.escape(text)))
+        self.shows(_DRAWING.join(map(re.escape, text)))
+
+    def shows(self, pattern: str) -> None:
+        """The same for what may look in several ways."""
+        self._expect(re.compile(pattern))
 
     def _expect(self, pattern: re.Pattern[str]) -> Any:
         try:
@@ -99,6 +107,19 @@ class Console:
         self.keys(command + "\r")
         return self.line(kind, matches)
 
+    def until(
+        self,
+        done: Callable[[Line], bool],
+        command: str,
+        kind: str,
+        matches: Callable[[Line], bool] = lambda _: True,
+    ) -> Line:
+        """Enter a command again and again, until the line that answers it is as it should be."""
+        deadline = time.monotonic() + DEADLINE
+        while not done(line := self.enter(command, kind, matches)):
+            assert time.monotonic() < deadline, line
+        return line
+
     def call(self, tool: str, values: str = "") -> Line:
         result = self.enter(f"tools call {tool} {values}", "tool_call_result")
         assert result["tool"] == tool
@@ -118,6 +139,22 @@ class Console:
         self.process.wait()
         assert self.process.signalstatus is None, self.seen[-2000:]
         return int(self.process.exitstatus)
+
+
+def left_over(pids: Iterable[int]) -> list[int]:
+    """Those of these processes that do not end: what was killed ends when the kernel gets to it."""
+    return [pid for pid in pids if not _ended(pid)]
+
+
+def _ended(pid: int) -> bool:
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([process], [], [], DEADLINE)[0])
+    finally:
+        os.close(process)
 
 
 @contextmanager

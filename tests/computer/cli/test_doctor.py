@@ -112,9 +112,13 @@ class Answers(http.server.BaseHTTPRequestHandler):
         pass
 
 
+class Web(http.server.ThreadingHTTPServer):
+    request_queue_size = 64  # all are asked at once, and a connection too many would wait for the kernel's next try
+
+
 @pytest.fixture
 def answers() -> Iterator[str]:
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers) as web:
+    with Web(("127.0.0.1", 0), Answers) as web:
         threading.Thread(target=web.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{web.server_port}"
         web.shutdown()

@@ -3,11 +3,13 @@
 import json
 import os
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from watchfiles import awatch
 
 from a2c_smcp.computer.cli.followed_files import FollowedFiles
 from a2c_smcp.computer.computer import Computer
@@ -61,7 +63,9 @@ async def test_a_changed_input_restarts_who_refers_to_it_and_a_refused_config_le
         assert {"a.echo", "c.echo"} <= set(names(computer))
 
 
-async def test_following_ends_as_soon_as_it_is_cancelled(file: Path) -> None:
+async def test_following_ends_as_soon_as_it_is_cancelled(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # How long a thread that nobody stops watches after the last change: its own 5 s are little on a busy machine.
+    monkeypatch.setattr("a2c_smcp.computer.cli.followed_files.awatch", partial(awatch, rust_timeout=100_000))
     write(file, server("a"))
     files = load_config_files(file)
     async with Computer("pc", mcp_servers=files.servers, timings=FAST) as computer:
@@ -70,8 +74,7 @@ async def test_following_ends_as_soon_as_it_is_cancelled(file: Path) -> None:
             await eventually_followed(computer, file)
             cancelled = time.monotonic()
             tasks.cancel_scope.cancel()
-        # A thread that nobody stops watches for 5 s after the last change.
-        assert time.monotonic() - cancelled < 4
+        assert time.monotonic() - cancelled < 50
 
 
 async def eventually_followed(computer: Computer, file: Path) -> None:

@@ -33,7 +33,9 @@ URL = "http://xn--exmple-cua.com/sign-in"
 
 def asker(era: str) -> dict[str, Any]:
     """A server whose tools ask; they are called `ERA.TOOL`."""
-    return {**asking(era), "name": era, "tool_prefix": f"{era}.", "default_tool_meta": {"auto_apply": True}}
+    own = {"name": era, "tool_prefix": f"{era}.", "default_tool_meta": {"auto_apply": True}}
+    # Not probed: after 2 s without an answer the new one would be asked for the old handshake, which it does not know.
+    return {**asking(era), **own, "protocol": {"old": "legacy", "new": "2026-07-28"}[era]}
 
 
 @pytest.fixture(scope="module")
@@ -179,6 +181,7 @@ def test_what_was_answered_is_in_no_line_for_programs_and_no_history(tmp_path: P
         assert told(it)["content"] == {"who": "canary-51"}
         it.enter("history", "history")
         it.enter("servers logs new", "server_logs")
+        it.prompted()  # before that, Ctrl-C is a signal
         it.keys("\x1b[A\x1b[A\x1b[A\x1b[A")  # none of the lines before is an answer
         it.keys("\x03quit\r")
         assert it.ended() == 0

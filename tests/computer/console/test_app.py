@@ -94,7 +94,7 @@ async def test_a_form_cannot_be_posted_here(visitor: Visitor, kind: str) -> None
 
 
 async def test_a_page_of_another_origin_may_not_ask_for_leave_either(visitor: Visitor) -> None:
-    async with httpx2.AsyncClient(base_url=visitor.base, trust_env=False) as client:
+    async with httpx2.AsyncClient(base_url=visitor.base, timeout=DEADLINE, trust_env=False) as client:
         answer = await client.options(
             "/api/call", headers={"origin": "http://evil.example", "access-control-request-method": "POST"}
         )
@@ -173,7 +173,9 @@ async def _status(visitor: Visitor) -> int:
 # --- beginning and end
 
 
-async def test_a_stop_does_not_wait_for_the_pages_that_follow() -> None:
+async def test_a_stop_does_not_wait_for_the_pages_that_follow(monkeypatch: pytest.MonkeyPatch) -> None:
+    # After this time streams are cut, which is an error for those who read them: on a busy machine, too early.
+    monkeypatch.setattr("a2c_smcp.computer.console.serving._CLOSE_SECONDS", DEADLINE)
     computer = Computer("pc")
     async with anyio.create_task_group() as outer:
         console = Console(computer, ConsoleAddress("127.0.0.1", 0))
@@ -217,7 +219,8 @@ async def test_with_a_certificate_it_speaks_tls(tmp_path: Path) -> None:
         await tasks.start(console.run)
         link = console.link()
         assert link.startswith("https://127.0.0.1:")
-        async with httpx2.AsyncClient(verify=_trusting(certificate.cert), trust_env=False) as client:
+        trusting = _trusting(certificate.cert)
+        async with httpx2.AsyncClient(verify=trusting, timeout=DEADLINE, trust_env=False) as client:
             assert (await client.get(link)).status_code == 200
         tasks.cancel_scope.cancel()
 
@@ -251,6 +254,9 @@ async def test_servers_tools_windows_and_logs_are_what_the_computer_has() -> Non
         tools = (await v.get("/api/tools")).json()["tools"]
         assert {tool["server"] for tool in tools} == {"one"}
         assert [tool["name"] for tool in tools] == [tool["name"] for tool in computer.get_available_tools()]
+        with anyio.fail_after(DEADLINE):
+            while not await computer.get_desktop():  # noqa: ASYNC110 - its list is not waited for very long
+                await anyio.sleep(0.02)
         windows = (await v.get("/api/desktop")).json()["windows"]
         assert [window["uri"] for window in windows] == [
             each.partition("\n\n")[0] for each in await computer.get_desktop()

@@ -35,6 +35,11 @@ def button(page: Page, name: str) -> Any:
     return card(page).get_by_role("button", name=name, exact=True)
 
 
+async def decided(page: Page) -> None:
+    """Wait until the page has heard it: a call may end before, and a click would still go to the old card."""
+    await expect(card(page)).to_have_count(0)
+
+
 async def test_the_exact_call_is_shown_and_runs_only_after_a_yes(browser: Browser) -> None:
     exact: dict[str, Any] = {
         "text": "10 \u202e000\u202c €",
@@ -50,7 +55,7 @@ async def test_the_exact_call_is_shown_and_runs_only_after_a_yes(browser: Browse
             assert "planner asks to run" in shown and "echo" in shown and "on one" in shown and "s left" in shown
             for part in ("123456789012345678901234567890", "1.0", "null", "<b>x</b>", r"10 \u202e000\u202c €"):
                 assert part in shown
-            assert await page.title() == "(1) pc · console"
+            await expect(page).to_have_title("(1) pc · console")  # it is set a moment after the card
             assert results == []
             await button(page, "Allow").click()
             assert text(await ended(results)) == exact["text"]
@@ -66,6 +71,7 @@ async def test_a_refused_call_does_not_run_and_always_lasts(browser: Browser) ->
             tasks.start_soon(put, results, as_agent(computer, "stats"))
             await button(page, "Refuse").click()
             assert code(await ended(results)) == 4005
+            await decided(page)
             tasks.start_soon(put, results, as_agent(computer, "echo", text="1"))
             await button(page, "Always allow this tool").click()
             assert text(await ended(results, 2)) == "1"
@@ -140,6 +146,7 @@ async def test_a_question_is_a_form_and_its_answer_is_what_was_typed(browser: Br
             given = (await ended(results)).value
             assert given == {"name": "Ada", "age": 36, "fare": 12.5, "window": False, "seat": "b", "meals": ["v"]}
 
+            await decided(page)
             tasks.start_soon(put, results, computer.decisions.ask_question("one", "Again?", schema=schema))
             await button(page, "Decline").click()
             assert (await ended(results, 2)).outcome == "declined"

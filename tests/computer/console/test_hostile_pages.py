@@ -10,7 +10,7 @@ import anyio
 from playwright.async_api import Browser, Page, expect
 
 from a2c_smcp.computer.computer import Computer
-from tests.computer.console.harness import as_agent, go, opened, tab
+from tests.computer.console.harness import DEADLINE, as_agent, go, opened, tab
 from tests.computer.console.page_server import MARKUP
 from tests.computer.fakes.computers import server
 
@@ -102,7 +102,10 @@ async def test_it_shows_in_no_frame(browser: Browser) -> None:
         async with site(f"{frames}<object data='{base}/'></object><embed src='{base}/'>") as url:
             page = await browser.new_page()
             await page.goto(url, wait_until="load")
-            await page.wait_for_timeout(300)
+            with anyio.fail_after(DEADLINE):
+                # Each is refused in its own time, also after the load; the frame of an object goes away then.
+                while not all(frame.url.startswith("chrome-error:") for frame in page.frames[1:]):
+                    await page.wait_for_timeout(50)
             texts = [await frame.evaluate("document.body ? document.body.innerText : ''") for frame in page.frames[1:]]
             assert not any("Console" in text or "closed" in text for text in texts)
             assert not any([await frame.query_selector("#app") for frame in page.frames])

@@ -108,10 +108,14 @@ class Server:
                 self.spoken = MODERN
                 found = {"supportedVersions": [MODERN], "capabilities": {"tools": {}}}
                 self.result(id_, **found, ttlMs=0, cacheScope="private")
-            case "initialize" if self.era != "new":
+            case "initialize" if self.era != "new" and self.spoken != MODERN:
                 self.spoken, self.client = "2025-11-25", params["capabilities"]
                 info = {"name": "asking", "version": "1"}
                 self.result(id_, protocolVersion=self.spoken, capabilities={"tools": {}}, serverInfo=info)
+            case "initialize":
+                # So that whoever took a late answer to the probe for none probes again.
+                versions = {"supported": [MODERN], "requested": params.get("protocolVersion")}
+                self.error(id_, -32022, "unsupported protocol version", versions)
             case "notifications/initialized" if self.asks_at_start:
                 self.request(form("Which workspace?"), lambda answer: self.say(f"told {answer['action']}"))
             case "notifications/cancelled":

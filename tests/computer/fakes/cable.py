@@ -16,6 +16,7 @@ class Cable:
         self._port = 0
         self._listener: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
+        self._is_plugged_in = False
         self._flowing = asyncio.Event()
         self._flowing.set()
 
@@ -33,10 +34,12 @@ class Cable:
         await self.pull()
 
     async def plug_in(self) -> None:
+        self._is_plugged_in = True
         self._listener = await asyncio.start_server(self._connected, "127.0.0.1", self._port)
         self._port = self._listener.sockets[0].getsockname()[1]
 
     async def pull(self) -> None:
+        self._is_plugged_in = False
         if self._listener is not None:
             self._listener.close()
         await self.cut()
@@ -59,6 +62,9 @@ class Cable:
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
+        if not self._is_plugged_in:  # it was taken, and pulled before this task ran
+            writer.transport.abort()
+            return
         self._connections.add(task)
         try:
             await self._join(reader, writer)

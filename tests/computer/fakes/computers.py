@@ -17,7 +17,7 @@ from a2c_smcp.computer.mcp_clients.probe import Patience
 from a2c_smcp.computer.mcp_clients.process import StdioTimings
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from tests.computer.fakes.misbehaving import TOOLS
-from tests.computer.fakes.processes import command, nothing_left_over
+from tests.computer.fakes.processes import command, eventually, nothing_left_over
 
 FAST = Timings(
     start=30,
@@ -83,6 +83,7 @@ class Record:
             while not (value := happened()):
                 self._more.clear()
                 await self._more.wait()
+        await asyncio.sleep(0)  # what was published together with it is recorded, too
         return value
 
     async def of(self, kind: type[E], times: int = 1) -> list[E]:
@@ -128,6 +129,12 @@ async def running(*servers: dict[str, Any], **options: Any) -> AsyncIterator[tup
         computer = Computer("pc", mcp_servers=servers, **{"timings": FAST, **options})
         async with recorded(computer) as record, computer:
             yield computer, record
+
+
+async def listed(computer: Computer) -> None:
+    """What its servers list is known, and announced. On a busy machine that takes longer than a boot waits for it."""
+    shown = computer._resources
+    await eventually(lambda: not shown._timers and all(shelf.listed.is_set() for shelf in shown._shelves.values()))
 
 
 def names(computer: Computer) -> list[str]:

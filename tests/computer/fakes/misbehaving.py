@@ -3,15 +3,15 @@
     misbehaving.py MODE [key=value …]
 
 Modes: see `MODES`. Options: `era` both|legacy|modern, `page` the page size of lists, `code` the exit code of a death,
-`delay` seconds before every answer (mode slow), `late` seconds before it reads anything, `resources` how many windows
-it starts with, `documents` how many documents, `catalogue=1` answers at level 0, `catalogue=titles` there with nothing
-but titles, `read` seconds that a reading takes (side by side), `stubborn=1` grandchildren that ignore SIGTERM,
-`bare=1` neither announces changes nor takes subscriptions, `quiet=1` takes them but does not announce changes of its
-list, `deaf=1` never answers a subscription, `invalid=1` lists a tool without a schema and one whose name is a number,
-`once=FILE` dies after its first list of tools if there is no such file yet. A resource with the text `hang` never
-answers. Its tools change it while it runs; see `TOOLS`. It reports on stderr what a test may wait for: `ready`, `eof`,
-`grandchild PID`, `started sleep`, `cancelling` (the message is there), `cancelled sleep` (the tool has noticed),
-`subscribed URI`, `listening N URIs`.
+`delay` seconds before every answer (mode slow), `late` seconds before it reads anything, `after=FILE` reads nothing
+before there is such a file, `resources` how many windows it starts with, `documents` how many documents, `catalogue=1`
+answers at level 0, `catalogue=titles` there with nothing but titles, `read` seconds that a reading takes (side by
+side), `stubborn=1` grandchildren that ignore SIGTERM, `bare=1` neither announces changes nor takes subscriptions,
+`quiet=1` takes them but does not announce changes of its list, `deaf=1` never answers a subscription, `invalid=1` lists
+a tool without a schema and one whose name is a number, `once=FILE` dies after its first list of tools if there is no
+such file yet. A resource with the text `hang` never answers. Its tools change it while it runs; see `TOOLS`. It reports
+on stderr what a test may wait for: `ready`, `eof`, `grandchild PID`, `started sleep`, `cancelling` (the message is
+there), `cancelled sleep` (the tool has noticed), `subscribed URI`, `listening N URIs`.
 """
 
 import base64
@@ -96,6 +96,7 @@ class Server:
         self.code = int(options.get("code", "3"))
         self.delay = float(options.get("delay", "0.3"))
         self.late = float(options.get("late", "0"))
+        self.after = options.get("after")
         self.stubborn = bool(options.get("stubborn"))
         self.bare = bool(options.get("bare"))
         self.tools = list(TOOLS)
@@ -134,6 +135,8 @@ class Server:
             sys.stderr.write("x" * 1_000_000 + "\n")
         self.say("ready")
         time.sleep(self.late)
+        while self.after and not os.path.exists(self.after):
+            time.sleep(0.01)
         for line in sys.stdin.buffer:
             self.receive(json.loads(line))
         self.say("eof")

@@ -7,11 +7,11 @@ from typing import Any
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.socketio import SMCPComputerClient
-from a2c_smcp.smcp import JOIN_OFFICE_EVENT, TOOL_CALL_EVENT
+from a2c_smcp.smcp import ENTER_OFFICE_NOTIFICATION, JOIN_OFFICE_EVENT, TOOL_CALL_EVENT
 from a2c_smcp.utils.link import LinkOptions
-from tests.computer.fakes.computers import FAST
+from tests.computer.fakes.computers import FAST, listed
 from tests.server.conftest import LIMITS
-from tests.server.harness import AsyncPeer
+from tests.server.harness import AsyncPeer, eventually, heard
 
 _numbers = itertools.count()
 
@@ -52,8 +52,10 @@ async def watched(url: str, *servers: dict[str, Any], **more: Any) -> AsyncItera
     async with computer, SMCPComputerClient(computer, options(url)) as client:
         try:
             office = new_office()
+            await listed(computer)
             await agent.join(url, office)
             await client.join_office(office)
+            await eventually(lambda: heard(agent, ENTER_OFFICE_NOTIFICATION))
             agent.received.clear()
             yield agent, computer
         finally:

@@ -13,7 +13,9 @@ from settings import ENV
 async def main() -> None:
     connection = {"transport": "stdio", "command": "a2c", "args": ["mcp"], "env": ENV}
     client = MultiServerMCPClient({"office": connection})
-    tools = named(await client.get_tools())
+    tools: dict[str, BaseTool] = {}
+    while "pc__wait" not in tools:  # the first list waits five seconds for the office, and no longer
+        tools = named(await client.get_tools())
     assert {"list_computers", "pc__echo", "pc__picture", "pc__fail", "pc__wait"} <= tools.keys(), tools.keys()
 
     # Each call starts a process of its own, these three at once: one seat serves them all.

@@ -22,7 +22,7 @@ def result_of(call):
 
 async def run_async():
     client = AsyncSMCPAgentClient(auth_provider=auth())
-    await client.connect_to_server(url)
+    await client.connect_to_server(url, wait_timeout=30)
     await client.join_office(office, "old-agent", namespace="/smcp")
     out = {"sessions": await client.get_computers_in_office(office)}
     out["tools"] = (await client.get_tools_from_computer(computer))["tools"]
@@ -36,7 +36,7 @@ async def run_async():
 
 def run_sync():
     client = SMCPAgentClient(auth_provider=auth())
-    client.connect_to_server(url)
+    client.connect_to_server(url, wait_timeout=30)
     client.join_office(office, "old-agent", namespace="/smcp")
     out = {"sessions": client.get_computers_in_office(office)}
     out["tools"] = client.get_tools_from_computer(computer)["tools"]

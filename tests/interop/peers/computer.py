@@ -24,7 +24,7 @@ async def main():
     await computer.boot_up()
     client = SMCPComputerClient(computer=computer)
     computer.socketio_client = client
-    await client.connect(url, headers={"x-api-key": "secret"}, namespaces=["/smcp"])
+    await client.connect(url, headers={"x-api-key": "secret"}, namespaces=["/smcp"], wait_timeout=30)
     await client.join_office(office)
     print("READY", flush=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)

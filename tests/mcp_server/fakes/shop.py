@@ -14,7 +14,7 @@ import anyio
 from pydantic import Field
 
 from a2c_smcp.errors import ToolExecutionError
-from a2c_smcp.mcp_server import ContextServer, Page, PagedDocument, ToolCall, Window
+from a2c_smcp.mcp_server import ContextServer, Page, PagedDocument, ToolCall, Window, http
 from a2c_smcp.mcp_server import elements as e
 
 HOST = "com.example.shop"
@@ -134,6 +134,8 @@ def main() -> None:
     if sys.argv[1] == "stdio":
         server.run()
     else:
+        # A process that stands still for a moment while it ends has not left a stream open.
+        http._CLOSE_SECONDS = 20
         token = sys.argv[2] if len(sys.argv) > 2 else None
         server.run_http(token=token, ready=lambda url: print(url, flush=True))
 

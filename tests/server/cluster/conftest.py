@@ -1,11 +1,18 @@
 """Fixtures for two processes that know each other."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 from tests.nats_server import NatsServer
+from tests.server.cluster.processes import patience
 from tests.server.cluster.sides import ASKED, ASKER, Side
+
+
+@pytest.fixture
+def patient() -> Iterator[None]:
+    with patience():
+        yield
 
 
 @pytest.fixture

@@ -3,8 +3,12 @@
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
+
+import pytest
+from nats.errors import Error as NatsError
+from nats.js.errors import NotFoundError
 
 from a2c_smcp.errors import InternalError, NameTakenError
 from a2c_smcp.server.cluster.connection import NatsConnection
@@ -15,7 +19,29 @@ from a2c_smcp.smcp import EnterOfficeReq
 from a2c_smcp.types import Role
 from tests.server.harness import eventually
 
-__all__ = ["Heard", "registries", "registry", "request"]
+__all__ = ["Heard", "Process", "patience", "registries", "registry", "request"]
+
+#: What a server process lets NATS and the others take, for a machine that has far too much to do.
+_PATIENCE = {
+    "bucket._ANSWER": 10.0,
+    "checks._SECONDS": 10.0,
+    "connection._ATTEMPT": 10,
+    "connection._PING": 10,
+    "nats_bus._MAX_QUIET": 30,
+    "peers.MAX_SILENCE": 20.0,
+    "peers._LONGEST_EXCHANGE": 10.0,
+    "post._PATIENCE": 20.0,
+    "watcher._PATIENCE": 15.0,
+}
+
+
+@contextlib.contextmanager
+def patience() -> Iterator[None]:
+    """Where nothing fails: what begins in this block gives nobody up that was only held up."""
+    with pytest.MonkeyPatch.context() as patched:
+        for name, value in _PATIENCE.items():
+            patched.setattr(f"a2c_smcp.server.cluster.{name}", value)
+        yield
 
 
 @dataclass
@@ -73,6 +99,18 @@ class Process:
                 else:
                     return sid
         raise AssertionError
+
+    async def forget_watches(self) -> None:
+        """Have NATS forget every watch of the bucket. One of them may end, or be begun anew, meanwhile."""
+        js, stream = self.connection.client.jetstream(), self.registry._bucket.stream
+        async with asyncio.timeout(60):
+            while True:
+                with contextlib.suppress(NatsError):
+                    for consumer in await js.consumers_info(stream):
+                        with contextlib.suppress(NotFoundError):
+                            await js.delete_consumer(stream, consumer.name)
+                    return
+                await asyncio.sleep(0.05)
 
     def names(self, office_id: str) -> list[str]:
         return sorted(member.name for member in self.registry._tenure.replica.directory.members(office_id))

@@ -40,6 +40,7 @@ async def test_what_is_withdrawn_or_cancelled_while_nats_is_away_is_said_when_it
             other.cancel()
 
 
+@pytest.mark.usefixtures("patient")
 async def test_a_message_that_nats_does_not_take_holds_up_no_other(tmp_path: Path, prefix: str) -> None:
     (tmp_path / "nats.conf").write_text("max_payload: 50000\n")
     with running_nats(tmp_path, ("--config", str(tmp_path / "nats.conf"))) as nats:
@@ -111,6 +112,7 @@ async def test_what_cannot_wait_for_a_membership_any_longer_does_not_wait_one_af
     assert asked.shell.log == [f"told {n}" for n in range(60)]
 
 
+@pytest.mark.usefixtures("patient")
 async def test_ids_may_have_any_character(asker: Side, asked: Side) -> None:
     for req_id in ("\ud800", "\0", "三\U0001f600", ""):
         assert text_of(await asker.ask(req_id=req_id)) == "[1]"
@@ -127,13 +129,15 @@ async def test_nothing_is_kept_of_strangers_and_what_they_write_is_not_heard(
             await client.publish(f"{prefix}.p.{ASKED}.m", frame, f"{prefix}.p.stranger{n}.r.{ASKED}.0")
         await client.publish(f"{prefix}.p.{ASKED}.m", b"nonsense", "nowhere")
         await client.publish(f"{prefix}.p.{ASKED}.{n}", b"nonsense")
-    await eventually(lambda: len(asked.bus._peers) >= 300)
+    # What is kept of the first of them may have gone when the last one is heard.
+    await eventually(lambda: asked.count.heard["notice"] >= 300)
     assert text_of(await asker.ask()) == "[1]"
     await eventually(lambda: set(asked.bus._peers) <= {ASKER})
     assert asked.shell.told == []
     assert len([record for record in caplog.records if "not ours" in record.message]) < 100
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("direction", ["there", "back"])
 async def test_a_large_text_whose_chunks_are_never_said_to_have_arrived_is_given_up_and_the_next_passes(
     asker: Side, asked: Side, monkeypatch: pytest.MonkeyPatch, direction: str
@@ -141,6 +145,7 @@ async def test_a_large_text_whose_chunks_are_never_said_to_have_arrived_is_given
     async def at_length(errand: Errand, _: Any) -> Answer | None:
         return Answer(Encoded(f'"{"x" * 2_000_000}"'))
 
+    monkeypatch.setattr("a2c_smcp.server.cluster.post._PATIENCE", 5.0)
     await asker.ask()
     asked.shell.answers = asked.shell.echo if direction == "there" else at_length
     body = "x" * 2_000_000 if direction == "there" else "[1]"
@@ -150,9 +155,10 @@ async def test_a_large_text_whose_chunks_are_never_said_to_have_arrived_is_given
         sender, "_take_frame", lambda peer, frame, text: isinstance(frame, CreditFrame) or take(peer, frame, text)
     )
     with pytest.raises(InternalError, match="lost"):
-        async with asyncio.timeout(25):
+        async with asyncio.timeout(60):
             await asker.ask(body)
     monkeypatch.setattr(sender, "_take_frame", take)
+    monkeypatch.setattr("a2c_smcp.server.cluster.post._PATIENCE", 20.0)
     assert len(text_of(await asker.ask(body))) >= 2_000_000
 
 

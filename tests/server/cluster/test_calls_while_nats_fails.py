@@ -80,8 +80,8 @@ async def begin(servers: tuple[Running, Running], make_peer: MakePeer) -> tuple[
     agent = await make_peer(servers[0])
     load = Load(agent)
     computer = await make_peer(servers[1], setup=load.listen)
-    assert tuple(await join(agent, "agent", "a", "o")) == (True, None)
-    assert tuple(await join(computer, "computer", "c", "o")) == (True, None)
+    await eventually_joins(agent, "agent", "a", "o")
+    await eventually_joins(computer, "computer", "c", "o")
     return load, agent, computer
 
 
@@ -89,7 +89,7 @@ async def test_a_restart_of_nats_under_load_makes_no_wrong_answer_and_nothing_ru
     tmp_path: Path, make_peer: MakePeer
 ) -> None:
     with running_nats(tmp_path) as nats:
-        cluster = ClusterOptions((nats.url,))
+        cluster = ClusterOptions((nats.url,), lease=60)
         with (
             async_server(OpenAuthentication(), cluster=cluster) as one,
             async_server(OpenAuthentication(), cluster=cluster) as other,
@@ -100,12 +100,12 @@ async def test_a_restart_of_nats_under_load_makes_no_wrong_answer_and_nothing_ru
                 await asyncio.to_thread(nats.restart)
                 await load.goes_on()
                 await asyncio.to_thread(nats.kill)
-                await eventually(lambda: load.excused[500], 20)
+                await eventually(lambda: load.excused[500])
                 await asyncio.to_thread(nats.start)
                 await load.goes_on()
             load.check()
             assert agent.connected and computer.connected
-            assert one.namespace.pending_relays == other.namespace.pending_relays == 0
+            await eventually(lambda: one.namespace.pending_relays == other.namespace.pending_relays == 0)
 
 
 async def test_one_of_three_nats_servers_the_leader_too_and_then_another_can_be_killed_under_load(
@@ -114,15 +114,15 @@ async def test_one_of_three_nats_servers_the_leader_too_and_then_another_can_be_
     with running_cluster(tmp_path) as servers:
         urls = [server.url for server in servers]
         with (
-            async_server(OpenAuthentication(), cluster=ClusterOptions((urls[0], urls[1], urls[2]))) as one,
-            async_server(OpenAuthentication(), cluster=ClusterOptions((urls[1], urls[2], urls[0]))) as other,
+            async_server(OpenAuthentication(), cluster=ClusterOptions((urls[0], urls[1], urls[2]), lease=60)) as one,
+            async_server(OpenAuthentication(), cluster=ClusterOptions((urls[1], urls[2], urls[0]), lease=60)) as other,
         ):
             load, agent, computer = await begin((one, other), make_peer)
             held = {one.namespace.registry.process, other.namespace.registry.process}
             async with load.running():
                 await load.goes_on()
-                leader = await asyncio.to_thread(_leader, servers[0])
-                await asyncio.to_thread(next(each for each in servers if each.name == leader).kill)
+                leader = await eventually(lambda: _leader(servers))
+                await asyncio.to_thread(leader.kill)
                 await load.goes_on()
                 newcomer = await make_peer(one)
                 await eventually_joins(newcomer, "computer", "d", "o")
@@ -140,17 +140,18 @@ async def test_one_of_three_nats_servers_the_leader_too_and_then_another_can_be_
 
 
 async def eventually_joins(peer: Peer, role: str, name: str, office: str) -> None:
-    """Joins may be answered with 500 while the NATS servers elect a leader."""
+    """Joins may be answered with 500 while the NATS servers elect a leader, or have much to do."""
     async with asyncio.timeout(60):
         while not (reply := await join(peer, role, name, office))[0]:
             assert reply[1].startswith("500 "), reply
             await asyncio.sleep(0.2)
 
 
-def _leader(server: NatsServer) -> str:
-    """The name of the server that leads the bucket of the memberships."""
-    url = f"http://127.0.0.1:{server.monitor_port}/jsz?accounts=true&streams=true"
+def _leader(servers: list[NatsServer]) -> NatsServer | None:
+    """The server that leads the bucket of the memberships, unless they are just electing another."""
+    url = f"http://127.0.0.1:{servers[0].monitor_port}/jsz?accounts=true&streams=true"
     with urllib.request.urlopen(url, timeout=10) as reply:
-        [account] = json.load(reply)["account_details"]
-    [stream] = [each for each in account["stream_detail"] if each["name"].startswith("KV_")]
-    return str(stream["cluster"]["leader"])
+        accounts = json.load(reply).get("account_details") or []
+    streams = [stream for account in accounts for stream in account.get("stream_detail") or []]
+    leaders = {stream["cluster"].get("leader") for stream in streams if stream["name"].startswith("KV_")}
+    return next((server for server in servers if server.name in leaders), None)

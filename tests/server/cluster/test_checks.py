@@ -6,15 +6,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from a2c_smcp.server.cluster.checks import examine_nats
 from a2c_smcp.server.cluster.options import ClusterOptions
 from tests.nats_server import NatsServer, free_ports, running_nats
-from tests.server.cluster.processes import registries, registry
+from tests.server.cluster.processes import patience, registries, registry
 from tests.server.harness import eventually
 
 A2C = str(Path(sys.executable).with_name("a2c"))
 
 
+@pytest.mark.usefixtures("patient")
 async def test_a_nats_that_is_well(nats: NatsServer, prefix: str) -> None:
     options = ClusterOptions((nats.url,), prefix=prefix)
     said = await examine_nats(options)
@@ -31,6 +34,7 @@ async def test_a_nats_that_is_well(nats: NatsServer, prefix: str) -> None:
         assert entry.revision == 0
 
 
+@pytest.mark.usefixtures("patient")
 async def test_addresses_are_looked_at_one_by_one_and_passwords_are_not_shown(nats: NatsServer, prefix: str) -> None:
     nobody = f"nats://user:secret@127.0.0.1:{free_ports(1)[0]}"
     said = await examine_nats(ClusterOptions((nobody, nats.url), prefix=prefix))
@@ -39,6 +43,7 @@ async def test_addresses_are_looked_at_one_by_one_and_passwords_are_not_shown(na
     assert "secret" not in repr(said)
 
 
+@pytest.mark.usefixtures("patient")
 async def test_jetstream_that_is_off(tmp_path: Path) -> None:
     with running_nats(tmp_path, jetstream=False) as nats:
         _, (what, advice) = await examine_nats(ClusterOptions((nats.url,)))
@@ -66,7 +71,8 @@ async def test_rights_that_are_missing_are_named(tmp_path: Path, prefix: str) ->
 
         [(what, advice)] = await examine_nats(options("stranger"))
         assert "refuses the credentials" in what and "--nats-creds" in advice
-        assert [advice for _, advice in await examine_nats(options("all"))] == [""] * 4
+        with patience():
+            assert [advice for _, advice in await examine_nats(options("all"))] == [""] * 4
         async with registry(options("all")):
             said = await examine_nats(options("few"))
             assert [bool(advice) for _, advice in said] == [False, False, True, True]
@@ -82,6 +88,7 @@ def documented(kind: str) -> list[str]:
     return [subject.strip() for subject in block[kind].split(",")]
 
 
+@pytest.mark.usefixtures("patient")
 async def test_a_user_with_the_documented_rights_can_do_everything(tmp_path: Path) -> None:
     rights = {kind: {"allow": documented(kind)} for kind in ("publish", "subscribe")}
     config = tmp_path / "nats.conf"
@@ -98,6 +105,7 @@ async def test_a_user_with_the_documented_rights_can_do_everything(tmp_path: Pat
             await eventually(lambda: here.names("o") == ["c"])
 
 
+@pytest.mark.usefixtures("patient")
 async def test_a_nats_that_takes_small_messages_only_is_no_use(tmp_path: Path, prefix: str) -> None:
     config = tmp_path / "nats.conf"
     config.write_text("max_payload: 65536\n")

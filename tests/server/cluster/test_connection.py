@@ -18,6 +18,8 @@ from tests.certificates import self_signed
 from tests.nats_server import free_ports, running_nats
 from tests.server.cluster.processes import registry
 
+pytestmark = pytest.mark.usefixtures("patient")
+
 
 async def test_it_is_entered_without_nats_and_says_at_once_that_nats_is_out_of_reach() -> None:
     async with NatsConnection(ClusterOptions((f"nats://127.0.0.1:{free_ports(1)[0]}",))) as connection:

@@ -78,9 +78,7 @@ async def trouble(nats: NatsServer, process: Process) -> None:
                 await asyncio.to_thread(nats.start)
             case _:
                 await eventually(lambda: client.is_connected)
-                js, stream = client.jetstream(), process.registry._bucket.stream
-                for consumer in await js.consumers_info(stream):
-                    await js.delete_consumer(stream, consumer.name)
+                await process.forget_watches()
 
 
 def sessions_of(processes: list[Process]) -> set[Member]:

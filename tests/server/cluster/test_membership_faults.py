@@ -19,12 +19,16 @@ from tests.server.cluster.processes import Process, registries, registry, reques
 from tests.server.harness import eventually
 from tests.server.test_cli import running
 
+pytestmark = pytest.mark.usefixtures("patient")
+
 ROUTED = EVENTS[GET_TOOLS_EVENT]
 
 
 def arguments(options: ClusterOptions) -> list[str]:
-    """For a process that is to lose its lease soon; the one that watches it keeps its own on a busy machine, too."""
-    return ["--nats", options.servers[0], "--nats-prefix", options.prefix, "--nats-lease", "3"]
+    """For a process that is to lose its lease soon, and not before, on a busy machine; the one that watches it keeps
+    its own.
+    """
+    return ["--nats", options.servers[0], "--nats-prefix", options.prefix, "--nats-lease", "12"]
 
 
 @pytest.fixture
@@ -108,7 +112,7 @@ async def test_a_process_that_was_stopped_for_longer_than_its_lease_does_nothing
 async def test_a_lease_that_is_over_is_noticed_at_the_next_use_and_never_taken_back(
     options: ClusterOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with registry(replace(options, lease=6)) as here:
+    async with registry(replace(options, lease=12)) as here:
         await here.join("s1", "agent", "a", "o")
         name = here.registry.process
         monkeypatch.setattr("a2c_smcp.server.cluster.clock.now", lambda: float("inf"))
@@ -132,9 +136,7 @@ async def test_a_watch_that_has_stopped_is_begun_anew_and_the_differences_are_to
         await there.join("s1", "computer", "stays", "o")
         await there.join("s2", "computer", "goes", "o")
         await eventually(lambda: here.names("o") == ["goes", "stays"])
-        js, stream = here.connection.client.jetstream(), here.registry._bucket.stream
-        for consumer in await js.consumers_info(stream):
-            await js.delete_consumer(stream, consumer.name)
+        await here.forget_watches()
         # Neither process is told of anything now, until it misses its own renewals.
         await asyncio.gather(
             there.registry.disconnect("s2"),
@@ -147,10 +149,10 @@ async def test_a_watch_that_has_stopped_is_begun_anew_and_the_differences_are_to
 
 
 async def test_a_bucket_that_was_deleted_ends_the_lease_and_all_begin_anew(options: ClusterOptions) -> None:
-    async with registries(replace(options, lease=4), 2) as processes:
+    async with registries(replace(options, lease=12), 2) as processes:
         here, there = processes
         await here.join("s1", "computer", "c", "o")
-        await here.connection.client.jetstream().delete_stream(here.registry._bucket.stream)
+        await here.connection.client.jetstream(timeout=30).delete_stream(here.registry._bucket.stream)
         await eventually(lambda: all(each.heard.ended_as for each in processes))
         await eventually(lambda: all(each.registry.unavailable() is None for each in processes))
         await there.join("s2", "computer", "c", "o")
@@ -196,7 +198,7 @@ async def test_a_join_whose_answer_was_lost_costs_the_session_its_connection_and
 async def test_a_join_that_is_under_way_when_the_lease_ends_is_refused_and_counts_for_nothing(
     options: ClusterOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with registry(replace(options, lease=6)) as here:
+    async with registry(replace(options, lease=12)) as here:
         await here.registry.connect("s1", Grant())
         write = here.registry._bucket.write
 

@@ -15,6 +15,8 @@ from a2c_smcp.wire import Encoded
 from tests.server.cluster.sides import ASKED, ASKER, TARGET, Side, text_of
 from tests.server.harness import eventually
 
+pytestmark = pytest.mark.usefixtures("patient")
+
 
 async def test_a_request_gets_there_and_its_answer_back_as_they_are(asker: Side, asked: Side) -> None:
     body = '["client:tool_call", {"三": 1e400, "n": 12345678901234567890123}]'

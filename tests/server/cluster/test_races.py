@@ -30,6 +30,7 @@ async def same_story(processes: list[Process]) -> Heard:
     return first.heard
 
 
+@pytest.mark.usefixtures("patient")
 async def test_200_agents_go_to_20_offices_and_20_are_in(options: ClusterOptions) -> None:
     async with registries(options, 3) as processes:
 
@@ -112,6 +113,7 @@ def _place(member: Member | None) -> tuple[str, str] | None:
     return (member.office_id, member.name) if member else None
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_50_computers_move_back_and_forth_and_no_name_is_ever_doubled(options: ClusterOptions, seed: int) -> None:
     async with registries(options, 3) as processes:
@@ -150,6 +152,7 @@ async def test_50_computers_move_back_and_forth_and_no_name_is_ever_doubled(opti
         assert all(each.heard.lost_sids == [] for each in processes)
 
 
+@pytest.mark.usefixtures("patient")
 async def test_computers_that_swap_their_names_through_two_processes_never_both_have_one(
     options: ClusterOptions,
 ) -> None:

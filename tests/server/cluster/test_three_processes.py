@@ -43,11 +43,21 @@ def joining(role: str, name: str, office_id: str) -> tuple[str, Any]:
     return "server:join_office", {"role": role, "name": name, "office_id": office_id}
 
 
+async def answer_to(peer: AsyncPeer, role: str, name: str, office_id: str) -> Any:
+    """The answer to a join, once NATS was in time for one."""
+    async with asyncio.timeout(100):
+        while (reply := await peer.call(*joining(role, name, office_id), timeout=100))[0] is False:
+            if not reply[1].startswith("500 "):
+                break
+            await asyncio.sleep(0.2)
+        return reply
+
+
 @pytest.mark.timeout(240)
 async def test_200_agents_go_to_20_offices_at_once_and_20_are_in(nats: NatsServer, prefix: str) -> None:
     async with three(nats, prefix) as processes, peers(processes, 200) as agents:
         outcomes = await asyncio.gather(
-            *(peer.call(*joining("agent", f"a{n}", f"o{n % 20}"), timeout=100) for n, peer in enumerate(agents))
+            *(answer_to(peer, "agent", f"a{n}", f"o{n % 20}") for n, peer in enumerate(agents))
         )
         inside = [n for n, (done, _) in enumerate(outcomes) if done]
         assert sorted(n % 20 for n in inside) == list(range(20))
@@ -66,12 +76,12 @@ async def test_a_process_that_stops_in_good_order_frees_its_names_and_the_others
     nats: NatsServer, prefix: str
 ) -> None:
     async with three(nats, prefix) as processes, peers(processes, 3) as (agent, computer, another):
-        assert (await agent.call(*joining("agent", "a", "o")))[0]
-        assert (await computer.call(*joining("computer", "c", "o")))[0]
-        assert (await another.call(*joining("computer", "c", "o")))[1].startswith("4105 ")
+        assert (await answer_to(agent, "agent", "a", "o"))[0]
+        assert (await answer_to(computer, "computer", "c", "o"))[0]
+        assert (await answer_to(another, "computer", "c", "o"))[1].startswith("4105 ")
         await eventually(lambda: heard(agent, "notify:enter_office"))
         code, rest = await asyncio.to_thread(processes[1].stop)
         assert code == 0 and "Traceback" not in rest
         await eventually(lambda: heard(agent, "notify:leave_office"))
-        assert (await another.call(*joining("computer", "c", "o")))[0]
+        assert (await answer_to(another, "computer", "c", "o"))[0]
         await eventually(lambda: len(heard(agent, "notify:enter_office")) == 2)

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import pytest
+
 from a2c_smcp.agent import AsyncSMCPAgentClient
 from a2c_smcp.computer import Computer, SMCPComputerClient
 from tests.computer.fakes.computers import FAST, server
@@ -10,6 +12,7 @@ from tests.nats_server import NatsServer
 from tests.server.harness import eventually, two_servers
 
 
+@pytest.mark.usefixtures("patient")
 async def test_an_agent_uses_a_computer_that_another_process_holds(nats: NatsServer, prefix: str) -> None:
     with two_servers(None, nats.url, prefix) as two:
         computer = Computer("pc", mcp_servers=[server("a", documents=2)], timings=FAST)
