@@ -141,9 +141,8 @@ async def test_a_program_that_fails_is_logged_and_leaves_the_result_alone(
     before = result()
     with caplog.at_level(logging.WARNING):
         assert await worker.transform('.a = to_int!("x")', before, "read", {}) is before
-    [message] = [entry.getMessage() for entry in caplog.records]
+    [message] = [message for message in caplog.messages if "to_int" in message]
     assert "read" in message
-    assert "to_int" in message
 
 
 async def test_one_worker_serves_many_calls(worker: VRLWorker) -> None:
