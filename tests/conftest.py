@@ -1,7 +1,9 @@
 """What every test stands on: loopback only, one event loop kind, deterministic Hypothesis."""
 
 import random
+import socket
 import sys
+from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
@@ -26,6 +28,15 @@ sys.addaudithook(_loopback_only)
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """Where nobody listens. It stays bound: nobody else gets it meanwhile, and a server can still listen there."""
+    with socket.socket() as reserved:
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reserved.bind(("127.0.0.1", 0))
+        yield reserved.getsockname()[1]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

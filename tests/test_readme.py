@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import sysconfig
@@ -126,9 +125,7 @@ def clone(tmp_path: Path) -> Path:
 
 
 @pytest.mark.timeout(300)
-def test_the_quick_start_goes_from_the_installation_to_the_greeting(
-    tmp_path: Path, clone: Path, request: pytest.FixtureRequest
-) -> None:
+def test_the_quick_start_goes_from_the_installation_to_the_greeting(tmp_path: Path, clone: Path, port: int) -> None:
     [lines] = _SHELL.findall((ROOT / READMES[0]).read_text())
     assert len(lines.splitlines()) == 6
     (tmp_path / "python3").write_text(
@@ -139,12 +136,6 @@ def test_the_quick_start_goes_from_the_installation_to_the_greeting(
         )
     )
     (tmp_path / "python3").chmod(0o755)
-    # Bound for as long as the test runs, without listening: the server can listen there, and nobody else is given it.
-    reserved = socket.socket()
-    request.addfinalizer(reserved.close)
-    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    reserved.bind(("127.0.0.1", 0))
-    port = reserved.getsockname()[1]
     clean = {key: value for key, value in os.environ.items() if not key.startswith(("A2C_", "PYTHON", "VIRTUAL_ENV"))}
     env = {
         **clean,

@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -294,15 +293,6 @@ async def test_without_a_token_one_is_made_and_printed(place: Place) -> None:
 
 
 # --- not there yet
-
-
-@pytest.fixture
-def port() -> Iterator[int]:
-    """Where nobody listens. It stays bound: nobody else gets it meanwhile, and a server can still have it."""
-    with socket.socket() as reserved:
-        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        reserved.bind(("127.0.0.1", 0))
-        yield reserved.getsockname()[1]
 
 
 async def test_a_server_that_comes_later_is_found(port: int) -> None:

@@ -4,7 +4,6 @@ import itertools
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -141,25 +140,15 @@ async def eventually_tools(agent: Agent, there: set[str], gone: set[str]) -> Non
             await anyio.sleep(0.02)
 
 
-@contextmanager
-def reserved_port() -> Iterator[int]:
-    """A port where nobody listens yet. It stays taken, so that nobody else gets it, in a way that can be shared."""
-    with socket.socket() as taken:
-        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        taken.bind(("127.0.0.1", 0))
-        yield taken.getsockname()[1]
-
-
-async def test_yes_runs_everything_inputs_come_from_files_and_a_late_server_is_waited_for(tmp_path: Path) -> None:
+async def test_yes_runs_everything_inputs_come_from_files_and_a_late_server_is_waited_for(
+    tmp_path: Path, port: int
+) -> None:
     office, inputs, config = new_office(), tmp_path / "inputs.json", server("a", default_tool_meta=None)
     config["server_parameters"]["args"].append("resources=${input:count}")
     inputs.write_text('[{"id": "count", "type": "promptString"}]')
     arguments = ["--config", write(tmp_path / "config.json", config), "--inputs", str(inputs), "--yes"]
-    arguments += ["--office", office, "--name", "pc"]
-    with (
-        reserved_port() as port,
-        service(*arguments, "--url", f"http://127.0.0.1:{port}", A2C_INPUT_COUNT="3", A2C_API_KEY="right") as it,
-    ):
+    arguments += ["--url", f"http://127.0.0.1:{port}", "--office", office, "--name", "pc"]
+    with service(*arguments, A2C_INPUT_COUNT="3", A2C_API_KEY="right") as it:
         await it.says("not in the office yet")
         with async_server(APIKeyAuthentication(["right"]), LIMITS, port=port) as hub:
             await it.says(f"is in office {office}")
@@ -216,9 +205,9 @@ async def test_it_can_be_stopped_while_a_server_still_starts(hub: Running, file:
         assert not it.said("Traceback"), it.lines
 
 
-async def test_when_its_key_is_revoked_it_ends_with_1(file: Path) -> None:
+async def test_when_its_key_is_revoked_it_ends_with_1(file: Path, port: int) -> None:
     arguments = ["--config", write(file, server("a")), "--office", "o", "--name", "pc", "--api-key", "old"]
-    with reserved_port() as port, service(*arguments, "--url", f"http://127.0.0.1:{port}") as it:
+    with service(*arguments, "--url", f"http://127.0.0.1:{port}") as it:
         with async_server(APIKeyAuthentication(["old"]), LIMITS, port=port):
             await it.says("is in office o")
         with async_server(APIKeyAuthentication(["new"]), LIMITS, port=port):
