@@ -5,7 +5,6 @@ import io
 import json
 import os
 import re
-import select
 import sys
 import termios
 import time
@@ -15,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pexpect
+
+from tests.computer.fakes.processes import ended
 
 SMCP_COMPUTER = str(Path(sys.executable).with_name("smcp-computer"))
 PROMPT = "a2c> "
@@ -142,19 +143,8 @@ class Console:
 
 
 def left_over(pids: Iterable[int]) -> list[int]:
-    """Those of these processes that do not end: what was killed ends when the kernel gets to it."""
-    return [pid for pid in pids if not _ended(pid)]
-
-
-def _ended(pid: int) -> bool:
-    try:
-        process = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    try:
-        return bool(select.select([process], [], [], DEADLINE)[0])
-    finally:
-        os.close(process)
+    """Those of these processes that do not end."""
+    return [pid for pid in pids if not ended(pid)]
 
 
 @contextmanager

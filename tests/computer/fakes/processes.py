@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import select
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -54,6 +55,18 @@ def _all() -> Iterator[_Stat]:
 def is_alive(pid: int) -> bool:
     stat = _stat(pid)
     return stat is not None and stat.lives
+
+
+def ended(pid: int, timeout: float = 30) -> bool:
+    """Wait for the end of a process, also of one that is not ours: what was killed ends when the kernel gets to it."""
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([process], [], [], timeout)[0])
+    finally:
+        os.close(process)
 
 
 def group_of(group: int) -> set[int]:

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import select
 import shlex
 import signal
 import sys
@@ -18,6 +17,7 @@ from a2c_smcp.computer.inputs import CommandInputResolver, InputFailedError
 from a2c_smcp.computer.mcp_clients.model import parse_input
 from a2c_smcp.computer.utils import children
 from a2c_smcp.errors import InputNotFoundError
+from tests.computer.fakes.processes import ended
 
 CANARY = "canary-51c0"
 
@@ -36,17 +36,6 @@ async def failure(command: str, timeout: float = 20, **extra: Any) -> str:
         await run(command, timeout, **extra)
     assert caught.value.input_id == "token"
     return caught.value.message
-
-
-def ended(pid: int, timeout: float = 30) -> bool:
-    try:
-        process = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    try:
-        return bool(select.select([process], [], [], timeout)[0])
-    finally:
-        os.close(process)
 
 
 async def test_what_it_prints_is_the_value_trimmed() -> None:
