@@ -209,3 +209,13 @@ def test_looking_at_calls_does_not_make_the_log_larger() -> None:
 def test_what_is_small_is_not_copied() -> None:
     for small in ({"text": "abc"}, {"rows": [1, 2]}):
         assert within(small, 1_000) is small
+
+
+def test_what_is_not_cut_is_not_copied_either() -> None:
+    item = {"id": 123456, "name": "an item", "tags": ["one", "two"], "price": 1.25, "sold": False, "note": None}
+    value = {"items": [dict(item) for _ in range(800)]}
+    size = weight(value, 10**9)
+    assert within(value, size) is value
+    cut = within(value, size - 1)
+    assert cut is not value
+    assert cut != value
