@@ -59,7 +59,7 @@ async def test_the_exact_call_is_shown_and_runs_only_after_a_yes(browser: Browse
             assert results == []
             await button(page, "Allow").click()
             assert text(await ended(results)) == exact["text"]
-            await expect(page.locator("aside .outcome")).to_have_text("Allowed by this console")
+            await expect(page.locator("aside .outcome")).to_have_text("Allowed by this browser")
         row = page.locator("main .ended", has_text="echo")
         await expect(row).to_contain_text("planner")
 

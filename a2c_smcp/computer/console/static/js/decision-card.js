@@ -6,6 +6,7 @@ import { duration, t } from "./i18n.js";
 import { Block, Chip, Problem, useAction, useTick } from "./parts.js";
 import { useDeaf } from "./still.js";
 import { forgetDecision, serverNow, useStore } from "./store.js";
+import { who } from "./who.js";
 
 const LINGER = 4_000;
 
@@ -106,8 +107,7 @@ function TimeLeft({ decision }) {
 
 function Outcome({ decided, kind }) {
   const { outcome, by, always } = decided ?? { outcome: "over" };
-  const known = { browser: t("decisions.by.browser"), terminal: t("decisions.by.terminal") };
   const key = outcome === "accepted" && always ? "always" : outcome;
   const tone = { accepted: "ok", declined: "bad", unanswered: "warn", failed: "bad" }[outcome] ?? "plain";
-  return html`<p class="outcome" role="status"><${Chip} tone=${tone}>${t(`decisions.was.${key}`, { by: known[by] ?? by ?? "" })}<//></p>`;
+  return html`<p class="outcome" role="status"><${Chip} tone=${tone}>${t(`decisions.was.${key}`, { by: who(by) })}<//></p>`;
 }

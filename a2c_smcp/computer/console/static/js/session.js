@@ -1,6 +1,7 @@
 // The way in: the token of the link is used once, and becomes a key that lives in this tab only.
 const KEY = "a2c-key";
 const RUN = "a2c-run";
+const DEVICE = "a2c-device";
 
 const subscribers = new Set();
 let over = false;
@@ -11,6 +12,11 @@ export function sessionKey() {
 
 export function runId() {
   return sessionStorage.getItem(RUN);
+}
+
+/** The name under which the computer knows this browser, and credits what is decided here. */
+export function deviceName() {
+  return sessionStorage.getItem(DEVICE) ?? "browser";
 }
 
 export function isOver() {
@@ -45,6 +51,7 @@ export async function enter() {
   if (!response.ok) return sessionKey() ? null : answer.error.message;
   sessionStorage.setItem(KEY, answer.key);
   sessionStorage.setItem(RUN, answer.run);
+  sessionStorage.setItem(DEVICE, answer.device ?? "browser");
   over = false;
   return null;
 }
