@@ -9,10 +9,12 @@ from a2c_smcp.computer.mcp_clients.model import ToolMeta
 from a2c_smcp.errors import ToolConfirmationError
 from a2c_smcp.types import TOOL_NAME
 
-__all__ = ["CALLING_AGENT", "Approval", "Ask", "Refuse", "Run", "approve", "approve_resolution"]
+__all__ = ["CALLING_AGENT", "CALLING_OFFICE", "Approval", "Ask", "Refuse", "Run", "approve", "approve_resolution"]
 
 #: The agent whose call this is, for callbacks that show who asks; unset for calls that come from no agent.
 CALLING_AGENT: Final[ContextVar[str]] = ContextVar("calling_agent")
+#: The office that the call came from, where it came from one.
+CALLING_OFFICE: Final[ContextVar[str]] = ContextVar("calling_office")
 
 
 @dataclass(frozen=True, slots=True)

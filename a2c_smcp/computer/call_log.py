@@ -82,6 +82,8 @@ class WatchedCall:
     timeout: float | None
     started_at: float
     """Unix time."""
+    office: str | None = None
+    """Where the call came from; `None` for one that came from no office."""
 
     @property
     def digest(self) -> str:
@@ -139,6 +141,7 @@ class LoggedCall:
 
     server: SERVER_NAME | None = None
     tool: TOOL_NAME | None = None
+    office: str | None = None
     progress: ProgressReport | None = None
     decided_by: str | None = None
     is_cancelled = False
@@ -193,6 +196,7 @@ class LoggedCall:
             arguments,
             self.timeout,
             self.started_at,
+            self.office,
         )
 
     @property

@@ -34,6 +34,7 @@ from a2c_smcp.computer.decisions import (
     Outcome,
     Question,
     Resolution,
+    ToolDefinition,
     check_fits,
     resolution_by,
 )
@@ -54,6 +55,7 @@ GRACE_SECONDS: Final = 30.0
 #: more; `DecisionStore.resolution` then says who decided, and how.
 AskHandler: TypeAlias = Callable[[Decision], Awaitable[DecisionAnswer | None]]
 _Check: TypeAlias = Callable[[Any], None]
+_UNKNOWN: Final = ToolDefinition()
 
 
 class Attendance:
@@ -234,13 +236,16 @@ class DecisionStore:
 
     # --- for whoever asks
 
-    async def ask_confirmation(self, call: WatchedCall, *, expires: float = math.inf) -> Resolution:
+    async def ask_confirmation(
+        self, call: WatchedCall, definition: ToolDefinition = _UNKNOWN, *, expires: float = math.inf
+    ) -> Resolution:
         """Whether this call may run. Until `expires`, by the loop's clock; then it is `UNANSWERED`.
 
+        `definition` is what the server says of the tool: the person is shown it, and the answer is for it.
         Cancelling the task that waits withdraws the decision. With nobody there it is `UNANSWERED` at once.
         """
         return await self._ask(
-            lambda decision_id, asked_at, deadline: Confirmation(decision_id, asked_at, deadline, call),
+            lambda decision_id, asked_at, deadline: Confirmation(decision_id, asked_at, deadline, call, definition),
             "confirmation",
             None,
             expires,

@@ -40,6 +40,7 @@ __all__ = [
     "Outcome",
     "Question",
     "Resolution",
+    "ToolDefinition",
     "check_fits",
     "resolution_by",
     "weight_of_decision",
@@ -56,6 +57,20 @@ _REMEMBERED: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
+class ToolDefinition:
+    """What an MCP server says of its tool, as the person is shown it beside a call."""
+
+    title: str | None = None
+    description: str = ""
+    annotations: Mapping[str, Any] = field(default_factory=dict)
+    """MCP's hints, by their names there: `destructiveHint`, `readOnlyHint`, `openWorldHint`."""
+    digest: str = ""
+    """Stands for all of it, and for the tool's schema."""
+    is_dangerous: bool = False
+    """By its own annotation, or because the person's config has the tag `dangerous` for it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Confirmation:
     """May this call run? Asked for tools that have no `auto_apply`."""
 
@@ -66,11 +81,12 @@ class Confirmation:
     deadline: float | None
     """Unix time; `None` for no limit."""
     call: WatchedCall
+    definition: ToolDefinition = ToolDefinition()
 
     @property
     def digest(self) -> str:
-        """Stands for the exact call: server, tool and arguments."""
-        return self.call.digest
+        """Stands for the exact call, and for what the server said of the tool: all that the person is shown."""
+        return digest_of([self.call.digest, self.definition.digest])
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,15 +17,17 @@ import anyio
 import anyio.lowlevel
 from mcp_types import CallToolResult
 
-from a2c_smcp.computer.approvals import CALLING_AGENT, Ask, Refuse, Run, approve, approve_resolution
+from a2c_smcp.computer.approvals import CALLING_AGENT, CALLING_OFFICE, Ask, Refuse, Run, approve, approve_resolution
 from a2c_smcp.computer.call_log import CallLog, LoggedCall, ProgressReport, weight, within
 from a2c_smcp.computer.decision_store import DecisionStore
+from a2c_smcp.computer.decisions import ToolDefinition
 from a2c_smcp.computer.events import BUFFERED_BYTES, CallEnded, CallProgressed, CallStarted, EventHub
 from a2c_smcp.computer.history import KEPT_OF_PARAMETERS, remember
 from a2c_smcp.computer.mcp_clients.catalogue import ShownTool, tool_meta_object
 from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
 from a2c_smcp.computer.progress import CallProgress, OnProgress
 from a2c_smcp.computer.redaction import Redaction
+from a2c_smcp.computer.tool_definitions import definition_of
 from a2c_smcp.computer.types import ToolCallRecord
 from a2c_smcp.errors import (
     InternalError,
@@ -87,6 +89,7 @@ class ToolCalls:
             now=now,
             cancel=scope.cancel,
         )
+        call.office = CALLING_OFFICE.get(None)
         call.decided_by = confirmed_by
         wanted = on_progress is not None or self._events.wants(CallProgressed)
         progress = self._progress(call, on_progress) if wanted else None
@@ -154,26 +157,38 @@ class ToolCalls:
         return with_markers(result, {TOOL_META_MARKER: tool_meta_object(tool.meta)} if tool.meta is not None else {})
 
     async def _confirm(self, call: LoggedCall, tool: ShownTool, scope: anyio.CancelScope) -> Run | Refuse:
-        """What somebody decides, or their silence until just before the call's deadline."""
+        """What somebody decides, or their silence until just before the call's deadline.
+
+        A yes is for the tool that was shown: if its server describes it in another way meanwhile, this asks again.
+        """
+        while True:
+            definition = definition_of(tool)
+            approval = await self._ask(call, tool, definition, scope)
+            if isinstance(approval, Refuse):
+                return approval
+            # It may be cancelled in the same moment, and another tool may have its name now, or it may be forbidden.
+            await anyio.lowlevel.checkpoint_if_cancelled()
+            now = self._manager.validate_tool_call(call.name)
+            if (now.server, now.original) != (tool.server, tool.original):
+                raise ToolNotFoundError(call.name)
+            if definition_of(now).digest == definition.digest:
+                return approval
+            tool = now
+
+    async def _ask(
+        self, call: LoggedCall, tool: ShownTool, definition: ToolDefinition, scope: anyio.CancelScope
+    ) -> Run | Refuse:
         expires = anyio.current_effective_deadline() - _CONFIRM_MARGIN
         # A loop that is held up may wake after both: that nobody answered is still no timeout of the tool.
         deadline, scope.deadline = scope.deadline, math.inf
         try:
-            resolution = await self._decisions.ask_confirmation(call.call, expires=expires)
+            resolution = await self._decisions.ask_confirmation(call.call, definition, expires=expires)
         finally:
             scope.deadline = deadline
         call.decided_by = resolution.by
         approval = approve_resolution(resolution)
-        if isinstance(approval, Refuse):
-            if resolution.error is not None:
-                raise approval.error(tool.name) from resolution.error
-            return approval
-        # It may be cancelled in the same moment, and a yes is for the tool that was shown: not for what has its name
-        # now, and not for one that was forbidden meanwhile.
-        await anyio.lowlevel.checkpoint_if_cancelled()
-        now = self._manager.validate_tool_call(call.name)
-        if (now.server, now.original) != (tool.server, tool.original):
-            raise ToolNotFoundError(call.name)
+        if isinstance(approval, Refuse) and resolution.error is not None:
+            raise approval.error(tool.name) from resolution.error
         return approval
 
     async def _call(self, call: LoggedCall, tool: ShownTool, progress: CallProgress | None) -> CallToolResult:

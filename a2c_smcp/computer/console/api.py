@@ -3,6 +3,7 @@
 import json
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 import anyio.to_thread
@@ -14,13 +15,23 @@ from starlette.routing import Route
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.console.attendance import BROWSER, BrowserAttendance
+from a2c_smcp.computer.console.decision_views import whole_call_view
 from a2c_smcp.computer.console.feed import FeedResponse, messages
 from a2c_smcp.computer.console.markdown import to_html
 from a2c_smcp.computer.console.page_json import PageResponse
 from a2c_smcp.computer.console.requests import number_field, object_body, text_field
-from a2c_smcp.computer.console.views import as_text, result_view, table_view, tool_view
-from a2c_smcp.computer.decisions import Accepted, DecisionAnswer, Declined, Dismissed
+from a2c_smcp.computer.console.views import result_view, table_view, tool_view
+from a2c_smcp.computer.decisions import (
+    Accepted,
+    AlreadyDecidedError,
+    Confirmation,
+    DecisionAnswer,
+    DecisionChangedError,
+    Declined,
+    Dismissed,
+)
 from a2c_smcp.computer.mcp_clients.masking import input_view
+from a2c_smcp.computer.shown_text import as_text
 from a2c_smcp.errors import BadRequestError, NotFoundError, TooManyRequestsError
 from a2c_smcp.utils.dpe_uri import element_uri, page_uri, with_params
 
@@ -52,6 +63,7 @@ class ConsoleAPI:
         """Each path, its method and what answers it."""
         reads: Mapping[str, Endpoint] = {
             "/feed": self._feed,
+            "/decision": self._decision,
             "/tools": self._tools,
             "/desktop": self._desktop,
             "/finder": self._finder,
@@ -64,6 +76,7 @@ class ConsoleAPI:
         }
         writes: Mapping[str, Endpoint] = {
             "/answer": self._answer,
+            "/refuse-all": self._refuse_all,
             "/ask-again": self._ask_again,
             "/call": self._call,
             "/cancel": self._cancel,
@@ -97,6 +110,28 @@ class ConsoleAPI:
             text_field(body, "id"), _answer_of(body), by=BROWSER, digest=text_field(body, "digest")
         )
         return PageResponse({})
+
+    async def _decision(self, request: Request) -> Response:
+        """All arguments of a call that waits for its confirmation, with the digest that they are shown under."""
+        decision_id = _query(request, "id")
+        for decision in self._computer.decisions.pending:
+            if decision.id == decision_id and isinstance(decision, Confirmation):
+                return PageResponse({**whole_call_view(decision), "digest": decision.digest})
+        raise NotFoundError("this call does not wait any more")
+
+    async def _refuse_all(self, request: Request) -> Response:
+        """Refuse the calls that the page shows, and no other: one that came meanwhile was not seen."""
+        body = await object_body(request)
+        shown = body.get("shown")
+        if not isinstance(shown, list) or not all(isinstance(each, dict) for each in shown):
+            raise BadRequestError("field 'shown' must be a list of objects", {"field": "shown"})
+        refused = 0
+        for each in shown:
+            with suppress(AlreadyDecidedError, DecisionChangedError, NotFoundError):
+                digest = text_field(each, "digest")
+                self._computer.decisions.answer(text_field(each, "id"), Declined(), by=BROWSER, digest=digest)
+                refused += 1
+        return PageResponse({"refused": refused})
 
     async def _ask_again(self, request: Request) -> Response:
         body = await object_body(request)

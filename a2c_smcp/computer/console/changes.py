@@ -6,9 +6,9 @@ looked at, only that it changed. So a thousand events in a second make a few sma
 
 from typing import Any, Final
 
+from a2c_smcp.computer.console.decision_views import decision_view
 from a2c_smcp.computer.console.views import (
     call_view,
-    decision_view,
     ended_view,
     office_view,
     progress_view,

@@ -4,21 +4,19 @@ Arguments and results go out as text. A browser reads numbers as floats, and a p
 """
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 from a2c_smcp import PROTOCOL_VERSION, __version__
 from a2c_smcp.computer.call_log import EndedCall, ProgressReport, RunningCall, WatchedCall
-from a2c_smcp.computer.decisions import Confirmation, Decision, MissingInput, Question
+from a2c_smcp.computer.console.decision_views import decision_view
 from a2c_smcp.computer.events import OfficeStatus, ServerStatus
+from a2c_smcp.computer.shown_text import as_text, visible
 from a2c_smcp.computer.snapshot import ComputerSnapshot
 from a2c_smcp.smcp import SMCPTool
 
 __all__ = [
-    "as_text",
     "call_view",
-    "decision_view",
     "ended_view",
     "office_view",
     "progress_view",
@@ -28,7 +26,6 @@ __all__ = [
     "snapshot_view",
     "table_view",
     "tool_view",
-    "visible",
 ]
 
 #: How much of a call's arguments and result a list shows; the whole of it is asked for by the call's id.
@@ -38,25 +35,6 @@ _MAX_ROWS: Final = 1000
 #: Levels of a schema that a form is made of.
 _DEEPEST: Final = 100
 _IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml"})
-
-# What shows as nothing, or changes the direction of what stands beside it.
-_INVISIBLE: Final = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
-    "\u2060-\u206f\u2800\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
-)
-
-
-def visible(text: str) -> str:
-    """The text with an escape, as in JSON, for every character that a person would not see."""
-    return _INVISIBLE.sub(lambda match: json.dumps(match[0])[1:-1], text)
-
-
-def as_text(value: Any) -> str:
-    """A JSON value as a person reads it: exact, indented, and with nothing hidden."""
-    try:
-        return visible(json.dumps(value, indent=2, ensure_ascii=False, default=str))
-    except RecursionError:
-        return "(nested too deeply to be shown)"
 
 
 def call_view(call: WatchedCall, most: int | None = _PREVIEW) -> dict[str, Any]:
@@ -146,32 +124,6 @@ def _cell(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def decision_view(decision: Decision) -> dict[str, Any]:
-    """A pending decision, whole: what is shown is what is decided. Never the value of an input."""
-    common = {
-        "id": decision.id,
-        "kind": decision.kind,
-        "digest": decision.digest,
-        "asked_at": decision.asked_at,
-        "deadline": decision.deadline,
-    }
-    match decision:
-        case Confirmation(call=call):
-            return {**common, "call": call_view(call, None)}
-        case Question(call=call, calls=calls):
-            return {
-                **common,
-                "server": decision.server,
-                "message": decision.message,
-                "schema": decision.schema,
-                "url": decision.url,
-                "call": None if call is None else call_view(call),
-                "calls": [call_view(each) for each in calls],
-            }
-        case MissingInput(servers=servers):
-            return {**common, "input": decision.view, "servers": list(servers)}
-
-
 def server_view(status: ServerStatus) -> dict[str, Any]:
     return {
         "name": status.server,
@@ -199,7 +151,7 @@ def tool_view(tool: SMCPTool, server: str) -> dict[str, Any]:
     return {
         "name": tool["name"],
         "server": server,
-        "description": tool["description"],
+        "description": visible(tool["description"]),
         "schema": tool["params_schema"] if _is_shallow(tool["params_schema"]) else {},
         "schema_text": as_text(tool["params_schema"]),
         "returns": None if tool["return_schema"] is None else as_text(tool["return_schema"]),

@@ -16,7 +16,7 @@ from typing import Any, Final, Self, get_args
 import anyio
 from mcp_types import CallToolResult
 
-from a2c_smcp.computer.approvals import CALLING_AGENT
+from a2c_smcp.computer.approvals import CALLING_AGENT, CALLING_OFFICE
 from a2c_smcp.computer.calls import CallKey, CallMemory, Finished, Running
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.events import AnnouncedEvent, EventsLost
@@ -295,6 +295,7 @@ class SMCPComputerClient:
         assert task is not None
         self._running.add(task)
         CALLING_AGENT.set(key.agent)  # for this task only
+        CALLING_OFFICE.set(key.office)
         reply, result = None, None
         progress = PacedProgress(partial(self._send_progress, key, request)) if request.get("progress") else None
         try:

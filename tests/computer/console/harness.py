@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import anyio
 import httpx2
-from playwright.async_api import Browser, BrowserContext, Page, expect
+from playwright.async_api import Browser, BrowserContext, Locator, Page, expect
 
 from a2c_smcp.computer.approvals import CALLING_AGENT
 from a2c_smcp.computer.computer import Computer
@@ -115,6 +115,13 @@ async def tab(
 def _is_cut(text: str) -> bool:
     """What Chromium says of connections that a test ends, and of answers that are refusals."""
     return "Failed to load resource" in text or "net::ERR_" in text
+
+
+async def press(button: Locator) -> None:
+    """Click as a person does: bring it into sight, wait until it listens again after that movement, and press."""
+    await button.scroll_into_view_if_needed()
+    await expect(button).to_be_enabled()
+    await button.click()
 
 
 async def go(page: Page, view: str) -> None:

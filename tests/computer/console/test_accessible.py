@@ -27,7 +27,7 @@ async def test_axe_finds_nothing_serious(browser: Browser, tmp_path: Path) -> No
                     await go(page, place.format(document=document))
                     await page.wait_for_selector(f"main {ready}")
                     # New buttons are pale at first.
-                    await expect(page.locator(".decision .primary:disabled")).to_have_count(0)
+                    await expect(page.locator(".decision [data-answer][aria-disabled]")).to_have_count(0)
                     looked_at = f"{name} {colours} {viewport['width']}"
                     found += [f"{looked_at}: {each}" for each in await page.evaluate(_SERIOUS)]
                     if await page.evaluate(_TOO_WIDE):

@@ -9,7 +9,7 @@ from playwright.async_api import Browser, Page, Route, expect
 
 from a2c_smcp.computer.decisions import Accepted, AlreadyDecidedError, Declined, Resolution
 from a2c_smcp.computer.mcp_clients.model import PromptStringInput
-from tests.computer.console.harness import DEADLINE, as_agent, go, opened, tab
+from tests.computer.console.harness import DEADLINE, as_agent, go, opened, press, tab
 from tests.computer.fakes.computers import asking, code, server, text
 from tests.computer.test_asking import CONTENT, SCHEMA, both_eras
 
@@ -31,8 +31,20 @@ def card(page: Page) -> Any:
     return page.locator("aside .decision:not([data-decided])")
 
 
+#: The buttons by what they do: their names say what they are about, and differ from card to card.
+_ANSWERS = {
+    "Allow": "yes",
+    "Refuse": "no",
+    "Always allow this tool": "always",
+    "Send": "send",
+    "Decline": "no",
+    "Done": "yes",
+    "I won’t": "no",
+}
+
+
 def button(page: Page, name: str) -> Any:
-    return card(page).get_by_role("button", name=name, exact=True)
+    return card(page).locator(f"[data-answer={_ANSWERS[name]}]")
 
 
 async def decided(page: Page) -> None:
@@ -52,12 +64,13 @@ async def test_the_exact_call_is_shown_and_runs_only_after_a_yes(browser: Browse
             tasks.start_soon(put, results, as_agent(computer, "echo", **exact))
             await expect(card(page)).to_have_count(1)
             shown = await card(page).inner_text()
-            assert "planner asks to run" in shown and "echo" in shown and "on one" in shown and "s left" in shown
+            for part in ("An agent asks to run", "planner", "echo", "one", "s left"):
+                assert part in shown
             for part in ("123456789012345678901234567890", "1.0", "null", "<b>x</b>", r"10 \u202e000\u202c €"):
                 assert part in shown
             await expect(page).to_have_title("(1) pc · console")  # it is set a moment after the card
             assert results == []
-            await button(page, "Allow").click()
+            await press(button(page, "Allow"))
             assert text(await ended(results)) == exact["text"]
             await expect(page.locator("aside .outcome")).to_have_text("Allowed by this browser")
         row = page.locator("main .ended", has_text="echo")
@@ -69,17 +82,17 @@ async def test_a_refused_call_does_not_run_and_always_lasts(browser: Browser) ->
         results: list[Any] = []
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(put, results, as_agent(computer, "stats"))
-            await button(page, "Refuse").click()
+            await press(button(page, "Refuse"))
             assert code(await ended(results)) == 4005
             await decided(page)
             tasks.start_soon(put, results, as_agent(computer, "echo", text="1"))
-            await button(page, "Always allow this tool").click()
+            await press(button(page, "Always allow this tool"))
             assert text(await ended(results, 2)) == "1"
             assert text(await as_agent(computer, "echo", text="2")) == "2"
         assert computer.decisions.allowed == {("one", "echo")}
         # It can be taken back.
         await go(page, "tools")
-        await page.get_by_role("button", name="Ask again before echo").click()
+        await page.get_by_role("button", name="Ask again before echo", exact=True).click()
         await expect(page.locator(".allowed")).to_have_count(0)
         assert computer.decisions.allowed == frozenset()
 
@@ -100,7 +113,7 @@ async def test_of_two_places_the_first_answer_counts_and_the_other_is_told(brows
                 # Both at once: the click is on its way when the terminal decides.
                 await page.route("**/api/answer", terminal_first)
                 async with page.expect_response("**/api/answer") as answered:
-                    await button(page, "Allow").click()
+                    await press(button(page, "Allow"))
                 response = await answered.value
                 assert response.status == 400
                 await page.unroute("**/api/answer")
@@ -108,7 +121,7 @@ async def test_of_two_places_the_first_answer_counts_and_the_other_is_told(brows
                 await expect(page.locator("aside .outcome")).to_have_text("Refused by the terminal")
 
                 tasks.start_soon(put, results, as_agent(computer, "echo", text="2"))
-                await button(page, "Allow").click()
+                await press(button(page, "Allow"))
                 assert text(await ended(results, 2)) == "2"
                 decision_id = await page.locator("aside .decision").last.get_attribute("data-decision")
                 with pytest.raises(AlreadyDecidedError, match="browser"):
@@ -142,26 +155,26 @@ async def test_a_question_is_a_form_and_its_answer_is_what_was_typed(browser: Br
             await card(page).get_by_label("seat").select_option("Back")
             await card(page).get_by_label("Vegan").check()
             assert "Which seat?" in await card(page).inner_text()
-            await button(page, "Send").click()
+            await press(button(page, "Send"))
             given = (await ended(results)).value
             assert given == {"name": "Ada", "age": 36, "fare": 12.5, "window": False, "seat": "b", "meals": ["v"]}
 
             await decided(page)
             tasks.start_soon(put, results, computer.decisions.ask_question("one", "Again?", schema=schema))
-            await button(page, "Decline").click()
+            await press(button(page, "Decline"))
             assert (await ended(results, 2)).outcome == "declined"
             ask = computer.decisions.ask_question("one", "Log in", url="https://login.example/x?y")
             tasks.start_soon(put, results, ask)
             link = card(page).get_by_role("link")
             assert await link.get_attribute("href") == "https://login.example/x?y"
             assert await link.get_attribute("rel") == "noopener noreferrer"
-            await button(page, "Done").click()
+            await press(button(page, "Done"))
             assert (await ended(results, 3)).outcome == "accepted"
             ask = computer.decisions.ask_question("one", "Log in", url="javascript:alert(1)")
             tasks.start_soon(put, results, ask)
             await expect(card(page)).to_contain_text("javascript:alert(1)")
             assert await card(page).get_by_role("link").count() == 0
-            await button(page, "I won’t").click()
+            await press(button(page, "I won’t"))
             await ended(results, 4)
 
 
@@ -185,7 +198,7 @@ async def test_a_secret_goes_in_and_is_never_seen_again(browser: Browser) -> Non
             field = card(page).get_by_label("The token")
             assert await field.get_attribute("type") == "password"
             await field.fill(secret)
-            await button(page, "Send").click()
+            await press(button(page, "Send"))
         assert computer.inputs.values["token"] == secret
         await expect(card(page)).to_have_count(0)
         for view in ("servers", "tools", "office", "calls"):
@@ -250,7 +263,7 @@ async def test_a_new_decision_is_deaf_for_half_a_second_and_moves_nothing_under_
             await page.mouse.move(5, 400)
             await expect(page.locator("aside .decision")).to_have_count(1)
             assert (await button(page, "Allow").bounding_box())["y"] < second["y"]
-            await button(page, "Refuse").click()
+            await press(button(page, "Refuse"))
             await ended(results, 2)
         assert sorted(code(result) or 0 for result in results) == [0, 4005]
 
@@ -261,7 +274,7 @@ _WATCH = """() => {
   new MutationObserver(() => {
     for (const card of document.querySelectorAll("[data-decision]")) {
       const times = (watched[card.dataset.decision] ??= [performance.now(), null]);
-      if (card.querySelector("button:enabled")) times[1] ??= performance.now();
+      if (card.querySelector("[data-answer]:not([aria-disabled])")) times[1] ??= performance.now();
     }
   }).observe(document.body, { subtree: true, childList: true, attributes: true });
 }"""
@@ -277,14 +290,14 @@ async def test_a_click_that_a_script_makes_or_that_comes_with_the_window_decides
             # The window comes to the front below a pointer that is about to click.
             assert await button(page, "Allow").evaluate(_COMES_TO_THE_FRONT)
             assert len(computer.decisions.pending) == 1 and results == []
-            await button(page, "Refuse").click()
+            await press(button(page, "Refuse"))
             await ended(results)
 
 
 _COMES_TO_THE_FRONT = """async button => {
   window.dispatchEvent(new Event("focus"));
   await new Promise(resolve => setTimeout(resolve, 50));
-  return button.disabled;
+  return button.ariaDisabled === "true";
 }"""
 
 
@@ -297,11 +310,11 @@ async def test_a_server_that_asks_gets_what_was_typed_in_the_browser(browser: Br
         results: list[Any] = []
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(put, results, as_agent(computer, "ask", message="Who are you?", schema=SCHEMA))
-            await expect(card(page)).to_contain_text("asker asks you")
-            await expect(card(page)).to_contain_text("While running: ask (planner)")
+            await expect(card(page)).to_contain_text("A server asks you something")
+            await expect(card(page)).to_contain_text("While running ask planner")
             # What does not fit is refused at the computer too, and the question stays.
             await page.evaluate("document.querySelector('aside form').noValidate = true")
-            await button(page, "Send").click()
+            await press(button(page, "Send"))
             await expect(card(page).get_by_role("alert")).to_contain_text("required")
             await card(page).get_by_label("text").fill(CONTENT["text"])
             await card(page).get_by_label("number").fill("1.5")
@@ -310,5 +323,5 @@ async def test_a_server_that_asks_gets_what_was_typed_in_the_browser(browser: Br
             await card(page).get_by_label("x", exact=True).check()
             await card(page).get_by_label("z", exact=True).check()
             await card(page).get_by_label("yes").select_option("Yes")
-            await button(page, "Send").click()
+            await press(button(page, "Send"))
             assert json.loads(text(await ended(results)))["content"] == CONTENT

@@ -42,7 +42,7 @@ async def test_a_decision_made_while_the_page_was_away_is_not_pending_any_more(b
         with computer.decisions.attend("terminal"):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(as_agent, computer, "stats")
-                allow = page.locator("aside").get_by_role("button", name="Allow", exact=True)
+                allow = page.locator("aside [data-answer=yes]")
                 await expect(allow).to_be_enabled()
                 await page.locator("aside .decision h3").hover()  # else what is decided goes after four seconds
                 await page.context.set_offline(True)

@@ -1,17 +1,18 @@
 // The frame: a header, the views, and the decisions beside them.
-import { post } from "./api.js";
 import { Calls } from "./calls.js";
 import { Decisions, usePendingCount } from "./decisions.js";
 import { Desktop } from "./desktop.js";
+import { typedTexts } from "./drafts.js";
 import { Finder } from "./finder.js";
 import { html, useEffect, useRef } from "./html.js";
 import { Icon } from "./icons.js";
 import { t } from "./i18n.js";
+import { Notices } from "./notices.js";
 import { Office } from "./office.js";
-import { useAction } from "./parts.js";
+import { Block } from "./parts.js";
 import { path, useRoute, VIEWS } from "./router.js";
 import { Servers } from "./servers.js";
-import { forgetNotice, useStore } from "./store.js";
+import { useStore } from "./store.js";
 import { Tools } from "./tools.js";
 
 const SHOWN = { decisions: Decisions, calls: Calls, servers: Servers, tools: Tools, desktop: Desktop, finder: Finder, office: Office };
@@ -34,7 +35,6 @@ export function App() {
     <${Navigation} view=${view} count=${count} />
     <main ref=${main} id="main" tabindex="-1">
       <h1 class="visually-hidden">${t(`nav.${view}`)}</h1>
-      <${Notices} />
       <${View} rest=${rest} />
     </main>
     ${view === "decisions" ? null : html`<aside class="rail" aria-label=${t("decisions.title")}><${Decisions} /></aside>`}
@@ -48,6 +48,7 @@ function Header({ name, status, count }) {
     <b class="computer">${name}</b>
     <span class=${`status ${status}`} role="status"><span class="dot" aria-hidden="true"></span>${t(`status.${status}`)}</span>
     <span class="grow"></span>
+    <${Notices} />
     <a class="waiting" href=${path("decisions")} data-count=${count}>
       <${Icon} name="decisions" />${count ? t("decisions.count", { count }) : t("decisions.none")}
     </a>
@@ -65,34 +66,12 @@ function Navigation({ view, count }) {
   </nav>`;
 }
 
-function Notices() {
-  const notices = useStore((state) => state.notices);
-  return html`<div class="notices" role="status">
-    ${notices.map(
-      (notice) => html`<p key=${notice.id} class="notice">
-        <span>${notice.text}</span>
-        <span class="grow"></span>
-        ${notice.restart ? html`<${Restart} notice=${notice} />` : null}
-        <button type="button" class="quiet small" aria-label=${t("parts.close")} onClick=${() => forgetNotice(notice.id)}><${Icon} name="close" /></button>
-      </p>`,
-    )}
-  </div>`;
-}
-
-function Restart({ notice }) {
-  const [restart, busy, error] = useAction(async () => {
-    await post("server", { server: notice.server, action: "restart" });
-    forgetNotice(notice.id);
-  });
-  return html`<button type="button" class="small" disabled=${busy} title=${error}
-    aria-label=${t("servers.action", { action: t("servers.restart"), server: notice.server })} onClick=${() => restart()}>${t("servers.restart")}</button>`;
-}
-
 export function Over({ reason }) {
   return html`<main class="over" role="alert">
     <img src="/icon.svg" alt="" width="56" height="56" />
     <h1>${t("banner.over.title")}</h1>
     ${reason ? html`<p class="problem">${t("banner.refused", { reason })}</p>` : null}
     <p class="muted">${t("banner.over")}</p>
+    ${typedTexts().map((text, at) => html`<div key=${at} class="typed"><p class="muted">${t("decisions.unsent")}</p><${Block} text=${text} label=${t("decisions.unsent")} copy=${true} /></div>`)}
   </main>`;
 }

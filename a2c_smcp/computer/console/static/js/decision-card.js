@@ -1,41 +1,69 @@
-// One decision: who asks, what for, exactly with what, and how long there is time.
+// One decision: who asks, what for, exactly with what, and how long there is time. Then what came of it.
 import { post } from "./api.js";
-import { html, useEffect, useLayoutEffect, useRef } from "./html.js";
+import { Confirmation, UndoAlways } from "./confirmation.js";
 import { InputForm, QuestionForm } from "./decision-forms.js";
+import { dropDraft, isTyped } from "./drafts.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "./html.js";
 import { duration, t } from "./i18n.js";
-import { Block, Chip, Problem, useAction, useTick } from "./parts.js";
-import { useDeaf } from "./still.js";
+import { Chip, Problem, useTick } from "./parts.js";
 import { forgetDecision, serverNow, useStore } from "./store.js";
 import { who } from "./who.js";
+import { Name, Said, Words } from "./words.js";
 
+/** How long a decided card stays once nobody is at it, in milliseconds; longer where something can be undone. */
 const LINGER = 4_000;
+const LINGER_ALWAYS = 20_000;
 
-export function DecisionCard({ decision, gone, place, held }) {
+export function DecisionCard({ decision, gone, held }) {
   const element = useRef(null);
-  const [listens, guard] = useDeaf(element, place);
   const live = useStore((state) => state.status === "live");
-  const [answer, busy, error] = useAction((given) =>
-    post("answer", { id: decision.id, digest: decision.digest, ...given }),
-  );
+  const [answer, busy, refusal] = useAnswer(decision);
   const open = !decision.decided && !gone;
+  const height = useHeightKept(element, open, held);
   useLinger(decision, held);
   useFocusKept(element, open);
-  const ready = open && listens && live && !busy;
+  const ready = open && live && !busy;
   const Body = { confirmation: Confirmation, question: Question, input: MissingInput }[decision.kind];
-  return html`<li ref=${element} tabindex="-1" class=${`card decision ${decision.kind}`} data-decided=${open ? null : ""} data-decision=${decision.id}>
-    <${Body} decision=${decision} open=${open} ready=${ready} guard=${guard} answer=${answer} />
-    ${open ? html`<${TimeLeft} decision=${decision} />` : html`<${Outcome} decided=${decision.decided} kind=${decision.kind} />`}
-    <${Problem} text=${open ? error : null} />
+  return html`<li ref=${element} tabindex="-1" class=${`card decision ${decision.kind}`} style=${{ minHeight: height }} data-decided=${open ? null : ""} data-decision=${decision.id}>
+    <${Body} decision=${decision} open=${open} ready=${ready} answer=${answer} refusal=${refusal} />
+    ${open ? html`<${TimeLeft} decision=${decision} />` : html`<${Outcome} decision=${decision} />`}
+    <${Problem} text=${open ? refusal?.message : null} />
   </li>`;
 }
 
-/** Puts a decided card away after a while, but never while the pointer is among the cards. */
-function useLinger(decision, held) {
+/** `[answer, isBusy, refusal]`: `answer` resolves to whether it was taken. */
+function useAnswer(decision) {
+  const [state, setState] = useState({ busy: false, refusal: null });
+  const answer = async (given) => {
+    setState({ busy: true, refusal: null });
+    try {
+      await post("answer", { id: decision.id, digest: decision.digest, ...given });
+      setState({ busy: false, refusal: null });
+      return true;
+    } catch (refusal) {
+      setState({ busy: false, refusal });
+      return false;
+    }
+  };
+  return [answer, state.busy, state.refusal];
+}
+
+/** The height that a decided card keeps while somebody is at the cards: what is below it must not jump up. */
+function useHeightKept(element, open, held) {
+  const kept = useRef(null);
+  // Read before it is drawn without its buttons.
+  if (!open && kept.current === null && element.current) kept.current = `${element.current.getBoundingClientRect().height}px`;
+  if (!open && !held) kept.current = "";
+  return open ? "" : (kept.current ?? "");
+}
+
+/** Puts a decided card away after a while, but never while somebody is at the cards, nor what was typed and not sent. */
+function useLinger({ id, decided }, held) {
   useEffect(() => {
-    if (!decision.decided || held) return undefined;
-    const timer = setTimeout(() => forgetDecision(decision.id), LINGER);
+    if (!decided || held || isTyped(id)) return undefined;
+    const timer = setTimeout(() => (dropDraft(id), forgetDecision(id)), decided.always ? LINGER_ALWAYS : LINGER);
     return () => clearTimeout(timer);
-  }, [decision.decided, held]);
+  }, [decided, held]);
 }
 
 /** Whoever answered with the keyboard stays where they are when the buttons go. */
@@ -53,44 +81,25 @@ function useFocusKept(element, open) {
   }, []);
 }
 
-function Confirmation({ decision, open, ready, guard, answer }) {
-  const { call } = decision;
-  const agent = call.agent ?? t("decisions.agent");
-  const none = call.arguments === "{}";
+function Question({ decision, open, ready, answer, refusal }) {
   return html`<div>
-    <p class="asks"><span class="avatar" aria-hidden="true">${[...agent][0]}</span>${t("decisions.asks", { agent })}</p>
-    <h3 class="mono">${call.tool}</h3>
-    <p class="muted">${t("decisions.of", { server: call.server ?? "" })}</p>
-    ${none
-      ? html`<p class="muted">${t("decisions.noarguments")}</p>`
-      : html`<${Block} text=${call.arguments} label=${t("decisions.arguments")} />`}
-    ${open
-      ? html`<div class="actions">
-          <button type="button" class="primary" disabled=${!ready} onClick=${guard(() => answer({ answer: "yes" }))}>${t("decisions.yes")}</button>
-          <button type="button" class="danger" disabled=${!ready} onClick=${guard(() => answer({ answer: "no" }))}>${t("decisions.no")}</button>
-          <button type="button" class="quiet" disabled=${!ready} title=${t("decisions.always.hint")} onClick=${guard(() => answer({ answer: "always" }))}>${t("decisions.always")}</button>
-        </div>`
-      : null}
+    <p class="asks"><span class="avatar" aria-hidden="true">?</span>${t("decisions.question")}</p>
+    <h3><${Name} of=${decision.server} /></h3>
+    ${decision.calls.map((call) => html`<p key=${call.id} class="muted">${t("decisions.question.during")} <${Name} of=${call.tool} /> ${call.agent ? html`<${Name} of=${call.agent} />` : null}</p>`)}
+    <${Said} by=${decision.server}><p class="message"><${Words} of=${decision.message} /></p><//>
+    ${decision.secret ? html`<p class="danger-sign">${t("decisions.question.secret")}</p>` : null}
+    <${QuestionForm} ...${{ decision, open, ready, answer, refusal }} />
   </div>`;
 }
 
-function Question({ decision, open, ready, guard, answer }) {
-  const calls = (decision.call ? [decision.call] : decision.calls).map((call) => `${call.tool}${call.agent ? ` (${call.agent})` : ""}`);
-  return html`<div>
-    <p class="asks"><span class="avatar" aria-hidden="true">?</span>${t("decisions.question", { server: decision.server })}</p>
-    <p class="message">${decision.message}</p>
-    ${calls.length ? html`<p class="muted">${t("decisions.question.during", { calls: calls.join(", ") })}</p>` : null}
-    ${open ? html`<${QuestionForm} decision=${decision} ready=${ready} guard=${guard} answer=${answer} />` : null}
-  </div>`;
-}
-
-function MissingInput({ decision, open, ready, guard, answer }) {
+function MissingInput({ decision, open, ready, answer }) {
+  const put = () => forgetDecision(decision.id);
   return html`<div>
     <p class="asks"><span class="avatar" aria-hidden="true">…</span>${t("decisions.input")}</p>
     <h3 class="mono">${decision.input.id}</h3>
     ${decision.input.description ? html`<p class="message">${decision.input.description}</p>` : null}
     <p class="muted">${t("decisions.input.for", { servers: decision.servers.join(", ") })}</p>
-    ${open ? html`<${InputForm} definition=${decision.input} ready=${ready} guard=${guard} answer=${answer} />` : null}
+    <${InputForm} draft=${decision.id} definition=${decision.input} ...${{ open, ready, answer }} onPutAway=${put} />
   </div>`;
 }
 
@@ -105,9 +114,12 @@ function TimeLeft({ decision }) {
   </div>`;
 }
 
-function Outcome({ decided, kind }) {
-  const { outcome, by, always } = decided ?? { outcome: "over" };
+function Outcome({ decision }) {
+  const { outcome, by, always, reason } = decision.decided ?? { outcome: "over" };
   const key = outcome === "accepted" && always ? "always" : outcome;
   const tone = { accepted: "ok", declined: "bad", unanswered: "warn", failed: "bad" }[outcome] ?? "plain";
-  return html`<p class="outcome" role="status"><${Chip} tone=${tone}>${t(`decisions.was.${key}`, { by: who(by) })}<//></p>`;
+  return html`<div class="outcome">
+    <p role="status"><${Chip} tone=${tone}>${t(`decisions.was.${key}`, { by: who(by) })}<//>${reason ? html` <span class="muted">${t("decisions.was.reason", { reason })}</span>` : null}</p>
+    ${always ? html`<${UndoAlways} decision=${decision} />` : null}
+  </div>`;
 }

@@ -1,73 +1,112 @@
-// Forms for what a tool asks, and for the values of inputs. What is typed here is sent, and kept nowhere.
+// Forms for what a tool asks, and for the values of inputs. What is typed stays until it is sent or put away.
+import { asText, dropDraft, isTyped, useDraft } from "./drafts.js";
 import { Form } from "./form.js";
 import { completed, initial } from "./form-values.js";
-import { html, useState } from "./html.js";
+import { html } from "./html.js";
 import { Icon } from "./icons.js";
 import { t } from "./i18n.js";
+import { Copy } from "./parts.js";
+import { SteadyButton } from "./steady.js";
+import { forgetDecision } from "./store.js";
+import { Words } from "./words.js";
 
-export function QuestionForm({ decision, ready, guard, answer }) {
-  if (decision.url) return html`<${UrlQuestion} ...${{ decision, ready, guard, answer }} />`;
-  return html`<${SchemaQuestion} ...${{ decision, ready, guard, answer }} />`;
+export function QuestionForm(props) {
+  return props.decision.url ? html`<${UrlQuestion} ...${props} />` : html`<${SchemaQuestion} ...${props} />`;
 }
 
-function SchemaQuestion({ decision, ready, guard, answer }) {
+function SchemaQuestion({ decision, open, ready, answer, refusal }) {
   const schema = decision.schema ?? { type: "object", properties: {} };
-  const [value, setValue] = useState(() => initial(schema));
-  const send = (event) => {
+  const [value, setValue, typed] = useDraft(decision.id, () => initial(schema));
+  const send = async (event) => {
     event.preventDefault();
-    if (ready && event.isTrusted) answer({ answer: "yes", value: completed(value) ?? {} });
+    if (ready && event.isTrusted && (await answer({ answer: "yes", value: completed(value) ?? {} }))) dropDraft(decision.id);
   };
+  const field = refusal?.details?.field;
+  const names = { server: decision.server.text };
+  if (!open && !typed) return null;
   return html`<form onSubmit=${send} autocomplete="off">
-    <${Form} schema=${schema} value=${value} onChange=${setValue} titled=${true} />
-    <div class="actions">
-      <button type="submit" class="primary" disabled=${!ready}>${t("decisions.send")}</button>
-      <button type="button" class="danger" disabled=${!ready} onClick=${guard(() => answer({ answer: "no" }))}>${t("decisions.decline")}</button>
-      <button type="button" class="quiet" disabled=${!ready} onClick=${guard(() => answer({ answer: "dismiss" }))}>${t("decisions.dismiss")}</button>
-    </div>
+    <fieldset class="plain" disabled=${!open}>
+      <${Form} schema=${schema} value=${value} onChange=${setValue} titled=${true} errors=${field ? { [field]: refusal.message } : {}} />
+    </fieldset>
+    ${open
+      ? html`<div class="actions">
+          <${SteadyButton} type="submit" data-answer="send" class="primary" ready=${ready} aria-label=${t("decisions.send.name", names)}>${t("decisions.send")}<//>
+          <${SteadyButton} data-answer="no" class="danger" ready=${ready} aria-label=${t("decisions.decline.name", names)} onAnswer=${() => answer({ answer: "no" })}>${t("decisions.decline")}<//>
+          <${SteadyButton} data-answer="dismiss" class="quiet" ready=${ready} aria-label=${t("decisions.dismiss.name", names)} onAnswer=${() => answer({ answer: "dismiss" })}>${t("decisions.dismiss")}<//>
+        </div>`
+      : html`<${Unsent} text=${asText(value)} onPutAway=${() => (dropDraft(decision.id), forgetDecision(decision.id))} />`}
   </form>`;
 }
 
-function UrlQuestion({ decision, ready, guard, answer }) {
-  const safe = /^https?:\/\//i.test(decision.url);
-  return html`<div>
-    <p>${t("decisions.url")}</p>
-    <p class="url mono">
-      ${safe ? html`<a href=${decision.url} target="_blank" rel="noopener noreferrer"><${Icon} name="link" />${decision.url}</a>` : decision.url}
-    </p>
-    <div class="actions">
-      <button type="button" class="primary" disabled=${!ready} onClick=${guard(() => answer({ answer: "yes" }))}>${t("decisions.url.done")}</button>
-      <button type="button" class="danger" disabled=${!ready} onClick=${guard(() => answer({ answer: "no" }))}>${t("decisions.url.no")}</button>
-    </div>
+/** What was typed for something that is over: it can be copied, and goes when the person says so. */
+function Unsent({ text, onPutAway }) {
+  return html`<div class="unsent">
+    <p class="muted">${t("decisions.unsent")}</p>
+    <div class="actions"><${Copy} text=${text} class="small" /><button type="button" class="small quiet" data-answer="putaway" onClick=${onPutAway}>${t("decisions.putaway")}</button></div>
   </div>`;
 }
 
-/** Asks for one value of an input. `answer` gets `{answer, value}`. */
-export function InputForm({ definition, ready, guard, answer, dismiss = true }) {
+function UrlQuestion({ decision, open, ready, answer }) {
+  const { url } = decision;
+  const place = webPlace(url);
+  const names = { server: decision.server.text };
+  return html`<div>
+    <p>${t("decisions.url")}</p>
+    ${place ? html`<p class="host mono">${place.host}</p>` : null}
+    ${place?.username || place?.password ? html`<p class="danger-sign">${t("decisions.url.user")}</p>` : null}
+    <p class="url mono">
+      ${place ? html`<a href=${url} target="_blank" rel="noopener noreferrer"><${Icon} name="link" /><${Words} of=${decision.url_words} /></a>` : html`<${Words} of=${decision.url_words} />`}
+    </p>
+    ${open
+      ? html`<div class="actions">
+          <${SteadyButton} data-answer="yes" class="primary" ready=${ready} aria-label=${t("decisions.url.done.name", names)} onAnswer=${() => answer({ answer: "yes" })}>${t("decisions.url.done")}<//>
+          <${SteadyButton} data-answer="no" class="danger" ready=${ready} aria-label=${t("decisions.url.no.name", names)} onAnswer=${() => answer({ answer: "no" })}>${t("decisions.url.no")}<//>
+        </div>`
+      : null}
+  </div>`;
+}
+
+/** Where a link leads, as this browser reads it; null for what is no page of the web. */
+function webPlace(url) {
+  try {
+    const place = new URL(url);
+    return ["http:", "https:"].includes(place.protocol) ? place : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Asks for one value of an input. `answer` gets `{answer, value}`, and resolves to whether it was taken. */
+export function InputForm({ draft, definition, open = true, ready, answer, dismiss = true, onPutAway }) {
   const secret = Boolean(definition.password);
-  const [value, setValue] = useState(secret ? "" : (definition.default ?? ""));
+  const [value, setValue] = useDraft(draft, () => (secret ? "" : (definition.default ?? "")));
   const options = definition.type === "pickString" ? (definition.options ?? []) : null;
-  const send = (event) => {
+  const names = { id: definition.id };
+  const send = async (event) => {
     event.preventDefault();
-    if (!ready || !event.isTrusted) return;
-    answer({ answer: "yes", value });
-    setValue("");
+    if (ready && event.isTrusted && (await answer({ answer: "yes", value }))) dropDraft(draft);
   };
   const id = `input-${definition.id}`;
+  if (!open && !isTyped(draft)) return null;
   return html`<form onSubmit=${send} autocomplete="off">
-    <div class="field">
-      <label for=${id}>${definition.description || definition.id}</label>
-      ${options
-        ? html`<select id=${id} value=${value} required onChange=${(event) => setValue(event.currentTarget.value)}>
-            <option value="">${t("form.choose")}</option>
-            ${options.map((option) => html`<option key=${option} value=${option}>${option}</option>`)}
-          </select>`
-        : html`<input id=${id} type=${secret ? "password" : "text"} autocomplete=${secret ? "new-password" : "off"} spellcheck="false"
-            data-1p-ignore data-lpignore="true" value=${value} onInput=${(event) => setValue(event.currentTarget.value)} />`}
-      ${secret ? html`<p class="muted hint">${t("decisions.input.secret")}</p>` : null}
-    </div>
-    <div class="actions">
-      <button type="submit" class="primary" disabled=${!ready}>${t("decisions.send")}</button>
-      ${dismiss ? html`<button type="button" class="quiet" disabled=${!ready} onClick=${guard(() => answer({ answer: "dismiss" }))}>${t("decisions.dismiss")}</button>` : null}
-    </div>
+    <fieldset class="plain" disabled=${!open}>
+      <div class="field">
+        <label for=${id}>${definition.description || definition.id}</label>
+        ${options
+          ? html`<select id=${id} value=${value} required onChange=${(event) => setValue(event.currentTarget.value)}>
+              <option value="">${t("form.choose")}</option>
+              ${options.map((option) => html`<option key=${option} value=${option}>${option}</option>`)}
+            </select>`
+          : html`<input id=${id} type=${secret ? "password" : "text"} autocomplete=${secret ? "new-password" : "off"} spellcheck="false"
+              data-1p-ignore data-lpignore="true" value=${value} onInput=${(event) => setValue(event.currentTarget.value)} />`}
+        ${secret ? html`<p class="muted hint">${t("decisions.input.secret")}</p>` : null}
+      </div>
+    </fieldset>
+    ${open
+      ? html`<div class="actions">
+          <${SteadyButton} type="submit" data-answer="send" class="primary" ready=${ready} aria-label=${t("decisions.input.send.name", names)}>${t("decisions.send")}<//>
+          ${dismiss ? html`<${SteadyButton} data-answer="dismiss" class="quiet" ready=${ready} aria-label=${t("decisions.input.dismiss.name", names)} onAnswer=${() => answer({ answer: "dismiss" })}>${t("decisions.dismiss")}<//>` : null}
+        </div>`
+      : html`<${Unsent} text=${value} onPutAway=${() => (dropDraft(draft), onPutAway())} />`}
   </form>`;
 }

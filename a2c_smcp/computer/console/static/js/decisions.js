@@ -1,26 +1,54 @@
 // The decisions that wait for the person, always in the same place on a wide screen.
-import { html } from "./html.js";
+import { post } from "./api.js";
 import { DecisionCard } from "./decision-card.js";
+import { html, useState } from "./html.js";
 import { t } from "./i18n.js";
-import { Empty } from "./parts.js";
+import { Empty, Problem, useAction } from "./parts.js";
+import { SteadyButton } from "./steady.js";
 import { useInside, useStill } from "./still.js";
 import { useStore } from "./store.js";
 
-export function Decisions({ title = true }) {
+/** How many cards are drawn at a time: whoever floods the person must not stop the page. */
+const MOST_CARDS = 30;
+/** From how many calls on they can be refused together. */
+const FLOOD = 3;
+
+export function Decisions() {
   const pending = useStore((state) => state.pending);
   const [inside, props] = useInside();
   // What was decided stays until the pointer has left: nothing may jump into its place.
-  const shown = useStill(pending.filter((decision) => !decision.away), inside);
-  const open = pending.filter((decision) => !decision.decided).length;
+  const all = useStill(pending, inside);
+  const shown = all.slice(0, MOST_CARDS);
+  const open = pending.filter((decision) => !decision.decided);
   return html`<div class="decisions" ...${props}>
-    ${title ? html`<h2>${t("decisions.title")}${open ? html`<span class="count">${open}</span>` : null}</h2>` : null}
-    <p class="visually-hidden" role="status">${open ? t("decisions.count", { count: open }) : t("decisions.none")}</p>
+    <div class="cards-head"><h2>${t("decisions.title")}${open.length ? html`<span class="count">${open.length}</span>` : null}</h2>
+      <${RefuseAll} calls=${open.filter((decision) => decision.kind === "confirmation")} /></div>
+    <p class="visually-hidden" role="status">${open.length ? t("decisions.count", { count: open.length }) : t("decisions.none")}</p>
     ${shown.length === 0
       ? html`<${Empty} icon="decisions" title=${t("decisions.empty")} hint=${t("decisions.empty.hint")} />`
       : html`<ul class="cards">
-          ${shown.map(({ item, gone }, place) => html`<${DecisionCard} key=${item.id} decision=${item} gone=${gone} place=${place} held=${inside} />`)}
+          ${shown.map(({ item, gone }) => html`<${DecisionCard} key=${item.id} decision=${item} gone=${gone} held=${inside} />`)}
         </ul>`}
+    ${all.length > shown.length ? html`<p class="muted">${t("decisions.more", { count: all.length - shown.length })}</p>` : null}
   </div>`;
+}
+
+/** Refuses the calls that wait now, after a second click. Those that come later are asked about as ever. */
+function RefuseAll({ calls }) {
+  const [chosen, setChosen] = useState(null);
+  const [refuse, busy, error] = useAction(async () => {
+    await post("refuse-all", { shown: chosen.map(({ id, digest }) => ({ id, digest })) });
+    setChosen(null);
+  });
+  if (chosen) {
+    return html`<span class="refuse-all">
+      <${SteadyButton} key="yes" data-answer="refuse-these" class="danger small" ready=${!busy} onAnswer=${() => refuse()}>${t("decisions.refuseall.sure", { count: chosen.length })}<//>
+      <button type="button" class="small quiet" onClick=${() => setChosen(null)}>${t("decisions.refuseall.not")}</button>
+      <${Problem} text=${error} />
+    </span>`;
+  }
+  if (calls.length < FLOOD) return null;
+  return html`<span class="refuse-all"><${SteadyButton} key="ask" data-answer="refuse-all" class="small" onAnswer=${() => setChosen(calls)}>${t("decisions.refuseall", { count: calls.length })}<//></span>`;
 }
 
 export function usePendingCount() {

@@ -42,7 +42,7 @@ export function useLoaded(load, keys, pause = 0) {
   return state;
 }
 
-/** An action that may fail: `[run, isBusy, whatFailed]`. */
+/** An action that may fail: `[run, isBusy, whatFailed]`; `run` resolves to whether it was done. */
 export function useAction(action) {
   const [state, setState] = useState({ busy: false, error: null });
   const run = async (...given) => {
@@ -50,8 +50,10 @@ export function useAction(action) {
     try {
       await action(...given);
       setState({ busy: false, error: null });
+      return true;
     } catch (error) {
       setState({ busy: false, error: error.message });
+      return false;
     }
   };
   return [run, state.busy, state.error];
@@ -85,7 +87,7 @@ export function Block({ text, label, copy = false }) {
   </div>`;
 }
 
-function Copy({ text }) {
+export function Copy({ text, class: name = "quiet copy" }) {
   const [done, setDone] = useState(false);
   useEffect(() => {
     if (!done) return undefined;
@@ -94,7 +96,7 @@ function Copy({ text }) {
   }, [done]);
   if (!navigator.clipboard) return null;
   const copy = () => navigator.clipboard.writeText(text).then(() => setDone(true)).catch(() => {});
-  return html`<button type="button" class="quiet copy" onClick=${copy}>${t(done ? "parts.copied" : "parts.copy")}</button>`;
+  return html`<button type="button" class=${name} onClick=${copy}>${t(done ? "parts.copied" : "parts.copy")}</button>`;
 }
 
 /** A button that opens what it stands above. */

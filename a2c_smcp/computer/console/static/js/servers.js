@@ -88,7 +88,6 @@ function Input({ definition, onChange }) {
     setOpen(false);
     onChange();
   });
-  const guard = (handler) => handler;
   return html`<li class="row input">
     <div class="line">
       <b class="mono">${definition.id}</b>
@@ -100,7 +99,7 @@ function Input({ definition, onChange }) {
         ${definition.has_value ? html`<button type="button" class="small quiet" disabled=${busy} aria-label=${t("servers.inputs.forget.name", { id: definition.id })} onClick=${() => send({})}>${t("servers.inputs.forget")}</button>` : null}
       </span>
     </div>
-    ${open ? html`<${InputForm} definition=${definition} ready=${!busy} guard=${guard} dismiss=${false} answer=${({ value }) => send({ value })} />` : null}
+    ${open ? html`<${InputForm} draft=${`set-${definition.id}`} definition=${definition} ready=${!busy} dismiss=${false} answer=${({ value }) => send({ value })} />` : null}
     <${Problem} text=${error} />
   </li>`;
 }

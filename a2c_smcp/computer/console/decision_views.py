@@ -1,0 +1,158 @@
+"""What a person decides on, as JSON for the page: the exact call, or what a server asks; nothing is hidden. Pure.
+
+A text of somebody else is a list of parts, of which every second one is an escape: see `shown_text.words`.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from a2c_smcp.computer.call_log import WatchedCall
+from a2c_smcp.computer.decisions import Confirmation, Decision, MissingInput, Question, ToolDefinition
+from a2c_smcp.computer.shown_text import (
+    ArgumentRow,
+    argument_rows,
+    asks_for_secret,
+    has_mixed_scripts,
+    visible,
+    words,
+)
+
+__all__ = ["decision_view", "whole_call_view"]
+
+#: How many characters of all arguments together a card is sent; the rest is asked for by the decision's id.
+_MOST_CHARACTERS: Final = 100_000
+#: So many of each argument are sent in any case: every name shows, whatever stands in the others.
+_LEAST_OF_A_ROW: Final = 2_000
+#: Of what a server says about its tool.
+_MOST_DESCRIPTION: Final = 4_000
+
+
+def decision_view(decision: Decision) -> dict[str, Any]:
+    """A pending decision. What is cut of it says so, and `whole_call_view` has all. Never the value of an input."""
+    common = {
+        "id": decision.id,
+        "kind": decision.kind,
+        "digest": decision.digest,
+        "asked_at": decision.asked_at,
+        "deadline": decision.deadline,
+    }
+    match decision:
+        case Confirmation(call=call, definition=definition):
+            return {**common, "call": _call_view(call), **_cut_rows(call), "tool": _definition_view(definition)}
+        case Question():
+            return {**common, **_question_view(decision)}
+        case MissingInput(servers=servers):
+            shown = {key: visible(value) if isinstance(value, str) else value for key, value in decision.view.items()}
+            # Its options are values that are sent back, and its id is looked up.
+            kept = {key: value for key, value in decision.view.items() if key in ("id", "default", "options")}
+            return {**common, "input": {**shown, **kept}, "servers": list(servers)}
+
+
+def whole_call_view(decision: Confirmation) -> dict[str, Any]:
+    """All arguments of a call, however long they are."""
+    return {"rows": [_row_view(row) for row in argument_rows(decision.call.arguments)], "cut": False}
+
+
+def _call_view(call: WatchedCall) -> dict[str, Any]:
+    return {
+        "id": call.id,
+        "key": [call.server, call.tool],
+        "agent": None if call.agent is None else _name_view(call.agent),
+        "office": None if call.office is None else _name_view(call.office),
+        "server": _name_view(call.server or ""),
+        "tool": _name_view(call.tool or call.name),
+        "shown_as": _name_view(call.name) if call.name != call.tool else None,
+    }
+
+
+def _name_view(name: str) -> dict[str, Any]:
+    """A name that somebody chose, and whether letters of several scripts stand in it."""
+    return {"words": words(name), "text": visible(name), "mixed": has_mixed_scripts(name)}
+
+
+def _definition_view(definition: ToolDefinition) -> dict[str, Any]:
+    hints = {key: value for key, value in definition.annotations.items() if isinstance(value, bool)}
+    said = definition.description
+    return {
+        "title": None if definition.title is None else words(definition.title),
+        "description": words(said[:_MOST_DESCRIPTION]),
+        "description_cut": max(0, len(said) - _MOST_DESCRIPTION),
+        "hints": hints,
+        "dangerous": definition.is_dangerous,
+    }
+
+
+def _cut_rows(call: WatchedCall) -> dict[str, Any]:
+    rows = argument_rows(call.arguments)
+    most = max(_LEAST_OF_A_ROW, _MOST_CHARACTERS // max(1, len(rows)))
+    return {"rows": [_row_view(row, most) for row in rows], "cut": any(len(row.text) > most for row in rows)}
+
+
+def _row_view(row: ArgumentRow, most: int | None = None) -> dict[str, Any]:
+    shown = row.text if most is None else row.text[:most]
+    rest = row.text[len(shown) :]
+    return {
+        "name": words(row.name),
+        "text": words(shown),
+        "is_text": row.is_text,
+        "more_lines": rest.count("\n") + bool(rest),
+        "more": len(rest),
+    }
+
+
+def _question_view(question: Question) -> dict[str, Any]:
+    calls = (question.call,) if question.call is not None else question.calls
+    return {
+        "server": _name_view(question.server),
+        "message": words(question.message),
+        "schema": None if question.schema is None else _shown_schema(question.schema),
+        "secret": _asks_for_secret(question),
+        "url": question.url,
+        "url_words": None if question.url is None else words(question.url),
+        "calls": [_call_view(call) for call in calls],
+    }
+
+
+def _shown_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The form with its words made visible. Names and values are what is sent back, and stay as they are."""
+    fields = schema.get("properties")
+    if not isinstance(fields, Mapping):
+        return dict(schema)
+    return {**schema, "properties": {name: _shown_field(name, part) for name, part in fields.items()}}
+
+
+def _shown_field(name: str, part: Any) -> Any:
+    if not isinstance(part, Mapping):
+        return part
+    shown = {**_said(part), "title": visible(str(part.get("title") or name))}
+    for key in ("oneOf", "anyOf"):
+        if isinstance(part.get(key), list):
+            shown[key] = [_said(option) if isinstance(option, Mapping) else option for option in part[key]]
+    if isinstance(part.get("enum"), list):
+        titles = part.get("enumNames")
+        shown["enumNames"] = [
+            visible(str(titles[at] if isinstance(titles, list) and at < len(titles) else value))
+            for at, value in enumerate(part["enum"])
+        ]
+    if isinstance(part.get("items"), Mapping):
+        shown["items"] = {**_shown_field("", part["items"])}
+    return shown
+
+
+def _said(part: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: visible(value) if key in ("title", "description") and isinstance(value, str) else value
+        for key, value in part.items()
+    }
+
+
+def _asks_for_secret(question: Question) -> bool:
+    fields = (question.schema or {}).get("properties")
+    if not isinstance(fields, Mapping) or not fields:
+        return False
+    texts = [question.message]
+    for name, part in fields.items():
+        texts.append(name)
+        if isinstance(part, Mapping):
+            texts += [str(part.get(key, "")) for key in ("title", "description", "format")]
+    return asks_for_secret(*texts)

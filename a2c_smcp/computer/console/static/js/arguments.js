@@ -1,0 +1,63 @@
+// The arguments of a call, a row for each, with real line breaks. Whoever has not seen their end cannot allow it.
+import { get } from "./api.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "./html.js";
+import { t } from "./i18n.js";
+import { Problem, useAction } from "./parts.js";
+import { Words } from "./words.js";
+
+/** `onSeen` is called once all of it has been in sight: it fits, it was scrolled to its end, or it was opened. */
+export function Arguments({ decision, onSeen }) {
+  const box = useRef(null);
+  const [whole, setWhole] = useState(null);
+  const [open, setOpen] = useState(false);
+  const [below, setBelow] = useState(0);
+  const [wasLong, setWasLong] = useState(false);
+  const { rows, cut } = whole ?? decision;
+  const [load, busy, error] = useAction(async () => {
+    const loaded = await get("decision", { id: decision.id });
+    if (loaded.digest !== decision.digest) throw new Error(t("decisions.changed"));
+    setWhole(loaded);
+  });
+  const look = () => {
+    const lines = linesBelow(box.current);
+    setBelow(lines);
+    if (lines || cut) setWasLong(true);
+    else onSeen();
+  };
+  useLayoutEffect(look, [rows, open]);
+  useEffect(() => {
+    const watch = new ResizeObserver(look);
+    watch.observe(box.current);
+    return () => watch.disconnect();
+  }, [rows, open]);
+  const show = () => {
+    setOpen(true);
+    if (cut) load();
+  };
+  if (!rows.length) return html`<p class="muted" ref=${box}>${t("decisions.noarguments")}</p>`;
+  return html`<div class="arguments">
+    <dl ref=${box} class=${open ? "open" : ""} tabindex="0" role="region" aria-label=${t("decisions.arguments")} onScroll=${look}>
+      ${rows.map((row, at) => html`<${Row} key=${at} row=${row} />`)}
+    </dl>
+    ${wasLong ? html`<p class="more" role="status"><span>${said(below, cut, rows)}</span> ${open && !cut ? null : html`<button type="button" class="small" disabled=${busy} onClick=${show}>${t("decisions.showall")}</button>`}</p>` : null}
+    <${Problem} text=${error} />
+  </div>`;
+}
+
+function Row({ row }) {
+  return html`<div class="argument" data-text=${row.is_text ? "" : null}>
+    <dt class="mono"><${Words} of=${row.name} /></dt>
+    <dd class="mono"><${Words} of=${row.text} />${row.more ? html`<b class="cut"> ${t("decisions.cut", { lines: row.more_lines, characters: row.more })}</b>` : null}</dd>
+  </div>`;
+}
+
+function linesBelow(element) {
+  if (!element) return 0;
+  const hidden = element.scrollHeight - element.scrollTop - element.clientHeight;
+  return hidden <= 2 ? 0 : Math.ceil(hidden / (Number.parseFloat(getComputedStyle(element).lineHeight) || 20));
+}
+
+function said(below, cut, rows) {
+  const more = below + (cut ? rows.reduce((sum, row) => sum + row.more_lines, 0) : 0);
+  return more ? t("decisions.below", { count: more }) : t("decisions.allseen");
+}

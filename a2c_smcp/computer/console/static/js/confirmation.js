@@ -1,0 +1,82 @@
+// May this call run? Who asks, what for, what the server says of the tool, and exactly with what.
+import { post } from "./api.js";
+import { Arguments } from "./arguments.js";
+import { html, useState } from "./html.js";
+import { t, time } from "./i18n.js";
+import { Icon } from "./icons.js";
+import { Chip, Problem, useAction } from "./parts.js";
+import { SteadyButton } from "./steady.js";
+import { Name, Said, Words } from "./words.js";
+
+const HINTS = { destructiveHint: "bad", openWorldHint: "warn", readOnlyHint: "ok" };
+
+export function Confirmation({ decision, open, ready, answer }) {
+  const { call, tool } = decision;
+  const [seen, setSeen] = useState(false);
+  return html`<div>
+    <p class="asks"><span class="avatar" aria-hidden="true"><${Icon} name="decisions" /></span>${t("decisions.asks")}</p>
+    <h3><${Name} of=${call.tool} /></h3>
+    ${tool.dangerous ? html`<p class="danger-sign">${t(tool.hints.destructiveHint ? "decisions.destructive" : "decisions.marked")}</p>` : null}
+    <${Facts} decision=${decision} />
+    <${About} call=${call} tool=${tool} />
+    <h4>${t("decisions.arguments")}</h4>
+    <${Arguments} decision=${decision} onSeen=${() => setSeen(true)} />
+    ${open ? html`<${Buttons} decision=${decision} ready=${ready} seen=${seen} answer=${answer} />` : null}
+  </div>`;
+}
+
+function Facts({ decision: { call, asked_at } }) {
+  return html`<dl class="asked">
+    <div><dt>${t("decisions.agent")}</dt><dd>${call.agent ? html`<${Name} of=${call.agent} />` : t("decisions.noagent")}</dd></div>
+    ${call.office ? html`<div><dt>${t("decisions.office")}</dt><dd><${Name} of=${call.office} /></dd></div>` : null}
+    <div><dt>${t("decisions.server")}</dt><dd><${Name} of=${call.server} /></dd></div>
+    ${call.shown_as ? html`<div><dt>${t("decisions.shownas")}</dt><dd><${Name} of=${call.shown_as} /></dd></div>` : null}
+    <div><dt>${t("decisions.since")}</dt><dd>${time(asked_at)}</dd></div>
+  </dl>`;
+}
+
+function About({ call, tool }) {
+  const hints = Object.entries(HINTS).filter(([hint]) => tool.hints[hint] === true);
+  const says = tool.title || tool.description.join("") || hints.length;
+  if (!says) return html`<p class="muted">${t("decisions.undescribed")}</p>`;
+  return html`<${Said} by=${call.server}>
+    ${tool.title ? html`<p><b><${Words} of=${tool.title} /></b></p>` : null}
+    <div class="description" tabindex="0" role="region" aria-label=${t("decisions.description")}><${Words} of=${tool.description} />${tool.description_cut ? html`<b class="cut"> ${t("decisions.cut.description", { characters: tool.description_cut })}</b>` : null}</div>
+    ${hints.length ? html`<p class="hints">${hints.map(([hint, tone]) => html`<${Chip} key=${hint} tone=${tone}>${t(`hint.${hint}`)}<//>`)}</p>` : null}
+  <//>`;
+}
+
+function Buttons({ decision, ready, seen, answer }) {
+  const { call, tool } = decision;
+  const [reason, setReason] = useState("");
+  const names = { tool: call.tool.text, server: call.server.text, agent: call.agent?.text ?? t("decisions.noagent") };
+  const id = `reason-${decision.id}`;
+  const allow = { ready: ready && seen, title: seen ? null : t("decisions.unseen") };
+  const refuse = () => answer({ answer: "no", ...(reason.trim() ? { reason: reason.trim() } : {}) });
+  return html`<div>
+    <div class="field reason"><label for=${id} class="muted">${t("decisions.reason")}</label>
+      <input id=${id} type="text" maxlength="1000" autocomplete="off" value=${reason} onInput=${(event) => setReason(event.currentTarget.value)} /></div>
+    <div class="actions">
+      <${SteadyButton} ...${allow} data-answer="yes" class=${tool.dangerous ? "" : "primary"} aria-label=${t("decisions.yes.name", names)} onAnswer=${() => answer({ answer: "yes" })}>${t("decisions.yes")}<//>
+      <${SteadyButton} ready=${ready} data-answer="no" class="danger" aria-label=${t("decisions.no.name", names)} onAnswer=${refuse}>${t("decisions.no")}<//>
+    </div>
+    <div class="always">
+      <${SteadyButton} ...${allow} data-answer="always" class="quiet small" aria-label=${t("decisions.always.name", names)} onAnswer=${() => answer({ answer: "always" })}>${t("decisions.always")}<//>
+      <p class="muted hint">${t("decisions.always.reach", names)}</p>
+    </div>
+  </div>`;
+}
+
+/** Takes an "always" back, on the card where it was said. */
+export function UndoAlways({ decision }) {
+  const { call } = decision;
+  const [done, setDone] = useState(false);
+  const [undo, busy, error] = useAction(async () => {
+    const [server, tool] = call.key;
+    await post("ask-again", { server, tool });
+    setDone(true);
+  });
+  const tool = call.tool.text;
+  if (done) return html`<p class="muted" role="status">${t("decisions.undone", { tool })}</p>`;
+  return html`<${SteadyButton} ready=${!busy} class="small" data-answer="undo" aria-label=${t("decisions.undo.name", { tool })} onAnswer=${() => undo()}>${t("decisions.undo")}<//><${Problem} text=${error} />`;
+}

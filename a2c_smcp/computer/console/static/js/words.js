@@ -1,0 +1,22 @@
+// Words of strangers: agents, MCP servers and files. They never pass for the page's own, and nothing in them is hidden.
+import { html } from "./html.js";
+import { t } from "./i18n.js";
+import { Chip } from "./parts.js";
+
+/** A text in parts, of which every second one is the escape of a character that would not show. */
+export function Words({ of }) {
+  return html`<span class="words">${of.map((part, at) => (at % 2 ? html`<mark key=${at}>${part}</mark>` : part))}</span>`;
+}
+
+/** A name that somebody gave itself: framed, and marked if letters of several scripts stand in it. */
+export function Name({ of }) {
+  return html`<span class="given mono"><${Words} of=${of.words} /></span>${of.mixed ? html` <${Chip} tone="warn">${t("words.mixed")}<//>` : null}`;
+}
+
+/** What a server says, framed as its own words. */
+export function Said({ by, children }) {
+  return html`<figure class="said">
+    <figcaption class="muted">${t("words.said")} <${Name} of=${by} /></figcaption>
+    <blockquote>${children}</blockquote>
+  </figure>`;
+}

@@ -1,0 +1,134 @@
+"""What others wrote, as a person is shown it before they decide: nothing hidden, and nothing cut without saying so.
+
+Pure. Agents, MCP servers and files choose these texts. A character that shows as nothing, or that turns the direction
+of its neighbours, is written as an escape, as in JSON.
+"""
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+__all__ = ["ArgumentRow", "argument_rows", "as_text", "asks_for_secret", "has_mixed_scripts", "visible", "words"]
+
+# Unicode's categories Cc (but for tabs and line breaks), Cf, Cs, Zl and Zp, and the fillers and variation selectors
+# that show as nothing. A test compares this with the tables of the Python that runs it.
+_HIDDEN: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890-\u0891\u08e2\u115f-\u1160"
+    "\u17b4-\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff"
+    "\uffa0\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d159"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+#: How many rows the arguments of a call are taken apart into; more than that are shown as JSON.
+_MOST_ROWS: Final = 200
+_DEEPEST: Final = 8
+#: Scripts that are written together in one word, as Japanese does, and beside Latin letters everywhere.
+_EAST_ASIAN: Final = frozenset(
+    {"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "KATAKANA-HIRAGANA", "IDEOGRAPHIC"}
+)
+_SECRET: Final = re.compile(
+    r"pass(?:word|phrase|code|wd)|\bpin\b|secret|credential|\btoken\b|api[ _-]?key|private[ _-]?key"
+    r"|密码|口令|密钥|密碼|パスワード",
+    re.IGNORECASE,
+)
+
+
+def visible(text: str) -> str:
+    """The text with an escape, as in JSON, for every character that a person would not see."""
+    return _HIDDEN.sub(_escape, text)
+
+
+def words(text: str) -> list[str]:
+    """The text in parts: every second one is an escape, so that a page can tell it from a backslash that was typed."""
+    parts: list[str] = []
+    end = 0
+    for hidden in _HIDDEN.finditer(text):
+        parts += [text[end : hidden.start()], _escape(hidden)]
+        end = hidden.end()
+    return [*parts, text[end:]]
+
+
+def _escape(hidden: re.Match[str]) -> str:
+    return json.dumps(hidden[0])[1:-1]
+
+
+def as_text(value: Any) -> str:
+    """A JSON value as a person reads it: exact, indented, and with nothing hidden."""
+    return visible(_json(value))
+
+
+def _json(value: Any, indent: int | None = 2) -> str:
+    try:
+        return json.dumps(value, indent=indent, ensure_ascii=False, default=str)
+    except RecursionError:
+        return "(nested too deeply to be shown)"
+
+
+# --- the arguments of a call
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentRow:
+    """One argument, or one part of a nested one: where it is, and its value as text with real line breaks."""
+
+    name: str
+    """A path, such as `to[0].address`."""
+    text: str
+    is_text: bool
+    """Whether the value is a text, and not the JSON of something else."""
+
+
+def argument_rows(arguments: Mapping[str, Any]) -> list[ArgumentRow]:
+    """The whole call, a row for each value. What has too many parts for that is shown as JSON, in full."""
+    rows = list(_rows_of("", arguments, 0))
+    if len(rows) > _MOST_ROWS:
+        rows = [_row(_child("", name), value) for name, value in arguments.items()]
+    if len(rows) > _MOST_ROWS:
+        rest = dict(list(arguments.items())[_MOST_ROWS:])
+        rows = [*rows[:_MOST_ROWS], ArgumentRow("…", _json(rest), is_text=False)]
+    return rows
+
+
+def _rows_of(path: str, value: Any, depth: int) -> Iterator[ArgumentRow]:
+    if depth < _DEEPEST and isinstance(value, Mapping) and (value or not depth):
+        for name, inner in value.items():
+            yield from _rows_of(_child(path, str(name)), inner, depth + 1)
+    elif depth < _DEEPEST and isinstance(value, list | tuple) and any(map(_wants_rows, value)):
+        for index, inner in enumerate(value):
+            yield from _rows_of(f"{path}[{index}]", inner, depth + 1)
+    else:
+        yield _row(path, value)
+
+
+def _wants_rows(value: Any) -> bool:
+    """Whether it would be hard to read inside the JSON of a list: an object, or a text with several lines."""
+    return (isinstance(value, Mapping | list | tuple) and bool(value)) or (isinstance(value, str) and "\n" in value)
+
+
+def _row(name: str, value: Any) -> ArgumentRow:
+    if isinstance(value, str):
+        return ArgumentRow(name, value, is_text=True)
+    flat = not isinstance(value, Mapping | list | tuple) or not any(map(_wants_rows, value))
+    return ArgumentRow(name, _json(value, None if flat else 2), is_text=False)
+
+
+def _child(path: str, name: str) -> str:
+    if re.fullmatch(r"[\w-]+", name):
+        return f"{path}.{name}" if path else name
+    return f"{path}[{json.dumps(name, ensure_ascii=False)}]"
+
+
+# --- names
+
+
+def has_mixed_scripts(name: str) -> bool:
+    """Whether letters of several scripts stand in one name, as in a Latin word with a Cyrillic `а`."""
+    scripts = {unicodedata.name(letter, "UNKNOWN").split()[0] for letter in name if letter.isalpha()}
+    return len(scripts - _EAST_ASIAN) > 1
+
+
+def asks_for_secret(*texts: str | None) -> bool:
+    """Whether words like these ask a person for a password."""
+    return any(text is not None and _SECRET.search(text) is not None for text in texts)

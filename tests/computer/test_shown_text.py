@@ -1,0 +1,138 @@
+"""What others wrote, as a person is shown it: nothing hidden, every value in a row of its own."""
+
+import json
+import sys
+import unicodedata
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from a2c_smcp.computer.shown_text import (
+    argument_rows,
+    as_text,
+    asks_for_secret,
+    has_mixed_scripts,
+    visible,
+    words,
+)
+
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+@given(_VALUES)
+def test_json_is_shown_exactly_and_can_be_read_back(value: object) -> None:
+    assert json.loads(as_text(value)) == value
+
+
+def test_no_character_that_unicode_calls_invisible_is_shown_as_it_is() -> None:
+    hidden = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    for number in range(sys.maxunicode + 1):
+        character = chr(number)
+        if unicodedata.category(character) in hidden and character not in "\n\t":
+            assert character not in visible(character), hex(number)
+
+
+@given(st.text())
+def test_parts_of_a_text_are_the_text_and_its_escapes(text: str) -> None:
+    assert "".join(words(text)) == visible(text)
+    assert "".join(words(text)[::2]) in text or len(words(text)) > 1
+    assert all(part.startswith("\\") for part in words(text)[1::2])
+
+
+def test_a_backslash_that_was_typed_is_told_from_an_escape() -> None:
+    assert words("a\u202eb") == ["a", "\\u202e", "b"]
+    assert words("a\\u202eb") == ["a\\u202eb"]
+
+
+def test_every_value_has_a_row_and_texts_have_their_line_breaks() -> None:
+    call: dict[str, Any] = {
+        "command": "cd ~\nrm -rf *",
+        "to": [{"name": "Ada", "notes": ["x\ny"]}, {}],
+        "sizes": [1, 2.0, None, "a"],
+        "odd key": True,
+        "none": {},
+    }
+    assert [(row.name, row.text, row.is_text) for row in argument_rows(call)] == [
+        ("command", "cd ~\nrm -rf *", True),
+        ("to[0].name", "Ada", True),
+        ("to[0].notes[0]", "x\ny", True),
+        ("to[1]", "{}", False),
+        ("sizes", '[1, 2.0, null, "a"]', False),
+        ('["odd key"]', "true", False),
+        ("none", "{}", False),
+    ]
+    assert argument_rows({}) == []
+
+
+@given(st.dictionaries(st.text(), _VALUES, max_size=4))
+def test_nothing_of_a_call_is_left_out(call: dict[str, Any]) -> None:
+    shown = "\n".join(f"{row.name} {row.text}" for row in argument_rows(call))
+    for text in _texts(call):
+        assert text in shown or json.dumps(text, ensure_ascii=False)[1:-1] in shown
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [text for inner in value.values() for text in _texts(inner)]
+    if isinstance(value, list):
+        return [text for inner in value for text in _texts(inner)]
+    return [value] if isinstance(value, str) else []
+
+
+def test_a_call_with_thousands_of_parts_has_few_rows_and_is_still_whole() -> None:
+    call = {"many": [{"n": number} for number in range(5000)], "last": "rm -rf ~"}
+    rows = argument_rows(call)
+    assert [row.name for row in rows] == ["many", "last"]
+    assert json.loads(rows[0].text) == call["many"]
+    wide = {f"key{number}": number for number in range(1000)}
+    rows = argument_rows(wide)
+    assert len(rows) == 201 and rows[-1].name == "…"
+    assert len(json.loads(rows[-1].text)) == 800
+
+
+def test_what_nests_without_end_is_shown_as_such() -> None:
+    nested: dict[str, Any] = {}
+    for _ in range(100_000):
+        nested = {"a": nested}
+    [row] = argument_rows(nested)
+    assert "too deeply" in row.text
+
+
+@pytest.mark.parametrize(
+    ("name", "mixed"),
+    [
+        ("planner", False),
+        ("pl\u0430nner", True),  # a Cyrillic a
+        ("ｐlanner", True),
+        ("\U0001d5c9lanner", True),
+        ("ο-mega", True),
+        ("план", False),
+        ("Bodø café", False),
+        ("日本語のタスク runner", False),
+        ("план-план 2", False),
+        ("", False),
+    ],
+)
+def test_letters_of_several_scripts_in_one_name_are_noticed(name: str, mixed: bool) -> None:
+    assert has_mixed_scripts(name) is mixed
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("Your password", True),
+        ("API-Key", True),
+        ("PIN", True),
+        ("spinning", False),
+        ("请输入密码", True),
+        (None, False),
+    ],
+)
+def test_a_question_for_a_password_is_noticed(text: str | None, secret: bool) -> None:
+    assert asks_for_secret("harmless", text) is secret
