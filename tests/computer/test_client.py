@@ -112,6 +112,8 @@ async def test_it_answers_tools_config_and_calls(kind: str, request: pytest.Fixt
         result = await it.agent.tool("a.echo", text="你好")
         assert set(result) == {"meta", "content", "structuredContent", "isError"}
         assert result["content"] == [{"type": "text", "text": "你好"}]
+        call = it.computer.ended_calls[-1].call
+        assert (call.agent, call.office) == ("ag", it.client._office)
 
 
 async def test_failures_have_their_codes_on_the_wire(hub: Running) -> None:

@@ -22,6 +22,7 @@ from a2c_smcp.computer.decisions import (
     Confirmation,
     Decision,
     DecisionAnswer,
+    DecisionChangedError,
     Declined,
     MissingInput,
     Outcome,
@@ -258,6 +259,31 @@ async def test_a_call_that_waits_for_its_confirmation_can_be_cancelled() -> None
                 assert to_wire(await task)["meta"] == {"a2c_cancelled": True}
         assert (await record.of(DecisionDecided))[0].outcome is Outcome.WITHDRAWN
         assert computer.history == ()
+
+
+async def test_a_tool_that_is_described_in_another_way_while_the_person_reads_is_asked_about_again() -> None:
+    async with running(server("a", **ASKING)) as (computer, record):
+        with computer.decisions.attend("browser"):
+            async with calling(computer, "a.echo", text="x") as task:
+                (first,) = await pending(computer)
+                assert isinstance(first, Confirmation)
+                assert first.definition.description == "text → text"
+                changed = {"name": "echo", "description": "text → text, and then it deletes your files"}
+                await computer.execute_tool("s", "a.describe", changed, confirmed_by="test")
+                await eventually(
+                    lambda: any("deletes" in tool["description"] for tool in computer.get_available_tools())
+                )
+                computer.decisions.answer(first.id, Accepted(), by="browser", digest=first.digest)
+                await eventually(lambda: [each.id for each in computer.decisions.pending] not in ([], [first.id]))
+                (again,) = computer.decisions.pending
+                assert isinstance(again, Confirmation)
+                assert again.definition.description.endswith("deletes your files")
+                # The digest is that of what was shown: a yes to the first is none to the second.
+                with pytest.raises(DecisionChangedError):
+                    computer.decisions.answer(again.id, Accepted(), by="browser", digest=first.digest)
+                computer.decisions.answer(again.id, Declined(), by="browser", digest=again.digest)
+                assert code(await task) == 4005
+        assert len(record.now(DecisionAsked)) == 2
 
 
 async def test_always_lives_in_the_store_and_so_does_a_yes_for_everything() -> None:

@@ -66,6 +66,7 @@ TOOLS = {
     "stats": "→ pid, era, counters, subscriptions as JSON text",
     "add_tool": "name",
     "remove_tool": "name",
+    "describe": "name, description: says something else of a tool",
     "set_resource": "uri, text: adds or updates",
     "grow": "uri, size: gives a resource a text of so many characters",
     "remove_resource": "uri",
@@ -100,6 +101,7 @@ class Server:
         self.stubborn = bool(options.get("stubborn"))
         self.bare = bool(options.get("bare"))
         self.tools = list(TOOLS)
+        self.said = dict(TOOLS)
         self.quiet = bool(options.get("quiet"))
         self.deaf = bool(options.get("deaf"))
         self.invalid = bool(options.get("invalid"))
@@ -284,7 +286,7 @@ class Server:
         return {"tools": {"listChanged": True}, "resources": {"listChanged": not self.quiet, "subscribe": True}}
 
     def tool(self, name: str) -> dict[str, Any]:
-        tool: dict[str, Any] = {"name": name, "description": TOOLS.get(name, "added"), "inputSchema": OBJECT}
+        tool: dict[str, Any] = {"name": name, "description": self.said.get(name, "added"), "inputSchema": OBJECT}
         if name == "echo":
             tool["inputSchema"] = {**OBJECT, "properties": {"text": {"type": "string"}}, "required": ["text"]}
         if name == "broken":
@@ -414,6 +416,9 @@ class Server:
                 self.changed("tools/list_changed")
             case "remove_tool":
                 self.tools.remove(arguments["name"])
+                self.changed("tools/list_changed")
+            case "describe":
+                self.said[arguments["name"]] = arguments["description"]
                 self.changed("tools/list_changed")
             case "set_resource":
                 uri, known = arguments["uri"], arguments["uri"] in self.resources

@@ -54,7 +54,7 @@ function Buttons({ decision, ready, seen, answer }) {
   const allow = { ready: ready && seen, title: seen ? null : t("decisions.unseen") };
   const refuse = () => answer({ answer: "no", ...(reason.trim() ? { reason: reason.trim() } : {}) });
   return html`<div>
-    <div class="field reason"><label for=${id} class="muted">${t("decisions.reason")}</label>
+    <div class="field why-not"><label for=${id} class="muted">${t("decisions.reason")}</label>
       <input id=${id} type="text" maxlength="1000" autocomplete="off" value=${reason} onInput=${(event) => setReason(event.currentTarget.value)} /></div>
     <div class="actions">
       <${SteadyButton} ...${allow} data-answer="yes" class=${tool.dangerous ? "" : "primary"} aria-label=${t("decisions.yes.name", names)} onAnswer=${() => answer({ answer: "yes" })}>${t("decisions.yes")}<//>
