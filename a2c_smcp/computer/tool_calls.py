@@ -18,7 +18,7 @@ import anyio.lowlevel
 from mcp_types import CallToolResult
 
 from a2c_smcp.computer.approvals import CALLING_AGENT, Ask, Refuse, Run, approve, approve_resolution
-from a2c_smcp.computer.call_log import CallLog, LoggedCall, ProgressReport, weight, within
+from a2c_smcp.computer.call_log import CallLog, CallOutcome, LoggedCall, ProgressReport, weight, within
 from a2c_smcp.computer.decision_store import DecisionStore
 from a2c_smcp.computer.events import BUFFERED_BYTES, CallEnded, CallProgressed, CallStarted, EventHub
 from a2c_smcp.computer.history import KEPT_OF_PARAMETERS, remember
@@ -31,6 +31,8 @@ from a2c_smcp.errors import (
     InternalError,
     PayloadTooLargeError,
     ServerNotActiveError,
+    SMCPError,
+    ToolConfirmationError,
     ToolError,
     ToolExecutionTimeoutError,
     ToolNotFoundError,
@@ -97,12 +99,14 @@ class ToolCalls:
                 result = await self._run(call, tool, progress, scope)
                 return result
             if call.is_cancelled:
+                call.stopped = "cancelled"
                 result = cancelled_result("at the computer")
                 return result
             raise ToolExecutionTimeoutError(timeout or 0)
         except (ToolError, PayloadTooLargeError) as error:
             whose = "calls of this computer" if call.agent is None else "calls of agents"
             self._failures.warn(whose, "tool call %s failed: %s", in_log(req_id), on_one_line(error))
+            call.stopped = _stopped_by(error)
             result = error_result(error)
             return result
         except Exception:
@@ -112,7 +116,7 @@ class ToolCalls:
         finally:
             if progress is not None:
                 progress.end()
-            self._end(call, result or cancelled_result())
+            self._end(call, result)
 
     def cancel(self, call_id: str, by: str | None) -> bool:
         """Cancel a call that runs; says whether there was one."""
@@ -208,7 +212,9 @@ class ToolCalls:
 
         return CallProgress(tell, self._redaction)
 
-    def _end(self, call: LoggedCall, result: CallToolResult) -> None:
+    def _end(self, call: LoggedCall, result: CallToolResult | None) -> None:
+        if result is None:
+            call.stopped, result = "cancelled", cancelled_result()
         self._log.end(call, result, asyncio.get_running_loop().time())
         if self._events.wants(CallEnded):
             ended = call.ended
@@ -227,3 +233,17 @@ class ToolCalls:
             "error": error,
         }
         self.history = remember(self.history, record)
+
+
+def _stopped_by(error: SMCPError) -> CallOutcome | None:
+    """What kept the tool from running to its end; `None` for a tool that failed by itself."""
+    match error:
+        case ToolConfirmationError(outcome="nobody"):
+            return "nobody"
+        case ToolConfirmationError(outcome="unanswered"):
+            return "unanswered"
+        case ToolConfirmationError():
+            return "refused"
+        case ToolExecutionTimeoutError():
+            return "timed_out"
+    return None

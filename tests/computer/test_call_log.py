@@ -57,10 +57,35 @@ def test_how_far_a_call_is() -> None:
 def test_how_a_call_failed() -> None:
     log = CallLog()
     log.end(start(log), error_result(ToolExecutionTimeoutError(3)), 5.0)
-    log.end(start(log), cancelled_result(), 5.0)
+    taken_back = start(log)
+    taken_back.stopped = "cancelled"
+    log.end(taken_back, cancelled_result(), 5.0)
     late, cancelled = log.ended
     assert (late.ok, late.code, late.cancelled) == (False, 4004, False)
     assert (cancelled.ok, cancelled.code, cancelled.cancelled) == (False, None, True)
+
+
+@pytest.mark.parametrize(
+    ("by", "here", "stopped", "verdict"),
+    [
+        (None, False, None, None),
+        ("terminal", False, None, "allowed"),
+        ("terminal", False, "timed_out", "allowed"),
+        ("terminal", False, "refused", "refused"),
+        ("terminal", False, "cancelled", "allowed"),  # by its agent, later
+        ("browser", True, "cancelled", "cancelled"),
+        ("browser", True, None, None),  # too late: the result was there
+        (None, False, "unanswered", None),
+        (None, False, "nobody", None),
+    ],
+)
+def test_what_the_one_did_who_decided(by: str | None, here: bool, stopped: Any, verdict: str | None) -> None:
+    log = CallLog()
+    call = start(log)
+    call.decided_by, call.is_cancelled, call.stopped = by, here, stopped
+    log.end(call, said("done"), 5.0)
+    (ended,) = log.ended
+    assert (ended.outcome, ended.verdict) == (stopped or "succeeded", verdict)
 
 
 def test_only_the_last_ones_are_kept() -> None:

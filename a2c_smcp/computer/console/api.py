@@ -19,7 +19,7 @@ from a2c_smcp.computer.console.markdown import to_html
 from a2c_smcp.computer.console.page_json import PageResponse
 from a2c_smcp.computer.console.requests import number_field, object_body, text_field
 from a2c_smcp.computer.console.views import as_text, result_view, table_view, tool_view
-from a2c_smcp.computer.decisions import Accepted, DecisionAnswer, Declined, Dismissed
+from a2c_smcp.computer.decisions import MAX_REASON, Accepted, DecisionAnswer, Declined, Dismissed
 from a2c_smcp.computer.mcp_clients.masking import input_view
 from a2c_smcp.errors import BadRequestError, NotFoundError, TooManyRequestsError
 from a2c_smcp.utils.dpe_uri import element_uri, page_uri, with_params
@@ -240,10 +240,17 @@ def _answer_of(body: Mapping[str, Any]) -> DecisionAnswer:
         case "always":
             return Accepted(always=True)
         case "no":
-            return Declined()
+            return Declined(_reason(body))
         case "dismiss":
             return Dismissed()
     raise BadRequestError("field 'answer' must be one of yes, always, no, dismiss", {"field": "answer"})
+
+
+def _reason(body: Mapping[str, Any]) -> str:
+    reason = body.get("reason", "")
+    if not isinstance(reason, str) or len(reason) > MAX_REASON:
+        raise BadRequestError(f"field 'reason' must be a text of at most {MAX_REASON} characters", {"field": "reason"})
+    return reason
 
 
 def _no_matter(progress: float, total: float | None, message: str | None) -> None:

@@ -112,7 +112,13 @@ class PageChanges:
             "ended": [ended_view(event.ended) for event in self._ended.values()],
             "asked": [decision_view(event.decision) for event in self._asked.values()],
             "decided": [
-                {"id": event.decision_id, "outcome": str(event.outcome), "by": event.by, "always": event.always}
+                {
+                    "id": event.decision_id,
+                    "outcome": str(event.outcome),
+                    "by": event.by,
+                    "always": event.always,
+                    "reason": event.reason,
+                }
                 for event in self._decided.values()
             ],
             "notices": self._notices,

@@ -94,7 +94,8 @@ def ended_view(ended: EndedCall) -> dict[str, Any]:
         "duration": ended.duration,
         "ok": ended.ok,
         "code": ended.code,
-        "cancelled": ended.cancelled,
+        "outcome": ended.outcome,
+        "verdict": ended.verdict,
         "decided_by": ended.decided_by,
         "text": text[:_PREVIEW],
     }
