@@ -11,7 +11,7 @@ import itertools
 import json
 import secrets
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -39,6 +39,7 @@ __all__ = [
     "KEPT_BYTES",
     "KEPT_CALLS",
     "KEPT_OF_A_CALL",
+    "SHOWN_CALLS",
     "CallLog",
     "CallOutcome",
     "EndedCall",
@@ -49,7 +50,9 @@ __all__ = [
 ]
 
 #: How many calls that ended are kept, and how many bytes of them, about.
-KEPT_CALLS: Final = 100
+KEPT_CALLS: Final = 1000
+#: How many of them a watcher begins with; the others are built when they are asked for.
+SHOWN_CALLS: Final = 100
 KEPT_BYTES: Final = 16 * 1024 * 1024
 #: How much is kept of the arguments of one call, and as much of its result.
 KEPT_OF_A_CALL: Final = 1024 * 1024
@@ -326,8 +329,20 @@ class CallLog:
 
     @property
     def ended(self) -> tuple[EndedCall, ...]:
-        """The last calls that ended, oldest first."""
-        return tuple(entry.ended for entry in self._ended)
+        """The last hundred calls that ended, oldest first."""
+        last = itertools.islice(reversed(self._ended), SHOWN_CALLS)
+        return tuple(entry.ended for entry in last)[::-1]
+
+    def past(self, before: str | None = None) -> Iterator[EndedCall]:
+        """All that is kept of calls that ended, newest first; or those that ended before the one with this id.
+
+        Each is built when it is reached, in any thread. What is forgotten meanwhile stays here until then.
+        """
+        entries = list(self._ended)
+        if before is not None:
+            # Before a call that is forgotten, all are forgotten.
+            del entries[next((at for at, entry in enumerate(entries) if entry.id == before), 0) :]
+        return (entry.ended for entry in reversed(entries))
 
 
 def _nothing() -> None:

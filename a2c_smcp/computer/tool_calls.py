@@ -24,7 +24,7 @@ from a2c_smcp.computer.events import BUFFERED_BYTES, CallEnded, CallProgressed, 
 from a2c_smcp.computer.history import KEPT_OF_PARAMETERS, remember
 from a2c_smcp.computer.mcp_clients.catalogue import ShownTool, tool_meta_object
 from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
-from a2c_smcp.computer.progress import CallProgress, OnProgress
+from a2c_smcp.computer.progress import WAITING, CallProgress, OnProgress
 from a2c_smcp.computer.redaction import Redaction
 from a2c_smcp.computer.types import ToolCallRecord
 from a2c_smcp.errors import (
@@ -204,9 +204,11 @@ class ToolCalls:
         """A way for the server's reports to whoever wants them."""
 
         def tell(progress: float, total: float | None, message: str | None) -> None:
-            call.progress = ProgressReport(progress, total, message)
-            if self._events.wants(CallProgressed):
-                self._events.publish(CallProgressed(call.id, call.progress))
+            # That it waits for a person is for its agent: watchers see that in the decisions, and when it is over.
+            if message != WAITING:
+                call.progress = ProgressReport(progress, total, message)
+                if self._events.wants(CallProgressed):
+                    self._events.publish(CallProgressed(call.id, call.progress))
             if on_progress is not None:
                 on_progress(progress, total, message)
 

@@ -95,6 +95,34 @@ def test_only_the_last_ones_are_kept() -> None:
     assert [ended.call.req_id for ended in log.ended] == ["2", "3", "4"]
 
 
+def test_a_watcher_begins_with_a_hundred_and_the_others_are_built_when_they_are_reached() -> None:
+    log = CallLog()
+    for number in range(1500):
+        log.end(start(log, str(number)), said(""), 5.0)
+    assert [ended.call.req_id for ended in log.ended] == [str(number) for number in range(1400, 1500)]
+    assert [ended.call.req_id for ended in log.past()] == [str(number) for number in range(1499, 499, -1)]
+    hundredth = log.ended[0].call.id
+    past = log.past(hundredth)
+    assert next(past).call.req_id == "1399"
+    for number in range(2000):  # all that it would still come to is forgotten meanwhile
+        log.end(start(log, str(number)), said(""), 5.0)
+    assert [ended.call.req_id for ended in past] == [str(number) for number in range(1398, 499, -1)]
+    assert list(log.past(hundredth)) == []
+    assert log.find_ended(hundredth) is None
+
+
+def test_a_thousand_small_calls_take_a_few_megabytes() -> None:
+    log = CallLog()
+    tracemalloc.start()
+    try:
+        for number in range(5_000):
+            log.end(start(log, str(number), text="x" * 100), said("y" * 100), 5.0)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 4 * 2**20
+
+
 def test_all_together_have_a_bound_in_bytes() -> None:
     log = CallLog(kept_bytes=10_000, kept_of_a_call=4_000)
     for number in range(20):

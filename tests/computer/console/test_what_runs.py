@@ -1,4 +1,4 @@
-"""After all that a page was told, it takes for running what runs at the computer: no ghosts, whatever was lost or cut."""
+"""After all that a page was told, it takes for running what runs at the computer, whatever was lost or cut."""
 
 import json
 from typing import Any
