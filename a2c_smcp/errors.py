@@ -398,6 +398,16 @@ class ToolConfirmationError(ToolError):
     default_code = 4005
     title = "Tool Requires Confirmation"
 
+    @property
+    def outcome(self) -> str | None:
+        """Which of these it was: `refused` by a person or by a `rule`, `unanswered`, or `nobody` could be asked."""
+        return self.details.get("outcome")
+
+    @property
+    def words(self) -> str | None:
+        """Why the person refused, in their words, if they gave some."""
+        return self.details.get("reason")
+
 
 class RoomError(_CodedError):
     """The server refuses a request because of the office, or of who is in it."""

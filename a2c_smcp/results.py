@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
 
-from a2c_smcp.errors import BadRequestError, SMCPError, ToolExecutionTimeoutError, ToolNotFoundError
+from a2c_smcp.errors import (
+    BadRequestError,
+    SMCPError,
+    ToolConfirmationError,
+    ToolExecutionTimeoutError,
+    ToolNotFoundError,
+)
 from a2c_smcp.smcp import CallToolRet
 from a2c_smcp.utils.validation import first_problem
 
@@ -21,6 +27,8 @@ __all__ = [
     "ANNOTATION_KEY",
     "CANCELLED_MARKER",
     "ERROR_CODE_MARKER",
+    "OUTCOME_MARKER",
+    "REASON_MARKER",
     "STARTING_MARKER",
     "TIMEOUT_MARKER",
     "TITLE_KEY",
@@ -41,6 +49,9 @@ VRL_MARKER: Final = "a2c_vrl_transformed"
 TIMEOUT_MARKER: Final = "a2c_timeout"
 CANCELLED_MARKER: Final = "a2c_cancelled"
 ERROR_CODE_MARKER: Final = "error_code"
+#: Beside 4005: which of `nobody`, `unanswered`, `refused` and `rule` it was, and the words of whoever refused.
+OUTCOME_MARKER: Final = "outcome"
+REASON_MARKER: Final = "reason"
 #: Beside 4001: the servers that are still starting, and may yet have the tool.
 STARTING_MARKER: Final = "starting"
 #: In `SMCPTool.meta`: MCP's annotations of the tool, as JSON text, and its title.
@@ -96,6 +107,9 @@ def error_result(error: SMCPError) -> "CallToolResult":
         markers[TIMEOUT_MARKER] = True
     if isinstance(error, ToolNotFoundError) and error.starting:
         markers[STARTING_MARKER] = error.starting
+    if isinstance(error, ToolConfirmationError):
+        given = {OUTCOME_MARKER: error.outcome, REASON_MARKER: error.words}
+        markers |= {name: value for name, value in given.items() if value}
     return _failure(error.message, markers)
 
 

@@ -297,9 +297,12 @@ class AsyncSMCPAgentClient:
         """Run a tool and return its result, also when the tool failed or took longer than `timeout` seconds.
 
         Look at `is_error` of the result; `text_of` gives its text, and `meta["error_code"]` the code of a failure: 4001
-        for an unknown tool, 4004 after the timeout, 4005 when the call was not confirmed. What fails on the way to the
-        computer raises instead. Cancelling the task that waits here cancels the call at the computer; so does `cancel`
-        with its `req_id`.
+        for an unknown tool, 4004 after the timeout, 4005 when the call was not confirmed: then
+        `meta["outcome"]` is `refused`, `rule`, `unanswered` or `nobody`, and `meta["reason"]` has the words of the
+        person who refused, if there are any.
+
+        What fails on the way to the computer raises instead. Cancelling the task that waits here cancels the call at
+        the computer; so does `cancel` with its `req_id`.
 
         `on_progress`, `def` or `async def`, is called with `(progress, total, message)` while the tool reports how far
         it is, one call at a time; a callback that is slow gets the latest. `total` and `message` may be `None`. One

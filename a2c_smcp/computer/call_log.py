@@ -11,15 +11,17 @@ import itertools
 import json
 import secrets
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import orjson
 
 from a2c_smcp.results import (
     CANCELLED_MARKER,
     ERROR_CODE_MARKER,
+    OUTCOME_MARKER,
+    REASON_MARKER,
     TIMEOUT_MARKER,
     TOOL_META_MARKER,
     structured_object,
@@ -37,21 +39,28 @@ __all__ = [
     "KEPT_BYTES",
     "KEPT_CALLS",
     "KEPT_OF_A_CALL",
+    "SHOWN_CALLS",
     "CallLog",
+    "CallOutcome",
     "EndedCall",
     "ProgressReport",
     "RunningCall",
+    "Verdict",
     "WatchedCall",
 ]
 
 #: How many calls that ended are kept, and how many bytes of them, about.
-KEPT_CALLS: Final = 100
+KEPT_CALLS: Final = 1000
+#: How many of them a watcher begins with; the others are built when they are asked for.
+SHOWN_CALLS: Final = 100
 KEPT_BYTES: Final = 16 * 1024 * 1024
 #: How much is kept of the arguments of one call, and as much of its result.
 KEPT_OF_A_CALL: Final = 1024 * 1024
 
 #: The markers that the Computer makes itself, and that are small.
-_OWN_MARKERS: Final = frozenset({TOOL_META_MARKER, ERROR_CODE_MARKER, TIMEOUT_MARKER, CANCELLED_MARKER})
+_OWN_MARKERS: Final = frozenset(
+    {TOOL_META_MARKER, ERROR_CODE_MARKER, TIMEOUT_MARKER, CANCELLED_MARKER, OUTCOME_MARKER, REASON_MARKER}
+)
 _SCALARS: Final = frozenset({int, float, bool})
 _DEEPEST: Final = 64
 #: About how many bytes Python takes for a value, however short; for an object, for a field of it and its name; and for
@@ -61,6 +70,12 @@ _OBJECT: Final = 184
 _FIELD: Final = 80
 _MODEL: Final = 512
 _MARK: Final = "…"
+
+
+#: What became of a call: its tool `succeeded` or `failed`, or the Computer or somebody there stopped it.
+CallOutcome: TypeAlias = Literal["succeeded", "failed", "cancelled", "refused", "unanswered", "nobody", "timed_out"]
+#: What the one did who decided about a call.
+Verdict: TypeAlias = Literal["allowed", "refused", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +132,25 @@ class EndedCall:
     """Seconds."""
     result: CallToolRet
     decided_by: str | None
-    """Who confirmed or refused it, or cancelled it while it ran."""
+    """Who confirmed or refused it, or cancelled it while it ran; `verdict` says which."""
+    stopped: CallOutcome | None = None
+    """Why it did not run, or not to its end. The Computer's own word: an MCP server may write anything into `meta`."""
+    cancelled_here: bool = False
+    """Whether somebody at the computer wanted it cancelled."""
+
+    @property
+    def outcome(self) -> CallOutcome:
+        """What became of it."""
+        return self.stopped or ("succeeded" if self.ok else "failed")
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """What `decided_by` did; `None` if that made no difference, or if nobody decided."""
+        if self.decided_by is None:
+            return None
+        if self.cancelled_here:
+            return "cancelled" if self.stopped == "cancelled" else None
+        return "refused" if self.stopped == "refused" else "allowed"
 
     @property
     def ok(self) -> bool:
@@ -133,7 +166,7 @@ class EndedCall:
     @property
     def cancelled(self) -> bool:
         """Whether it was cancelled, by the agent or at the computer."""
-        return bool((self.result["meta"] or {}).get(CANCELLED_MARKER))
+        return self.stopped == "cancelled"
 
 
 class LoggedCall:
@@ -146,6 +179,7 @@ class LoggedCall:
     decided_by: str | None = None
     is_cancelled = False
     """At the computer: an agent that cancels its call needs no word of it."""
+    stopped: CallOutcome | None = None
     duration = 0.0
     size = 0
     _call: WatchedCall | None = None
@@ -207,7 +241,7 @@ class LoggedCall:
         if self._structured_text is not None:
             result = result.copy()
             result["structuredContent"] = codec.loads(self._structured_text)
-        return EndedCall(self.call, self.duration, result, self.decided_by)
+        return EndedCall(self.call, self.duration, result, self.decided_by, self.stopped, self.is_cancelled)
 
     @property
     def size_of_names(self) -> int:
@@ -299,8 +333,20 @@ class CallLog:
 
     @property
     def ended(self) -> tuple[EndedCall, ...]:
-        """The last calls that ended, oldest first."""
-        return tuple(entry.ended for entry in self._ended)
+        """The last hundred calls that ended, oldest first."""
+        last = itertools.islice(reversed(self._ended), SHOWN_CALLS)
+        return tuple(entry.ended for entry in last)[::-1]
+
+    def past(self, before: str | None = None) -> Iterator[EndedCall]:
+        """All that is kept of calls that ended, newest first; or those that ended before the one with this id.
+
+        Each is built when it is reached, in any thread. What is forgotten meanwhile stays here until then.
+        """
+        entries = list(self._ended)
+        if before is not None:
+            # Before a call that is forgotten, all are forgotten.
+            del entries[next((at for at, entry in enumerate(entries) if entry.id == before), 0) :]
+        return (entry.ended for entry in reversed(entries))
 
 
 def _nothing() -> None:

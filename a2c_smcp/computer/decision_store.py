@@ -379,7 +379,9 @@ class DecisionStore:
         if not pending.decided.done():
             pending.decided.set_result(None)
         self._on_event(
-            DecisionDecided(decision.id, decision.kind, resolution.outcome, resolution.by, resolution.always)
+            DecisionDecided(
+                decision.id, decision.kind, resolution.outcome, resolution.by, resolution.always, resolution.reason
+            )
         )
         if resolution.always and isinstance(decision, Confirmation):
             self._allow_also(decision.call, resolution)

@@ -23,9 +23,11 @@ from a2c_smcp.computer.mcp_clients.masking import input_view
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
 from a2c_smcp.errors import BadRequestError, NotFoundError
 from a2c_smcp.types import SERVER_NAME
+from a2c_smcp.utils.text import cut, harmless
 
 __all__ = [
     "KINDS",
+    "MAX_REASON",
     "Accepted",
     "AlreadyDecidedError",
     "Confirmation",
@@ -48,6 +50,9 @@ __all__ = [
 
 DecisionKind: TypeAlias = Literal["confirmation", "question", "input"]
 KINDS: Final[frozenset[DecisionKind]] = frozenset(get_args(DecisionKind))
+
+#: How many characters of a reason the agent reads.
+MAX_REASON: Final = 1000
 
 #: How many decided ones are remembered, so that an answer that comes late is told who decided.
 _REMEMBERED: Final = 1000
@@ -183,6 +188,9 @@ class Accepted:
 class Declined:
     """A person's no."""
 
+    reason: str = ""
+    """Why, in the person's words: the agent reads them. Of more than 1,000 characters the beginning."""
+
 
 @dataclass(frozen=True, slots=True)
 class Dismissed:
@@ -222,6 +230,8 @@ class Resolution:
     """What was given, for the one who asked; may be a secret."""
     error: Exception | None = field(default=None, repr=False)
     """Why asking failed."""
+    reason: str = ""
+    """Why the person said no, in their words, if they gave some."""
 
     def __str__(self) -> str:
         if self.by is None:
@@ -287,10 +297,15 @@ def resolution_by(by: str, answer: DecisionAnswer) -> Resolution:
     match answer:
         case Accepted(value=value, always=always):
             return Resolution(Outcome.ACCEPTED, by, always, value)
-        case Declined():
-            return Resolution(Outcome.DECLINED, by)
+        case Declined(reason=reason):
+            return Resolution(Outcome.DECLINED, by, reason=_plain_words(reason))
         case Dismissed():
             return Resolution(Outcome.DISMISSED, by)
+
+
+def _plain_words(text: str) -> str:
+    """What a person gave as a reason: bounded, and without control characters but line breaks."""
+    return cut(harmless(text.replace("\t", " ")).strip(), MAX_REASON - 1)
 
 
 class DecisionBook:

@@ -178,6 +178,8 @@ class DecisionDecided:
     by: str | None
     """Who decided; `None` if nobody did."""
     always: bool = False
+    reason: str = ""
+    """Why a person said no, in their words, if they gave some."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ class ComputerSnapshot:
     offices: tuple[OfficeStatus, ...]
     running_calls: tuple[RunningCall, ...]
     ended_calls: tuple[EndedCall, ...]
-    """The last ones, oldest first."""
+    """The last hundred, oldest first; `Computer.past_calls` has more."""
     decisions: tuple[Decision, ...]
     """What waits to be decided, oldest first."""
     answerers: tuple[str, ...]

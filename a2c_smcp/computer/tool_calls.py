@@ -18,14 +18,14 @@ import anyio.lowlevel
 from mcp_types import CallToolResult
 
 from a2c_smcp.computer.approvals import CALLING_AGENT, CALLING_OFFICE, Ask, Refuse, Run, approve, approve_resolution
-from a2c_smcp.computer.call_log import CallLog, LoggedCall, ProgressReport, weight, within
+from a2c_smcp.computer.call_log import CallLog, CallOutcome, LoggedCall, ProgressReport, weight, within
 from a2c_smcp.computer.decision_store import DecisionStore
 from a2c_smcp.computer.decisions import ToolDefinition
 from a2c_smcp.computer.events import BUFFERED_BYTES, CallEnded, CallProgressed, CallStarted, EventHub
 from a2c_smcp.computer.history import KEPT_OF_PARAMETERS, remember
 from a2c_smcp.computer.mcp_clients.catalogue import ShownTool, tool_meta_object
 from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
-from a2c_smcp.computer.progress import CallProgress, OnProgress
+from a2c_smcp.computer.progress import WAITING, CallProgress, OnProgress
 from a2c_smcp.computer.redaction import Redaction
 from a2c_smcp.computer.tool_definitions import definition_of
 from a2c_smcp.computer.types import ToolCallRecord
@@ -33,6 +33,8 @@ from a2c_smcp.errors import (
     InternalError,
     PayloadTooLargeError,
     ServerNotActiveError,
+    SMCPError,
+    ToolConfirmationError,
     ToolError,
     ToolExecutionTimeoutError,
     ToolNotFoundError,
@@ -100,12 +102,14 @@ class ToolCalls:
                 result = await self._run(call, tool, progress, scope)
                 return result
             if call.is_cancelled:
+                call.stopped = "cancelled"
                 result = cancelled_result("at the computer")
                 return result
             raise ToolExecutionTimeoutError(timeout or 0)
         except (ToolError, PayloadTooLargeError) as error:
             whose = "calls of this computer" if call.agent is None else "calls of agents"
             self._failures.warn(whose, "tool call %s failed: %s", in_log(req_id), on_one_line(error))
+            call.stopped = _stopped_by(error)
             result = error_result(error)
             return result
         except Exception:
@@ -115,7 +119,7 @@ class ToolCalls:
         finally:
             if progress is not None:
                 progress.end()
-            self._end(call, result or cancelled_result())
+            self._end(call, result)
 
     def cancel(self, call_id: str, by: str | None) -> bool:
         """Cancel a call that runs; says whether there was one."""
@@ -215,15 +219,19 @@ class ToolCalls:
         """A way for the server's reports to whoever wants them."""
 
         def tell(progress: float, total: float | None, message: str | None) -> None:
-            call.progress = ProgressReport(progress, total, message)
-            if self._events.wants(CallProgressed):
-                self._events.publish(CallProgressed(call.id, call.progress))
+            # That it waits for a person is for its agent: watchers see that in the decisions, and when it is over.
+            if message != WAITING:
+                call.progress = ProgressReport(progress, total, message)
+                if self._events.wants(CallProgressed):
+                    self._events.publish(CallProgressed(call.id, call.progress))
             if on_progress is not None:
                 on_progress(progress, total, message)
 
         return CallProgress(tell, self._redaction)
 
-    def _end(self, call: LoggedCall, result: CallToolResult) -> None:
+    def _end(self, call: LoggedCall, result: CallToolResult | None) -> None:
+        if result is None:
+            call.stopped, result = "cancelled", cancelled_result()
         self._log.end(call, result, asyncio.get_running_loop().time())
         if self._events.wants(CallEnded):
             ended = call.ended
@@ -242,3 +250,17 @@ class ToolCalls:
             "error": error,
         }
         self.history = remember(self.history, record)
+
+
+def _stopped_by(error: SMCPError) -> CallOutcome | None:
+    """What kept the tool from running to its end; `None` for a tool that failed by itself."""
+    match error:
+        case ToolConfirmationError(outcome="nobody"):
+            return "nobody"
+        case ToolConfirmationError(outcome="unanswered"):
+            return "unanswered"
+        case ToolConfirmationError():
+            return "refused"
+        case ToolExecutionTimeoutError():
+            return "timed_out"
+    return None

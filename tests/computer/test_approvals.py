@@ -3,8 +3,9 @@
 import pytest
 
 from a2c_smcp.computer.approvals import Ask, Refuse, Run, approve, approve_resolution
-from a2c_smcp.computer.decisions import Outcome, Resolution
+from a2c_smcp.computer.decisions import Declined, Outcome, Resolution, resolution_by
 from a2c_smcp.computer.mcp_clients.model import ToolMeta
+from a2c_smcp.results import error_result, from_wire, text_of, to_wire
 
 
 @pytest.mark.parametrize("can_ask", [True, False])
@@ -41,5 +42,30 @@ def test_whatever_is_not_a_yes_refuses(outcome: Outcome) -> None:
 
 def test_silence_is_not_called_a_refusal() -> None:
     silence, refusal = (approve_resolution(Resolution(outcome)) for outcome in (Outcome.UNANSWERED, Outcome.DECLINED))
-    assert silence == Refuse("nobody answered in time")
-    assert refusal == Refuse("the person refused")
+    assert silence == Refuse("unanswered", "nobody answered in time")
+    assert refusal == Refuse("refused", "the person refused")
+
+
+def test_the_agent_reads_who_or_what_refused_and_the_words_of_the_person() -> None:
+    refused = approve_resolution(resolution_by("terminal", Declined("wrong folder")))
+    nobody = approve(None, can_ask=False)
+    assert isinstance(refused, Refuse) and isinstance(nobody, Refuse)
+    result = error_result(refused.error("delete"))
+    assert result.meta == {"error_code": 4005, "outcome": "refused", "reason": "wrong folder"}
+    assert from_wire(to_wire(result)).meta == result.meta
+    assert text_of(result) == "Tool delete requires confirmation: the person refused: wrong folder"
+    assert error_result(nobody.error("delete")).meta == {"error_code": 4005, "outcome": "nobody"}
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("  two\r\nlines\n", "two\nlines"),
+        ("bell\x07 tab\there \x1b[31m", "bell\ufffd tab here \ufffd[31m"),
+        ("\ud800", "\ufffd"),
+        ("x" * 5_000, "x" * 999 + "…"),
+        ("x" * 999, "x" * 999),
+    ],
+)
+def test_a_reason_has_no_control_characters_but_line_breaks_and_is_short(given: str, kept: str) -> None:
+    assert resolution_by("terminal", Declined(given)).reason == kept

@@ -57,10 +57,35 @@ def test_how_far_a_call_is() -> None:
 def test_how_a_call_failed() -> None:
     log = CallLog()
     log.end(start(log), error_result(ToolExecutionTimeoutError(3)), 5.0)
-    log.end(start(log), cancelled_result(), 5.0)
+    taken_back = start(log)
+    taken_back.stopped = "cancelled"
+    log.end(taken_back, cancelled_result(), 5.0)
     late, cancelled = log.ended
     assert (late.ok, late.code, late.cancelled) == (False, 4004, False)
     assert (cancelled.ok, cancelled.code, cancelled.cancelled) == (False, None, True)
+
+
+@pytest.mark.parametrize(
+    ("by", "here", "stopped", "verdict"),
+    [
+        (None, False, None, None),
+        ("terminal", False, None, "allowed"),
+        ("terminal", False, "timed_out", "allowed"),
+        ("terminal", False, "refused", "refused"),
+        ("terminal", False, "cancelled", "allowed"),  # by its agent, later
+        ("browser", True, "cancelled", "cancelled"),
+        ("browser", True, None, None),  # too late: the result was there
+        (None, False, "unanswered", None),
+        (None, False, "nobody", None),
+    ],
+)
+def test_what_the_one_did_who_decided(by: str | None, here: bool, stopped: Any, verdict: str | None) -> None:
+    log = CallLog()
+    call = start(log)
+    call.decided_by, call.is_cancelled, call.stopped = by, here, stopped
+    log.end(call, said("done"), 5.0)
+    (ended,) = log.ended
+    assert (ended.outcome, ended.verdict) == (stopped or "succeeded", verdict)
 
 
 def test_only_the_last_ones_are_kept() -> None:
@@ -68,6 +93,34 @@ def test_only_the_last_ones_are_kept() -> None:
     for number in range(5):
         log.end(start(log, str(number)), said(""), 5.0)
     assert [ended.call.req_id for ended in log.ended] == ["2", "3", "4"]
+
+
+def test_a_watcher_begins_with_a_hundred_and_the_others_are_built_when_they_are_reached() -> None:
+    log = CallLog()
+    for number in range(1500):
+        log.end(start(log, str(number)), said(""), 5.0)
+    assert [ended.call.req_id for ended in log.ended] == [str(number) for number in range(1400, 1500)]
+    assert [ended.call.req_id for ended in log.past()] == [str(number) for number in range(1499, 499, -1)]
+    hundredth = log.ended[0].call.id
+    past = log.past(hundredth)
+    assert next(past).call.req_id == "1399"
+    for number in range(2000):  # all that it would still come to is forgotten meanwhile
+        log.end(start(log, str(number)), said(""), 5.0)
+    assert [ended.call.req_id for ended in past] == [str(number) for number in range(1398, 499, -1)]
+    assert list(log.past(hundredth)) == []
+    assert log.find_ended(hundredth) is None
+
+
+def test_a_thousand_small_calls_take_a_few_megabytes() -> None:
+    log = CallLog()
+    tracemalloc.start()
+    try:
+        for number in range(5_000):
+            log.end(start(log, str(number), text="x" * 100), said("y" * 100), 5.0)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 4 * 2**20
 
 
 def test_all_together_have_a_bound_in_bytes() -> None:

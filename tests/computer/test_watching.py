@@ -98,13 +98,13 @@ async def test_every_failure_is_seen_with_its_code() -> None:
             await computer.execute_tool("r", "a.sleep", {"seconds": 30})
         await call(computer, "a.crash")
         ended = [event.ended for event in await record.of(CallEnded, 6)]
-        assert [(it.call.server, it.ok, it.code, it.cancelled) for it in ended] == [
-            (None, False, 4001, False),
-            ("b", False, 4005, False),
-            ("a", False, 4004, False),
-            ("a", False, None, False),
-            ("a", False, None, True),
-            ("a", False, 4003, False),
+        assert [(it.call.server, it.ok, it.code, it.outcome) for it in ended] == [
+            (None, False, 4001, "failed"),
+            ("b", False, 4005, "nobody"),
+            ("a", False, 4004, "timed_out"),
+            ("a", False, None, "failed"),
+            ("a", False, None, "cancelled"),
+            ("a", False, 4003, "failed"),
         ]
         assert len(record.now(CallStarted)) == 6
 
@@ -342,6 +342,24 @@ async def test_a_call_that_is_cancelled_in_the_moment_of_the_yes_does_not_run() 
                 assert computer.cancel_call(decision.call.id)
                 assert to_wire(await task)["meta"] == {"a2c_cancelled": True}
         assert computer.history == ()
+
+
+async def test_a_refused_call_is_not_one_that_was_allowed_and_its_agent_reads_why() -> None:
+    async with running(server("a", **ASKING)) as (computer, record):
+        with computer.decisions.attend("browser"):
+            async with calling(computer, "a.echo", text="x") as task:
+                (decision,) = await pending(computer)
+                computer.decisions.answer(decision.id, Declined("wrong folder"), by="browser")
+                result = await task
+            assert text(result).endswith("the person refused: wrong folder")
+            assert result.meta == {"error_code": 4005, "outcome": "refused", "reason": "wrong folder"}
+            await computer.execute_tool("r", "a.echo", {"text": "x"}, 0.2)
+        (decided, _) = await record.of(DecisionDecided, 2)
+        assert decided.reason == "wrong folder"
+        refused, unanswered = computer.ended_calls
+        assert (refused.outcome, refused.verdict, refused.decided_by) == ("refused", "refused", "browser")
+        assert (unanswered.outcome, unanswered.verdict, unanswered.decided_by) == ("unanswered", None, None)
+        assert unanswered.result["meta"] == {"error_code": 4005, "outcome": "unanswered"}
 
 
 async def test_a_call_that_the_person_made_is_not_asked_about() -> None:

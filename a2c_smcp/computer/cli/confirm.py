@@ -2,19 +2,30 @@
 
 import json
 import time
-from typing import Final
 
 from a2c_smcp.computer.cli.output import Output, printable, quoted
 from a2c_smcp.computer.cli.terminal import Terminal
 from a2c_smcp.computer.decisions import Accepted, Confirmation, DecisionAnswer, Declined
 
-__all__ = ["ask_to_confirm"]
+__all__ = ["answer_of", "ask_to_confirm"]
 
-_CHOICES: Final = {"y": "yes", "yes": "yes", "n": "no", "no": "no", "a": "always", "always": "always"}
+
+def answer_of(typed: str) -> DecisionAnswer | None:
+    """What a person's line stands for, or `None`: only a no may be followed by words, which are its reason."""
+    first, _, words = typed.strip().partition(" ")
+    match first.lower(), words.strip():
+        case (("y" | "yes"), ""):
+            return Accepted()
+        case (("a" | "always"), ""):
+            return Accepted(always=True)
+        case (("n" | "no"), reason):
+            return Declined(reason)
+    return None
 
 
 async def ask_to_confirm(terminal: Terminal, output: Output, decision: Confirmation) -> DecisionAnswer:
-    """What the person decides; in the caller's `turn`. Ctrl-C and Ctrl-D raise as in `Terminal.choose`."""
+    """What the person decides; in the caller's `turn`. Asked again until the answer stands for
+    something. Ctrl-C and Ctrl-D raise as in `Terminal.text`."""
     call = decision.call
     server, tool = call.server or "", call.tool or ""
     seconds = None if decision.deadline is None else max(0.0, round(decision.deadline - time.time(), 1))
@@ -31,5 +42,6 @@ async def ask_to_confirm(terminal: Terminal, output: Output, decision: Confirmat
         params=call.arguments,
         seconds=seconds,
     )
-    answer = await terminal.choose(f"Run it? y(es), n(o), a(lways){within}: ", _CHOICES)
-    return Declined() if answer == "no" else Accepted(always=answer == "always")
+    while (answer := answer_of(await terminal.text(f"Run it? y(es), n(o) and why, a(lways){within}: "))) is None:
+        pass
+    return answer

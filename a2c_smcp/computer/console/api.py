@@ -2,7 +2,7 @@
 
 import json
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -13,15 +13,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from a2c_smcp.computer.call_log import EndedCall
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.console.attendance import BROWSER, BrowserAttendance
+from a2c_smcp.computer.console.call_search import CallQuery, call_query, matching
 from a2c_smcp.computer.console.decision_views import whole_call_view
 from a2c_smcp.computer.console.feed import FeedResponse, messages
 from a2c_smcp.computer.console.markdown import to_html
 from a2c_smcp.computer.console.page_json import PageResponse
 from a2c_smcp.computer.console.requests import number_field, object_body, text_field
-from a2c_smcp.computer.console.views import result_view, table_view, tool_view
+from a2c_smcp.computer.console.views import ended_view, export_view, result_view, table_view, tool_view
 from a2c_smcp.computer.decisions import (
+    MAX_REASON,
     Accepted,
     AlreadyDecidedError,
     Confirmation,
@@ -40,6 +43,9 @@ __all__ = ["MAX_STREAMS", "ConsoleAPI"]
 #: Pages that follow at a time; the tabs of one browser share a stream.
 MAX_STREAMS: Final = 16
 _MAX_CALLS: Final = 32
+#: Calls that ended in one answer, and files of them that are written at a time.
+_CALLS_AT_ONCE: Final = 100
+_MAX_EXPORTS: Final = 2
 #: Characters of a page that are rendered.
 _MAX_PAGE: Final = 400_000
 _PAGES: Final = 50
@@ -54,6 +60,7 @@ class ConsoleAPI:
         self._computer = computer
         self._run = run
         self._streams: set[FeedResponse] = set()
+        self._exports: set[FeedResponse] = set()
         self._attendance = BrowserAttendance(computer.decisions)
         self._calls = 0
         self.tasks: TaskGroup | None = None
@@ -73,6 +80,8 @@ class ConsoleAPI:
             "/inputs": self._inputs,
             "/log": self._log,
             "/result": self._result,
+            "/history": self._history,
+            "/export": self._export,
         }
         writes: Mapping[str, Endpoint] = {
             "/answer": self._answer,
@@ -90,7 +99,7 @@ class ConsoleAPI:
 
     async def end_streams(self) -> None:
         """Close every stream, so that a stop need not wait for them."""
-        for stream in tuple(self._streams):
+        for stream in (*self._streams, *self._exports):
             stream.end()
         self._attendance.leave()
 
@@ -172,6 +181,23 @@ class ConsoleAPI:
             raise NotFoundError("this call is not remembered any more")
         return PageResponse(result_view(ended))
 
+    async def _history(self, request: Request) -> Response:
+        """Calls that ended and match, newest first: a part of them, those that ended before `before`."""
+        query = call_query(request.query_params)
+        calls = self._computer.past_calls(request.query_params.get("before"))
+        # Megabytes are searched: not on the event loop.
+        found = await anyio.to_thread.run_sync(matching, calls, query, _CALLS_AT_ONCE + 1)
+        shown = [ended_view(ended) for ended in found[:_CALLS_AT_ONCE]]
+        return PageResponse({"calls": shown, "more": len(found) > _CALLS_AT_ONCE})
+
+    async def _export(self, request: Request) -> Response:
+        """All calls that ended and match, whole, one JSON object a line, newest first."""
+        query = call_query(request.query_params)
+        if len(self._exports) >= _MAX_EXPORTS:
+            raise TooManyRequestsError("an export is under way already; wait until it is there")
+        feed = FeedResponse(_exported(self._computer.past_calls(), query))
+        return _Counted(self._exports, feed)
+
     # --- servers and inputs
 
     async def _server(self, request: Request) -> Response:
@@ -252,20 +278,36 @@ class ConsoleAPI:
         return PageResponse({"text": as_text(found), "table": table_view(found.get("content"))})
 
 
-class _Following(Response):
-    """A stream that is counted, and stands for a person, while it is open."""
+class _Counted(Response):
+    """A stream that is counted while it is open."""
 
-    def __init__(self, streams: set[FeedResponse], attendance: BrowserAttendance, feed: FeedResponse) -> None:
+    def __init__(self, streams: set[FeedResponse], feed: FeedResponse) -> None:
         super().__init__()
-        self._streams, self._attendance, self._feed = streams, attendance, feed
+        self._streams, self._feed = streams, feed
 
     async def __call__(self, *args: Any) -> None:
         self._streams.add(self._feed)
         try:
-            with self._attendance.page():
-                await self._feed(*args)
+            await self._feed(*args)
         finally:
             self._streams.discard(self._feed)
+
+
+class _Following(_Counted):
+    """One that stands for a person, too."""
+
+    def __init__(self, streams: set[FeedResponse], attendance: BrowserAttendance, feed: FeedResponse) -> None:
+        super().__init__(streams, feed)
+        self._attendance = attendance
+
+    async def __call__(self, *args: Any) -> None:
+        with self._attendance.page():
+            await super().__call__(*args)
+
+
+async def _exported(calls: Iterator[EndedCall], query: CallQuery) -> AsyncGenerator[dict[str, Any], None]:
+    while found := await anyio.to_thread.run_sync(matching, calls, query, 1):
+        yield export_view(found[0])
 
 
 def _answer_of(body: Mapping[str, Any]) -> DecisionAnswer:
@@ -275,10 +317,17 @@ def _answer_of(body: Mapping[str, Any]) -> DecisionAnswer:
         case "always":
             return Accepted(always=True)
         case "no":
-            return Declined()
+            return Declined(_reason(body))
         case "dismiss":
             return Dismissed()
     raise BadRequestError("field 'answer' must be one of yes, always, no, dismiss", {"field": "answer"})
+
+
+def _reason(body: Mapping[str, Any]) -> str:
+    reason = body.get("reason", "")
+    if not isinstance(reason, str) or len(reason) > MAX_REASON:
+        raise BadRequestError(f"field 'reason' must be a text of at most {MAX_REASON} characters", {"field": "reason"})
+    return reason
 
 
 def _no_matter(progress: float, total: float | None, message: str | None) -> None:

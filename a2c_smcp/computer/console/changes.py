@@ -35,7 +35,8 @@ from a2c_smcp.computer.events import (
 
 __all__ = ["MAX_ENDED", "PageChanges"]
 
-#: How many calls that are over one message tells of; a page shows no more.
+#: How many calls that are over one message shows. Of more than that, the page asks for the older ones when they are
+#: looked at, and hears only the ids of those that it takes for running.
 MAX_ENDED: Final = 100
 _MAX_NOTICES: Final = 20
 _MARKED: Final = {
@@ -57,6 +58,10 @@ class PageChanges:
         self._started: dict[str, CallStarted] = {}
         self._progress: dict[str, CallProgressed] = {}
         self._ended: dict[str, CallEnded] = {}
+        #: The calls that began before this message, and so may run in the page, until their end is told in full.
+        self._began_before: set[str] = set()
+        self._over: list[str] = []
+        self._skipped = 0
         self._asked: dict[str, DecisionAsked] = {}
         self._decided: dict[str, DecisionDecided] = {}
         self._answerers: AnswerersChanged | None = None
@@ -78,11 +83,7 @@ class PageChanges:
             case CallProgressed(call_id=call_id):
                 self._progress[call_id] = event
             case CallEnded(ended=ended):
-                self._started.pop(ended.call.id, None)
-                self._progress.pop(ended.call.id, None)
-                self._ended[ended.call.id] = event
-                if len(self._ended) > MAX_ENDED:
-                    del self._ended[next(iter(self._ended))]
+                self._end(ended.call.id, event)
             case DecisionAsked(decision=decision):
                 self._asked[decision.id] = event
             case DecisionDecided(decision_id=decision_id):
@@ -95,6 +96,21 @@ class PageChanges:
                 self._notice(error.message)
             case ToolInvalid(server=server):
                 self._notice(str(event), server)
+
+    def _end(self, call_id: str, event: CallEnded) -> None:
+        if self._started.pop(call_id, None) is None:
+            self._began_before.add(call_id)
+        self._progress.pop(call_id, None)
+        self._ended[call_id] = event
+        if len(self._ended) <= MAX_ENDED:
+            return
+        oldest = next(iter(self._ended))
+        del self._ended[oldest]
+        self._skipped += 1
+        if oldest in self._began_before:
+            # The page must not show it as running for ever.
+            self._began_before.discard(oldest)
+            self._over.append(oldest)
 
     def _notice(self, text: str, server: str = "", *, restart: bool = False) -> None:
         notice = {"text": text, "server": server, "restart": restart}
@@ -110,9 +126,17 @@ class PageChanges:
             "started": [call_view(event.call) for event in self._started.values()],
             "progress": {call_id: progress_view(event.progress) for call_id, event in self._progress.items()},
             "ended": [ended_view(event.ended) for event in self._ended.values()],
+            "over": self._over,
+            "skipped": self._skipped,
             "asked": [decision_view(event.decision) for event in self._asked.values()],
             "decided": [
-                {"id": event.decision_id, "outcome": str(event.outcome), "by": event.by, "always": event.always}
+                {
+                    "id": event.decision_id,
+                    "outcome": str(event.outcome),
+                    "by": event.by,
+                    "always": event.always,
+                    "reason": event.reason,
+                }
                 for event in self._decided.values()
             ],
             "notices": self._notices,

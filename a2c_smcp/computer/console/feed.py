@@ -101,6 +101,7 @@ class FeedResponse(Response):
                     await send({"type": "http.response.body", "body": body, "more_body": True})
                 if patience.cancelled_caught:
                     self._scope.cancel()
+            tasks.cancel_scope.cancel()
 
     async def _watch(self, receive: Receive) -> None:
         while (await receive())["type"] != "http.disconnect":

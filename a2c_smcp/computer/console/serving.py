@@ -13,6 +13,7 @@ from anyio.abc import TaskStatus
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.console.address import ConsoleAddress
 from a2c_smcp.computer.console.app import ConsoleApp
+from a2c_smcp.computer.events import CallProgressed, EventStream
 from a2c_smcp.utils.uvicorn_server import GracefulServer, listen
 
 __all__ = ["Console", "ConsoleError"]
@@ -70,7 +71,7 @@ class Console:
             # Not a child of the task group: a cancelled server would cut its connections instead of closing them.
             serving = asyncio.create_task(server.serve([listener]), name="console")
             try:
-                async with anyio.create_task_group() as app.api.tasks:
+                async with self._progress_wanted(), anyio.create_task_group() as app.api.tasks:
                     await ready.wait()
                     task_status.started()
                     await asyncio.wait({serving})
@@ -80,6 +81,12 @@ class Console:
                 with anyio.CancelScope(shield=True):
                     await asyncio.wait({serving})
             serving.result()
+
+    def _progress_wanted(self) -> EventStream:
+        """Has MCP servers asked for progress also while no page is open, as they are asked only when a call starts: a
+        page that is opened later shows how far the call is. Nobody reads this stream, so it keeps one event at most.
+        """
+        return self._computer.events(1, kinds={CallProgressed})
 
     def link(self) -> str:
         """An address that works once."""

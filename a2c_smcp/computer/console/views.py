@@ -5,6 +5,7 @@ Arguments and results go out as text. A browser reads numbers as floats, and a p
 
 import json
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from a2c_smcp import PROTOCOL_VERSION, __version__
@@ -18,6 +19,7 @@ from a2c_smcp.smcp import SMCPTool
 __all__ = [
     "call_view",
     "ended_view",
+    "export_view",
     "office_view",
     "progress_view",
     "result_view",
@@ -72,7 +74,8 @@ def ended_view(ended: EndedCall) -> dict[str, Any]:
         "duration": ended.duration,
         "ok": ended.ok,
         "code": ended.code,
-        "cancelled": ended.cancelled,
+        "outcome": ended.outcome,
+        "verdict": ended.verdict,
         "decided_by": ended.decided_by,
         "text": text[:_PREVIEW],
     }
@@ -86,6 +89,28 @@ def result_view(ended: EndedCall) -> dict[str, Any]:
         **call_view(ended.call, None),
         "content": [_content_view(item) for item in ended.result.get("content") or ()],
         "structured": None if structured is None else as_text(structured),
+    }
+
+
+def export_view(ended: EndedCall) -> dict[str, Any]:
+    """A call that is over, whole, for a program that reads it: values instead of texts."""
+    call = ended.call
+    return {
+        "id": call.id,
+        "req_id": call.req_id,
+        "agent": call.agent,
+        "server": call.server,
+        "tool": call.tool,
+        "name": call.name,
+        "arguments": call.arguments,
+        "timeout": call.timeout,
+        "started_at": datetime.fromtimestamp(call.started_at, UTC).isoformat(),
+        "seconds": ended.duration,
+        "outcome": ended.outcome,
+        "error_code": ended.code,
+        "verdict": ended.verdict,
+        "decided_by": ended.decided_by,
+        "result": ended.result,
     }
 
 

@@ -120,7 +120,7 @@ async def test_when_neither_answers_in_time_the_question_goes_and_the_screen_say
 ) -> None:
     async with met(shared, hub) as agent:
         unanswered = await agent.tool("ask.echo", 1, text="sure")
-        assert unanswered["meta"] == {"error_code": 4005}
+        assert unanswered["meta"] == {"error_code": 4005, "outcome": "unanswered"}
         decided = await seen(shared, "decision_decided")
         assert (decided["outcome"], decided["by"]) == ("unanswered", None)
         assert "Nobody answered in time: echo is not run." in shared.seen

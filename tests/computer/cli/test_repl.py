@@ -512,13 +512,14 @@ async def test_a_call_that_needs_it_is_confirmed_there_and_then(shared: Console,
     async with met(shared, hub) as agent:
         shared.keys("tools call a.echo tex")
         await anyio.to_thread.run_sync(shared.says, "tex")
-        for answer, code in (("n\r", 4005), ("perhaps\ry\r", None), ("\x03", 4005)):
+        for answer, code in (("n wrong folder\r", 4005), ("yes but\ry\r", None), ("\x03", 4005)):
             asked, replied = await ask(shared, agent, answer)
             assert (asked["agent"], asked["server"], asked["tool"]) == ("ag", "ask", "echo")
             assert asked["params"] == {"text": "sure"}
             assert 0 < asked["seconds"] <= 20
             assert (replied["meta"] or {}).get("error_code") == code
             assert code is None or "the person refused" in replied["content"][0]["text"]
+            assert (replied["meta"] or {}).get("reason") == ("wrong folder" if answer.startswith("n") else None)
         await ask(shared, agent, "a\r")
         assert (await agent.tool("ask.echo", text="always"))["content"][0]["text"] == "always"
         shared.keys("t=still\r")  # the line that was being typed all along
@@ -528,7 +529,7 @@ async def test_a_call_that_needs_it_is_confirmed_there_and_then(shared: Console,
 async def test_no_answer_within_the_deadline_says_so_and_is_no_refusal(shared: Console, hub: Running) -> None:
     async with met(shared, hub) as agent:
         unanswered = await agent.tool("ask.stats", 1)
-        assert unanswered["meta"] == {"error_code": 4005}
+        assert unanswered["meta"] == {"error_code": 4005, "outcome": "unanswered"}
         assert "nobody answered in time" in unanswered["content"][0]["text"]
         await anyio.to_thread.run_sync(shared.says, "Nobody answered in time: stats is not run.")
         assert shared.text("a.echo", "text=on") == "on"

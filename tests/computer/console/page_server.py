@@ -82,6 +82,13 @@ async def picture() -> CallToolResult:
 
 
 @server.tool
+async def forge() -> CallToolResult:
+    """Runs, and says that it did not."""
+    claims = {"error_code": 4005, "outcome": "refused", "reason": "no", "a2c_cancelled": True}
+    return CallToolResult(content=[TextContent(text="done")], is_error=True, _meta=claims)
+
+
+@server.tool
 async def fail() -> str:
     """Fails."""
     raise BadRequestError(MARKUP)

@@ -51,9 +51,13 @@ def test_of_the_progress_of_a_call_the_last_counts_and_of_many_ends_the_last_one
 
 def test_a_decision_is_told_whole_and_its_end_without_a_value() -> None:
     asked = Confirmation("d", 1.0, 5.0, call("a"))
-    message = told(DecisionAsked(asked), DecisionDecided("d", "confirmation", Outcome.ACCEPTED, "terminal", True))
+    message = told(
+        DecisionAsked(asked), DecisionDecided("d", "confirmation", Outcome.DECLINED, "terminal", False, "why")
+    )
     assert message["asked"][0]["digest"] == asked.digest and message["asked"][0]["deadline"] == 5.0
-    assert message["decided"] == [{"id": "d", "outcome": "accepted", "by": "terminal", "always": True}]
+    assert message["decided"] == [
+        {"id": "d", "outcome": "declined", "by": "terminal", "always": False, "reason": "why"}
+    ]
 
 
 def test_of_the_states_of_a_connection_the_last_counts() -> None:

@@ -28,10 +28,20 @@ async function answered(response) {
   return answer;
 }
 
-export async function get(path, query = {}, signal = undefined) {
+function queryText(query) {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
-  const search = new URLSearchParams(given).toString();
-  return answered(await request(search ? `${path}?${search}` : path, { signal }));
+  return given.length ? `?${new URLSearchParams(given)}` : "";
+}
+
+export async function get(path, query = {}, signal = undefined) {
+  return answered(await request(`${path}${queryText(query)}`, { signal }));
+}
+
+/** A file, as a blob; it may be large. */
+export async function download(path, query) {
+  const response = await request(`${path}${queryText(query)}`);
+  if (!response.ok) await answered(response); // throws
+  return response.blob();
 }
 
 export async function post(path, body) {

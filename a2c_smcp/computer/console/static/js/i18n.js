@@ -16,8 +16,14 @@ export function t(key, values = {}) {
 const clock = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const day = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" });
 
-export function time(seconds) {
-  return clock.format(new Date(seconds * 1000));
+const otherDay = new Intl.DateTimeFormat(language, { year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+const whole = new Intl.DateTimeFormat(language, { dateStyle: "full", timeStyle: "medium" });
+
+/** When something was: short, without the date if that is today; in full; and for programs. */
+export function moment(seconds) {
+  const at = new Date(seconds * 1000);
+  const isToday = at.toDateString() === new Date().toDateString();
+  return { short: (isToday ? clock : otherDay).format(at), full: whole.format(at), iso: at.toISOString() };
 }
 
 export function date(text) {

@@ -1,5 +1,6 @@
 // What the page knows, as one value. Pure: messages in, the next state out; null means that something was missed.
-export const MOST_ENDED = 100;
+/** How many calls that are over are kept here; the computer has as many. */
+export const MOST_ENDED = 1000;
 const MOST_NOTICES = 5;
 
 export const EMPTY = {
@@ -77,14 +78,16 @@ function withChanges(state, message, clock) {
   };
 }
 
-function withCalls(state, { started = [], progress = {}, ended = [] }) {
-  const over = new Set(ended.map((call) => call.id));
-  if (!started.length && !over.size && !Object.keys(progress).length) return {};
+function withCalls(state, { started = [], progress = {}, ended = [], over = [], skipped = 0 }) {
+  const gone = new Set([...over, ...ended.map((call) => call.id)]);
+  if (!started.length && !gone.size && !Object.keys(progress).length) return {};
   const known = new Set(state.running.map((call) => call.id));
   const running = [...state.running, ...started.filter((call) => !known.has(call.id))]
-    .filter((call) => !over.has(call.id))
+    .filter((call) => !gone.has(call.id))
     .map((call) => (progress[call.id] ? { ...call, progress: progress[call.id] } : call));
-  return { running, ended: over.size ? [...state.ended, ...ended].slice(-MOST_ENDED) : state.ended };
+  // What is kept has no gaps: before those that were skipped there is nothing.
+  const before = skipped ? [] : state.ended;
+  return { running, ended: ended.length ? [...before, ...ended].slice(-MOST_ENDED) : state.ended };
 }
 
 function withDecisions(pending, asked, decided) {

@@ -1,12 +1,14 @@
 // A call that the person makes: a form or JSON, and then what came of it.
-import { post } from "./api.js";
-import { CallDetails, Progress } from "./calls.js";
+import { get, post } from "./api.js";
+import { CallDetails, OutcomeOf } from "./call-details.js";
+import { Progress } from "./calls.js";
+import { Elapsed } from "./elapsed.js";
 import { Form } from "./form.js";
 import { completed, initial, kindOf, resolved } from "./form-values.js";
-import { html, useState } from "./html.js";
+import { html, useEffect, useState } from "./html.js";
 import { duration, t } from "./i18n.js";
-import { Chip, Problem, useAction, useTick } from "./parts.js";
-import { serverNow, useStore } from "./store.js";
+import { Problem, useAction } from "./parts.js";
+import { useStore } from "./store.js";
 
 export function ToolCall({ tool }) {
   const [value, setValue] = useState(() => initial(tool.schema) ?? {});
@@ -72,16 +74,36 @@ function asForm(value) {
 
 function Answer({ req }) {
   const running = useStore((state) => state.running.find((call) => call.req_id === req));
-  const ended = useStore((state) => state.ended.find((call) => call.req_id === req));
-  useTick(200, Boolean(running) && !ended);
+  const told = useStore((state) => state.ended.find((call) => call.req_id === req));
+  const ended = useFound(req, !running && !told) ?? told;
   if (!ended) {
     return html`<div class="answer" role="status">
-      <p class="muted">${t("tools.calling")} ${running ? duration(Math.max(0, serverNow() - running.started_at)) : ""}</p>
+      <p class="muted">${t("tools.calling")} ${running ? html`<${Elapsed} since=${running.started_at} />` : null}</p>
       ${running?.progress ? html`<${Progress} progress=${running.progress} />` : null}
     </div>`;
   }
   return html`<div class="answer" role="status">
-    <p><${Chip} tone=${ended.ok ? "ok" : "bad"}>${t(ended.ok ? "calls.ok" : "calls.failed")}<//> <span class="muted">${duration(ended.duration)}</span></p>
-    <${CallDetails} call=${ended} />
+    <p><${OutcomeOf} call=${ended} /> <span class="muted">${duration(ended.duration)}</span></p>
+    <${CallDetails} call=${ended} level=${4} />
   </div>`;
+}
+
+/** A call that the page was told nothing of, for many ended at once: the computer is asked for it. */
+function useFound(req, missing) {
+  const [found, setFound] = useState(null);
+  useEffect(() => {
+    if (!missing || found) return undefined;
+    const stop = new AbortController();
+    const ask = () =>
+      get("history", { req_id: req }, stop.signal).then(
+        ({ calls }) => setFound(calls[0] ?? null),
+        () => {}, // it is asked again
+      );
+    const timer = setInterval(ask, 1_000);
+    return () => {
+      clearInterval(timer);
+      stop.abort();
+    };
+  }, [missing, found]);
+  return found;
 }

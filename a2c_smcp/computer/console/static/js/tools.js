@@ -7,6 +7,9 @@ import { Icon } from "./icons.js";
 import { Block, Chip, Empty, Fold, Loading, Problem, useAction, useLoaded } from "./parts.js";
 import { path } from "./router.js";
 import { useStore } from "./store.js";
+import { VirtualList } from "./virtual.js";
+
+const HEIGHT = 55;
 
 export function Tools({ rest }) {
   const stamp = useStore((state) => state.stamps.tools);
@@ -57,17 +60,21 @@ function ToolList({ tools, filter, chosen }) {
   return groups.map(
     ([server, found]) => html`<div key=${server} class="group">
       <h3>${server} <span class="muted">${found.length}</span></h3>
-      <ul>
-        ${found.map(
-          (tool) => html`<li key=${tool.name}>
-            <a href=${path("tools", tool.name)} aria-current=${tool === chosen ? "true" : null}>
-              <b class="mono">${tool.name}</b><span class="muted">${tool.description.split("\n", 1)[0]}</span>
-            </a>
-          </li>`,
-        )}
-      </ul>
+      <${VirtualList} items=${found} keyOf=${nameOf} estimate=${HEIGHT} row=${(tool, attributes) => link(tool, chosen, attributes)} />
     </div>`,
   );
+}
+
+function nameOf(tool) {
+  return tool.name;
+}
+
+function link(tool, chosen, attributes) {
+  return html`<li key=${tool.name} ...${attributes}>
+    <a href=${path("tools", tool.name)} aria-current=${tool === chosen ? "true" : null}>
+      <b class="mono">${tool.name}</b><span class="muted">${tool.description.split("\n", 1)[0]}</span>
+    </a>
+  </li>`;
 }
 
 function grouped(tools, filter) {

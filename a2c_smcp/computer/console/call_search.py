@@ -1,0 +1,89 @@
+"""Which calls of the history a person looks for. Pure: the calls are passed in."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final, get_args
+
+from a2c_smcp.computer.call_log import CallOutcome, EndedCall
+from a2c_smcp.errors import BadRequestError
+
+__all__ = ["MAX_SEARCH", "CallQuery", "call_query", "matching"]
+
+#: Characters that may be searched for.
+MAX_SEARCH: Final = 200
+#: A program that decides, by the name that `Computer.confirm_callback` has; everybody else is taken for a person.
+_PROGRAM: Final = "callback"
+
+
+@dataclass(frozen=True, slots=True)
+class CallQuery:
+    """What a call must have to be found; what is empty is no condition."""
+
+    words: tuple[str, ...] = ()
+    """All of them, in any place and in any case."""
+    outcome: str = ""
+    by_person: bool = False
+    req_id: str = ""
+
+    def matches(self, ended: EndedCall) -> bool:
+        """Whether this call is looked for."""
+        if self.outcome and ended.outcome != self.outcome:
+            return False
+        if self.by_person and (ended.verdict is None or ended.decided_by == _PROGRAM):
+            return False
+        if self.req_id and ended.call.req_id != self.req_id:
+            return False
+        if not self.words:
+            return True
+        text = "\n".join(_texts(ended)).casefold()
+        return all(word in text for word in self.words)
+
+
+def call_query(given: Mapping[str, str]) -> CallQuery:
+    """The query that an address has, or `BadRequestError`."""
+    search, outcome, person = given.get("q", ""), given.get("outcome", ""), given.get("person", "")
+    if len(search) > MAX_SEARCH:
+        raise BadRequestError(f"'q' has at most {MAX_SEARCH} characters", {"field": "q"})
+    if outcome and outcome not in get_args(CallOutcome):
+        raise BadRequestError(f"'outcome' must be one of {', '.join(get_args(CallOutcome))}", {"field": "outcome"})
+    if person not in ("", "1"):
+        raise BadRequestError("'person' must be 1, or left out", {"field": "person"})
+    return CallQuery(tuple(search.casefold().split()), outcome, bool(person), given.get("req_id", ""))
+
+
+def matching(calls: Iterator[EndedCall], query: CallQuery, most: int) -> list[EndedCall]:
+    """The next calls that match, at most so many; empty when there are no more."""
+    return list(islice(filter(query.matches, calls), most))
+
+
+def _texts(ended: EndedCall) -> Iterator[str]:
+    """Everything of a call that a person may have seen."""
+    call = ended.call
+    yield from filter(None, (call.name, call.tool, call.server, call.agent, ended.decided_by))
+    yield from _leaves(call.arguments)
+    for item in ended.result.get("content") or ():
+        for part in (item, item.get("resource")):
+            if isinstance(part, Mapping):
+                yield from (part[key] for key in ("text", "uri", "name", "title") if isinstance(part.get(key), str))
+    yield from _leaves(ended.result.get("structuredContent") or {})
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    """The names and values in a JSON value as texts, in order. Not recursive: it may be nested deeply."""
+    waiting: list[Iterator[Any]] = [iter((value,))]
+    while waiting:
+        for item in waiting[-1]:
+            if isinstance(item, str):
+                yield item
+            elif isinstance(item, Mapping):
+                waiting.append(iter([part for pair in item.items() for part in pair]))
+                break
+            elif isinstance(item, list | tuple):
+                waiting.append(iter(item))
+                break
+            else:
+                yield json.dumps(item, default=str)
+        else:
+            waiting.pop()

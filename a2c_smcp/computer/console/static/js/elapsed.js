@@ -1,0 +1,29 @@
+// For how long something runs. One clock draws all that are shown.
+import { html, useEffect, useReducer } from "./html.js";
+import { duration } from "./i18n.js";
+import { serverNow } from "./store.js";
+
+const EVERY = 200;
+
+const shown = new Set();
+let clock = null;
+
+function tick() {
+  for (const draw of shown) draw();
+}
+
+/** The time since `since`, in seconds of the computer's clock. */
+export function Elapsed({ since }) {
+  const [, draw] = useReducer((count) => count + 1, 0);
+  useEffect(() => {
+    shown.add(draw);
+    clock ??= setInterval(tick, EVERY);
+    return () => {
+      shown.delete(draw);
+      if (shown.size) return;
+      clearInterval(clock);
+      clock = null;
+    };
+  }, []);
+  return html`<span class="time mono">${duration(Math.max(0, serverNow() - since))}</span>`;
+}

@@ -1,0 +1,135 @@
+// Calls that are over. They are searched and filtered at the computer, which keeps more of them than the page has.
+import { download, get } from "./api.js";
+import { CallDetails, OutcomeOf, toneOf } from "./call-details.js";
+import { html, useMemo, useReducer, useRef, useState } from "./html.js";
+import { duration, moment, t } from "./i18n.js";
+import { Chip, Empty, Loading, Problem, useAction, useLoaded } from "./parts.js";
+import { EARLIER, joined } from "./past.js";
+import { useInside } from "./still.js";
+import { useStore } from "./store.js";
+import { VirtualList } from "./virtual.js";
+import { oneLine, Who } from "./who-called.js";
+
+const OUTCOMES = ["succeeded", "failed", "cancelled", "refused", "unanswered", "nobody", "timed_out"];
+const HEIGHT = 74;
+/** Between two searches, in milliseconds: while calls end, those that match come in by themselves. */
+const PAUSE = 500;
+const ALL = { q: "", outcome: "", person: "" };
+
+export function History() {
+  const [query, setQuery] = useState(ALL);
+  const [inside, props] = useInside();
+  const { calls, more, news, loading, error, load } = useCalls(query, inside);
+  const [open, setOpen] = useState(new Set());
+  const toggle = (id) => setOpen((before) => (before.has(id) ? new Set([...before].filter((each) => each !== id)) : new Set([...before, id])));
+  const row = (call, attributes) =>
+    html`<${EndedCall} key=${call.id} call=${call} open=${open.has(call.id)} onToggle=${toggle} attributes=${attributes} />`;
+  const filtered = isFiltered(query);
+  return html`<section class="history" aria-labelledby="calls-history">
+    <h2><span id="calls-history">${t("calls.history")}</span>${news ? html`<span class="news">${t("calls.new", { count: news })}</span>` : null}</h2>
+    ${calls.length || filtered ? html`<${Tools} query=${query} onChange=${setQuery} />` : null}
+    <${Problem} text=${error} />
+    <div ...${props} aria-busy=${loading}>
+      ${calls.length
+        ? html`<${VirtualList} class="rows" items=${calls} keyOf=${idOf} estimate=${HEIGHT} row=${row} />`
+        : loading
+          ? html`<${Loading} />`
+          : html`<${Empty} icon="calls" title=${t(filtered ? "calls.history.nomatch" : "calls.history.none")} />`}
+      ${calls.length && more ? html`<${Earlier} load=${load} />` : null}
+    </div>
+  </section>`;
+}
+
+function idOf(call) {
+  return call.id;
+}
+
+function isFiltered(query) {
+  return Boolean(query.q.trim() || query.outcome || query.person);
+}
+
+/**
+ * The calls that match, newest first, and whether there are `more`, which `load` brings. While `held` the list stays as
+ * it is; `news` counts what it does not show yet.
+ */
+function useCalls(query, held) {
+  const ended = useStore((state) => state.ended);
+  const filtered = isFiltered(query);
+  const key = JSON.stringify(query);
+  const newest = useRef(null);
+  if (!held) newest.current = ended.at(-1)?.id;
+  const search = async (signal) => (filtered ? { key, ...(await get("history", query, signal)) } : null);
+  const { value, error } = useLoaded(search, [key, filtered ? newest.current : null], PAUSE);
+  const live = useMemo(() => ({ calls: [...ended].reverse(), more: ended.length >= EARLIER }), [ended]);
+  const first = filtered ? (value?.key === key ? value : null) : live;
+  const list = useRef({ key: null, first: null, calls: [], more: false });
+  const [, draw] = useReducer((count) => count + 1, 0);
+  const other = list.current.key !== key;
+  if (first && first !== list.current.first && (!held || other || !list.current.calls.length)) {
+    list.current = { key, first, ...joined(first, other ? { calls: [], more: false } : list.current) };
+  }
+  const load = async () => {
+    const before = list.current.calls.at(-1).id;
+    const answer = await get("history", { ...query, before });
+    // Meanwhile it may have become another list.
+    if (list.current.key !== key || list.current.calls.at(-1)?.id !== before) return;
+    list.current = { ...list.current, calls: [...list.current.calls, ...answer.calls], more: answer.more };
+    draw();
+  };
+  const { calls, more } = list.current;
+  return { calls, more, news: filtered ? 0 : newer(live.calls, calls), loading: !first && !error, error: filtered ? error : null, load };
+}
+
+function newer(live, shown) {
+  if (!shown.length) return 0;
+  const at = live.findIndex((call) => call.id === shown[0].id);
+  return at < 0 ? live.length : at;
+}
+
+function Tools({ query, onChange }) {
+  const set = (name) => (event) => onChange({ ...query, [name]: event.currentTarget.value });
+  const [save, busy, error] = useAction(() => saved(query));
+  return html`<form class="calls-tools" role="search" aria-label=${t("calls.search")} onSubmit=${(event) => event.preventDefault()} autocomplete="off">
+      <input type="search" maxlength="200" aria-label=${t("calls.search")} placeholder=${t("calls.search")} value=${query.q} onInput=${set("q")} />
+      <select aria-label=${t("calls.outcome")} value=${query.outcome} onChange=${set("outcome")}>
+        <option value="">${t("calls.outcome.any")}</option>
+        ${OUTCOMES.map((outcome) => html`<option key=${outcome} value=${outcome}>${t(`calls.was.${outcome}`)}</option>`)}
+      </select>
+      <label class="check"><input type="checkbox" checked=${query.person === "1"} onChange=${(event) => onChange({ ...query, person: event.currentTarget.checked ? "1" : "" })} />${t("calls.person")}</label>
+      <button type="button" disabled=${busy} aria-describedby="calls-export-note" onClick=${() => save()}>${t("calls.export")}</button>
+      <p id="calls-export-note" class="muted">${t("calls.export.note")}</p>
+    </form>
+    <${Problem} text=${error} />`;
+}
+
+async function saved(query) {
+  const url = URL.createObjectURL(await download("export", query));
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = `a2c-calls-${new Date().toISOString().slice(0, 10)}.jsonl`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
+
+function Earlier({ load }) {
+  const [run, busy, error] = useAction(load);
+  return html`<p class="earlier"><button type="button" disabled=${busy} onClick=${() => run()}>${t("calls.earlier")}</button></p>
+    <${Problem} text=${error} />`;
+}
+
+function EndedCall({ call, open, onToggle, attributes }) {
+  const { short, full, iso } = moment(call.started_at);
+  return html`<li class="row ended" ...${attributes}>
+    <button type="button" class="line" aria-expanded=${open} onClick=${() => onToggle(call.id)}>
+      <span class=${`dot ${toneOf(call)}`} aria-hidden="true"></span>
+      <${Who} call=${call} />
+      <${OutcomeOf} call=${call} />
+      <span class="grow"></span>
+      ${call.code ? html`<${Chip} tone="bad">${call.code}<//>` : null}
+      <span class="time mono">${duration(call.duration)}</span>
+      <time class="muted mono" datetime=${iso} title=${full}>${short}</time>
+      ${call.arguments === "{}" ? null : html`<span class="preview mono">${oneLine(call.arguments)}</span>`}
+    </button>
+    ${open ? html`<${CallDetails} call=${call} level=${3} />` : null}
+  </li>`;
+}
