@@ -2,7 +2,7 @@
 
 import json
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, Final
 
 import anyio.to_thread
@@ -13,11 +13,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.console.attendance import BROWSER, BrowserAttendance
+from a2c_smcp.computer.console.admission import Session
+from a2c_smcp.computer.console.attendance import BrowserAttendance
 from a2c_smcp.computer.console.feed import FeedResponse, messages
 from a2c_smcp.computer.console.markdown import to_html
 from a2c_smcp.computer.console.page_json import PageResponse
-from a2c_smcp.computer.console.requests import number_field, object_body, text_field
+from a2c_smcp.computer.console.requests import number_field, object_body, text_field, visitor
 from a2c_smcp.computer.console.views import as_text, result_view, table_view, tool_view
 from a2c_smcp.computer.decisions import Accepted, DecisionAnswer, Declined, Dismissed
 from a2c_smcp.computer.mcp_clients.masking import input_view
@@ -42,7 +43,7 @@ class ConsoleAPI:
     def __init__(self, computer: Computer, run: str) -> None:
         self._computer = computer
         self._run = run
-        self._streams: set[FeedResponse] = set()
+        self._streams: dict[FeedResponse, Session] = {}
         self._attendance = BrowserAttendance(computer.decisions)
         self._calls = 0
         self.tasks: TaskGroup | None = None
@@ -81,12 +82,18 @@ class ConsoleAPI:
             stream.end()
         self._attendance.leave()
 
+    def end_streams_of(self, sessions: Collection[Session]) -> None:
+        """Close the streams of these sessions."""
+        for stream in [stream for stream, session in self._streams.items() if session in sessions]:
+            stream.end()
+
     # --- live
 
     async def _feed(self, request: Request) -> Response:
         if len(self._streams) >= MAX_STREAMS:
             raise TooManyRequestsError(f"{MAX_STREAMS} pages follow this computer already; close one")
-        return _Following(self._streams, self._attendance, FeedResponse(messages(self._computer, self._run)))
+        feed = FeedResponse(messages(self._computer, self._run))
+        return _Following(self._streams, visitor(request), self._attendance, feed)
 
     # --- decisions
 
@@ -94,7 +101,7 @@ class ConsoleAPI:
         """Decide. The digest is that of what was shown: another call under the same id is not answered."""
         body = await object_body(request)
         self._computer.decisions.answer(
-            text_field(body, "id"), _answer_of(body), by=BROWSER, digest=text_field(body, "digest")
+            text_field(body, "id"), _answer_of(body), by=visitor(request).name, digest=text_field(body, "digest")
         )
         return PageResponse({})
 
@@ -117,20 +124,20 @@ class ConsoleAPI:
             raise TooManyRequestsError(f"{_MAX_CALLS} calls of this console run already")
         req_id = f"console-{uuid.uuid4().hex}"
         self._calls += 1
-        self.tasks.start_soon(self._run_call, req_id, tool, arguments, timeout)
+        self.tasks.start_soon(self._run_call, req_id, tool, arguments, timeout, visitor(request).name)
         return PageResponse({"req_id": req_id})
 
-    async def _run_call(self, req_id: str, tool: str, arguments: dict[str, Any], timeout: float | None) -> None:
+    async def _run_call(
+        self, req_id: str, tool: str, arguments: dict[str, Any], timeout: float | None, by: str
+    ) -> None:
         try:
-            await self._computer.execute_tool(
-                req_id, tool, arguments, timeout, on_progress=_no_matter, confirmed_by=BROWSER
-            )
+            await self._computer.execute_tool(req_id, tool, arguments, timeout, on_progress=_no_matter, confirmed_by=by)
         finally:
             self._calls -= 1
 
     async def _cancel(self, request: Request) -> Response:
         body = await object_body(request)
-        return PageResponse({"cancelled": self._computer.cancel_call(text_field(body, "id"), by=BROWSER)})
+        return PageResponse({"cancelled": self._computer.cancel_call(text_field(body, "id"), by=visitor(request).name)})
 
     async def _result(self, request: Request) -> Response:
         if (ended := self._computer.ended_call(_query(request, "id"))) is None:
@@ -220,17 +227,24 @@ class ConsoleAPI:
 class _Following(Response):
     """A stream that is counted, and stands for a person, while it is open."""
 
-    def __init__(self, streams: set[FeedResponse], attendance: BrowserAttendance, feed: FeedResponse) -> None:
+    def __init__(
+        self,
+        streams: dict[FeedResponse, Session],
+        session: Session,
+        attendance: BrowserAttendance,
+        feed: FeedResponse,
+    ) -> None:
         super().__init__()
-        self._streams, self._attendance, self._feed = streams, attendance, feed
+        self._streams, self._session = streams, session
+        self._attendance, self._feed = attendance, feed
 
     async def __call__(self, *args: Any) -> None:
-        self._streams.add(self._feed)
+        self._streams[self._feed] = self._session
         try:
             with self._attendance.page():
                 await self._feed(*args)
         finally:
-            self._streams.discard(self._feed)
+            del self._streams[self._feed]
 
 
 def _answer_of(body: Mapping[str, Any]) -> DecisionAnswer:

@@ -38,7 +38,7 @@ async def test_a_link_at_the_start_a_fresh_one_at_the_prompt_and_the_first_answe
                 answer = {"id": decision["id"], "digest": decision["digest"], "answer": "yes"}
                 assert (await visitor.post("/api/answer", answer)).status_code == 200
                 told: Line = await anyio.to_thread.run_sync(it.line, "decision_decided")
-                assert (told["outcome"], told["by"]) == ("accepted", "browser")
+                assert (told["outcome"], told["by"]) == ("accepted", "Unknown browser")
                 late = await visitor.post("/api/answer", answer)
                 assert late.status_code == 400 and "decided already" in late.json()["error"]["message"]
             await eventually(lambda: results)
@@ -78,7 +78,7 @@ async def test_the_command_opens_a_console_that_was_not_asked_for_at_the_start(t
 async def test_headless_prints_a_link_and_a_fresh_one_for_a_signal(tmp_path: Path, hub: Running) -> None:
     config = write(tmp_path / "config.json", server("a"))
     place = ("--url", hub.url, "--office", new_office(), "--name", "pc")
-    with service("--config", config, *place, "--console", "0") as it:
+    with service("--config", config, *place, "--console", "0", XDG_STATE_HOME=str(tmp_path)) as it:
         await it.says("has its console at")
         await it.says("while no page of the console is open")
         await it.says("is in office")
@@ -98,6 +98,7 @@ def _links(lines: list[str]) -> list[str]:
 def test_an_address_that_cannot_be_used_is_said_before_anything_starts(tmp_path: Path) -> None:
     config = write(tmp_path / "config.json", server("a"))
     for address, said in (("nonsense", "HOST"), ("box.example:1", "TLS"), ("0.0.0.0:1", "name the host")):
-        with service("--config", config, "--office", "o", "--console", address) as it:
+        state = str(tmp_path / "state")
+        with service("--config", config, "--office", "o", "--console", address, XDG_STATE_HOME=state) as it:
             assert it.wait() == 1
             assert it.said(said) and not it.said("Traceback"), it.lines

@@ -3,11 +3,13 @@ import { post } from "./api.js";
 import { Calls } from "./calls.js";
 import { Decisions, usePendingCount } from "./decisions.js";
 import { Desktop } from "./desktop.js";
+import { RememberOffer } from "./devices.js";
 import { Finder } from "./finder.js";
 import { html, useEffect, useRef } from "./html.js";
 import { Icon } from "./icons.js";
 import { t } from "./i18n.js";
 import { Office } from "./office.js";
+import { Over } from "./over.js";
 import { useAction } from "./parts.js";
 import { path, useRoute, VIEWS } from "./router.js";
 import { Servers } from "./servers.js";
@@ -36,6 +38,7 @@ export function App() {
       <h1 class="visually-hidden">${t(`nav.${view}`)}</h1>
       <${Notices} />
       <${View} rest=${rest} />
+      <${RememberOffer} />
     </main>
     ${view === "decisions" ? null : html`<aside class="rail" aria-label=${t("decisions.title")}><${Decisions} /></aside>`}
     <div class="banner" role="alert" data-shown=${status === "gone" ? "" : null}>${status === "gone" ? t("banner.gone") : ""}</div>
@@ -86,13 +89,4 @@ function Restart({ notice }) {
   });
   return html`<button type="button" class="small" disabled=${busy} title=${error}
     aria-label=${t("servers.action", { action: t("servers.restart"), server: notice.server })} onClick=${() => restart()}>${t("servers.restart")}</button>`;
-}
-
-export function Over({ reason }) {
-  return html`<main class="over" role="alert">
-    <img src="/icon.svg" alt="" width="56" height="56" />
-    <h1>${t("banner.over.title")}</h1>
-    ${reason ? html`<p class="problem">${t("banner.refused", { reason })}</p>` : null}
-    <p class="muted">${t("banner.over")}</p>
-  </main>`;
 }

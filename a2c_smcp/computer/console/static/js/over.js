@@ -1,0 +1,19 @@
+// The page of somebody who is not let in: why, and how to get a link.
+import { advice } from "./door.js";
+import { html, useEffect, useState } from "./html.js";
+import { t } from "./i18n.js";
+
+export function Over({ reason }) {
+  const [door, setDoor] = useState(null);
+  useEffect(() => {
+    advice().then(setDoor);
+  }, []);
+  return html`<main class="over" role="alert">
+    <img src="/icon.svg" alt="" width="56" height="56" />
+    <h1>${t("banner.over.title")}</h1>
+    ${reason ? html`<p class="problem">${t("banner.refused", { reason })}</p>` : null}
+    <p class="muted">${t("banner.over")}</p>
+    <p>${door ? t(`banner.advice.${door.advice}`, { pid: door.pid ?? "PID" }) : ""}</p>
+    <button type="button" onClick=${() => location.reload()}>${t("banner.again")}</button>
+  </main>`;
+}
