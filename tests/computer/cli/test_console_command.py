@@ -2,12 +2,15 @@
 
 import re
 import signal
+import socket
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.to_thread
 
+from a2c_smcp.computer.console.qr_codes import qr_text
+from tests.certificates import self_signed
 from tests.computer.cli.console import Line, console
 from tests.computer.cli.test_headless import service, write
 from tests.computer.console.harness import Visitor
@@ -71,6 +74,34 @@ async def test_the_command_opens_a_console_that_was_not_asked_for_at_the_start(t
         async with Visitor(link) as visitor:
             await visitor.enter()
         assert "open already" in it.enter("console 0", "error")["message"]
+        it.keys("quit\r")
+        assert await anyio.to_thread.run_sync(it.ended) == 0
+
+
+def test_where_another_device_reaches_the_console_the_link_is_a_qr_code_too(tmp_path: Path) -> None:
+    certificate = self_signed(tmp_path, "box.example")
+    files = ("--console-cert", certificate.cert, "--console-key", certificate.key)
+    # This machine by a name that does not look like it: a host that others might reach.
+    with console(tmp_path, "--console", "127.1:0", *files) as it:
+        link = it.line("console")["url"]
+        assert link.startswith("https://127.1:")
+        lines = [line.strip() for line in it.seen.splitlines()]
+        assert [line.strip() for line in qr_text(link).splitlines() if line.strip() not in lines] == []
+        it.keys("quit\r")
+        assert it.ended() == 0
+
+
+async def test_a_port_that_is_taken_now_is_said_and_that_browsers_have_to_be_let_in_again(
+    tmp_path: Path, port: int
+) -> None:
+    with console(tmp_path, "--name", "pc") as it:
+        it.prompted()
+        assert f":{port}/" in it.enter(f"console {port}", "console")["url"]
+        it.keys("quit\r")
+        assert await anyio.to_thread.run_sync(it.ended) == 0
+    with socket.create_server(("127.0.0.1", port)), console(tmp_path, "--name", "pc", "--console", "0") as it:
+        link = it.line("console")["url"]
+        assert f":{port}/" not in link and "let in again" in " ".join(it.seen.split())
         it.keys("quit\r")
         assert await anyio.to_thread.run_sync(it.ended) == 0
 

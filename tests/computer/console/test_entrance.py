@@ -1,5 +1,6 @@
 """The ways in over HTTP: links, keys of browsers, names, revocation; and what a page outside may ask."""
 
+import logging
 import os
 import socket
 import time
@@ -18,7 +19,7 @@ from a2c_smcp.computer.console import Advice, Console, ConsoleAddress, ConsoleMe
 from a2c_smcp.computer.console.admission import ALIVE_SECONDS, MAX_SESSIONS
 from a2c_smcp.computer.console.device_proofs import CHALLENGE_SECONDS, signed_text
 from a2c_smcp.computer.console.devices import MAX_DEVICES, UNUSED_SECONDS
-from a2c_smcp.utils.limited_log import PER_SECOND
+from a2c_smcp.utils.limited_log import PER_SECOND, LimitedLog
 from tests.computer.console.harness import DEADLINE, Visitor, opened
 from tests.computer.console.keys import DeviceKey, base64url
 from tests.computer.console.test_memory import memory as file
@@ -193,7 +194,8 @@ async def test_whatever_is_wrong_the_answer_is_the_same_and_the_log_is_not_flood
 ) -> None:
     async with visited(tmp_path) as (console, visitor, _):
         assert console._app is not None
-        console._app.entrance._log._clock = lambda: 0.0
+        log = LimitedLog(logging.getLogger("a2c_smcp"), clock=lambda: 0.0, later=lambda *_: None)
+        console._app.entrance._log = log
         device = await remembered(visitor)
         proof = await device.proof()
         wrong = [
