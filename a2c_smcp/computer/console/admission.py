@@ -14,7 +14,7 @@ from typing import Final
 
 from a2c_smcp.errors import TooManyRequestsError
 
-__all__ = ["ALIVE_SECONDS", "LINK_SECONDS", "MAX_LINKS", "MAX_SESSIONS", "Session", "VisitorBook"]
+__all__ = ["ALIVE_SECONDS", "LINK_SECONDS", "MAX_LINKS", "MAX_SESSIONS", "PageSession", "VisitorBook"]
 
 #: How many links may be unused at a time: one more, and the oldest stops working.
 MAX_LINKS: Final = 8
@@ -30,7 +30,7 @@ _BACK_SECONDS: Final = 15.0
 
 
 @dataclass(slots=True, eq=False)
-class Session:
+class PageSession:
     """One tab of a browser."""
 
     name: str
@@ -51,10 +51,10 @@ class VisitorBook:
 
     def __init__(self) -> None:
         self._tokens: OrderedDict[bytes, float] = OrderedDict()
-        self._sessions: OrderedDict[bytes, Session] = OrderedDict()
+        self._sessions: OrderedDict[bytes, PageSession] = OrderedDict()
 
     @property
-    def sessions(self) -> tuple[Session, ...]:
+    def sessions(self) -> tuple[PageSession, ...]:
         """Those that are in; the one that was silent longest comes first."""
         return tuple(self._sessions.values())
 
@@ -66,7 +66,11 @@ class VisitorBook:
             self._tokens.popitem(last=False)
         return token
 
-    def redeem(self, token: str, session: Callable[[], Session], now: float) -> tuple[str, Session] | None:
+    def discard(self, token: str) -> None:
+        """Let a token work no more."""
+        self._tokens.pop(_digest(token), None)
+
+    def redeem(self, token: str, session: Callable[[], PageSession], now: float) -> tuple[str, PageSession] | None:
         """A session and its key for a token that was not used yet; `None` for every other.
 
         Raises `TooManyRequestsError` if every session is in use; the token can be used later then.
@@ -81,21 +85,21 @@ class VisitorBook:
         del self._tokens[digest]
         return self.admit(session(), now)
 
-    def admit(self, session: Session, now: float) -> tuple[str, Session]:
+    def admit(self, session: PageSession, now: float) -> tuple[str, PageSession]:
         """The same session, and its key. Raises `TooManyRequestsError` if every session is in use."""
         self._make_room(now)
         key = secrets.token_urlsafe(32)
         self._sessions[_digest(key)] = session
         return key, session
 
-    def find(self, key: str) -> Session | None:
+    def find(self, key: str) -> PageSession | None:
         """The session with this key; if there is one, it was the last one to be heard."""
         digest = _digest(key)
         if (session := self._sessions.get(digest)) is not None:
             self._sessions.move_to_end(digest)
         return session
 
-    def end(self, *sessions: Session) -> None:
+    def end(self, *sessions: PageSession) -> None:
         """Forget these: their keys work no more."""
         for session in sessions:
             session.is_over = True
@@ -104,7 +108,7 @@ class VisitorBook:
         )
 
     @contextmanager
-    def following(self, session: Session, clock: Callable[[], float]) -> Iterator[None]:
+    def following(self, session: PageSession, clock: Callable[[], float]) -> Iterator[None]:
         """The session has a stream while inside."""
         session.streams += 1
         try:

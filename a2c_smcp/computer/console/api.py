@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.console.admission import Session
+from a2c_smcp.computer.console.admission import PageSession
 from a2c_smcp.computer.console.attendance import BrowserAttendance
 from a2c_smcp.computer.console.feed import FeedResponse, messages
 from a2c_smcp.computer.console.markdown import to_html
@@ -43,7 +43,7 @@ class ConsoleAPI:
     def __init__(self, computer: Computer, run: str) -> None:
         self._computer = computer
         self._run = run
-        self._streams: dict[FeedResponse, Session] = {}
+        self._streams: dict[FeedResponse, PageSession] = {}
         self._attendance = BrowserAttendance(computer.decisions)
         self._calls = 0
         self.tasks: TaskGroup | None = None
@@ -82,7 +82,7 @@ class ConsoleAPI:
             stream.end()
         self._attendance.leave()
 
-    def end_streams_of(self, sessions: Collection[Session]) -> None:
+    def end_streams_of(self, sessions: Collection[PageSession]) -> None:
         """Close the streams of these sessions."""
         for stream in [stream for stream, session in self._streams.items() if session in sessions]:
             stream.end()
@@ -229,8 +229,8 @@ class _Following(Response):
 
     def __init__(
         self,
-        streams: dict[FeedResponse, Session],
-        session: Session,
+        streams: dict[FeedResponse, PageSession],
+        session: PageSession,
         attendance: BrowserAttendance,
         feed: FeedResponse,
     ) -> None:

@@ -11,7 +11,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.console.admission import Session, VisitorBook
+from a2c_smcp.computer.console.admission import PageSession, VisitorBook
 from a2c_smcp.computer.console.api import ConsoleAPI
 from a2c_smcp.computer.console.entrance import OUTSIDE, Door, Entrance
 from a2c_smcp.computer.console.gate import HEADERS, SESSION_HEADER, refusal
@@ -95,7 +95,7 @@ class ConsoleApp:
 
         return guarded
 
-    def _followed(self, session: Session) -> ASGIApp:
+    def _followed(self, session: PageSession) -> ASGIApp:
         """A session is in use as long as its stream."""
 
         async def followed(scope: Scope, receive: Receive, send: Send) -> None:

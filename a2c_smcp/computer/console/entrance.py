@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from a2c_smcp.computer.console.admission import ALIVE_SECONDS, LINK_SECONDS, Session, VisitorBook
+from a2c_smcp.computer.console.admission import ALIVE_SECONDS, LINK_SECONDS, PageSession, VisitorBook
 from a2c_smcp.computer.console.device_names import DeviceNames, device_name
 from a2c_smcp.computer.console.device_proofs import Challenges, decoded, is_public_key, is_signed, signed_text
 from a2c_smcp.computer.console.devices import Device, DeviceBook
@@ -65,7 +65,7 @@ class Entrance:
         door: Door,
         run: str,
         memory: ConsoleMemory | None,
-        end_streams: Callable[[Collection[Session]], None],
+        end_streams: Callable[[Collection[PageSession]], None],
         clock: Callable[[], float],
         calendar: Callable[[], float] = time.time,
     ) -> None:
@@ -99,7 +99,7 @@ class Entrance:
         """An address that works once."""
         return f"{self._door.base}/#link={self._visitors.new_token(self._clock())}"
 
-    def find(self, key: str) -> Session | None:
+    def find(self, key: str) -> PageSession | None:
         """The session with this key. Its browser, if it is remembered, is used now."""
         session = self._visitors.find(key)
         if session is not None and session.device is not None and self._devices.use(session.device, self._calendar()):
@@ -113,10 +113,10 @@ class Entrance:
         key, session = self._by_device(request, body) if "device" in body else self._by_link(request, body)
         return PageResponse({"key": key, "run": self._run, "device": session.name})
 
-    def _by_link(self, request: Request, body: dict[str, Any]) -> tuple[str, Session]:
-        def session() -> Session:
+    def _by_link(self, request: Request, body: dict[str, Any]) -> tuple[str, PageSession]:
+        def session() -> PageSession:
             taken = {device.name for device in self._devices.all}
-            return Session(self._names.new(device_name(request.headers.get("user-agent", "")), taken))
+            return PageSession(self._names.new(device_name(request.headers.get("user-agent", "")), taken))
 
         admitted = self._visitors.redeem(text_field(body, "token"), session, self._clock())
         if admitted is None:
@@ -124,15 +124,19 @@ class Entrance:
             raise ForbiddenError("this link was used already, or is too old: ask for another one")
         return admitted
 
-    def _by_device(self, request: Request, body: dict[str, Any]) -> tuple[str, Session]:
+    def _by_device(self, request: Request, body: dict[str, Any]) -> tuple[str, PageSession]:
         given = [text_field(body, name) for name in ("device", "challenge", "signature")]
+        token = text_field(body, "token") if "token" in body else None
         device = self._signed_by(request.headers["origin"].lower(), *given)
         if device is None:
             # One answer for all that may be wrong: an attacker learns nothing from it.
             self._log.warn("devices", "refused a browser that is not remembered, or whose signature is wrong")
             raise ForbiddenError("this browser is not remembered: ask for a link")
-        admitted = self._visitors.admit(Session(device.name, device.id), self._clock())
+        admitted = self._visitors.admit(PageSession(device.name, device.id), self._clock())
         self._challenges.close(given[1], self._clock())
+        if token is not None:
+            # It came by a link, and did not need it: a link works once all the same.
+            self._visitors.discard(token)
         if self._devices.use(device.id, self._calendar()):
             self._keep_if_possible()
         return admitted

@@ -94,7 +94,8 @@ class ConsoleMemory:
 
 
 def _make_private(folder: Path) -> None:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for each in (folder.parent, folder):  # `mode` is not for the parents that a call makes
+        each.mkdir(mode=0o700, parents=True, exist_ok=True)
     if sys.platform != "win32" and folder.stat().st_mode & 0o077:
         folder.chmod(0o700)
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from starlette.requests import Request
 
-from a2c_smcp.computer.console.admission import Session
+from a2c_smcp.computer.console.admission import PageSession
 from a2c_smcp.errors import BadRequestError, PayloadTooLargeError, UnauthorizedError
 
 __all__ = ["MAX_BODY", "VISITOR", "number_field", "object_body", "text_field", "visitor"]
@@ -38,10 +38,10 @@ async def object_body(request: Request, most: int = MAX_BODY) -> dict[str, Any]:
     return found
 
 
-def visitor(request: Request) -> Session:
+def visitor(request: Request) -> PageSession:
     """The session of a request, or `UnauthorizedError`: it may have been ended while the body was on its way."""
     session = request.scope[VISITOR]
-    assert isinstance(session, Session)
+    assert isinstance(session, PageSession)
     if session.is_over:
         raise UnauthorizedError("this page has no session any more")
     return session

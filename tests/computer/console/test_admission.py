@@ -9,7 +9,7 @@ from a2c_smcp.computer.console.admission import (
     LINK_SECONDS,
     MAX_LINKS,
     MAX_SESSIONS,
-    Session,
+    PageSession,
     VisitorBook,
 )
 from a2c_smcp.errors import TooManyRequestsError
@@ -17,11 +17,11 @@ from a2c_smcp.errors import TooManyRequestsError
 _NUMBERS = itertools.count()
 
 
-def _session() -> Session:
-    return Session(f"page {next(_NUMBERS)}")
+def _session() -> PageSession:
+    return PageSession(f"page {next(_NUMBERS)}")
 
 
-def _entered(book: VisitorBook, now: float = 0) -> tuple[str, Session]:
+def _entered(book: VisitorBook, now: float = 0) -> tuple[str, PageSession]:
     admitted = book.redeem(book.new_token(now), _session, now)
     assert admitted is not None
     return admitted

@@ -111,7 +111,13 @@ async def test_a_browser_that_was_remembered_comes_back_without_a_link(browser: 
             async with tab(browser, base, context) as page:
                 await expect(page.locator(".offer")).to_have_count(0)
                 assert await page.evaluate("sessionStorage.getItem('a2c-device')") == "Chrome on Linux"
+            # A tab that has a link as well is one of this browser all the same, and the link is used up.
+            link = console.link()
+            async with tab(browser, link, context) as page:
+                assert await page.evaluate("sessionStorage.getItem('a2c-device')") == "Chrome on Linux"
             # Another browser is let in by a link only.
+            async with Visitor(link) as visitor:
+                assert (await visitor.post("/api/session", {"token": visitor.token})).status_code == 403
             stranger = await browser.new_page()
             await stranger.goto(base)
             await expect(stranger.locator(".over")).to_contain_text("This page is closed")
@@ -180,7 +186,37 @@ async def test_a_browser_that_is_revoked_is_out_at_once_and_drops_its_key(browse
                 assert memory.found.devices == ()
                 await page.reload()
                 await expect(page.locator(".over")).to_contain_text("This page is closed")
+                # With a link it comes in again, and may be remembered again.
+                await page.goto(console.link())
+                await expect(remember(page)).to_be_visible()
             await context.close()
+
+
+async def test_a_browser_that_was_revoked_while_it_was_away_learns_of_it_with_its_next_link(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with file(tmp_path, now=time.time()) as memory:
+        async with opened(memory=memory) as (_, console), Visitor(console.link()) as visitor:
+            await visitor.enter()
+            context = await browser.new_context(locale="en-US")
+            async with tab(browser, console.link(), context) as page:
+                await remember(page).click()
+                await expect(page.locator(".offer")).to_have_count(0)
+            [device] = memory.found.devices
+            assert (await visitor.post("/api/revoke", {"device": device.id})).status_code == 200
+            async with tab(browser, console.link(), context) as page:
+                await expect(remember(page)).to_be_visible()
+                assert await _keys(page) == 0
+            await context.close()
+
+
+async def test_a_chinese_reader_finds_the_names_of_browsers_in_chinese(browser: Browser) -> None:
+    async with opened() as (_, console):
+        context = await browser.new_context(locale="zh-CN")
+        async with tab(browser, console.link(), context) as page:
+            await go(page, "office")
+            await expect(page.locator(".row.device")).to_contain_text("Linux 上的 Chrome")
+        await context.close()
 
 
 async def test_tabs_come_back_by_themselves_after_the_computer_was_started_again(

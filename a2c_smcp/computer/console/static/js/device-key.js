@@ -23,6 +23,11 @@ export function keepKey(computer, device, pair) {
   return inStore("readwrite", (store) => store.put({ device, pair }, computer));
 }
 
+/** Whether this browser has a key for any computer that was at this origin. */
+export async function hasKeys() {
+  return canKeep() && (await inStore("readonly", (store) => store.count()).catch(() => 0)) > 0;
+}
+
 /** What was kept for a computer: `{ device, pair }`, or null. */
 export async function keptKey(computer) {
   return (await inStore("readonly", (store) => store.get(computer)).catch(() => null)) ?? null;

@@ -4,6 +4,7 @@ import { canKeep, keepKey, keptKey, newKey } from "./device-key.js";
 import { html, useState } from "./html.js";
 import { date, t } from "./i18n.js";
 import { Block, Chip, Loading, Problem, useAction, useLoaded, useTick } from "./parts.js";
+import { shownName } from "./who.js";
 
 const DECLINED = "a2c-declined";
 const OFTEN = 5_000;
@@ -65,7 +66,8 @@ export function Devices() {
   </section>`;
 }
 
-function Row({ name, here, target, onChange, children }) {
+function Row({ here, target, onChange, children, ...given }) {
+  const name = shownName(given.name);
   const [revoke, busy, error] = useAction(async () => {
     await post("revoke", target);
     onChange();

@@ -1,6 +1,9 @@
 // What a page may ask that has no session.
+const PATIENCE = 20_000;
+
 async function knock(path, options = {}) {
-  const response = await fetch(`/api/${path}`, { ...options, credentials: "omit", cache: "no-store" });
+  const signal = AbortSignal.timeout(PATIENCE);
+  const response = await fetch(`/api/${path}`, { ...options, signal, credentials: "omit", cache: "no-store" });
   return { ok: response.ok, status: response.status, answer: await response.json().catch(() => ({})) };
 }
 

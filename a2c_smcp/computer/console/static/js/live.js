@@ -18,6 +18,7 @@ let heard = performance.now();
 export function follow() {
   onEnd(() => {
     waiting?.abort();
+    tell({ kind: "moved" });
     change({ status: "over" });
   });
   // The loop that reads sees by itself that this is another run.
@@ -71,6 +72,7 @@ function fromTab(message) {
   }
   if (reading) return;
   heard = performance.now();
+  // The tab that reads was sent away, or found the computer started again: so may this one be.
   if (message.kind === "moved") request("alive").catch(() => {});
   else if (message.kind === "status") change({ status: message.status });
   else if (message.kind === "state") change({ ...message.state, notices: current().notices });

@@ -2,8 +2,9 @@
 import { advice } from "./door.js";
 import { html, useEffect, useState } from "./html.js";
 import { t } from "./i18n.js";
+import { endReason } from "./session.js";
 
-export function Over({ reason }) {
+export function Over({ reason = endReason() }) {
   const [door, setDoor] = useState(null);
   useEffect(() => {
     advice().then(setDoor);

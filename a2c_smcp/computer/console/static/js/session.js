@@ -1,14 +1,16 @@
 // The ways in: the token of a link, which is used once, or the key of a browser that is remembered. Either becomes the
 // key of a session, which lives in this tab only.
-import { canKeep, dropKey, keptKey, signed } from "./device-key.js";
+import { dropKey, hasKeys, keptKey, signed } from "./device-key.js";
 import { ask } from "./door.js";
 
 const KEY = "a2c-key";
 const RUN = "a2c-run";
 const DEVICE = "a2c-device";
+const UNKNOWN = "unknown"; // this browser is not remembered
 
 const told = { end: new Set(), run: new Set() };
 let over = false;
+let reasonGiven = null;
 let returning = null; // the promise of the way back, while there is one under way
 
 export function sessionKey() {
@@ -28,8 +30,14 @@ export function isOver() {
   return over;
 }
 
-function end() {
+/** Why this page is over, where the computer gave a reason. */
+export function endReason() {
+  return reasonGiven;
+}
+
+function end(reason) {
   over = true;
+  reasonGiven = reason === UNKNOWN ? null : reason;
   sessionStorage.removeItem(KEY);
   for (const each of told.end) each();
 }
@@ -44,41 +52,40 @@ export function onRun(each) {
   told.run.add(each);
 }
 
-/** Come in by the link in the address, or else by this browser's key. Resolves to why that was refused, or to null. */
+/** Come in by this browser's key, or else by the link in the address. Resolves to why that was refused, or to null. */
 export async function enter() {
-  const refused = await enterByLink();
-  if (sessionKey()) return null;
-  const unknown = await enterByKey();
-  return sessionKey() ? null : (refused ?? unknown);
+  const token = takeToken();
+  if (!token && sessionKey()) return null;
+  const reason = (await hasKeys()) ? await enterByKey(token) : UNKNOWN;
+  if (reason === null || !token) return reason === UNKNOWN ? null : reason;
+  const { ok, answer } = await ask("session", { token });
+  if (ok) admit(answer);
+  return ok || sessionKey() ? null : answer.error.message;
 }
 
-async function enterByLink() {
+function takeToken() {
   const match = /^#link=([\w-]+)$/.exec(location.hash);
-  if (!match) return null;
   // Out of the address bar and the history first: it is of no use to anybody afterwards.
-  history.replaceState(null, "", location.pathname);
-  const { ok, answer } = await ask("session", { token: match[1] });
-  if (!ok) return answer.error.message;
-  admit(answer);
-  return null;
+  if (match) history.replaceState(null, "", location.pathname);
+  return match?.[1];
 }
 
-async function enterByKey(tries = 2) {
-  if (!canKeep()) return null;
+/** Resolves to null if this page is in now, and else to why not. */
+async function enterByKey(token, tries = 2) {
   const { ok, answer: asked } = await ask("challenge", {});
   const kept = ok ? await keptKey(asked.computer) : null;
-  if (!kept) return null;
+  if (!kept) return UNKNOWN;
   const signature = await signed(kept.pair, asked.challenge, asked.computer);
-  const found = await ask("session", { device: kept.device, challenge: asked.challenge, signature });
+  const found = await ask("session", { device: kept.device, challenge: asked.challenge, signature, token });
   if (found.ok) {
     admit(found.answer);
     return null;
   }
   if (found.status !== 403) return found.answer.error?.message ?? String(found.status);
   // A machine that slept meanwhile was too late. Refused twice, it was revoked, or has expired.
-  if (tries > 1) return enterByKey(tries - 1);
+  if (tries > 1) return enterByKey(token, tries - 1);
   await dropKey(asked.computer).catch(() => {});
-  return null;
+  return UNKNOWN;
 }
 
 function admit({ key, run, device }) {
@@ -94,13 +101,14 @@ function admit({ key, run, device }) {
 export function comeBack(lost) {
   if (over) return Promise.resolve(false);
   if (sessionKey() !== lost) return Promise.resolve(true);
-  returning ??= enterByKey()
-    .then(() => {
-      if (sessionKey() === lost) end();
-      return !over;
-    })
-    .finally(() => {
-      returning = null;
-    });
+  returning ??= returned().finally(() => {
+    returning = null;
+  });
   return returning;
+}
+
+async function returned() {
+  const reason = (await hasKeys()) ? await enterByKey() : UNKNOWN;
+  if (reason !== null) end(reason);
+  return reason === null;
 }

@@ -62,6 +62,8 @@ export default {
   "who.terminal": "the terminal",
   "who.callback": "a program",
   "who.inputs": "the inputs",
+  "who.on": "{browser} on {system}",
+  "who.unknown": "Unknown browser",
   "calls.running": "Running",
   "calls.running.none": "Nothing runs.",
   "calls.history": "History",

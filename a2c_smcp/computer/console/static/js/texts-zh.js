@@ -62,6 +62,8 @@ export default {
   "who.terminal": "终端",
   "who.callback": "程序",
   "who.inputs": "输入项",
+  "who.on": "{system} 上的 {browser}",
+  "who.unknown": "未知浏览器",
   "calls.running": "正在运行",
   "calls.running.none": "没有正在运行的调用。",
   "calls.history": "历史",
