@@ -119,7 +119,7 @@ def _read(file: Path, now: float) -> Remembered:
         return Remembered(secrets.token_hex(16))
     try:
         return _from_json(content, now)
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         aside = file.with_suffix(".broken")
         os.replace(file, aside)
         logger.warning("the console's memory could not be read and is now %s: browsers have to be let in again", aside)

@@ -32,8 +32,8 @@ class Console:
     """The console of one Computer. Start `run` in a task group; then `link` gives an address for a browser.
 
     Raises `ConsoleError` for a host that others reach without a certificate. `key` may be in the certificate's file.
-    Without a `memory` nothing is kept: no port, and no browser that comes in without a link. `advice` is what a page
-    says that has no link.
+    Without a `memory`, which stays the caller's to close, nothing is kept: no port, and no browser that comes in
+    without a link. `advice` is what a page says that has no link.
     """
 
     def __init__(

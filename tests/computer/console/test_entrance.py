@@ -20,9 +20,11 @@ from a2c_smcp.computer.console.admission import ALIVE_SECONDS, MAX_SESSIONS
 from a2c_smcp.computer.console.device_proofs import CHALLENGE_SECONDS, signed_text
 from a2c_smcp.computer.console.devices import MAX_DEVICES, UNUSED_SECONDS
 from a2c_smcp.utils.limited_log import PER_SECOND, LimitedLog
-from tests.computer.console.harness import DEADLINE, Visitor, opened
+from tests.computer.console.harness import DEADLINE, Visitor, as_agent, opened
 from tests.computer.console.keys import DeviceKey, base64url
 from tests.computer.console.test_memory import memory as file
+from tests.computer.fakes.computers import server
+from tests.server.harness import eventually
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 NOT_KNOWN = {"error": {"code": 403, "message": "this browser is not remembered: ask for a link"}}
@@ -91,6 +93,21 @@ async def test_each_page_has_a_name_and_none_has_that_of_another(tmp_path: Path)
                 answer = await visitor.post("/api/session", {"token": visitor.token}, user_agent=agent)
                 names.append(answer.json()["device"])
         assert names == ["Firefox on Linux", "Firefox on Linux (2)", "Unknown browser (2)"]
+
+
+async def test_a_call_and_a_cancel_are_credited_to_the_page() -> None:
+    config = server("one", prefixed=False, default_tool_meta={})
+    async with opened(config) as (computer, console), Visitor(console.link()) as visitor:
+        await visitor.enter()
+        assert (await visitor.post("/api/call", {"tool": "stats", "arguments": {}})).status_code == 200
+        await eventually(lambda: len(computer.ended_calls) == 1, DEADLINE)
+        with computer.decisions.attend("terminal"):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(as_agent, computer, "stats")
+                await eventually(lambda: len(computer.running_calls) == 1, DEADLINE)
+                [running] = computer.running_calls
+                assert (await visitor.post("/api/cancel", {"id": running.call.id})).json() == {"cancelled": True}
+        assert [ended.decided_by for ended in computer.ended_calls] == ["Unknown browser"] * 2
 
 
 # --- who has to leave

@@ -1,5 +1,6 @@
 """What a console keeps in a file: nobody else reads it, nothing breaks it, and one process at a time has it."""
 
+import base64
 import json
 import logging
 import stat
@@ -62,6 +63,7 @@ def test_one_process_at_a_time_has_it(tmp_path: Path, caplog: pytest.LogCaptureF
 
 
 _GOOD = {"version": 1, "computer": "0" * 32, "host": "", "port": 0, "devices": []}
+_POINT = base64.b64encode(DeviceKey().public).decode()
 _DEVICE = {"id": "0" * 32, "name": "x", "public_key": "", "granted": 0, "used": 0}
 
 
@@ -81,6 +83,7 @@ _DEVICE = {"id": "0" * 32, "name": "x", "public_key": "", "granted": 0, "used": 
         ),
         json.dumps({**_GOOD, "devices": [_DEVICE]}).encode(),
         json.dumps({**_GOOD, "devices": {}}).encode(),
+        json.dumps({**_GOOD, "devices": [{**_DEVICE, "public_key": _POINT, "used": 10**400}]}).encode(),
         json.dumps({**_GOOD, "devices": [{**_DEVICE, "name": "x" * 61}]}).encode(),
         json.dumps({**_GOOD, "devices": [{}] * 33}).encode(),
     ],

@@ -178,10 +178,12 @@ async def test_a_browser_that_is_revoked_is_out_at_once_and_drops_its_key(browse
                 await remember(page).click()
                 await expect(page.locator(".offer")).to_have_count(0)
                 assert await _keys(page) == 1
+                second = await _shown(context, console.link().partition("#")[0])
                 await go(mine, "office")
                 await mine.get_by_role("button", name="Revoke Chrome on Linux (2)").click()
                 await expect(page.locator(".over")).to_contain_text("revoked")
                 assert await _keys(page) == 0
+                await expect(second.locator(".over")).to_contain_text("revoked")
                 await expect(mine.locator(".row.device")).to_have_count(1)
                 assert memory.found.devices == ()
                 await page.reload()

@@ -55,13 +55,13 @@ function listen(signal) {
   let said = -Infinity;
   const watch = setInterval(() => {
     if (signal.aborted) clearInterval(watch);
-    else if (reading) return;
-    // A tab that hears nothing from the one that reads, for it may be frozen, reads for itself.
-    else if (performance.now() - heard > SILENCE) read();
-    else if (performance.now() - said > ALIVE) {
+    if (signal.aborted || reading) return;
+    if (performance.now() - said > ALIVE) {
       said = performance.now();
       request("alive").catch(() => {});
     }
+    // A tab that hears nothing from the one that reads, for it may be frozen, reads for itself.
+    if (performance.now() - heard > SILENCE) read();
   }, 1_000);
 }
 
