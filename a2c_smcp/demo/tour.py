@@ -78,6 +78,7 @@ class _Tour:
             ready = r"is in office"
             if browser:
                 arguments += ["--console", "0"]
+                env = {**env, "XDG_STATE_HOME": folder}  # what the console of a tour remembers goes with the tour
                 ready = r"has its console at (\S+)[\s\S]*is in office"
             link = await stack.enter_async_context(started("computer", arguments, ready, env))
             self._say(f"the computer [bold]{COMPUTER}[/bold] hosts two MCP servers and has joined office '{OFFICE}'")

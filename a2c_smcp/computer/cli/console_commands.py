@@ -3,6 +3,7 @@
 from typing import Final
 
 from a2c_smcp.computer.cli.command_table import CommandGroup
+from a2c_smcp.computer.cli.output import printable
 from a2c_smcp.computer.cli.session import CLISession
 from a2c_smcp.errors import BadRequestError
 
@@ -27,4 +28,7 @@ async def console(session: CLISession, words: list[str]) -> None:
 
 def show_link(session: CLISession) -> None:
     link = session.consoles.link()
-    session.output.event("console", f"✓ the console is at {link}", url=link)
+    lines = [f"✓ the console is at {link}", session.consoles.picture(link)]
+    if (notice := session.consoles.notice) is not None:
+        lines.insert(0, f"! {printable(notice)}")
+    session.output.event("console", "\n".join(filter(None, lines)), url=link)

@@ -1,5 +1,7 @@
 """The console of a command: opened when it is asked for, and imported only then."""
 
+import logging
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -8,11 +10,14 @@ from anyio.abc import TaskGroup
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.errors import BadRequestError
+from a2c_smcp.utils.state_folder import state_folder
 
 if TYPE_CHECKING:
-    from a2c_smcp.computer.console import Console
+    from a2c_smcp.computer.console import Console, ConsoleMemory
 
 __all__ = ["NO_CONSOLE", "ConsoleOpener", "ConsoleOptions"]
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +32,12 @@ NO_CONSOLE: Final = ConsoleOptions()
 
 
 class ConsoleOpener:
-    """At most one console, in a task group of the command's."""
+    """At most one console, in a task group of the command's. `headless` is a command without a prompt."""
 
-    def __init__(self, computer: Computer, options: ConsoleOptions) -> None:
+    def __init__(self, computer: Computer, options: ConsoleOptions, *, headless: bool = False) -> None:
         self._computer = computer
         self._options = options
+        self._headless = headless
         self._console: Console | None = None
 
     @property
@@ -45,15 +51,41 @@ class ConsoleOpener:
 
     def listen(self, address: str | None = None) -> None:
         """Take the port, for `start`; `BadRequestError` says why that cannot be done."""
-        from a2c_smcp.computer.console import Console, ConsoleAddress, ConsoleError
+        from a2c_smcp.computer.console import Advice, Console, ConsoleAddress, ConsoleError
 
+        memory = None
         try:
             place = ConsoleAddress.parse(address or self._options.address or "0")
-            console = Console(self._computer, place, cert=self._options.cert, key=self._options.key)
+            memory = self._memory()
+            console = Console(
+                self._computer,
+                place,
+                cert=self._options.cert,
+                key=self._options.key,
+                memory=memory,
+                advice=Advice.SIGNAL if self._headless else Advice.PROMPT,
+            )
             console.listen()
         except (ValueError, ConsoleError) as error:
+            if memory is not None:
+                memory.close()
             raise BadRequestError(str(error)) from None
         self._console = console
+
+    def _memory(self) -> "ConsoleMemory | None":
+        from a2c_smcp.computer.console import ConsoleMemory
+
+        try:
+            folder = state_folder() / "console"
+        except BadRequestError as error:
+            logger.warning("this console remembers nothing: %s", error.message)
+            return None
+        return ConsoleMemory.open(folder, self._computer.name, time.time())
+
+    @property
+    def notice(self) -> str | None:
+        """What a person should know about the port that was taken."""
+        return self._console.notice if self._console is not None else None
 
     async def start(self, tasks: TaskGroup) -> None:
         """Serve the port that was taken, until the task group is cancelled."""
@@ -64,3 +96,10 @@ class ConsoleOpener:
         """An address that works once."""
         assert self._console is not None
         return self._console.link()
+
+    def picture(self, link: str) -> str:
+        """The link as a QR code where another device reaches the console; otherwise nothing."""
+        from a2c_smcp.computer.console.qr_codes import qr_text
+
+        assert self._console is not None
+        return "" if self._console.is_local else qr_text(link)

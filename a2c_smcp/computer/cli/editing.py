@@ -10,7 +10,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory, History
 
 from a2c_smcp.errors import BadRequestError
-from a2c_smcp.utils.values import file_path
+from a2c_smcp.utils.state_folder import state_folder
 
 __all__ = ["CommandCompleter", "command_history"]
 
@@ -63,10 +63,9 @@ def command_history(is_kept: Callable[[str], bool]) -> History:
 
     A line that `is_kept` does not want is not remembered at all.
     """
-    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     file = Path(os.devnull)
     try:
-        file = file_path(state) / "a2c-smcp" / "history"
+        file = state_folder() / "history"
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         file.touch(mode=0o600)
     except BadRequestError as error:

@@ -88,7 +88,7 @@ class _Service:
             self._computer, replace(options.link, office=options.office), on_event=self._heard
         )
         self._files = FollowedFiles(self._computer, options.files, files, prefix_tools=options.prefix_tools)
-        self._consoles = ConsoleOpener(self._computer, options.console)
+        self._consoles = ConsoleOpener(self._computer, options.console, headless=True)
         self._booted = asyncio.Event()
         self._stopped = asyncio.Event()
         self._refusal: SMCPError | None = None
@@ -100,6 +100,8 @@ class _Service:
                 loop.add_signal_handler(number, self._stopped.set)
         if self._consoles.is_wanted:
             self._consoles.listen()
+            if (notice := self._consoles.notice) is not None:
+                logger.warning("%s", notice)
             loop.add_signal_handler(signal.SIGUSR1, self._print_link)
         if not self._options.yes:
             when = " while no page of the console is open" if self._consoles.is_wanted else ""

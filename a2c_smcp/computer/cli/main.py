@@ -102,7 +102,7 @@ def run(
         str | None,
         typer.Option(
             metavar="[HOST:]PORT",
-            help="Open a page in the browser, to watch and to decide; 0 picks a port. A HOST needs a certificate.",
+            help="Open a page in the browser, to watch and to decide; 0 picks one, as last time. A HOST needs TLS.",
         ),
     ] = None,
     console_cert: Annotated[

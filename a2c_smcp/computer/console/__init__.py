@@ -1,6 +1,8 @@
 """The console: a page in the browser for the person at the computer. Imported only when one is asked for."""
 
 from a2c_smcp.computer.console.address import ConsoleAddress
+from a2c_smcp.computer.console.entrance import Advice
+from a2c_smcp.computer.console.memory import ConsoleMemory
 from a2c_smcp.computer.console.serving import Console, ConsoleError
 
-__all__ = ["Console", "ConsoleAddress", "ConsoleError"]
+__all__ = ["Advice", "Console", "ConsoleAddress", "ConsoleError", "ConsoleMemory"]

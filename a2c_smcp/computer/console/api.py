@@ -2,7 +2,7 @@
 
 import json
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -15,13 +15,14 @@ from starlette.routing import Route
 
 from a2c_smcp.computer.call_log import EndedCall
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.console.attendance import BROWSER, BrowserAttendance
+from a2c_smcp.computer.console.admission import PageSession
+from a2c_smcp.computer.console.attendance import BrowserAttendance
 from a2c_smcp.computer.console.call_search import CallQuery, call_query, matching
 from a2c_smcp.computer.console.decision_views import whole_call_view
 from a2c_smcp.computer.console.feed import FeedResponse, messages
 from a2c_smcp.computer.console.markdown import to_html
 from a2c_smcp.computer.console.page_json import PageResponse
-from a2c_smcp.computer.console.requests import number_field, object_body, text_field
+from a2c_smcp.computer.console.requests import number_field, object_body, text_field, visitor
 from a2c_smcp.computer.console.views import ended_view, export_view, result_view, table_view, tool_view
 from a2c_smcp.computer.decisions import (
     MAX_REASON,
@@ -59,8 +60,8 @@ class ConsoleAPI:
     def __init__(self, computer: Computer, run: str) -> None:
         self._computer = computer
         self._run = run
-        self._streams: set[FeedResponse] = set()
-        self._exports: set[FeedResponse] = set()
+        self._streams: dict[FeedResponse, PageSession] = {}
+        self._exports: dict[FeedResponse, PageSession] = {}
         self._attendance = BrowserAttendance(computer.decisions)
         self._calls = 0
         self.tasks: TaskGroup | None = None
@@ -103,12 +104,18 @@ class ConsoleAPI:
             stream.end()
         self._attendance.leave()
 
+    def end_streams_of(self, sessions: Collection[PageSession]) -> None:
+        """Close the streams of these sessions."""
+        for stream in [stream for stream, owner in (self._streams | self._exports).items() if owner in sessions]:
+            stream.end()
+
     # --- live
 
     async def _feed(self, request: Request) -> Response:
         if len(self._streams) >= MAX_STREAMS:
             raise TooManyRequestsError(f"{MAX_STREAMS} pages follow this computer already; close one")
-        return _Following(self._streams, self._attendance, FeedResponse(messages(self._computer, self._run)))
+        feed = FeedResponse(messages(self._computer, self._run))
+        return _Following(self._streams, visitor(request), self._attendance, feed)
 
     # --- decisions
 
@@ -116,7 +123,7 @@ class ConsoleAPI:
         """Decide. The digest is that of what was shown: another call under the same id is not answered."""
         body = await object_body(request)
         self._computer.decisions.answer(
-            text_field(body, "id"), _answer_of(body), by=BROWSER, digest=text_field(body, "digest")
+            text_field(body, "id"), _answer_of(body), by=visitor(request).name, digest=text_field(body, "digest")
         )
         return PageResponse({})
 
@@ -134,11 +141,11 @@ class ConsoleAPI:
         shown = body.get("shown")
         if not isinstance(shown, list) or not all(isinstance(each, dict) for each in shown):
             raise BadRequestError("field 'shown' must be a list of objects", {"field": "shown"})
-        refused = 0
+        refused, by = 0, visitor(request).name
         for each in shown:
             with suppress(AlreadyDecidedError, DecisionChangedError, NotFoundError):
                 digest = text_field(each, "digest")
-                self._computer.decisions.answer(text_field(each, "id"), Declined(), by=BROWSER, digest=digest)
+                self._computer.decisions.answer(text_field(each, "id"), Declined(), by=by, digest=digest)
                 refused += 1
         return PageResponse({"refused": refused})
 
@@ -161,20 +168,20 @@ class ConsoleAPI:
             raise TooManyRequestsError(f"{_MAX_CALLS} calls of this console run already")
         req_id = f"console-{uuid.uuid4().hex}"
         self._calls += 1
-        self.tasks.start_soon(self._run_call, req_id, tool, arguments, timeout)
+        self.tasks.start_soon(self._run_call, req_id, tool, arguments, timeout, visitor(request).name)
         return PageResponse({"req_id": req_id})
 
-    async def _run_call(self, req_id: str, tool: str, arguments: dict[str, Any], timeout: float | None) -> None:
+    async def _run_call(
+        self, req_id: str, tool: str, arguments: dict[str, Any], timeout: float | None, by: str
+    ) -> None:
         try:
-            await self._computer.execute_tool(
-                req_id, tool, arguments, timeout, on_progress=_no_matter, confirmed_by=BROWSER
-            )
+            await self._computer.execute_tool(req_id, tool, arguments, timeout, on_progress=_no_matter, confirmed_by=by)
         finally:
             self._calls -= 1
 
     async def _cancel(self, request: Request) -> Response:
         body = await object_body(request)
-        return PageResponse({"cancelled": self._computer.cancel_call(text_field(body, "id"), by=BROWSER)})
+        return PageResponse({"cancelled": self._computer.cancel_call(text_field(body, "id"), by=visitor(request).name)})
 
     async def _result(self, request: Request) -> Response:
         if (ended := self._computer.ended_call(_query(request, "id"))) is None:
@@ -196,7 +203,7 @@ class ConsoleAPI:
         if len(self._exports) >= _MAX_EXPORTS:
             raise TooManyRequestsError("an export is under way already; wait until it is there")
         feed = FeedResponse(_exported(self._computer.past_calls(), query))
-        return _Counted(self._exports, feed)
+        return _Counted(self._exports, visitor(request), feed)
 
     # --- servers and inputs
 
@@ -281,23 +288,29 @@ class ConsoleAPI:
 class _Counted(Response):
     """A stream that is counted while it is open."""
 
-    def __init__(self, streams: set[FeedResponse], feed: FeedResponse) -> None:
+    def __init__(self, streams: dict[FeedResponse, PageSession], session: PageSession, feed: FeedResponse) -> None:
         super().__init__()
-        self._streams, self._feed = streams, feed
+        self._streams, self._session, self._feed = streams, session, feed
 
     async def __call__(self, *args: Any) -> None:
-        self._streams.add(self._feed)
+        self._streams[self._feed] = self._session
         try:
             await self._feed(*args)
         finally:
-            self._streams.discard(self._feed)
+            del self._streams[self._feed]
 
 
 class _Following(_Counted):
     """One that stands for a person, too."""
 
-    def __init__(self, streams: set[FeedResponse], attendance: BrowserAttendance, feed: FeedResponse) -> None:
-        super().__init__(streams, feed)
+    def __init__(
+        self,
+        streams: dict[FeedResponse, PageSession],
+        session: PageSession,
+        attendance: BrowserAttendance,
+        feed: FeedResponse,
+    ) -> None:
+        super().__init__(streams, session, feed)
         self._attendance = attendance
 
     async def __call__(self, *args: Any) -> None:

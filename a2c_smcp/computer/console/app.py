@@ -1,4 +1,4 @@
-"""The console as an ASGI application: the gate, the files of the page, the one way in, and then the API."""
+"""The console as an ASGI application: the gate, the files of the page, the ways in, and then the API."""
 
 import logging
 import secrets
@@ -8,15 +8,16 @@ from collections.abc import Callable
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.console.admission import VisitorBook
+from a2c_smcp.computer.console.admission import PageSession, VisitorBook
 from a2c_smcp.computer.console.api import ConsoleAPI
+from a2c_smcp.computer.console.entrance import OUTSIDE, Door, Entrance
 from a2c_smcp.computer.console.gate import HEADERS, SESSION_HEADER, refusal
+from a2c_smcp.computer.console.memory import ConsoleMemory
 from a2c_smcp.computer.console.page_json import PageResponse
-from a2c_smcp.computer.console.requests import object_body, text_field
+from a2c_smcp.computer.console.requests import VISITOR
 from a2c_smcp.computer.console.static_files import page_files
 from a2c_smcp.errors import SMCPError
 
@@ -24,15 +25,21 @@ __all__ = ["ConsoleApp"]
 
 logger = logging.getLogger(__name__)
 
-_ENTRANCE = "/api/session"
-_MAX_TOKEN_BODY = 1024
+_FEED = "/api/feed"
 
 
 class ConsoleApp:
-    """Serves the page and its API to those who came by a link. `origins` are the addresses of the page."""
+    """Serves the page and its API to those who came by a link, or are remembered. `origins` are the addresses of the
+    page.
+    """
 
     def __init__(
-        self, computer: Computer, origins: frozenset[str], clock: Callable[[], float] = time.monotonic
+        self,
+        computer: Computer,
+        origins: frozenset[str],
+        door: Door,
+        memory: ConsoleMemory | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._origins = origins
         self._clock = clock
@@ -40,15 +47,12 @@ class ConsoleApp:
         self._files = page_files()
         self.run = secrets.token_hex(8)
         self.api = ConsoleAPI(computer, self.run)
+        self.entrance = Entrance(self._visitors, door, self.run, memory, self.api.end_streams_of, clock)
         inner = Starlette(
-            routes=[Route(_ENTRANCE, self._enter, methods=["POST"]), *self.api.routes],
+            routes=[*self.entrance.routes, *self.api.routes],
             exception_handlers={SMCPError: _failed, Exception: _fault},
         )
         self._inner: ASGIApp = inner
-
-    def new_token(self) -> str:
-        """A token for one link."""
-        return self._visitors.new_token(self._clock())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -65,9 +69,13 @@ class ConsoleApp:
             logger.warning("refused a request: %s", reason)
             return _error(status, reason)
         if is_api:
-            if path != _ENTRANCE and not self._visitors.knows(dict(headers).get(SESSION_HEADER, "")):
+            if path in OUTSIDE:
+                return self._inner
+            session = self.entrance.find(dict(headers).get(SESSION_HEADER, ""))
+            if session is None:
                 return _error(401, "this page has no session")
-            return self._inner
+            scope[VISITOR] = session
+            return self._followed(session) if path == _FEED else self._inner
         if method not in ("GET", "HEAD"):
             return _error(405, "files are read only")
         if (file := self._files.by_path.get(path)) is None:
@@ -87,13 +95,14 @@ class ConsoleApp:
 
         return guarded
 
-    async def _enter(self, request: Request) -> Response:
-        body = await object_body(request, _MAX_TOKEN_BODY)
-        key = self._visitors.redeem(text_field(body, "token"), self._clock())
-        if key is None:
-            logger.warning("refused a link that was used already, or is none of ours")
-            return _error(403, "this link was used already, or is too old: ask for another one")
-        return PageResponse({"key": key, "run": self.run})
+    def _followed(self, session: PageSession) -> ASGIApp:
+        """A session is in use as long as its stream."""
+
+        async def followed(scope: Scope, receive: Receive, send: Send) -> None:
+            with self._visitors.following(session, self._clock):
+                await self._inner(scope, receive, send)
+
+        return followed
 
 
 def _error(status: int, message: str) -> PageResponse:

@@ -1,13 +1,17 @@
-"""What a page sends: bodies of JSON, bounded and checked before anything looks at them."""
+"""What a page sends: bodies of JSON, bounded and checked before anything looks at them; and which session it has."""
 
 import json
 from typing import Any, Final
 
 from starlette.requests import Request
 
-from a2c_smcp.errors import BadRequestError, PayloadTooLargeError
+from a2c_smcp.computer.console.admission import PageSession
+from a2c_smcp.errors import BadRequestError, PayloadTooLargeError, UnauthorizedError
 
-__all__ = ["MAX_BODY", "number_field", "object_body", "text_field"]
+__all__ = ["MAX_BODY", "VISITOR", "number_field", "object_body", "text_field", "visitor"]
+
+#: Where the scope of a request has its session.
+VISITOR: Final = "a2c.visitor"
 
 #: Bytes of one request; the arguments of a call may be long.
 MAX_BODY: Final = 4 * 2**20
@@ -23,6 +27,8 @@ async def object_body(request: Request, most: int = MAX_BODY) -> dict[str, Any]:
         body += part
         if len(body) > most:
             raise PayloadTooLargeError(f"a request has at most {most} bytes")
+    if VISITOR in request.scope:
+        visitor(request)
     try:
         found = json.loads(body, parse_constant=_no_constant)
     except (ValueError, RecursionError):
@@ -30,6 +36,15 @@ async def object_body(request: Request, most: int = MAX_BODY) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise BadRequestError("the body must be one JSON object")
     return found
+
+
+def visitor(request: Request) -> PageSession:
+    """The session of a request, or `UnauthorizedError`: it may have been ended while the body was on its way."""
+    session = request.scope[VISITOR]
+    assert isinstance(session, PageSession)
+    if session.is_over:
+        raise UnauthorizedError("this page has no session any more")
+    return session
 
 
 def _no_constant(name: str) -> object:

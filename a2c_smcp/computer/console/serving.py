@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import ssl
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +14,8 @@ from anyio.abc import TaskStatus
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.console.address import ConsoleAddress
 from a2c_smcp.computer.console.app import ConsoleApp
+from a2c_smcp.computer.console.entrance import Advice, Door
+from a2c_smcp.computer.console.memory import ConsoleMemory
 from a2c_smcp.computer.events import CallProgressed, EventStream
 from a2c_smcp.utils.uvicorn_server import GracefulServer, listen
 
@@ -30,19 +33,36 @@ class Console:
     """The console of one Computer. Start `run` in a task group; then `link` gives an address for a browser.
 
     Raises `ConsoleError` for a host that others reach without a certificate. `key` may be in the certificate's file.
+    Without a `memory`, which stays the caller's to close, nothing is kept: no port, and no browser that comes in
+    without a link. `advice` is what a page says that has no link.
     """
 
     def __init__(
-        self, computer: Computer, address: ConsoleAddress, *, cert: Path | None = None, key: Path | None = None
+        self,
+        computer: Computer,
+        address: ConsoleAddress,
+        *,
+        cert: Path | None = None,
+        key: Path | None = None,
+        memory: ConsoleMemory | None = None,
+        advice: Advice = Advice.PROGRAM,
     ) -> None:
         if cert is None and not address.is_local:
             raise ConsoleError(f"the console on {address.host} needs TLS: give --console-cert, or leave the host out")
         self._computer = computer
         self._address = address
         self._cert, self._key = cert, key
+        self._memory = memory
+        self._advice = advice
+        self.notice: str | None = None
+        """What a person should know after `listen`."""
         self._listener: socket.socket | None = None
         self._app: ConsoleApp | None = None
-        self._base = ""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine reaches it."""
+        return self._address.is_local
 
     def listen(self) -> None:
         """Take the port; `run` does so too, if it must. Raises `ConsoleError` if it cannot be done."""
@@ -52,9 +72,33 @@ class Console:
             except (OSError, ssl.SSLError) as error:
                 raise ConsoleError(f"the console's certificate cannot be used: {error}") from None
         try:
-            self._listener = listen(self._address.host, self._address.port)
+            self._listener = self._listen_as_before() or listen(self._address.host, self._address.port)
         except OSError as error:
             raise ConsoleError(f"the console cannot listen on {self._address.netloc}: {error}") from None
+        if self.notice is None:
+            self._remember_port(self._listener.getsockname()[1])
+
+    def _listen_as_before(self) -> socket.socket | None:
+        """The port of the last time, if any port will do: the keys of browsers belong to it."""
+        if self._memory is None or self._address.port or self._memory.found.host != self._address.host:
+            return None
+        port = self._memory.found.port
+        try:
+            return listen(self._address.host, port)
+        except OSError as error:
+            self.notice = (
+                f"the console has another port than before, because {port} cannot be used ({error.strerror}): "
+                "browsers that it remembers have to be let in again"
+            )
+            return None
+
+    def _remember_port(self, port: int) -> None:
+        if self._memory is None:
+            return
+        try:
+            self._memory.keep(replace(self._memory.found, host=self._address.host, port=port))
+        except OSError as error:
+            self.notice = f"the console's port is not remembered: {error.strerror}"
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Serve until cancelled. Started when the page can be opened; raises like `listen`."""
@@ -64,8 +108,9 @@ class Console:
         tls = self._cert is not None
         with self._listener as listener:
             address = ConsoleAddress(self._address.host, listener.getsockname()[1])
-            app = ConsoleApp(self._computer, address.origins(tls=tls))
-            self._app, self._base = app, f"{'https' if tls else 'http'}://{address.netloc}:{address.port}"
+            base = f"{'https' if tls else 'http'}://{address.netloc}:{address.port}"
+            door = Door(base, address.host, address.port, address.is_local, self._advice)
+            app = self._app = ConsoleApp(self._computer, address.origins(tls=tls), door, self._memory)
             ready = anyio.Event()
             server = GracefulServer(self._config(app), ready=ready.set, ending=app.api.end_streams, signals=False)
             # Not a child of the task group: a cancelled server would cut its connections instead of closing them.
@@ -92,7 +137,7 @@ class Console:
         """An address that works once."""
         if self._app is None:
             raise ConsoleError("the console does not run")
-        return f"{self._base}/#link={self._app.new_token()}"
+        return self._app.entrance.new_link()
 
     def _config(self, app: ConsoleApp) -> uvicorn.Config:
         return uvicorn.Config(

@@ -2,12 +2,15 @@
 
 import re
 import signal
+import socket
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.to_thread
 
+from a2c_smcp.computer.console.qr_codes import qr_text
+from tests.certificates import self_signed
 from tests.computer.cli.console import Line, console
 from tests.computer.cli.test_headless import service, write
 from tests.computer.console.harness import Visitor
@@ -38,7 +41,7 @@ async def test_a_link_at_the_start_a_fresh_one_at_the_prompt_and_the_first_answe
                 answer = {"id": decision["id"], "digest": decision["digest"], "answer": "yes"}
                 assert (await visitor.post("/api/answer", answer)).status_code == 200
                 told: Line = await anyio.to_thread.run_sync(it.line, "decision_decided")
-                assert (told["outcome"], told["by"]) == ("accepted", "browser")
+                assert (told["outcome"], told["by"]) == ("accepted", "Unknown browser")
                 late = await visitor.post("/api/answer", answer)
                 assert late.status_code == 400 and "decided already" in late.json()["error"]["message"]
             await eventually(lambda: results)
@@ -75,10 +78,38 @@ async def test_the_command_opens_a_console_that_was_not_asked_for_at_the_start(t
         assert await anyio.to_thread.run_sync(it.ended) == 0
 
 
+def test_where_another_device_reaches_the_console_the_link_is_a_qr_code_too(tmp_path: Path) -> None:
+    certificate = self_signed(tmp_path, "box.example")
+    files = ("--console-cert", certificate.cert, "--console-key", certificate.key)
+    # This machine by a name that does not look like it: a host that others might reach.
+    with console(tmp_path, "--console", "127.1:0", *files) as it:
+        link = it.line("console")["url"]
+        assert link.startswith("https://127.1:")
+        lines = [line.strip() for line in it.seen.splitlines()]
+        assert [line.strip() for line in qr_text(link).splitlines() if line.strip() not in lines] == []
+        it.keys("quit\r")
+        assert it.ended() == 0
+
+
+async def test_a_port_that_is_taken_now_is_said_and_that_browsers_have_to_be_let_in_again(
+    tmp_path: Path, port: int
+) -> None:
+    with console(tmp_path, "--name", "pc") as it:
+        it.prompted()
+        assert f":{port}/" in it.enter(f"console {port}", "console")["url"]
+        it.keys("quit\r")
+        assert await anyio.to_thread.run_sync(it.ended) == 0
+    with socket.create_server(("127.0.0.1", port)), console(tmp_path, "--name", "pc", "--console", "0") as it:
+        link = it.line("console")["url"]
+        assert f":{port}/" not in link and "let in again" in " ".join(it.seen.split())
+        it.keys("quit\r")
+        assert await anyio.to_thread.run_sync(it.ended) == 0
+
+
 async def test_headless_prints_a_link_and_a_fresh_one_for_a_signal(tmp_path: Path, hub: Running) -> None:
     config = write(tmp_path / "config.json", server("a"))
     place = ("--url", hub.url, "--office", new_office(), "--name", "pc")
-    with service("--config", config, *place, "--console", "0") as it:
+    with service("--config", config, *place, "--console", "0", XDG_STATE_HOME=str(tmp_path)) as it:
         await it.says("has its console at")
         await it.says("while no page of the console is open")
         await it.says("is in office")
@@ -98,6 +129,7 @@ def _links(lines: list[str]) -> list[str]:
 def test_an_address_that_cannot_be_used_is_said_before_anything_starts(tmp_path: Path) -> None:
     config = write(tmp_path / "config.json", server("a"))
     for address, said in (("nonsense", "HOST"), ("box.example:1", "TLS"), ("0.0.0.0:1", "name the host")):
-        with service("--config", config, "--office", "o", "--console", address) as it:
+        state = str(tmp_path / "state")
+        with service("--config", config, "--office", "o", "--console", address, XDG_STATE_HOME=state) as it:
             assert it.wait() == 1
             assert it.said(said) and not it.said("Traceback"), it.lines

@@ -21,8 +21,11 @@ from tests.certificates import self_signed
 from tests.computer.console.harness import DEADLINE, Visitor, opened
 from tests.computer.fakes.computers import server
 
-READS = ["feed", "tools", "desktop", "finder", "document", "page", "element", "inputs", "log", "result"]
-WRITES = ["answer", "ask-again", "call", "cancel", "server", "input"]
+READS = [
+    *("feed", "tools", "desktop", "finder", "document", "page", "element", "inputs", "log", "result"),
+    *("alive", "devices"),
+]
+WRITES = ["answer", "ask-again", "call", "cancel", "server", "input", "remember", "revoke", "link"]
 
 
 @pytest.fixture

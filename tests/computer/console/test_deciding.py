@@ -124,7 +124,7 @@ async def test_of_two_places_the_first_answer_counts_and_the_other_is_told(brows
                 await press(button(page, "Allow"))
                 assert text(await ended(results, 2)) == "2"
                 decision_id = await page.locator("aside .decision").last.get_attribute("data-decision")
-                with pytest.raises(AlreadyDecidedError, match="browser"):
+                with pytest.raises(AlreadyDecidedError, match="Chrome on Linux"):
                     computer.decisions.answer(decision_id or "", Accepted(), by="terminal")
 
 

@@ -2,16 +2,20 @@
 
 import asyncio
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import anyio
+import pytest
 from playwright.async_api import Browser, Page, expect
 
 from a2c_smcp.computer.computer import Computer
-from tests.computer.console.harness import DEADLINE, as_agent, go, opened, tab
+from tests.computer.console.harness import DEADLINE, Visitor, as_agent, go, opened, tab
 from tests.computer.console.page_server import MARKUP
+from tests.computer.console.test_memory import memory as file
 from tests.computer.fakes.computers import server
 
 
@@ -61,6 +65,11 @@ _TRIES: list[tuple[str, dict[str, Any]]] = [
     ("/api/feed", {"credentials": "include"}),
     ("/js/main.js", {"mode": "no-cors"}),
     ("/api/session", {"method": "POST", "body": '{"token": "x"}', "mode": "no-cors"}),
+    ("/api/challenge", {"method": "POST", "body": "{}", "headers": {"content-type": "application/json"}}),
+    ("/api/door", {}),
+    ("/api/devices", {}),
+    ("/api/link", {"method": "POST", "body": "{}", "headers": {"content-type": "application/json"}}),
+    ("/api/revoke", {"method": "POST", "body": '{"page": "Chrome on Linux"}', "mode": "no-cors"}),
     ("/api/call", {"method": "POST", "body": _CALL, "mode": "no-cors", "headers": {"content-type": "text/plain"}}),
     ("/api/call", {"method": "POST", "body": _CALL, "headers": {"content-type": "application/json"}}),
 ]
@@ -72,6 +81,64 @@ _TRY = """async ([url, options, key]) => {
   } catch {
     return "refused";
   }
+}"""
+
+
+@pytest.mark.parametrize("path", ["session", "challenge", "remember", "revoke", "link"])
+async def test_the_ways_in_are_for_pages_of_the_console(path: str, tmp_path: Path) -> None:
+    with file(tmp_path, now=time.time()) as memory:
+        async with opened(memory=memory) as (_, console), Visitor(console.link()) as visitor:
+            await visitor.enter()
+            for origin in ("http://evil.example", "http://127.0.0.1:1", "https://127.0.0.1", "null"):
+                answer = await visitor.post(f"/api/{path}", {}, origin=origin)
+                assert answer.status_code == 403 and "not served" in answer.text
+            assert (await visitor.post(f"/api/{path}", {}, sec_fetch_site="same-site")).status_code == 403
+            assert (await visitor.post(f"/api/{path}", {}, host="evil.example")).status_code == 421
+            assert (await visitor.post(f"/api/{path}", {}, content_type="text/plain")).status_code == 400
+            del visitor.headers["origin"]
+            answer = await visitor.post(f"/api/{path}", {})
+            assert answer.status_code == 403 and "from which page" in answer.text
+
+
+async def test_a_page_of_another_port_comes_in_neither_with_the_key_of_the_browser_nor_with_what_it_signed(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with file(tmp_path, now=time.time()) as memory:
+        async with opened(memory=memory) as (_, console), site("<p>hello") as url:
+            base = console.link().partition("/#")[0]
+            context = await browser.new_context(locale="en-US")
+            async with tab(browser, console.link(), context) as page:
+                await page.get_by_role("button", name="Remember this browser").click()
+                await expect(page.locator(".offer")).to_have_count(0)
+                proof = await page.evaluate(_PROOF, memory.found.computer)
+                other = await context.new_page()
+                await other.goto(url)
+                assert await other.evaluate("indexedDB.databases()") == []
+                for mode in ("cors", "no-cors"):
+                    headers = {"content-type": "application/json" if mode == "cors" else "text/plain"}
+                    options = {"method": "POST", "body": proof, "mode": mode, "headers": headers}
+                    assert await other.evaluate(_TRY, [f"{base}/api/session", options, ""]) in ("refused", "opaque")
+                # The proof was good, once, for a page of the console.
+                options = {"method": "POST", "body": proof, "headers": {"content-type": "application/json"}}
+                assert (await page.evaluate(_TRY, ["/api/session", options, ""])).startswith("200")
+                assert (await page.evaluate(_TRY, ["/api/session", options, ""])).startswith("403")
+                # What the browser signs in another place of this machine is worth nothing here.
+                elsewhere = base.replace("127.0.0.1", "localhost")
+                proof = await page.evaluate(_PROOF, memory.found.computer)
+                there = await context.new_page()
+                await there.goto(elsewhere)
+                options = {"method": "POST", "body": proof, "headers": {"content-type": "application/json"}}
+                assert (await there.evaluate(_TRY, ["/api/session", options, ""])).startswith("403")
+            await context.close()
+
+
+#: What the page posts to come in, as text.
+_PROOF = """async (computer) => {
+  const { keptKey, signed } = await import("/js/device-key.js");
+  const { ask } = await import("/js/door.js");
+  const { device, pair } = await keptKey(computer);
+  const { challenge } = (await ask("challenge", {})).answer;
+  return JSON.stringify({ device, challenge, signature: await signed(pair, challenge, computer) });
 }"""
 _LISTEN = """name => {
   globalThis.heard = [];

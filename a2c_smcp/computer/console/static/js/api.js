@@ -1,5 +1,5 @@
 // Requests to the console, with the key of this tab. No cookie is ever sent or set.
-import { end, sessionKey } from "./session.js";
+import { comeBack, sessionKey } from "./session.js";
 
 export class Refused extends Error {
   constructor(message, code, details) {
@@ -9,17 +9,23 @@ export class Refused extends Error {
   }
 }
 
-export function request(path, options = {}) {
+export async function request(path, options = {}) {
+  const key = sessionKey();
+  const response = await send(path, options, key);
+  // Without a session nothing was done: a browser that is remembered gets another one, and asks again.
+  return response.status === 401 && (await comeBack(key)) ? send(path, options, sessionKey()) : response;
+}
+
+function send(path, options, key) {
   return fetch(`/api/${path}`, {
     ...options,
-    headers: { ...options.headers, "x-a2c-session": sessionKey() ?? "" },
+    headers: { ...options.headers, "x-a2c-session": key ?? "" },
     credentials: "omit",
     cache: "no-store",
   });
 }
 
 async function answered(response) {
-  if (response.status === 401) end();
   const answer = await response.json().catch(() => ({}));
   if (!response.ok) {
     const error = answer.error ?? {};

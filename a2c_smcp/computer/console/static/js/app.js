@@ -2,14 +2,14 @@
 import { Calls } from "./calls.js";
 import { Decisions, usePendingCount } from "./decisions.js";
 import { Desktop } from "./desktop.js";
-import { typedTexts } from "./drafts.js";
+import { RememberOffer } from "./devices.js";
 import { Finder } from "./finder.js";
 import { html, useEffect, useRef } from "./html.js";
 import { Icon } from "./icons.js";
 import { t } from "./i18n.js";
 import { Notices } from "./notices.js";
 import { Office } from "./office.js";
-import { Block } from "./parts.js";
+import { Over } from "./over.js";
 import { path, useRoute, VIEWS } from "./router.js";
 import { Servers } from "./servers.js";
 import { useStore } from "./store.js";
@@ -36,6 +36,7 @@ export function App() {
     <main ref=${main} id="main" tabindex="-1">
       <h1 class="visually-hidden">${t(`nav.${view}`)}</h1>
       <${View} rest=${rest} />
+      <${RememberOffer} />
     </main>
     ${view === "decisions" ? null : html`<aside class="rail" aria-label=${t("decisions.title")}><${Decisions} /></aside>`}
     <div class="banner" role="alert" data-shown=${status === "gone" ? "" : null}>${status === "gone" ? t("banner.gone") : ""}</div>
@@ -64,14 +65,4 @@ function Navigation({ view, count }) {
       </a>`,
     )}
   </nav>`;
-}
-
-export function Over({ reason }) {
-  return html`<main class="over" role="alert">
-    <img src="/icon.svg" alt="" width="56" height="56" />
-    <h1>${t("banner.over.title")}</h1>
-    ${reason ? html`<p class="problem">${t("banner.refused", { reason })}</p>` : null}
-    <p class="muted">${t("banner.over")}</p>
-    ${typedTexts().map((text, at) => html`<div key=${at} class="typed"><p class="muted">${t("decisions.unsent")}</p><${Block} text=${text} label=${t("decisions.unsent")} copy=${true} /></div>`)}
-  </main>`;
 }

@@ -1,21 +1,37 @@
 // The stream of events, read by one tab for all: the tab that holds a lock reads, the others hear it on a channel.
 // Without locks or channels, or when the reading tab falls silent, a tab reads for itself.
 import { request } from "./api.js";
-import { end, isOver, onEnd, runId } from "./session.js";
+import { isOver, onEnd, onRun, runId } from "./session.js";
 import { reduce } from "./state.js";
 import { change, current } from "./store.js";
 
 const SILENCE = 15_000; // three pings
 const LONGEST_PAUSE = 5_000;
+const ALIVE = 20_000; // the computer takes a tab that says nothing for several times as long for closed
 
 let channel = null;
+let waiting = null; // ends the wait for the lock
 let reading = null; // the promise of the loop that reads, if this tab does
 let telling = false;
 let heard = performance.now();
 
 export function follow() {
-  onEnd(() => change({ status: "over" }));
+  onEnd(() => {
+    waiting?.abort();
+    tell({ kind: "moved" });
+    change({ status: "over" });
+  });
+  // The loop that reads sees by itself that this is another run.
+  onRun(() => !reading && begin());
+  begin();
+}
+
+/** Read for all tabs of this run of the computer, or hear the one that does. */
+function begin() {
   const name = `a2c-${runId()}`;
+  waiting?.abort();
+  channel?.close();
+  telling = false;
   if (!navigator.locks || typeof BroadcastChannel === "undefined") {
     read();
     return;
@@ -23,17 +39,29 @@ export function follow() {
   channel = new BroadcastChannel(name);
   channel.onmessage = (event) => fromTab(event.data);
   channel.postMessage({ kind: "hello" });
-  const lock = new AbortController();
-  onEnd(() => lock.abort());
+  waiting = new AbortController();
+  const { signal } = waiting;
   const lead = () => {
     telling = true;
     return read();
   };
-  navigator.locks.request(name, { signal: lock.signal }, lead).catch(() => {});
-  // A tab that hears nothing from the one that reads, for it may be frozen, reads for itself.
+  navigator.locks.request(name, { signal }, lead).catch(() => {});
+  listen(signal);
+}
+
+/** While another tab reads: tell the computer that this one is in use, too, and read if nothing is heard any more. */
+function listen(signal) {
+  heard = performance.now();
+  let said = -Infinity;
   const watch = setInterval(() => {
-    if (isOver()) clearInterval(watch);
-    else if (!reading && performance.now() - heard > SILENCE) read();
+    if (signal.aborted) clearInterval(watch);
+    if (signal.aborted || reading) return;
+    if (performance.now() - said > ALIVE) {
+      said = performance.now();
+      request("alive").catch(() => {});
+    }
+    // A tab that hears nothing from the one that reads, for it may be frozen, reads for itself.
+    if (performance.now() - heard > SILENCE) read();
   }, 1_000);
 }
 
@@ -44,7 +72,9 @@ function fromTab(message) {
   }
   if (reading) return;
   heard = performance.now();
-  if (message.kind === "status") change({ status: message.status });
+  // The tab that reads was sent away, or found the computer started again: so may this one be.
+  if (message.kind === "moved") request("alive").catch(() => {});
+  else if (message.kind === "status") change({ status: message.status });
   else if (message.kind === "state") change({ ...message.state, notices: current().notices });
   else if (!take(message)) channel.postMessage({ kind: "hello" });
 }
@@ -79,29 +109,35 @@ function read() {
 }
 
 async function readOn() {
+  const run = runId();
   let pause = 250;
-  while (!isOver()) {
+  for (;;) {
     try {
-      await readOnce(() => {
+      await readOnce(run, () => {
         pause = 250;
       });
     } catch {
       // Why it ended does not matter: the next one starts with a snapshot.
     }
-    if (isOver()) break;
+    if (isOver()) return;
     status("gone");
+    if (run !== runId()) break;
     await new Promise((resolve) => setTimeout(resolve, pause));
     pause = Math.min(pause * 2, LONGEST_PAUSE);
   }
+  // The computer was started again, and numbers its events anew.
+  tell({ kind: "moved" });
+  change({ number: -1 });
+  reading = null;
+  begin();
 }
 
-async function readOnce(alive) {
+async function readOnce(run, alive) {
   const stop = new AbortController();
   let silence = setTimeout(() => stop.abort(), SILENCE);
   try {
     const response = await request("feed", { signal: stop.signal });
-    if (response.status === 401) end();
-    if (!response.ok) return;
+    if (!response.ok || run !== runId()) return;
     for await (const message of lines(response.body.getReader())) {
       clearTimeout(silence);
       silence = setTimeout(() => stop.abort(), SILENCE);

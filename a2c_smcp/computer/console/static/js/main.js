@@ -1,8 +1,9 @@
 // The start: the way in, then the page and its stream.
-import { App, Over } from "./app.js";
+import { App } from "./app.js";
 import { html, render } from "./html.js";
 import { language } from "./i18n.js";
 import { follow } from "./live.js";
+import { Over } from "./over.js";
 import { enter, sessionKey } from "./session.js";
 
 document.documentElement.lang = language;

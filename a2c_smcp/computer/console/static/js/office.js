@@ -1,4 +1,5 @@
 // Where this computer is: its connection, its office, its name, and who can decide.
+import { Devices } from "./devices.js";
 import { html } from "./html.js";
 import { t } from "./i18n.js";
 import { Chip, Empty } from "./parts.js";
@@ -23,7 +24,8 @@ export function Office() {
       ${offices.length === 0
         ? html`<${Empty} icon="office" title=${t("office.none")} hint=${t("office.none.hint")} />`
         : offices.map((office) => html`<${Connection} key=${office.id} office=${office} />`)}
-    </section>`;
+    </section>
+    <${Devices} />`;
 }
 
 function Connection({ office }) {

@@ -1,10 +1,17 @@
-// The way in: the token of the link is used once, and becomes a key that lives in this tab only.
+// The ways in: the token of a link, which is used once, or the key of a browser that is remembered. Either becomes the
+// key of a session, which lives in this tab only.
+import { dropKey, hasKeys, keptKey, signed } from "./device-key.js";
+import { ask } from "./door.js";
+
 const KEY = "a2c-key";
 const RUN = "a2c-run";
 const DEVICE = "a2c-device";
+const UNKNOWN = "unknown"; // this browser is not remembered
 
-const subscribers = new Set();
+const told = { end: new Set(), run: new Set() };
 let over = false;
+let reasonGiven = null;
+let returning = null; // the promise of the way back, while there is one under way
 
 export function sessionKey() {
   return sessionStorage.getItem(KEY);
@@ -23,35 +30,85 @@ export function isOver() {
   return over;
 }
 
-/** Nothing can be done any more: the computer was started again, or too many browsers came after this one. */
-export function end() {
+/** Why this page is over, where the computer gave a reason. */
+export function endReason() {
+  return reasonGiven;
+}
+
+function end(reason) {
   over = true;
+  reasonGiven = reason === UNKNOWN ? null : reason;
   sessionStorage.removeItem(KEY);
-  for (const told of subscribers) told();
+  for (const each of told.end) each();
 }
 
-export function onEnd(told) {
-  subscribers.add(told);
-  return () => subscribers.delete(told);
+/** Nothing can be done any more: the computer was started again, or had no more room, or does not want this browser. */
+export function onEnd(each) {
+  told.end.add(each);
 }
 
-/** Use the link's token, if the address has one. Resolves to why it was refused, or to null. */
+/** The computer was started again, and this page is in all the same. */
+export function onRun(each) {
+  told.run.add(each);
+}
+
+/** Come in by this browser's key, or else by the link in the address. Resolves to why that was refused, or to null. */
 export async function enter() {
+  const token = takeToken();
+  if (!token && sessionKey()) return null;
+  const reason = (await hasKeys()) ? await enterByKey(token) : UNKNOWN;
+  if (reason === null || !token) return reason === UNKNOWN ? null : reason;
+  const { ok, answer } = await ask("session", { token });
+  if (ok) admit(answer);
+  return ok || sessionKey() ? null : answer.error.message;
+}
+
+function takeToken() {
   const match = /^#link=([\w-]+)$/.exec(location.hash);
-  if (!match) return null;
   // Out of the address bar and the history first: it is of no use to anybody afterwards.
-  history.replaceState(null, "", location.pathname);
-  const response = await fetch("/api/session", {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ token: match[1] }),
-    credentials: "omit",
-  });
-  const answer = await response.json();
-  if (!response.ok) return sessionKey() ? null : answer.error.message;
-  sessionStorage.setItem(KEY, answer.key);
-  sessionStorage.setItem(RUN, answer.run);
-  sessionStorage.setItem(DEVICE, answer.device ?? "browser");
+  if (match) history.replaceState(null, "", location.pathname);
+  return match?.[1];
+}
+
+/** Resolves to null if this page is in now, and else to why not. */
+async function enterByKey(token, tries = 2) {
+  const { ok, answer: asked } = await ask("challenge", {});
+  const kept = ok ? await keptKey(asked.computer) : null;
+  if (!kept) return UNKNOWN;
+  const signature = await signed(kept.pair, asked.challenge, asked.computer);
+  const found = await ask("session", { device: kept.device, challenge: asked.challenge, signature, token });
+  if (found.ok) {
+    admit(found.answer);
+    return null;
+  }
+  if (found.status !== 403) return found.answer.error?.message ?? String(found.status);
+  // A machine that slept meanwhile was too late. Refused twice, it was revoked, or has expired.
+  if (tries > 1) return enterByKey(token, tries - 1);
+  await dropKey(asked.computer).catch(() => {});
+  return UNKNOWN;
+}
+
+function admit({ key, run, device }) {
+  const before = runId();
+  sessionStorage.setItem(KEY, key);
+  sessionStorage.setItem(RUN, run);
+  sessionStorage.setItem(DEVICE, device);
   over = false;
-  return null;
+  if (before !== run) for (const each of told.run) each();
+}
+
+/** The session with this key is no more: get another one. Resolves to whether there is one; if not, this is the end. */
+export function comeBack(lost) {
+  if (over) return Promise.resolve(false);
+  if (sessionKey() !== lost) return Promise.resolve(true);
+  returning ??= returned().finally(() => {
+    returning = null;
+  });
+  return returning;
+}
+
+async function returned() {
+  const reason = (await hasKeys()) ? await enterByKey() : UNKNOWN;
+  if (reason !== null) end(reason);
+  return reason === null;
 }

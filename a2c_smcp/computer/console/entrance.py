@@ -1,0 +1,263 @@
+"""The ways into a console, and who is in: links, browsers that are remembered, and what a page outside may ask."""
+
+import logging
+import os
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from a2c_smcp.computer.console.admission import ALIVE_SECONDS, LINK_SECONDS, PageSession, VisitorBook
+from a2c_smcp.computer.console.device_names import DeviceNames, device_name
+from a2c_smcp.computer.console.device_proofs import Challenges, decoded, is_public_key, is_signed, signed_text
+from a2c_smcp.computer.console.devices import Device, DeviceBook
+from a2c_smcp.computer.console.memory import ConsoleMemory
+from a2c_smcp.computer.console.page_json import PageResponse
+from a2c_smcp.computer.console.qr_codes import qr_image
+from a2c_smcp.computer.console.requests import object_body, text_field, visitor
+from a2c_smcp.errors import BadRequestError, ForbiddenError, InternalError, NotFoundError
+from a2c_smcp.utils.limited_log import LimitedLog
+
+__all__ = ["OUTSIDE", "Advice", "Door", "Entrance"]
+
+logger = logging.getLogger(__name__)
+
+#: What is answered to a page that has no session.
+OUTSIDE: Final = frozenset({"/api/session", "/api/challenge", "/api/door"})
+_MAX_BODY: Final = 1024
+
+
+class Advice(StrEnum):
+    """How a person gets a link who has none."""
+
+    PROMPT = "prompt"
+    """Type `console` at the computer's prompt."""
+    SIGNAL = "signal"
+    """Send SIGUSR1 to the process, which prints one."""
+    PROGRAM = "program"
+    """Ask the program that uses the library."""
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """Where the console is, and what it says to those outside."""
+
+    base: str
+    """Scheme, host and port, as a link starts."""
+    host: str
+    port: int
+    is_local: bool
+    """Whether only this machine reaches it; where others do, there is a certificate."""
+    advice: Advice = Advice.PROGRAM
+
+
+class Entrance:
+    """The routes about sessions and devices. `end_streams` ends what sessions follow."""
+
+    def __init__(
+        self,
+        visitors: VisitorBook,
+        door: Door,
+        run: str,
+        memory: ConsoleMemory | None,
+        end_streams: Callable[[Collection[PageSession]], None],
+        clock: Callable[[], float],
+        calendar: Callable[[], float] = time.time,
+    ) -> None:
+        self._visitors = visitors
+        self._door = door
+        self._run = run
+        self._memory = memory
+        self._end_streams = end_streams
+        self._clock = clock
+        self._calendar = calendar
+        self._devices = DeviceBook(memory.found.devices if memory else ())
+        self._challenges = Challenges()
+        self._names = DeviceNames()
+        self._log = LimitedLog(logger)
+
+    @property
+    def routes(self) -> list[Route]:
+        """Each path, its method and what answers it."""
+        return [
+            Route("/api/session", self._enter, methods=["POST"]),
+            Route("/api/challenge", self._challenge, methods=["POST"]),
+            Route("/api/door", self._say_advice, methods=["GET"]),
+            Route("/api/alive", self._alive, methods=["GET"]),
+            Route("/api/devices", self._list, methods=["GET"]),
+            Route("/api/remember", self._remember, methods=["POST"]),
+            Route("/api/revoke", self._revoke, methods=["POST"]),
+            Route("/api/link", self._link, methods=["POST"]),
+        ]
+
+    def new_link(self) -> str:
+        """An address that works once."""
+        return f"{self._door.base}/#link={self._visitors.new_token(self._clock())}"
+
+    def find(self, key: str) -> PageSession | None:
+        """The session with this key. Its browser, if it is remembered, is used now."""
+        session = self._visitors.find(key)
+        if session is not None and session.device is not None and self._devices.use(session.device, self._calendar()):
+            self._keep_if_possible()
+        return session
+
+    # --- from outside
+
+    async def _enter(self, request: Request) -> Response:
+        body = await object_body(request, _MAX_BODY)
+        key, session = self._by_device(request, body) if "device" in body else self._by_link(request, body)
+        return PageResponse({"key": key, "run": self._run, "device": session.name})
+
+    def _by_link(self, request: Request, body: dict[str, Any]) -> tuple[str, PageSession]:
+        def session() -> PageSession:
+            taken = {device.name for device in self._devices.all}
+            return PageSession(self._names.new(device_name(request.headers.get("user-agent", "")), taken))
+
+        admitted = self._visitors.redeem(text_field(body, "token"), session, self._clock())
+        if admitted is None:
+            self._log.warn("links", "refused a link that was used already, or is none of ours")
+            raise ForbiddenError("this link was used already, or is too old: ask for another one")
+        return admitted
+
+    def _by_device(self, request: Request, body: dict[str, Any]) -> tuple[str, PageSession]:
+        given = [text_field(body, name) for name in ("device", "challenge", "signature")]
+        token = text_field(body, "token") if "token" in body else None
+        device = self._signed_by(request.headers["origin"].lower(), *given)
+        if device is None:
+            # One answer for all that may be wrong: an attacker learns nothing from it.
+            self._log.warn("devices", "refused a browser that is not remembered, or whose signature is wrong")
+            raise ForbiddenError("this browser is not remembered: ask for a link")
+        admitted = self._visitors.admit(PageSession(device.name, device.id), self._clock())
+        self._challenges.close(given[1], self._clock())
+        if token is not None:
+            # It came by a link, and did not need it: a link works once all the same.
+            self._visitors.discard(token)
+        if self._devices.use(device.id, self._calendar()):
+            self._keep_if_possible()
+        return admitted
+
+    def _signed_by(self, origin: str, device_id: str, challenge: str, signature: str) -> Device | None:
+        """The device that signed a challenge which was open; `None` if anything is wrong."""
+        device, raw = self._devices.find(device_id, self._calendar()), decoded(signature, 64)
+        if self._memory is None or device is None or raw is None:
+            return None
+        if not self._challenges.is_open(challenge, self._clock()):
+            return None
+        text = signed_text(challenge, origin, self._memory.found.computer)
+        return device if is_signed(device.public_key, raw, text) else None
+
+    async def _challenge(self, request: Request) -> Response:
+        memory = self._needed_memory()
+        await object_body(request, _MAX_BODY)
+        return PageResponse({"challenge": self._challenges.new(self._clock()), "computer": memory.found.computer})
+
+    async def _say_advice(self, request: Request) -> Response:
+        pid = os.getpid() if self._door.is_local and self._door.advice is Advice.SIGNAL else None
+        return PageResponse({"advice": self._door.advice, "pid": pid, "remembers": self._memory is not None})
+
+    # --- from inside
+
+    async def _alive(self, request: Request) -> Response:
+        """A tab that hears the stream through another tab says that it is in use."""
+        visitor(request).followed_until = self._clock() + ALIVE_SECONDS
+        return PageResponse({})
+
+    async def _list(self, request: Request) -> Response:
+        here, now = visitor(request), self._calendar()
+        devices = [
+            {
+                "id": device.id,
+                "name": device.name,
+                "granted": device.granted,
+                "used": device.used,
+                "expires": device.expires,
+                "here": device.id == here.device,
+            }
+            for device in self._devices.all
+            if device.expires >= now
+        ]
+        pages = [
+            {"name": session.name, "here": session is here}
+            for session in self._visitors.sessions
+            if session.device is None
+        ]
+        computer = self._memory.found.computer if self._memory else None
+        return PageResponse(
+            {"computer": computer, "devices": devices, "pages": pages, "others_reach_it": not self._door.is_local}
+        )
+
+    async def _remember(self, request: Request) -> Response:
+        """Let this browser in without a link from now on."""
+        memory, body = self._needed_memory(), await object_body(request, _MAX_BODY)
+        here, key = visitor(request), decoded(text_field(body, "key"), 65)
+        if key is None or not is_public_key(key):
+            raise BadRequestError("field 'key' must be a public key of P-256", {"field": "key"})
+        device = self._devices.grant(here.name, key, self._calendar(), here.device)
+        try:
+            # The key belongs to this origin: so this is the port to be remembered.
+            self._keep(host=self._door.host, port=self._door.port)
+        except OSError as error:
+            self._devices = DeviceBook(memory.found.devices)
+            raise InternalError(
+                f"this browser cannot be remembered: the file is not written: {error.strerror}"
+            ) from None
+        here.device = device.id
+        logger.info("the browser %s is remembered", device.name)
+        return PageResponse({"device": device.id, "computer": memory.found.computer})
+
+    async def _revoke(self, request: Request) -> Response:
+        """End a browser that is remembered, or a page that is not, with everything that it follows."""
+        body = await object_body(request, _MAX_BODY)
+        if "device" in body:
+            device = text_field(body, "device")
+            known = self._devices.revoke(device)
+            ended = [session for session in self._visitors.sessions if session.device == device]
+        else:
+            page = text_field(body, "page")
+            ended = [each for each in self._visitors.sessions if each.device is None and each.name == page]
+            known = bool(ended)
+        if not known:
+            raise NotFoundError("this browser is not there any more")
+        self._visitors.end(*ended)
+        self._end_streams(ended)
+        self._keep_revoked()
+        return PageResponse({})
+
+    async def _link(self, request: Request) -> Response:
+        """A link for another device, also as a picture that its camera reads."""
+        await object_body(request, _MAX_BODY)
+        if self._door.is_local:
+            raise BadRequestError("no other device reaches this console; start it with a host and a certificate")
+        link = self.new_link()
+        return PageResponse({"link": link, "image": qr_image(link), "seconds": LINK_SECONDS})
+
+    # --- what is kept
+
+    def _needed_memory(self) -> ConsoleMemory:
+        if self._memory is None:
+            raise NotFoundError("this console remembers no browsers")
+        return self._memory
+
+    def _keep(self, **changed: Any) -> None:
+        if self._memory is not None:
+            self._memory.keep(replace(self._memory.found, devices=self._devices.all, **changed))
+
+    def _keep_if_possible(self) -> None:
+        try:
+            self._keep()
+        except OSError as error:
+            logger.warning("when a browser was used last is not kept: %s", error.strerror)
+
+    def _keep_revoked(self) -> None:
+        try:
+            self._keep()
+        except OSError as error:
+            # It must be said: after a restart the browser would be let in again.
+            raise InternalError(
+                f"it is out until this computer stops, but the file cannot be written: {error.strerror}"
+            ) from None

@@ -1,0 +1,175 @@
+"""What a console remembers between runs, in a file: an id of the computer, its port, and the browsers that are let in.
+
+One process at a time has the file. What is wrong with it is logged, and never keeps a computer from starting.
+"""
+
+import base64
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import secrets
+import sys
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Self
+
+from a2c_smcp.computer.console.device_names import MAX_NAME
+from a2c_smcp.computer.console.device_proofs import is_public_key
+from a2c_smcp.computer.console.devices import MAX_DEVICES, Device
+
+if sys.platform != "win32":
+    import fcntl
+
+__all__ = ["ConsoleMemory", "Remembered"]
+
+logger = logging.getLogger(__name__)
+
+_VERSION: Final = 1
+_MAX_BYTES: Final = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What is in the file. `port` is the last one on `host`; 0 if there was none."""
+
+    computer: str
+    host: str = ""
+    port: int = 0
+    devices: tuple[Device, ...] = ()
+
+
+class ConsoleMemory:
+    """The file of one computer. `open` it, give it to a `Console`, and `close` it."""
+
+    def __init__(self, file: Path, lock: int, found: Remembered) -> None:
+        self._file = file
+        self._lock = lock
+        self.found = found
+        """What was remembered at the last `keep`, or at the start."""
+
+    @classmethod
+    def open(cls, folder: Path, computer: str, now: float) -> Self | None:
+        """The memory of the computer with this name; `None` if there can be none, which is logged."""
+        file = folder / f"{hashlib.sha256(computer.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}.json"
+        try:
+            _make_private(folder)
+            lock = _try_lock(file.with_suffix(".lock"))
+            if lock is None:
+                logger.warning(
+                    "this console remembers nothing: another process has the console of a computer with this name"
+                )
+                return None
+            memory = cls(file, lock, _read(file, now))
+        except OSError as error:
+            logger.warning("this console remembers nothing: %s cannot be used: %s", folder, error.strerror)
+            return None
+        try:
+            memory.keep(memory.found)
+        except OSError as error:
+            logger.warning("this console remembers nothing: %s cannot be written: %s", file, error.strerror)
+            memory.close()
+            return None
+        return memory
+
+    def keep(self, what: Remembered) -> None:
+        """Write it, all or nothing. Raises `OSError`."""
+        handle, name = tempfile.mkstemp(prefix=self._file.stem, suffix=".new", dir=self._file.parent)  # with mode 0600
+        try:
+            with open(handle, "w", encoding="utf-8") as new:
+                json.dump(_as_json(what), new, indent=1)
+            os.replace(name, self._file)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+            raise
+        self.found = what
+
+    def close(self) -> None:
+        """Let another process have the file."""
+        os.close(self._lock)
+
+
+def _make_private(folder: Path) -> None:
+    for each in (folder.parent, folder):  # `mode` is not for the parents that a call makes
+        each.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if sys.platform != "win32" and folder.stat().st_mode & 0o077:
+        folder.chmod(0o700)
+
+
+def _try_lock(file: Path) -> int | None:
+    lock = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+    if sys.platform != "win32":
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(lock)
+            return None
+    return lock
+
+
+def _read(file: Path, now: float) -> Remembered:
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(_MAX_BYTES + 1)
+    except FileNotFoundError:
+        return Remembered(secrets.token_hex(16))
+    try:
+        return _from_json(content, now)
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
+        aside = file.with_suffix(".broken")
+        os.replace(file, aside)
+        logger.warning("the console's memory could not be read and is now %s: browsers have to be let in again", aside)
+        return Remembered(secrets.token_hex(16))
+
+
+def _as_json(what: Remembered) -> dict[str, Any]:
+    devices = [
+        {
+            "id": device.id,
+            "name": device.name,
+            "public_key": base64.b64encode(device.public_key).decode(),
+            "granted": device.granted,
+            "used": device.used,
+        }
+        for device in what.devices
+    ]
+    return {
+        "version": _VERSION,
+        "computer": what.computer,
+        "host": what.host,
+        "port": what.port,
+        "devices": devices,
+    }
+
+
+def _from_json(content: bytes, now: float) -> Remembered:
+    """What a file says, or one of several errors for a file that is not ours."""
+    if len(content) > _MAX_BYTES:
+        raise ValueError("too long")
+    found = json.loads(content)
+    computer, host, port = found["computer"], found["host"], found["port"]
+    _check(found["version"] == _VERSION)
+    _check(isinstance(computer, str) and len(bytes.fromhex(computer)) == 16)
+    _check(isinstance(host, str) and isinstance(port, int) and 0 <= port < 65536)
+    _check(isinstance(found["devices"], list) and len(found["devices"]) <= MAX_DEVICES)
+    return Remembered(computer, host, port, tuple(_devices(found["devices"], now)))
+
+
+def _devices(items: Iterable[dict[str, Any]], now: float) -> Iterable[Device]:
+    for item in items:
+        name, key = item["name"], base64.b64decode(item["public_key"], validate=True)
+        _check(isinstance(name, str) and 0 < len(name) <= MAX_NAME and name.isprintable())
+        _check(len(bytes.fromhex(item["id"])) == 16 and is_public_key(key))
+        # A clock that was wrong must not make a key that never expires.
+        granted, used = (min(float(item[field]), now) for field in ("granted", "used"))
+        _check(granted - granted == 0 == used - used)
+        yield Device(item["id"], name, key, granted, used)
+
+
+def _check(fits: bool) -> None:
+    if not fits:
+        raise ValueError("not a console's memory")

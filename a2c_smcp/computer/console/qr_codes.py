@@ -1,0 +1,28 @@
+"""A link as a QR code, for a page and for a terminal."""
+
+__all__ = ["qr_image", "qr_text"]
+
+#: Light modules around the code; readers need them.
+_BORDER = 4
+
+
+def qr_image(link: str) -> str:
+    """The code as a `data:` URI of an SVG, dark on white in any colour scheme."""
+    import segno
+
+    return segno.make_qr(link, error="m").svg_data_uri(border=_BORDER, light="white", scale=4, omitsize=True)
+
+
+def qr_text(link: str) -> str:
+    """The code as lines of half blocks. Light modules are drawn: on a dark terminal the code is dark on light."""
+    import segno
+
+    rows = [[not module for module in row] for row in segno.make_qr(link, error="m").matrix_iter(border=_BORDER)]
+    below = [*rows[1:], [False] * len(rows[0])]
+    return "\n".join(
+        "".join(_HALVES[pair] for pair in zip(upper, lower, strict=True))
+        for upper, lower in zip(rows[::2], below[::2], strict=True)
+    )
+
+
+_HALVES = {(True, True): "█", (True, False): "▀", (False, True): "▄", (False, False): " "}

@@ -1,0 +1,23 @@
+// The page of somebody who is not let in: why, and how to get a link.
+import { advice } from "./door.js";
+import { typedTexts } from "./drafts.js";
+import { html, useEffect, useState } from "./html.js";
+import { t } from "./i18n.js";
+import { Block } from "./parts.js";
+import { endReason } from "./session.js";
+
+export function Over({ reason = endReason() }) {
+  const [door, setDoor] = useState(null);
+  useEffect(() => {
+    advice().then(setDoor);
+  }, []);
+  return html`<main class="over" role="alert">
+    <img src="/icon.svg" alt="" width="56" height="56" />
+    <h1>${t("banner.over.title")}</h1>
+    ${reason ? html`<p class="problem">${t("banner.refused", { reason })}</p>` : null}
+    <p class="muted">${t("banner.over")}</p>
+    <p>${door ? t(`banner.advice.${door.advice}`, { pid: door.pid ?? "PID" }) : ""}</p>
+    ${typedTexts().map((text, at) => html`<div key=${at} class="typed"><p class="muted">${t("decisions.unsent")}</p><${Block} text=${text} label=${t("decisions.unsent")} copy=${true} /></div>`)}
+    <button type="button" onClick=${() => location.reload()}>${t("banner.again")}</button>
+  </main>`;
+}
