@@ -72,9 +72,11 @@ def read_config_files(*paths: str | Path, inputs: Iterable[str] = (), prefix_too
     return _together([_read(str(path)) for path in paths], inputs, prefix_tools)
 
 
-def read_config_texts(texts: Iterable[tuple[str, str]], *, prefix_tools: bool = False) -> ConfigFiles:
+def read_config_texts(
+    texts: Iterable[tuple[str, str]], *, inputs: Iterable[str] = (), prefix_tools: bool = False
+) -> ConfigFiles:
     """The same for files whose texts are known: pairs of a file's name and its text."""
-    return _together([_read_text(text, file) for file, text in texts], (), prefix_tools)
+    return _together([_read_text(text, file) for file, text in texts], inputs, prefix_tools)
 
 
 def read_config_text(text: str, file: str = "") -> ConfigFiles:

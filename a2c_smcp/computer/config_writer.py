@@ -34,9 +34,10 @@ class ConfigWriteError(BadRequestError):
 
 @dataclass(frozen=True, slots=True)
 class StoredEntry:
-    """A server's entry in a file; it may hold secrets in clear text."""
+    """A server's entry; it may hold secrets in clear text."""
 
-    path: Path
+    path: Path | None
+    """The file that it is in; `None` for a server that is in no file."""
     text: str = field(repr=False)
 
     @property
@@ -79,12 +80,10 @@ class ConfigWriter:
 
     def find(self, name: str) -> StoredEntry | None:
         """The entry of a server; `None` if no file has it."""
-        for path in self._paths:
-            text = _decoded(path, _read(path))
-            if any(raw["name"] == name for raw in read_config_text(text, str(path)).servers):
-                entry = entry_text(text, name)
-                return None if entry is None else StoredEntry(path, entry)
-        return None
+        if (path := self._path_of(name)) is None:
+            return None
+        entry = entry_text(_decoded(path, _read(path)), name)
+        return None if entry is None else StoredEntry(path, entry)
 
     def save(self, entries: Mapping[str, str], inputs: Mapping[str, str]) -> FileChange:
         """Texts of entries by the names of servers, and texts of new inputs by their ids, in one file.
@@ -108,9 +107,9 @@ class ConfigWriter:
 
     def remove(self, name: str) -> FileChange:
         """A file without this server."""
-        if (found := self.find(name)) is None:
+        if (path := self._path_of(name)) is None:
             raise ConfigWriteError(f"no config file has the server {name!r} any more")
-        return self._changed(found.path, lambda text: remove_server(text, name, str(found.path)))
+        return self._changed(path, lambda text: remove_server(text, name, str(path)))
 
     def write(self, change: FileChange) -> None:
         """Put the new text in the place of the old one, in one step, and read it back."""
@@ -124,10 +123,16 @@ class ConfigWriter:
         if _read(change.path) != change.after:
             raise ConfigWriteError(f"{change.path} was changed by somebody else at the same time; look at it again")
 
+    def _path_of(self, name: str) -> Path | None:
+        """The file that has a server."""
+        for path in self._paths:
+            if any(raw["name"] == name for raw in read_config_text(_decoded(path, _read(path)), str(path)).servers):
+                return path
+        return None
+
     def _place(self, name: str) -> Path:
-        found = self.find(name)
-        if found is not None:
-            return found.path
+        if (path := self._path_of(name)) is not None:
+            return path
         if self.home is None:
             raise ConfigWriteError(
                 "this computer was started without a config file; start it with --config FILE to keep what is added"

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 from anyio.abc import TaskGroup
 
 from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.config_writer import ConfigWriter
+from a2c_smcp.computer.home import ComputerHome, OfficeDoor
 from a2c_smcp.errors import BadRequestError
 
 if TYPE_CHECKING:
@@ -29,9 +31,12 @@ NO_CONSOLE: Final = ConsoleOptions()
 class ConsoleOpener:
     """At most one console, in a task group of the command's."""
 
-    def __init__(self, computer: Computer, options: ConsoleOptions) -> None:
+    def __init__(self, computer: Computer, options: ConsoleOptions, config: ConfigWriter) -> None:
         self._computer = computer
         self._options = options
+        self._config = config
+        self.offices: OfficeDoor | None = None
+        """How a page joins an office; given before the console opens."""
         self._console: Console | None = None
 
     @property
@@ -49,7 +54,8 @@ class ConsoleOpener:
 
         try:
             place = ConsoleAddress.parse(address or self._options.address or "0")
-            console = Console(self._computer, place, cert=self._options.cert, key=self._options.key)
+            home = ComputerHome(self._config, self.offices)
+            console = Console(self._computer, place, cert=self._options.cert, key=self._options.key, home=home)
             console.listen()
         except (ValueError, ConsoleError) as error:
             raise BadRequestError(str(error)) from None

@@ -15,11 +15,13 @@ from starlette.routing import Route
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.console.attendance import BROWSER, BrowserAttendance
 from a2c_smcp.computer.console.feed import FeedResponse, messages
+from a2c_smcp.computer.console.home_api import HomeAPI
 from a2c_smcp.computer.console.markdown import to_html
 from a2c_smcp.computer.console.page_json import PageResponse
 from a2c_smcp.computer.console.requests import number_field, object_body, text_field
 from a2c_smcp.computer.console.views import as_text, result_view, table_view, tool_view
 from a2c_smcp.computer.decisions import Accepted, DecisionAnswer, Declined, Dismissed
+from a2c_smcp.computer.home import ComputerHome
 from a2c_smcp.computer.mcp_clients.masking import input_view
 from a2c_smcp.errors import BadRequestError, NotFoundError, TooManyRequestsError
 from a2c_smcp.utils.dpe_uri import element_uri, page_uri, with_params
@@ -39,8 +41,9 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 class ConsoleAPI:
     """The routes below `/api`, for those who are in. `run` names this run of the console; `tasks` owns the calls."""
 
-    def __init__(self, computer: Computer, run: str) -> None:
+    def __init__(self, computer: Computer, run: str, home: ComputerHome | None = None) -> None:
         self._computer = computer
+        self._home = HomeAPI(computer, home or ComputerHome())
         self._run = run
         self._streams: set[FeedResponse] = set()
         self._attendance = BrowserAttendance(computer.decisions)
@@ -61,6 +64,7 @@ class ConsoleAPI:
             "/inputs": self._inputs,
             "/log": self._log,
             "/result": self._result,
+            **self._home.reads,
         }
         writes: Mapping[str, Endpoint] = {
             "/answer": self._answer,
@@ -69,6 +73,7 @@ class ConsoleAPI:
             "/cancel": self._cancel,
             "/server": self._server,
             "/input": self._input,
+            **self._home.writes,
         }
         return [
             *(Route(f"/api{path}", endpoint, methods=["GET"]) for path, endpoint in reads.items()),

@@ -18,6 +18,7 @@ from a2c_smcp.computer.console.gate import HEADERS, SESSION_HEADER, refusal
 from a2c_smcp.computer.console.page_json import PageResponse
 from a2c_smcp.computer.console.requests import object_body, text_field
 from a2c_smcp.computer.console.static_files import page_files
+from a2c_smcp.computer.home import ComputerHome
 from a2c_smcp.errors import SMCPError
 
 __all__ = ["ConsoleApp"]
@@ -32,14 +33,19 @@ class ConsoleApp:
     """Serves the page and its API to those who came by a link. `origins` are the addresses of the page."""
 
     def __init__(
-        self, computer: Computer, origins: frozenset[str], clock: Callable[[], float] = time.monotonic
+        self,
+        computer: Computer,
+        origins: frozenset[str],
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        home: ComputerHome | None = None,
     ) -> None:
         self._origins = origins
         self._clock = clock
         self._visitors = VisitorBook()
         self._files = page_files()
         self.run = secrets.token_hex(8)
-        self.api = ConsoleAPI(computer, self.run)
+        self.api = ConsoleAPI(computer, self.run, home)
         inner = Starlette(
             routes=[Route(_ENTRANCE, self._enter, methods=["POST"]), *self.api.routes],
             exception_handlers={SMCPError: _failed, Exception: _fault},

@@ -13,6 +13,7 @@ from anyio.abc import TaskStatus
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.console.address import ConsoleAddress
 from a2c_smcp.computer.console.app import ConsoleApp
+from a2c_smcp.computer.home import ComputerHome
 from a2c_smcp.utils.uvicorn_server import GracefulServer, listen
 
 __all__ = ["Console", "ConsoleError"]
@@ -29,16 +30,24 @@ class Console:
     """The console of one Computer. Start `run` in a task group; then `link` gives an address for a browser.
 
     Raises `ConsoleError` for a host that others reach without a certificate. `key` may be in the certificate's file.
+    `home` is what a page may change; without it servers are added until the computer stops, and no office is joined.
     """
 
     def __init__(
-        self, computer: Computer, address: ConsoleAddress, *, cert: Path | None = None, key: Path | None = None
+        self,
+        computer: Computer,
+        address: ConsoleAddress,
+        *,
+        cert: Path | None = None,
+        key: Path | None = None,
+        home: ComputerHome | None = None,
     ) -> None:
         if cert is None and not address.is_local:
             raise ConsoleError(f"the console on {address.host} needs TLS: give --console-cert, or leave the host out")
         self._computer = computer
         self._address = address
         self._cert, self._key = cert, key
+        self._home = home
         self._listener: socket.socket | None = None
         self._app: ConsoleApp | None = None
         self._base = ""
@@ -63,7 +72,7 @@ class Console:
         tls = self._cert is not None
         with self._listener as listener:
             address = ConsoleAddress(self._address.host, listener.getsockname()[1])
-            app = ConsoleApp(self._computer, address.origins(tls=tls))
+            app = ConsoleApp(self._computer, address.origins(tls=tls), home=self._home)
             self._app, self._base = app, f"{'https' if tls else 'http'}://{address.netloc}:{address.port}"
             ready = anyio.Event()
             server = GracefulServer(self._config(app), ready=ready.set, ending=app.api.end_streams, signals=False)

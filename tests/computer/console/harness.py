@@ -13,6 +13,7 @@ from playwright.async_api import Browser, BrowserContext, Page, expect
 from a2c_smcp.computer.approvals import CALLING_AGENT
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.console import Console, ConsoleAddress
+from a2c_smcp.computer.home import ComputerHome
 from tests.computer.fakes.computers import FAST
 
 DEADLINE = 30.0
@@ -20,11 +21,13 @@ expect.set_options(timeout=DEADLINE * 1000)
 
 
 @asynccontextmanager
-async def opened(*servers: dict[str, Any], **options: Any) -> AsyncIterator[tuple[Computer, Console]]:
+async def opened(
+    *servers: dict[str, Any], home: ComputerHome | None = None, **options: Any
+) -> AsyncIterator[tuple[Computer, Console]]:
     """A booted Computer whose console runs."""
     computer = Computer("pc", mcp_servers=servers, **{"timings": FAST, **options})
     async with computer, anyio.create_task_group() as tasks:
-        console = Console(computer, ConsoleAddress("127.0.0.1", 0))
+        console = Console(computer, ConsoleAddress("127.0.0.1", 0), home=home)
         await tasks.start(console.run)
         try:
             yield computer, console

@@ -22,7 +22,9 @@ from tests.computer.console.harness import DEADLINE, Visitor, opened
 from tests.computer.fakes.computers import server
 
 READS = ["feed", "tools", "desktop", "finder", "document", "page", "element", "inputs", "log", "result"]
+READS += ["home", "entry", "clashes"]
 WRITES = ["answer", "ask-again", "call", "cancel", "server", "input"]
+WRITES += ["check-servers", "save-servers", "cancel-save", "remove-server", "join-office", "leave-office"]
 
 
 @pytest.fixture
