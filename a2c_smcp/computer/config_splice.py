@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from a2c_smcp.computer.config_files import ConfigFiles, read_config_text
-from a2c_smcp.computer.jsonc import JsoncError, Member, Node, blank_from, comments, scan
+from a2c_smcp.computer.jsonc import JsoncError, Node, NodeMember, blank_from, comments, scan
 from a2c_smcp.computer.problems import InvalidConfigError
 from a2c_smcp.errors import BadRequestError
 
@@ -30,7 +30,7 @@ class ConfigSpliceError(BadRequestError):
 
 def entry_text(text: str, name: str) -> str | None:
     """The entry of a server as it is written, without the indentation of its place; `None` if there is none."""
-    if (member := _Document(text).server(name)) is None:
+    if (member := _ConfigDocument(text).server(name)) is None:
         return None
     written = text[member.node.start : member.node.end]
     indent = _line_indent(text, member.start)
@@ -53,7 +53,7 @@ def add_server(text: str, name: str, entry: str, file: str = "") -> str:
     """The text with one more server, below the others and indented as they are; an empty text gets `mcpServers`."""
     meant = meaning(name, entry, file)
     before = _read_before(text, file)
-    document = _Document(text)
+    document = _ConfigDocument(text)
     if document.server(name) is not None:
         raise ConfigSpliceError(f"{_named(file)} has a server {name!r} already; edit that one")
     if document.shape == "server":
@@ -83,7 +83,7 @@ def replace_server(text: str, name: str, entry: str, file: str = "") -> str:
         return text
     meant = meaning(name, entry, file)
     before = _read_before(text, file)
-    document = _Document(text)
+    document = _ConfigDocument(text)
     member = document.server_or_refuse(name, file)
     value = document.as_written_there(name, entry, meant)
     lines, newline = _LINE_END.split(value), _Style.of(text).newline
@@ -96,7 +96,7 @@ def replace_server(text: str, name: str, entry: str, file: str = "") -> str:
 def remove_server(text: str, name: str, file: str = "") -> str:
     """The text without a server. A comment that stands above its entry stays."""
     before = _read_before(text, file)
-    document = _Document(text)
+    document = _ConfigDocument(text)
     member = document.server_or_refuse(name, file)
     if document.is_nothing_else(member):
         raise ConfigSpliceError(
@@ -115,7 +115,7 @@ def add_input(text: str, entry: str, file: str = "") -> str:
     if definition.problems:
         raise InvalidConfigError(definition.problems)
     before = _read_before(text, file)
-    document = _Document(text)
+    document = _ConfigDocument(text)
     if document.root is None or document.shape != "keys":
         raise ConfigSpliceError(
             f"{_named(file)} has no place for inputs; put its servers into an object with the key mcpServers"
@@ -148,7 +148,7 @@ def _read_before(text: str, file: str) -> ConfigFiles:
     found = read_config_text(text, file)
     if not found.problems:
         return found
-    if _Document(text).shape == "empty":
+    if _ConfigDocument(text).shape == "empty":
         return ConfigFiles()
     raise ConfigSpliceError(f"{found.problems[0]}; mend the file first, nothing was changed")
 
@@ -192,7 +192,7 @@ def _named(file: str) -> str:
 # --- where entries stand
 
 
-class _Document:
+class _ConfigDocument:
     """A config file as nodes. `shape` is one of
 
     - `keys`: an object with `mcpServers`, `servers` or `inputs`
@@ -213,16 +213,16 @@ class _Document:
         self.servers: Node | None = found if self.shape in ("keys", "names", "list") else None
         """What the entries stand in: an object by names, or a list; `None` if there is no such thing yet."""
 
-    def is_nothing_else(self, member: Member) -> bool:
+    def is_nothing_else(self, member: NodeMember) -> bool:
         """Whether the file would be no config file without this entry."""
         return self.shape == "server" or (self.shape == "names" and self._entries() == (member,))
 
-    def server(self, name: str) -> Member | None:
+    def server(self, name: str) -> NodeMember | None:
         if self.shape == "server" and self.root is not None:
-            return Member(self.root.start, self.root) if self.root.text_of("name") == name else None
+            return NodeMember(self.root.start, self.root) if self.root.text_of("name") == name else None
         return next((member for member in self._entries() if self._name_of(member) == name), None)
 
-    def server_or_refuse(self, name: str, file: str) -> Member:
+    def server_or_refuse(self, name: str, file: str) -> NodeMember:
         if (member := self.server(name)) is None:
             raise ConfigSpliceError(f"{_named(file)} has no server {name!r} any more; look at it again")
         return member
@@ -247,10 +247,10 @@ class _Document:
             return True
         return not self.servers.is_list and (not self.servers.members or any(_is_flat(m.node) for m in self._entries()))
 
-    def _entries(self) -> Sequence[Member]:
+    def _entries(self) -> Sequence[NodeMember]:
         return () if self.servers is None else self.servers.members
 
-    def _name_of(self, member: Member) -> str | None:
+    def _name_of(self, member: NodeMember) -> str | None:
         return member.node.text_of("name") if member.name is None else member.name
 
 
@@ -372,7 +372,7 @@ def _is_first_of_its_line(text: str, position: int) -> bool:
 # --- taking out
 
 
-def _removed(text: str, members: Sequence[Member], member: Member) -> list[tuple[int, int]]:
+def _removed(text: str, members: Sequence[NodeMember], member: NodeMember) -> list[tuple[int, int]]:
     """The places that go: the member and one comma, and what would be left of their lines."""
     number = members.index(member)
     end = member.node.end

@@ -17,7 +17,7 @@ __all__ = ["masked_entry", "unmasked_entry"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _SecretPlace:
     """Where a secret may stand in an entry."""
 
     path: tuple[str, ...]
@@ -68,7 +68,7 @@ def _replaced(text: str, pieces: Iterable[tuple[Node, str]]) -> str:
     return text
 
 
-def _places(entry: str) -> Iterator[_Place]:
+def _places(entry: str) -> Iterator[_SecretPlace]:
     """In both of the shapes that an entry may have."""
     try:
         root = scan(entry)
@@ -78,8 +78,8 @@ def _places(entry: str) -> Iterator[_Place]:
     for above, node in (((), root), (("server_parameters",), parameters)):
         for member in () if node is None else node.members:
             if member.name == "url":
-                yield _Place((*above, "url"), member.node, is_url=True)
+                yield _SecretPlace((*above, "url"), member.node, is_url=True)
             elif member.name in ("env", "headers"):
                 yield from (
-                    _Place((*above, member.name, inner.name or ""), inner.node) for inner in member.node.members
+                    _SecretPlace((*above, member.name, inner.name or ""), inner.node) for inner in member.node.members
                 )

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-__all__ = ["MAX_DEPTH", "JsoncError", "Member", "Node", "blank_from", "blank_until", "comments", "scan"]
+__all__ = ["MAX_DEPTH", "JsoncError", "Node", "NodeMember", "blank_from", "blank_until", "comments", "scan"]
 
 #: Levels of objects and lists; a config file has five.
 MAX_DEPTH: Final = 64
@@ -39,7 +39,7 @@ class Node:
     value: Any = None
     """What a string, a number or a word means; `None` for an object or a list, whose `opener` says which it is."""
     opener: str = ""
-    members: "tuple[Member, ...]" = ()
+    members: "tuple[NodeMember, ...]" = ()
 
     @property
     def is_object(self) -> bool:
@@ -60,7 +60,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class NodeMember:
     """One value of an object or a list, with its key, if it has one, and the place of the comma after it."""
 
     start: int
@@ -75,7 +75,7 @@ class _Open:
 
     start: int
     opener: str
-    members: list[Member] = field(default_factory=list)
+    members: list[NodeMember] = field(default_factory=list)
     key: tuple[int, str] | None = None
 
 
@@ -135,9 +135,9 @@ def _after_member(text: str, position: int, stack: list[_Open], node: Node) -> t
     start, name = inner.key or (node.start, None)
     inner.key = None
     if text[position : position + 1] == ",":
-        inner.members.append(Member(start, node, name, position))
+        inner.members.append(NodeMember(start, node, name, position))
         return _member_or_end(text, position + 1, stack)
-    inner.members.append(Member(start, node, name))
+    inner.members.append(NodeMember(start, node, name))
     if text[position : position + 1] != _CLOSERS[inner.opener]:
         raise JsoncError(text, position, f"expected a comma or {_CLOSERS[inner.opener]}")
     return _member_or_end(text, position, stack)

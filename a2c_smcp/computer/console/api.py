@@ -2,7 +2,7 @@
 
 import json
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import anyio.to_thread
@@ -15,7 +15,7 @@ from starlette.routing import Route
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.console.attendance import BROWSER, BrowserAttendance
 from a2c_smcp.computer.console.feed import FeedResponse, messages
-from a2c_smcp.computer.console.home_api import HomeAPI
+from a2c_smcp.computer.console.home_api import Endpoint, HomeAPI
 from a2c_smcp.computer.console.markdown import to_html
 from a2c_smcp.computer.console.page_json import PageResponse
 from a2c_smcp.computer.console.requests import number_field, object_body, text_field
@@ -34,8 +34,6 @@ _MAX_CALLS: Final = 32
 #: Characters of a page that are rendered.
 _MAX_PAGE: Final = 400_000
 _PAGES: Final = 50
-
-Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class ConsoleAPI:

@@ -20,7 +20,7 @@ from a2c_smcp.errors import (
     TooManyRequestsError,
 )
 
-__all__ = ["MAX_PASTE", "HomeAPI"]
+__all__ = ["MAX_PASTE", "Endpoint", "HomeAPI"]
 
 #: Bytes of what is pasted, or of an entry that is edited.
 MAX_PASTE: Final = 64 * 2**10

@@ -171,7 +171,7 @@ async def test_a_long_start_is_cancelled_and_nothing_is_left(file: Path) -> None
         tasks.start_soon(save)
         await eventually_busy(visitor)
         await send(visitor, "cancel-save")
-        await eventually(lambda: answers)
+        await eventually(lambda: bool(answers))
         assert answers == ["cancelled; nothing was changed"]
         assert [status.server for status in computer.statuses] == ["a"] and read(file) == before
         assert await send(visitor, "save-servers", text=paste("b")) == {"names": ["b"]}
