@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from a2c_smcp.computer.config_files import read_config_texts
 from a2c_smcp.computer.config_splice import entry_text
 from a2c_smcp.computer.entry_secrets import unmasked_entry
-from a2c_smcp.computer.jsonc import JsoncError, Node, blank_until, scan
+from a2c_smcp.computer.jsonc import JsoncError, Node, NodeMember, blank_until, scan
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
 from a2c_smcp.errors import BadRequestError
 
@@ -49,10 +49,18 @@ def read_paste(text: str, known_inputs: Iterable[str]) -> Pasted:
 
 
 def _whole(text: str) -> tuple[str, Node | None]:
-    """The text, with braces around it if it is a piece of an object: `"name": {…}`."""
+    """The text with what is missing around it: braces around `"name": {…}`, and the key around servers by name."""
     if text[blank_until(text, 0) :].startswith('"'):
         text = f"{{{text}\n}}"
+    root = scan(text)
+    if root is None or not root.members or not all(_is_named_object(member) for member in root.members):
+        return text, root
+    text = f'{{"mcpServers": {text}\n}}'
     return text, scan(text)
+
+
+def _is_named_object(member: NodeMember) -> bool:
+    return member.node.is_object and member.name not in (None, "mcpServers", "servers", "inputs")
 
 
 def _entry(text: str, name: str) -> str:

@@ -97,7 +97,7 @@ async def tab(
     wrong: list[str] = []
     own = context is None
     context = context or await browser.new_context(
-        locale="en-US", **{"viewport": {"width": 1400, "height": 900}, **options}
+        **{"locale": "en-US", "viewport": {"width": 1400, "height": 900}, **options}
     )
     page = await context.new_page()
     page.set_default_timeout(DEADLINE * 1000)

@@ -4,6 +4,7 @@ import { Calls } from "./calls.js";
 import { Decisions, usePendingCount } from "./decisions.js";
 import { Desktop } from "./desktop.js";
 import { Finder } from "./finder.js";
+import { FirstSteps } from "./first-steps.js";
 import { html, useEffect, useRef } from "./html.js";
 import { Icon } from "./icons.js";
 import { t } from "./i18n.js";
@@ -35,6 +36,7 @@ export function App() {
     <main ref=${main} id="main" tabindex="-1">
       <h1 class="visually-hidden">${t(`nav.${view}`)}</h1>
       <${Notices} />
+      <${FirstSteps} view=${view} />
       <${View} rest=${rest} />
     </main>
     ${view === "decisions" ? null : html`<aside class="rail" aria-label=${t("decisions.title")}><${Decisions} /></aside>`}
@@ -70,7 +72,7 @@ function Notices() {
   return html`<div class="notices" role="status">
     ${notices.map(
       (notice) => html`<p key=${notice.id} class="notice">
-        <span>${notice.text}</span>
+        <span>${notice.text}${notice.count > 1 ? html` <b>${t("notices.count", { count: notice.count })}</b>` : null}</span>
         <span class="grow"></span>
         ${notice.restart ? html`<${Restart} notice=${notice} />` : null}
         <button type="button" class="quiet small" aria-label=${t("parts.close")} onClick=${() => forgetNotice(notice.id)}><${Icon} name="close" /></button>
