@@ -235,6 +235,10 @@ class Computer:
         """The configs of all servers and inputs as agents see them: with placeholders, and with secrets masked."""
         return config_view(self._manager.configs.values(), self.inputs.definitions.values())
 
+    def server_config(self, name: SERVER_NAME) -> dict[str, Any] | None:
+        """A server's config as it was written, with the secrets that stand in it; `None` for an unknown server."""
+        return deepcopy(self._manager.configs.get(name))
+
     async def get_desktop(
         self, size: int | None = None, window: str | None = None, *, max_bytes: int | None = None
     ) -> list[Desktop]:

@@ -29,7 +29,14 @@ from a2c_smcp.computer.mcp_clients.model import (
 from a2c_smcp.computer.mcp_clients.vrl_syntax import check_written_vrl
 from a2c_smcp.computer.problems import InvalidConfigError, Problem
 
-__all__ = ["ConfigFiles", "load_config_files", "read_config_files", "read_snippet"]
+__all__ = [
+    "ConfigFiles",
+    "load_config_files",
+    "read_config_files",
+    "read_config_text",
+    "read_config_texts",
+    "read_snippet",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +70,19 @@ def read_config_files(*paths: str | Path, inputs: Iterable[str] = (), prefix_too
     `tool_prefix` its own name and `_` for one.
     """
     return _together([_read(str(path)) for path in paths], inputs, prefix_tools)
+
+
+def read_config_texts(
+    texts: Iterable[tuple[str, str]], *, inputs: Iterable[str] = (), prefix_tools: bool = False
+) -> ConfigFiles:
+    """The same for files whose texts are known: pairs of a file's name and its text."""
+    return _together([_read_text(text, file) for file, text in texts], inputs, prefix_tools)
+
+
+def read_config_text(text: str, file: str = "") -> ConfigFiles:
+    """What one file says by itself. It may refer to inputs that another file defines."""
+    reading = _read_text(text, file)
+    return _together([reading], reading.referenced, prefix_tools=False)
 
 
 def read_snippet(data: object, *, inputs: Iterable[str] = (), prefix_tools: bool = False) -> ConfigFiles:
@@ -150,6 +170,11 @@ class _ConfigFile:
         with self._collecting(_subject("input", raw, "id", position)):
             self.inputs.append(parse_input(raw))
 
+    @property
+    def referenced(self) -> list[str]:
+        """The ids of the inputs that its servers refer to."""
+        return [input_id for _, _, input_id, _ in self._references]
+
     def undefined(self, known: Container[str]) -> Iterator[Problem]:
         """References to inputs that no file defines."""
         for subject, flat, input_id, place in self._references:
@@ -175,14 +200,25 @@ def _place(field: str, flat: bool) -> str:
 
 
 def _read(file: str) -> _ConfigFile:
-    reading = _ConfigFile(file)
     try:
         text = Path(file).read_text(encoding="utf-8-sig")
-        data = _parse_json(text, reading)
     except OSError as error:
-        reading.problem(f"cannot be read: {error.strerror}")
+        return _unreadable(file, str(error.strerror))
     except UnicodeDecodeError:
-        reading.problem("cannot be read: it is not UTF-8 text")
+        return _unreadable(file, "it is not UTF-8 text")
+    return _read_text(text, file)
+
+
+def _unreadable(file: str, why: str) -> _ConfigFile:
+    reading = _ConfigFile(file)
+    reading.problem(f"cannot be read: {why}")
+    return reading
+
+
+def _read_text(text: str, file: str) -> _ConfigFile:
+    reading = _ConfigFile(file)
+    try:
+        data = _parse_json(text, reading)
     except json.JSONDecodeError as error:
         reading.problem(f"invalid JSON at line {error.lineno}, column {error.colno}: {error.msg}")
     except (ValueError, RecursionError) as error:
@@ -351,6 +387,7 @@ def _parse_json(text: str, reading: _ConfigFile) -> Any:
     def refuse(name: str) -> Any:
         raise ValueError(f"{name} is not JSON")
 
+    text = re.sub("\r\n?", "\n", text.removeprefix("\ufeff"))
     plain = _TRAILING_COMMA.sub(_blanked, _COMMENT.sub(_blanked, text))
     return json.loads(plain, object_pairs_hook=unique, parse_constant=refuse)
 

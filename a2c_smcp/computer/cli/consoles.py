@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final
 from anyio.abc import TaskGroup
 
 from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.config_writer import ConfigWriter
+from a2c_smcp.computer.home import ComputerHome, OfficeDoor
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.utils.state_folder import state_folder
 
@@ -34,10 +36,15 @@ NO_CONSOLE: Final = ConsoleOptions()
 class ConsoleOpener:
     """At most one console, in a task group of the command's. `headless` is a command without a prompt."""
 
-    def __init__(self, computer: Computer, options: ConsoleOptions, *, headless: bool = False) -> None:
+    def __init__(
+        self, computer: Computer, options: ConsoleOptions, config: ConfigWriter, *, headless: bool = False
+    ) -> None:
         self._computer = computer
         self._options = options
+        self._config = config
         self._headless = headless
+        self.offices: OfficeDoor | None = None
+        """How a page joins an office; given before the console opens."""
         self._console: Console | None = None
 
     @property
@@ -64,6 +71,7 @@ class ConsoleOpener:
                 key=self._options.key,
                 memory=memory,
                 advice=Advice.SIGNAL if self._headless else Advice.PROMPT,
+                home=ComputerHome(self._config, self.offices),
             )
             console.listen()
         except (ValueError, ConsoleError) as error:

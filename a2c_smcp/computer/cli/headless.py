@@ -18,8 +18,11 @@ import anyio
 
 from a2c_smcp.computer.cli.consoles import NO_CONSOLE, ConsoleOpener, ConsoleOptions
 from a2c_smcp.computer.cli.followed_files import FollowedFiles
+from a2c_smcp.computer.cli.office_links import link_to
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config_files import ConfigFiles, load_config_files
+from a2c_smcp.computer.config_writer import ConfigWriter
+from a2c_smcp.computer.mcp_clients.masking import masked_url
 from a2c_smcp.computer.socketio import SMCPComputerClient
 from a2c_smcp.errors import (
     ConnectionLostError,
@@ -51,6 +54,8 @@ class HeadlessOptions:
     link: LinkOptions
     files: tuple[Path, ...]
     """Config files, and files with inputs."""
+    home_file: Path | None = None
+    """The config file that gets the servers that are added in the console."""
     yes: bool = False
     """Whether every call may run; otherwise those that are not `auto_apply` are refused."""
     auto_connect: bool = True
@@ -84,11 +89,15 @@ class _Service:
             auto_reconnect=options.auto_reconnect,
         )
         self._computer.decisions.allow_all = options.yes
-        self._client = SMCPComputerClient(
-            self._computer, replace(options.link, office=options.office), on_event=self._heard
-        )
+        self._link = options.link
+        self._client: SMCPComputerClient | None = self._new_client(options.link, options.office)
+        self._joining: anyio.CancelScope | None = None
+        """The attempts of the start, while they last."""
+        self._turn = asyncio.Lock()
         self._files = FollowedFiles(self._computer, options.files, files, prefix_tools=options.prefix_tools)
-        self._consoles = ConsoleOpener(self._computer, options.console, headless=True)
+        config = ConfigWriter(options.files, options.home_file, prefix_tools=options.prefix_tools)
+        self._consoles = ConsoleOpener(self._computer, options.console, config, headless=True)
+        self._consoles.offices = self
         self._booted = asyncio.Event()
         self._stopped = asyncio.Event()
         self._refusal: SMCPError | None = None
@@ -117,7 +126,8 @@ class _Service:
                 await self._stopped.wait()
                 tasks.cancel_scope.cancel()
         finally:
-            await self._client.disconnect()
+            if self._client is not None:
+                await self._client.disconnect()
             await self._computer.shutdown()
         if self._refusal is not None:
             raise self._refusal
@@ -131,15 +141,61 @@ class _Service:
         await self._computer.boot_up()
         self._booted.set()
 
+    # --- the office
+
+    @property
+    def url(self) -> str:
+        return masked_url(self._link.url)
+
+    async def join(self, url: str, office: str, api_key: str | None) -> None:
+        """Join another office, as a person in the console wants. A server that cannot be reached changes nothing."""
+        async with self._turn:
+            link = link_to(self._link, url, api_key)
+            client = self._new_client(link, office)
+            try:
+                await client.connect()
+            except BaseException:
+                await client.disconnect()
+                raise
+            await self._give_up_client()
+            self._client, self._link = client, link
+            await client.join_office(office)
+
+    async def leave(self) -> None:
+        """Be in no office, until a person in the console joins one."""
+        async with self._turn:
+            await self._give_up_client()
+
+    async def _give_up_client(self) -> None:
+        if self._joining is not None:
+            self._joining.cancel()
+        client, self._client = self._client, None
+        if client is not None:
+            await client.disconnect()
+
+    def _new_client(self, link: LinkOptions, office: str) -> SMCPComputerClient:
+        def heard(event: LinkEvent) -> None:
+            if self._client is client:  # the end of one that was given up is not the end of the service
+                self._heard(event)
+
+        client = SMCPComputerClient(self._computer, replace(link, office=office), on_event=heard)
+        return client
+
     async def _join(self) -> None:
         """Be in the office, however long the server takes to be there; a refusal ends the service."""
-        with anyio.move_on_after(_BOOT_SECONDS):
-            await self._booted.wait()
+        if (client := self._client) is None:
+            return
+        with anyio.CancelScope() as self._joining:
+            with anyio.move_on_after(_BOOT_SECONDS):
+                await self._booted.wait()
+            await self._join_first(client)
+
+    async def _join_first(self, client: SMCPComputerClient) -> None:
         said = ""
         while True:
             try:
-                await self._client.connect()
-                await self._client.join_office(self._options.office)
+                await client.connect()
+                await client.join_office(self._options.office)
             except _PASSING as error:
                 if str(error) != said:
                     said = str(error)

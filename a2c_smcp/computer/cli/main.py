@@ -147,6 +147,7 @@ def run(
             max_message=max_message or DEFAULT_MAX_MESSAGE,
         ),
         "files": (*(config or ()), *(inputs or ())),
+        "home_file": config[0] if config else None,
         "yes": yes,
         "auto_connect": auto_connect,
         "auto_reconnect": auto_reconnect,

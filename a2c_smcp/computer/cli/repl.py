@@ -16,12 +16,14 @@ from a2c_smcp.computer.cli.console_commands import show_link
 from a2c_smcp.computer.cli.consoles import NO_CONSOLE, ConsoleOpener, ConsoleOptions
 from a2c_smcp.computer.cli.editing import CommandCompleter, command_history
 from a2c_smcp.computer.cli.followed_files import FollowedFiles
+from a2c_smcp.computer.cli.office_links import SessionDoor
 from a2c_smcp.computer.cli.output import Output, printable
 from a2c_smcp.computer.cli.prompts import CliInputResolver
 from a2c_smcp.computer.cli.session import CLISession
 from a2c_smcp.computer.cli.terminal import Terminal
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config_files import ConfigFiles, load_config_files
+from a2c_smcp.computer.config_writer import ConfigWriter
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.errors import InternalError, SMCPError
 from a2c_smcp.utils.link import LinkOptions
@@ -40,6 +42,8 @@ class ReplOptions:
     link: LinkOptions
     files: tuple[Path, ...] = ()
     """Config files, and files with inputs."""
+    home_file: Path | None = None
+    """The config file that gets the servers that are added in the console."""
     yes: bool = False
     auto_connect: bool = True
     auto_reconnect: bool = True
@@ -91,9 +95,14 @@ class _Repl:
             options.office,
             FollowedFiles(self._computer, options.files, files, prefix_tools=options.prefix_tools),
             resolver.resolve,
-            ConsoleOpener(self._computer, options.console),
+            ConsoleOpener(
+                self._computer,
+                options.console,
+                ConfigWriter(options.files, options.home_file, prefix_tools=options.prefix_tools),
+            ),
             self._terminal.busy,
         )
+        self._session.consoles.offices = SessionDoor(self._session)
         self._scope = anyio.CancelScope()
         self._command: anyio.CancelScope | None = None
 

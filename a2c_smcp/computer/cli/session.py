@@ -1,5 +1,6 @@
 """What the commands act on: a Computer, its connection to a server, and the events of both as output."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
@@ -79,6 +80,7 @@ class CLISession:
         """The URIs that were listed last, for completion."""
         self.documents: list[str] = []
         self._client: SMCPComputerClient | None = None
+        self._connecting = asyncio.Lock()
 
     # --- the office
 
@@ -86,7 +88,12 @@ class CLISession:
         """Connect under this name, in the place of a connection that there may be, and join an office if there is one.
 
         Raises the refusal. A server that cannot be reached leaves everything as it was, the old connection included.
+        The prompt and a page may want it at the same time: one comes after the other.
         """
+        async with self._connecting:
+            await self._connect(link, name, office)
+
+    async def _connect(self, link: LinkOptions, name: str, office: str | None) -> None:
         early: list[LinkEvent] = []  # what is heard of the new connection before the old one has gone
         is_ours = False
 

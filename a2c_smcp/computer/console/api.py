@@ -2,7 +2,7 @@
 
 import json
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncGenerator, Collection, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ from a2c_smcp.computer.console.attendance import BrowserAttendance
 from a2c_smcp.computer.console.call_search import CallQuery, call_query, matching
 from a2c_smcp.computer.console.decision_views import whole_call_view
 from a2c_smcp.computer.console.feed import FeedResponse, messages
+from a2c_smcp.computer.console.home_api import Endpoint, HomeAPI
 from a2c_smcp.computer.console.markdown import to_html
 from a2c_smcp.computer.console.page_json import PageResponse
 from a2c_smcp.computer.console.requests import number_field, object_body, text_field, visitor
@@ -34,6 +35,7 @@ from a2c_smcp.computer.decisions import (
     Declined,
     Dismissed,
 )
+from a2c_smcp.computer.home import ComputerHome
 from a2c_smcp.computer.mcp_clients.masking import input_view
 from a2c_smcp.computer.shown_text import as_text
 from a2c_smcp.errors import BadRequestError, NotFoundError, TooManyRequestsError
@@ -51,14 +53,13 @@ _MAX_EXPORTS: Final = 2
 _MAX_PAGE: Final = 400_000
 _PAGES: Final = 50
 
-Endpoint = Callable[[Request], Awaitable[Response]]
-
 
 class ConsoleAPI:
     """The routes below `/api`, for those who are in. `run` names this run of the console; `tasks` owns the calls."""
 
-    def __init__(self, computer: Computer, run: str) -> None:
+    def __init__(self, computer: Computer, run: str, home: ComputerHome | None = None) -> None:
         self._computer = computer
+        self._home = HomeAPI(computer, home or ComputerHome())
         self._run = run
         self._streams: dict[FeedResponse, PageSession] = {}
         self._exports: dict[FeedResponse, PageSession] = {}
@@ -83,6 +84,7 @@ class ConsoleAPI:
             "/result": self._result,
             "/history": self._history,
             "/export": self._export,
+            **self._home.reads,
         }
         writes: Mapping[str, Endpoint] = {
             "/answer": self._answer,
@@ -92,6 +94,7 @@ class ConsoleAPI:
             "/cancel": self._cancel,
             "/server": self._server,
             "/input": self._input,
+            **self._home.writes,
         }
         return [
             *(Route(f"/api{path}", endpoint, methods=["GET"]) for path, endpoint in reads.items()),

@@ -19,6 +19,7 @@ from a2c_smcp.computer.console.memory import ConsoleMemory
 from a2c_smcp.computer.console.page_json import PageResponse
 from a2c_smcp.computer.console.requests import VISITOR
 from a2c_smcp.computer.console.static_files import page_files
+from a2c_smcp.computer.home import ComputerHome
 from a2c_smcp.errors import SMCPError
 
 __all__ = ["ConsoleApp"]
@@ -40,13 +41,15 @@ class ConsoleApp:
         door: Door,
         memory: ConsoleMemory | None = None,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        home: ComputerHome | None = None,
     ) -> None:
         self._origins = origins
         self._clock = clock
         self._visitors = VisitorBook()
         self._files = page_files()
         self.run = secrets.token_hex(8)
-        self.api = ConsoleAPI(computer, self.run)
+        self.api = ConsoleAPI(computer, self.run, home)
         self.entrance = Entrance(self._visitors, door, self.run, memory, self.api.end_streams_of, clock)
         inner = Starlette(
             routes=[*self.entrance.routes, *self.api.routes],

@@ -41,6 +41,8 @@ MAX_ENDED: Final = 100
 _MAX_NOTICES: Final = 20
 _MARKED: Final = {
     ToolListChanged: "tools",
+    # The clash is told where the tools of the servers are read again.
+    ToolHidden: "tools",
     DesktopChanged: "desktop",
     FinderChanged: "finder",
 }
@@ -70,7 +72,7 @@ class PageChanges:
     def add(self, event: ComputerEvent) -> None:
         """Take an event in."""
         match event:
-            case ToolListChanged() | DesktopChanged() | FinderChanged():
+            case ToolListChanged() | ToolHidden() | DesktopChanged() | FinderChanged():
                 self._marked.add(_MARKED[type(event)])
             case ServerStatus(server=server):
                 self._servers[server] = event
@@ -92,8 +94,6 @@ class PageChanges:
                 self._answerers = event
             case RestartOffered(server=server, reason=reason):
                 self._notice(f"{server}: {reason}", server, restart=True)
-            case ToolHidden(error=error):
-                self._notice(error.message)
             case ToolInvalid(server=server):
                 self._notice(str(event), server)
 

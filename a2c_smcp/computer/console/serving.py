@@ -17,6 +17,7 @@ from a2c_smcp.computer.console.app import ConsoleApp
 from a2c_smcp.computer.console.entrance import Advice, Door
 from a2c_smcp.computer.console.memory import ConsoleMemory
 from a2c_smcp.computer.events import CallProgressed, EventStream
+from a2c_smcp.computer.home import ComputerHome
 from a2c_smcp.utils.uvicorn_server import GracefulServer, listen
 
 __all__ = ["Console", "ConsoleError"]
@@ -35,6 +36,7 @@ class Console:
     Raises `ConsoleError` for a host that others reach without a certificate. `key` may be in the certificate's file.
     Without a `memory`, which stays the caller's to close, nothing is kept: no port, and no browser that comes in
     without a link. `advice` is what a page says that has no link.
+    `home` is what a page may change; without it servers are added until the computer stops, and no office is joined.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class Console:
         key: Path | None = None,
         memory: ConsoleMemory | None = None,
         advice: Advice = Advice.PROGRAM,
+        home: ComputerHome | None = None,
     ) -> None:
         if cert is None and not address.is_local:
             raise ConsoleError(f"the console on {address.host} needs TLS: give --console-cert, or leave the host out")
@@ -56,6 +59,7 @@ class Console:
         self._advice = advice
         self.notice: str | None = None
         """What a person should know after `listen`."""
+        self._home = home
         self._listener: socket.socket | None = None
         self._app: ConsoleApp | None = None
 
@@ -110,7 +114,8 @@ class Console:
             address = ConsoleAddress(self._address.host, listener.getsockname()[1])
             base = f"{'https' if tls else 'http'}://{address.netloc}:{address.port}"
             door = Door(base, address.host, address.port, address.is_local, self._advice)
-            app = self._app = ConsoleApp(self._computer, address.origins(tls=tls), door, self._memory)
+            origins = address.origins(tls=tls)
+            app = self._app = ConsoleApp(self._computer, origins, door, self._memory, home=self._home)
             ready = anyio.Event()
             server = GracefulServer(self._config(app), ready=ready.set, ending=app.api.end_streams, signals=False)
             # Not a child of the task group: a cancelled server would cut its connections instead of closing them.

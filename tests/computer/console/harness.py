@@ -13,6 +13,7 @@ from playwright.async_api import Browser, BrowserContext, Locator, Page, expect
 from a2c_smcp.computer.approvals import CALLING_AGENT
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.console import Console, ConsoleAddress, ConsoleMemory
+from a2c_smcp.computer.home import ComputerHome
 from tests.computer.fakes.computers import FAST
 
 DEADLINE = 30.0
@@ -21,12 +22,12 @@ expect.set_options(timeout=DEADLINE * 1000)
 
 @asynccontextmanager
 async def opened(
-    *servers: dict[str, Any], memory: ConsoleMemory | None = None, **options: Any
+    *servers: dict[str, Any], memory: ConsoleMemory | None = None, home: ComputerHome | None = None, **options: Any
 ) -> AsyncIterator[tuple[Computer, Console]]:
     """A booted Computer whose console runs."""
     computer = Computer("pc", mcp_servers=servers, **{"timings": FAST, **options})
     async with computer, anyio.create_task_group() as tasks:
-        console = Console(computer, ConsoleAddress("127.0.0.1", 0), memory=memory)
+        console = Console(computer, ConsoleAddress("127.0.0.1", 0), memory=memory, home=home)
         await tasks.start(console.run)
         try:
             yield computer, console
@@ -96,7 +97,7 @@ async def tab(
     wrong: list[str] = []
     own = context is None
     context = context or await browser.new_context(
-        locale="en-US", **{"viewport": {"width": 1400, "height": 900}, **options}
+        **{"locale": "en-US", "viewport": {"width": 1400, "height": 900}, **options}
     )
     page = await context.new_page()
     page.set_default_timeout(DEADLINE * 1000)

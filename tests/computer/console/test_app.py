@@ -22,10 +22,13 @@ from tests.computer.console.harness import DEADLINE, Visitor, opened
 from tests.computer.fakes.computers import server
 
 READS = [
-    *("feed", "tools", "desktop", "finder", "document", "page", "element", "inputs", "log", "result"),
-    *("alive", "devices"),
+    *("feed", "tools", "desktop", "finder", "document", "page", "element", "inputs", "log", "result", "decision"),
+    *("history", "export", "alive", "devices", "home", "entry", "clashes"),
 ]
-WRITES = ["answer", "ask-again", "call", "cancel", "server", "input", "remember", "revoke", "link"]
+WRITES = [
+    *("answer", "refuse-all", "ask-again", "call", "cancel", "server", "input", "remember", "revoke", "link"),
+    *("check-servers", "save-servers", "cancel-save", "remove-server", "join-office", "leave-office"),
+]
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import { Decisions, usePendingCount } from "./decisions.js";
 import { Desktop } from "./desktop.js";
 import { RememberOffer } from "./devices.js";
 import { Finder } from "./finder.js";
+import { FirstSteps } from "./first-steps.js";
 import { html, useEffect, useRef } from "./html.js";
 import { Icon } from "./icons.js";
 import { t } from "./i18n.js";
@@ -35,6 +36,7 @@ export function App() {
     <${Navigation} view=${view} count=${count} />
     <main ref=${main} id="main" tabindex="-1">
       <h1 class="visually-hidden">${t(`nav.${view}`)}</h1>
+      <${FirstSteps} view=${view} />
       <${View} rest=${rest} />
       <${RememberOffer} />
     </main>

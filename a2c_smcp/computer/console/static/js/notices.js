@@ -38,7 +38,7 @@ export function Notices() {
 
 function Notice({ notice }) {
   return html`<div class="notice">
-    <p class="words">${notice.text}</p>
+    <p class="words">${notice.text}${notice.count > 1 ? html` <b>${t("notices.times", { count: notice.count })}</b>` : null}</p>
     ${notice.restart ? html`<${Restart} notice=${notice} />` : null}
     <button type="button" class="quiet small" aria-label=${t("notices.forget")} onClick=${() => forgetNotice(notice.id)}><${Icon} name="close" /></button>
   </div>`;

@@ -1,8 +1,11 @@
 // Where this computer is: its connection, its office, its name, and who can decide.
+import { get, post } from "./api.js";
+import { AskOnce } from "./ask-once.js";
 import { Devices } from "./devices.js";
 import { html } from "./html.js";
 import { t } from "./i18n.js";
-import { Chip, Empty } from "./parts.js";
+import { JoinForm } from "./office-form.js";
+import { Chip, Empty, Fold, Problem, useAction, useLoaded } from "./parts.js";
 import { useStore } from "./store.js";
 
 const TONES = { joined: "ok", connected: "warn", connecting: "warn", disconnected: "bad", closed: "bad" };
@@ -10,6 +13,9 @@ const TONES = { joined: "ok", connected: "warn", connecting: "warn", disconnecte
 export function Office() {
   const offices = useStore((state) => state.offices);
   const { name, version, protocol, answerers } = useStore((state) => state);
+  const { value: home } = useLoaded((signal) => get("home", {}, signal), []);
+  const canJoin = Boolean(home?.office_url);
+  const joined = offices.some((office) => office.office);
   return html`<section aria-labelledby="office-computer">
       <h2 id="office-computer">${t("office.computer")}</h2>
       <dl class="facts card">
@@ -22,13 +28,20 @@ export function Office() {
     <section aria-labelledby="office-offices">
       <h2 id="office-offices">${t("office.office")}</h2>
       ${offices.length === 0
-        ? html`<${Empty} icon="office" title=${t("office.none")} hint=${t("office.none.hint")} />`
-        : offices.map((office) => html`<${Connection} key=${office.id} office=${office} />`)}
+        ? html`<${Empty} icon="office" title=${t("office.none")} hint=${t(!home || canJoin ? "office.none.hint" : "office.none.program")} />`
+        : offices.map((office) => html`<${Connection} key=${office.id} office=${office} canLeave=${canJoin} />`)}
     </section>
+    ${canJoin
+      ? html`<section aria-label=${t("office.join")}>
+          <${Fold} open=${!joined} title=${t(joined ? "office.another" : "office.join")}><${JoinForm} url=${home.office_url} /><//>
+        </section>`
+      : null}
     <${Devices} />`;
 }
 
-function Connection({ office }) {
+function Connection({ office, canLeave }) {
+  const [leave, busy, error] = useAction(() => post("leave-office", {}));
+  const place = office.office ?? office.url;
   return html`<dl class="facts card">
     <dt>${t("office.server")}</dt><dd class="mono">${office.url}</dd>
     <dt>${t("office.office")}</dt>
@@ -38,5 +51,12 @@ function Connection({ office }) {
     </dd>
     ${office.name ? html`<dt>${t("office.as")}</dt><dd>${office.name}</dd>` : null}
     ${office.reason ? html`<dt></dt><dd class="reason">${office.reason}</dd>` : null}
+    ${canLeave
+      ? html`<dt></dt><dd>
+          <${AskOnce} label=${t("office.leave")} name=${t("office.leave.name", { place })} busy=${busy} act=${leave}
+            question=${t("office.leave.ask", { place })} keep=${t("office.leave.keep", { place })} />
+          <${Problem} text=${error} />
+        </dd>`
+      : null}
   </dl>`;
 }

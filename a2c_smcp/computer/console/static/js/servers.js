@@ -1,9 +1,11 @@
-// Servers: how each does, its log, and the inputs of their configs.
+// Servers: how each does, its log, how it is added, edited and removed, and the inputs of their configs.
 import { get, post } from "./api.js";
+import { AskOnce } from "./ask-once.js";
 import { InputForm } from "./decision-forms.js";
 import { html, useEffect, useRef, useState } from "./html.js";
 import { t } from "./i18n.js";
 import { Chip, Empty, Loading, Problem, useAction, useLoaded } from "./parts.js";
+import { AddServer, EditServer } from "./server-editor.js";
 import { useStore } from "./store.js";
 
 const TONES = { running: "ok", failed: "bad", starting: "warn", stopping: "warn", backing_off: "warn" };
@@ -12,20 +14,44 @@ const MANY = 8;
 export function Servers() {
   const servers = useStore((state) => state.servers);
   const [filter, setFilter] = useState("");
+  const [adding, setAdding] = useState(false);
+  const { value: home } = useLoaded((signal) => get("home", {}, signal), []);
   const shown = servers.filter((server) => server.name.toLowerCase().includes(filter.toLowerCase()));
-  if (!servers.length) return html`<${Empty} icon="servers" title=${t("servers.none")} />`;
+  const clashes = useClashes(servers);
+  if (!servers.length) {
+    return html`<${Empty} icon="servers" title=${t("servers.none")} hint=${t("servers.none.hint")} />${home ? html`<${AddServer} home=${home} />` : null}`;
+  }
+  const close = () => setAdding(false);
   return html`<section aria-label=${t("nav.servers")}>
+      ${adding && home
+        ? html`<${AddServer} home=${home} onDone=${close} onClose=${close} />`
+        : html`<p class="head"><button type="button" onClick=${() => setAdding(true)}>${t("servers.add")}</button></p>`}
       ${servers.length > MANY
         ? html`<input type="search" class="filter" aria-label=${t("servers.filter")} placeholder=${t("servers.filter")} value=${filter} onInput=${(event) => setFilter(event.currentTarget.value)} />`
         : null}
-      <ul class="rows">${shown.map((server) => html`<${Server} key=${server.name} server=${server} />`)}</ul>
+      <ul class="rows">${shown.map((server) => html`<${Server} key=${server.name} server=${server} clashes=${clashes.get(server.name)} />`)}</ul>
     </section>
     <${Inputs} />`;
 }
 
-function Server({ server }) {
+/** Clashes of tool names, each at one server: the one that fails for it, or the one that came last. */
+function useClashes(servers) {
+  const stamp = useStore((state) => state.stamps.tools);
+  const states = servers.map((server) => server.state).join();
+  const { value } = useLoaded((signal) => get("clashes", {}, signal), [stamp, states], 300);
+  const told = new Set(servers.map((server) => server.reason));
+  const found = new Map();
+  for (const { text, servers: names } of value?.clashes ?? []) {
+    if (!told.has(text)) found.set(names.at(-1), [...(found.get(names.at(-1)) ?? []), text]);
+  }
+  return found;
+}
+
+function Server({ server, clashes = [] }) {
   const [open, setOpen] = useState(false);
+  const [editing, setEditing] = useState(false);
   const [act, busy, error] = useAction((action) => post("server", { server: server.name, action }));
+  const [remove, removing, left] = useAction(() => post("remove-server", { server: server.name }));
   const runs = ["running", "starting", "backing_off"].includes(server.state);
   const actions = runs ? ["restart", "stop"] : ["start"];
   return html`<li class="row server">
@@ -41,11 +67,16 @@ function Server({ server }) {
             aria-label=${t("servers.action", { action: t(`servers.${action}`), server: server.name })} onClick=${() => act(action)}>${t(`servers.${action}`)}</button>`,
         )}
         <button type="button" class="small quiet" aria-expanded=${open} aria-label=${t("servers.log.of", { server: server.name })} onClick=${() => setOpen(!open)}>${t("servers.log")}</button>
+        <button type="button" class="small quiet" aria-expanded=${editing} aria-label=${t("servers.edit.name", { server: server.name })} onClick=${() => setEditing(!editing)}>${t("servers.edit")}</button>
+        <${AskOnce} label=${t("servers.remove")} name=${t("servers.remove.name", { server: server.name })} busy=${removing} act=${remove}
+          question=${t("servers.remove.ask", { server: server.name })} keep=${t("servers.remove.keep", { server: server.name })} />
       </span>
     </div>
     ${server.reason ? html`<p class="reason">${server.reason}</p>` : null}
     ${server.ignored ? html`<p class="muted">${server.ignored}</p>` : null}
-    <${Problem} text=${error} />
+    ${clashes.map((text) => html`<p class="reason" key=${text}>${text}</p>`)}
+    <${Problem} text=${left ?? (server.reason ? null : error)} />
+    ${editing ? html`<${EditServer} server=${server.name} onDone=${() => setEditing(false)} />` : null}
     ${open ? html`<${Log} server=${server.name} />` : null}
   </li>`;
 }

@@ -72,7 +72,7 @@ function withChanges(state, message, clock) {
     ...withCalls(state, message),
     pending: asked.length || decided.length ? withDecisions(state.pending, asked, decided) : state.pending,
     answerers: message.answerers ?? state.answerers,
-    notices: notices.length ? [...state.notices, ...notices.map(numbered)].slice(-MOST_NOTICES) : state.notices,
+    notices: notices.reduce(withNotice, state.notices),
     stamps: marks.length ? stamped(state.stamps, marks) : state.stamps,
     logs: logs.length ? { ...state.logs, ...Object.fromEntries(logs.map((name) => [name, (state.logs[name] ?? 0) + 1])) } : state.logs,
   };
@@ -114,7 +114,10 @@ function stamped(stamps, names) {
 }
 
 let notice = 0;
-function numbered(each) {
+/** What is said once more is counted, not shown once more. */
+function withNotice(notices, { text, server, restart }) {
+  const same = notices.find((each) => each.text === text && each.server === server && each.restart === restart);
+  if (same) return notices.map((each) => (each === same ? { ...each, count: each.count + 1 } : each));
   notice += 1;
-  return { ...each, id: notice };
+  return [...notices, { id: notice, text, server, restart, count: 1 }].slice(-MOST_NOTICES);
 }

@@ -23,7 +23,7 @@ export function Tools({ rest }) {
     <div class="index">
       <input type="search" class="filter" aria-label=${t("tools.filter")} placeholder=${t("tools.filter")} value=${filter} onInput=${(event) => setFilter(event.currentTarget.value)} />
       <${Problem} text=${error} />
-      ${(value?.conflicts ?? []).map((conflict) => html`<p class="reason" key=${conflict}>${conflict}</p>`)}
+      ${value?.conflicts.length ? html`<p class="reason"><a href=${path("servers")}>${t("tools.clashes", { count: value.conflicts.length })}</a></p>` : null}
       <${Allowed} allowed=${allowed} onChange=${() => setRound(round + 1)} />
       <${ToolList} tools=${tools} filter=${filter} chosen=${chosen} />
     </div>
@@ -56,7 +56,7 @@ function Allowed({ allowed, onChange }) {
 
 function ToolList({ tools, filter, chosen }) {
   const groups = useMemo(() => grouped(tools, filter.toLowerCase()), [tools, filter]);
-  if (!groups.length) return html`<p class="muted">${t("tools.none")}</p>`;
+  if (!groups.length) return html`<p class="muted">${t(tools.length ? "tools.none" : "tools.none.yet")}</p>`;
   return groups.map(
     ([server, found]) => html`<div key=${server} class="group">
       <h3>${server} <span class="muted">${found.length}</span></h3>

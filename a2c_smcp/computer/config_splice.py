@@ -1,0 +1,407 @@
+"""Changes to the text of a config file: one entry goes in, is replaced or goes out, and every other byte stays. Pure.
+
+Text in, text out. Comments, layout, line ends and the order of keys are a person's work, so a file is never written
+anew from what it means. What comes out is read back with the reader of config files, and compared: the other servers
+and inputs are as before, and the entry is what was meant. Otherwise nothing is handed out, and the error says why.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from a2c_smcp.computer.config_files import ConfigFiles, read_config_text
+from a2c_smcp.computer.jsonc import JsoncError, Node, NodeMember, blank_from, comments, scan
+from a2c_smcp.computer.problems import InvalidConfigError
+from a2c_smcp.errors import BadRequestError
+
+__all__ = ["ConfigSpliceError", "add_input", "add_server", "entry_text", "meaning", "remove_server", "replace_server"]
+
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")
+_INDENT: Final = re.compile(r"[\r\n]([ \t]+)(?=[\"{\[])")
+
+
+class ConfigSpliceError(BadRequestError):
+    """A text that is not changed; says why, and what to do about it."""
+
+    title = "Config Not Changed"
+
+
+def entry_text(text: str, name: str) -> str | None:
+    """The entry of a server as it is written, without the indentation of its place; `None` if there is none."""
+    if (member := _ConfigDocument(text).server(name)) is None:
+        return None
+    written = text[member.node.start : member.node.end]
+    indent = _line_indent(text, member.start)
+    return "\n".join(line.removeprefix(indent) for line in _LINE_END.split(written))
+
+
+def meaning(name: str, entry: str, file: str = "") -> dict[str, Any]:
+    """The config that the text of an entry stands for, in our own shape. `InvalidConfigError` says all that is wrong.
+
+    The names of files in it start where `file` is.
+    """
+    _object(entry)
+    found = read_config_text(f'{{"mcpServers": {{{json.dumps(name)}: {entry}\n}}}}', file)
+    if found.problems:
+        raise InvalidConfigError(found.problems)
+    return found.servers[0]
+
+
+def add_server(text: str, name: str, entry: str, file: str = "") -> str:
+    """The text with one more server, below the others and indented as they are; an empty text gets `mcpServers`."""
+    meant = meaning(name, entry, file)
+    before = _read_before(text, file)
+    document = _ConfigDocument(text)
+    if document.server(name) is not None:
+        raise ConfigSpliceError(f"{_named(file)} has a server {name!r} already; edit that one")
+    if document.shape == "server":
+        raise ConfigSpliceError(
+            f"{_named(file)} holds one server without a list around it; put it into an object with the key mcpServers"
+        )
+    if document.shape == "inputs":
+        raise ConfigSpliceError(f"{_named(file)} holds inputs only; give the computer a file for servers with --config")
+    value = document.as_written_there(name, entry, meant)
+    if document.servers is not None:
+        key = None if document.servers.is_list else name
+        after = _with_member(text, document.servers, key, value)
+    elif document.root is not None:
+        # The braces that are around it are found again when the text is read back.
+        after = _with_member(text, document.root, document.key, f"{{\n{json.dumps(name)}: {value}\n}}")
+    else:
+        style = _Style.of(text)
+        whole = f'{{\n"mcpServers": {{\n{json.dumps(name)}: {value}\n}}\n}}'
+        gap = style.newline if text.strip("\ufeff \t\r\n") else ""
+        after = f"{text.rstrip()}{gap}{_indented(whole, '', style)}{style.newline}"
+    return _compared(before, after, file, name, meant)
+
+
+def replace_server(text: str, name: str, entry: str, file: str = "") -> str:
+    """The text with another entry in the place of a server's."""
+    if entry == entry_text(text, name):
+        return text
+    meant = meaning(name, entry, file)
+    before = _read_before(text, file)
+    document = _ConfigDocument(text)
+    member = document.server_or_refuse(name, file)
+    value = document.as_written_there(name, entry, meant)
+    lines, newline = _LINE_END.split(value), _Style.of(text).newline
+    indent = _line_indent(text, member.start)
+    shifted = newline.join([lines[0], *(indent + line if line.strip() else line for line in lines[1:])])
+    after = text[: member.node.start] + shifted + text[member.node.end :]
+    return _compared(before, after, file, name, meant)
+
+
+def remove_server(text: str, name: str, file: str = "") -> str:
+    """The text without a server. A comment that stands above its entry stays."""
+    before = _read_before(text, file)
+    document = _ConfigDocument(text)
+    member = document.server_or_refuse(name, file)
+    if document.is_nothing_else(member):
+        raise ConfigSpliceError(
+            f"{_named(file)} holds nothing but the server {name!r}, and would be no config file without it; "
+            'set "disabled": true there, or delete the file and start the computer without it'
+        )
+    assert document.servers is not None
+    after = _without(text, _removed(text, document.servers.members, member))
+    return _compared(before, after, file, name, None)
+
+
+def add_input(text: str, entry: str, file: str = "") -> str:
+    """The text with the definition of one more input. Its servers may be there already."""
+    _object(entry)
+    definition = read_config_text(f'{{"mcpServers": {{}}, "inputs": [{entry}\n]}}', file)
+    if definition.problems:
+        raise InvalidConfigError(definition.problems)
+    before = _read_before(text, file)
+    document = _ConfigDocument(text)
+    if document.root is None or document.shape != "keys":
+        raise ConfigSpliceError(
+            f"{_named(file)} has no place for inputs; put its servers into an object with the key mcpServers"
+        )
+    inputs = document.root.get("inputs")
+    if inputs is None:
+        after = _with_member(text, document.root, "inputs", f"[\n{entry}\n]")
+    else:
+        after = _with_member(text, inputs, None, entry)
+    found = _read_after(after, file)
+    if _servers(found) != _servers(before) or found.inputs != (*before.inputs, *definition.inputs):
+        raise _not_as_meant(file)
+    return after
+
+
+def _object(entry: str) -> Node:
+    try:
+        node = scan(entry)
+    except JsoncError as error:
+        raise ConfigSpliceError(f"the entry is {error}") from None
+    if node is None or not node.is_object:
+        raise ConfigSpliceError("the entry must be one JSON object, in braces")
+    return node
+
+
+# --- reading back
+
+
+def _read_before(text: str, file: str) -> ConfigFiles:
+    found = read_config_text(text, file)
+    if not found.problems:
+        return found
+    if _ConfigDocument(text).shape == "empty":
+        return ConfigFiles()
+    raise ConfigSpliceError(f"{found.problems[0]}; mend the file first, nothing was changed")
+
+
+def _read_after(text: str, file: str) -> ConfigFiles:
+    found = read_config_text(text, file)
+    if found.problems:
+        raise ConfigSpliceError(f"the change would break the file: {found.problems[0]}")
+    return found
+
+
+def _compared(before: ConfigFiles, after: str, file: str, name: str, meant: dict[str, Any] | None) -> str:
+    found = _read_after(after, file)
+    changed = [raw for raw in found.servers if raw["name"] == name]
+    if (
+        _servers(found, name) != _servers(before, name)
+        or found.inputs != before.inputs
+        or _as_json(changed) != _as_json([] if meant is None else [meant])
+    ):
+        raise _not_as_meant(file)
+    return after
+
+
+def _servers(found: ConfigFiles, without: str | None = None) -> list[str]:
+    return [_as_json(raw) for raw in found.servers if raw["name"] != without]
+
+
+def _as_json(value: Any) -> str:
+    # Not by ==, for which 1, 1.0 and true are the same. The order of keys has no meaning.
+    return json.dumps(value, sort_keys=True)
+
+
+def _not_as_meant(file: str) -> ConfigSpliceError:
+    return ConfigSpliceError(f"{_named(file)} would not say what was meant; change it with an editor")
+
+
+def _named(file: str) -> str:
+    return file or "the config"
+
+
+# --- where entries stand
+
+
+class _ConfigDocument:
+    """A config file as nodes. `shape` is one of
+
+    - `keys`: an object with `mcpServers`, `servers` or `inputs`
+    - `names`: an object of servers by their names
+    - `list`: a list of servers
+    - `server`: one server
+    - `inputs`: a list of inputs
+    - `empty`: nothing, or `{}`
+    """
+
+    def __init__(self, text: str) -> None:
+        try:
+            self.root = scan(text)
+        except JsoncError as error:
+            raise ConfigSpliceError(f"the file is {error}; mend it first, nothing was changed") from None
+        self.shape, self.key = _shape(self.root)
+        found = self.root.get(self.key) if self.root is not None and self.shape == "keys" else self.root
+        self.servers: Node | None = found if self.shape in ("keys", "names", "list") else None
+        """What the entries stand in: an object by names, or a list; `None` if there is no such thing yet."""
+
+    def is_nothing_else(self, member: NodeMember) -> bool:
+        """Whether the file would be no config file without this entry."""
+        return self.shape == "server" or (self.shape == "names" and self._entries() == (member,))
+
+    def server(self, name: str) -> NodeMember | None:
+        if self.shape == "server" and self.root is not None:
+            return NodeMember(self.root.start, self.root) if self.root.text_of("name") == name else None
+        return next((member for member in self._entries() if self._name_of(member) == name), None)
+
+    def server_or_refuse(self, name: str, file: str) -> NodeMember:
+        if (member := self.server(name)) is None:
+            raise ConfigSpliceError(f"{_named(file)} has no server {name!r} any more; look at it again")
+        return member
+
+    def as_written_there(self, name: str, entry: str, meant: dict[str, Any]) -> str:
+        """The entry, in our own shape where the file has no other, with its name where it does not stand before it."""
+        node = _object(entry)
+        is_named = node.text_of("name") == name
+        if self._takes_flat():
+            return entry
+        needs_name = self.shape == "server" or (self.servers is not None and self.servers.is_list)
+        if not _is_flat(node) and (is_named or not needs_name):
+            return entry
+        if node.get("envFile") is not None:
+            raise ConfigSpliceError("envFile is not known where servers are written in this file's way; write env")
+        return json.dumps(meant, indent=2, ensure_ascii=False)
+
+    def _takes_flat(self) -> bool:
+        if self.shape == "server":
+            return _is_flat(self.root)
+        if self.servers is None or self.key == "mcpServers" or self.shape == "names":
+            return True
+        return not self.servers.is_list and (not self.servers.members or any(_is_flat(m.node) for m in self._entries()))
+
+    def _entries(self) -> Sequence[NodeMember]:
+        return () if self.servers is None else self.servers.members
+
+    def _name_of(self, member: NodeMember) -> str | None:
+        return member.node.text_of("name") if member.name is None else member.name
+
+
+def _shape(root: Node | None) -> tuple[str, str]:
+    """The shape, and the key that the servers are under, or would be: decided as the reader of config files does."""
+    if root is None or (root.is_object and not root.members):
+        return "empty", "mcpServers"
+    names = {member.name for member in root.members}
+    if root.is_list:
+        of_inputs = bool(root.members) and all(_is_input(member.node) for member in root.members)
+        return ("inputs" if of_inputs else "list"), ""
+    if "mcpServers" in names:
+        return "keys", "mcpServers"
+    if names & {"servers", "inputs"}:
+        return "keys", "servers"
+    if names & {"name", "type", "server_parameters"}:
+        return "server", ""
+    return "names", ""
+
+
+def _is_flat(node: Node | None) -> bool:
+    """Whether an entry is written as other programs do."""
+    return (
+        node is not None
+        and node.is_object
+        and node.get("server_parameters") is None
+        and (node.get("command") is not None or node.get("url") is not None)
+    )
+
+
+def _is_input(node: Node) -> bool:
+    return node.is_object and node.get("id") is not None and node.get("name") is None
+
+
+# --- putting in
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """How a text is laid out."""
+
+    newline: str
+    unit: str
+    """The indentation of one level."""
+
+    @classmethod
+    def of(cls, text: str) -> "_Style":
+        newline, unit = _LINE_END.search(text), _INDENT.search(text)
+        return cls(newline[0] if newline else "\n", unit[1] if unit else "  ")
+
+
+def _with_member(text: str, node: Node, key: str | None, value: str) -> str:
+    """One more member at the end of an object or a list."""
+    style = _Style.of(text)
+    close = node.end - 1
+    last = node.members[-1] if node.members else None
+    has_comma = last is not None and last.comma is not None
+    begin = node.start + 1 if last is None else last.node.end if last.comma is None else last.comma + 1
+    spot = blank_from(text, begin, close)
+    outer = _line_indent(text, node.start)
+    on_one_line = last is not None and not _LINE_END.search(text, node.start, node.end)
+    inner = outer + style.unit
+    if last is not None and _is_first_of_its_line(text, last.start):
+        inner = _line_indent(text, last.start)
+    break_before = " " if on_one_line else style.newline + inner
+    break_after = "" if on_one_line or _LINE_END.search(text, spot, close) else style.newline + outer
+    name = "" if key is None else f"{json.dumps(key, ensure_ascii=False)}: "
+    comma = "," if last is not None and not has_comma else ""
+    member = f"{name}{_indented(value, '' if on_one_line else inner, style)}{',' if has_comma else ''}"
+    return text[:begin] + comma + text[begin:spot] + break_before + member + break_after + text[spot:]
+
+
+def _indented(value: str, indent: str, style: _Style) -> str:
+    """A value with every line but the first where it belongs by its depth. Lines inside a comment stay."""
+    node = scan(value)
+    assert node is not None
+    steps = sorted(_steps(node))
+    held = {found.end() for begin, stop in comments(value) for found in _LINE_END.finditer(value, begin, stop)}
+    lines, depth, step = [], 0, 0
+    start = 0
+    for number, end in enumerate([*(found.end() for found in _LINE_END.finditer(value)), len(value)]):
+        line = value[start:end].rstrip("\r\n")
+        first = start + len(line) - len(line.lstrip(" \t"))
+        while step < len(steps) and steps[step][0] <= first:
+            depth += steps[step][1]
+            step += 1
+        if number and line.strip() and start not in held:
+            line = indent + style.unit * depth + line.lstrip(" \t")
+        lines.append(line)
+        start = end
+    return style.newline.join(lines)
+
+
+def _steps(node: Node) -> Iterable[tuple[int, int]]:
+    """Where the depth changes, and by how much: behind each opener, and at each closer."""
+    todo = [node]
+    while todo:
+        found = todo.pop()
+        if found.opener:
+            yield found.start + 1, 1
+            yield found.end - 1, -1
+            todo += [member.node for member in found.members]
+
+
+def _line_indent(text: str, position: int) -> str:
+    """The blanks at the beginning of the line that this place is in."""
+    line = text[_line_start(text, position) : position]
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _line_start(text: str, position: int) -> int:
+    return max(text.rfind("\n", 0, position), text.rfind("\r", 0, position)) + 1
+
+
+def _is_first_of_its_line(text: str, position: int) -> bool:
+    return not text[_line_start(text, position) : position].strip(" \t\ufeff")
+
+
+# --- taking out
+
+
+def _removed(text: str, members: Sequence[NodeMember], member: NodeMember) -> list[tuple[int, int]]:
+    """The places that go: the member and one comma, and what would be left of their lines."""
+    number = members.index(member)
+    end = member.node.end
+    places: list[tuple[int, int]] = []
+    if member.comma is not None:
+        if not text[end : member.comma].strip():
+            end = member.comma + 1
+        else:
+            places.append((member.comma, member.comma + 1))
+    elif number:
+        comma = members[number - 1].comma
+        assert comma is not None
+        places.append((comma, comma + 1))
+    return [*places, _with_its_blanks(text, member.start, end)]
+
+
+def _with_its_blanks(text: str, start: int, end: int) -> tuple[int, int]:
+    """A place with its whole line, or lines, if nothing else is there; or else with the blanks on one side of it."""
+    after = end + len(text[end:]) - len(text[end:].lstrip(" \t"))
+    line_end = _LINE_END.match(text, after)
+    if _is_first_of_its_line(text, start) and line_end:
+        return _line_start(text, start), line_end.end()
+    if line_end or text[after : after + 1] in ("}", "]"):
+        before = len(text[:start].rstrip(" \t"))
+        return (before, end) if text[before - 1 : before] == "," else (start, end)
+    return start, after
+
+
+def _without(text: str, places: Iterable[tuple[int, int]]) -> str:
+    for start, end in sorted(places, reverse=True):
+        text = text[:start] + text[end:]
+    return text

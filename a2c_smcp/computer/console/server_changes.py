@@ -1,0 +1,189 @@
+"""Servers that a person adds, edits and removes in the page: on the Computer that runs, and in its config file.
+
+A server is started first and written then. If it does not start, or cannot be written, everything is as it was.
+"""
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
+from typing import Any, Final
+
+import anyio
+import anyio.to_thread
+
+from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.config_splice import meaning
+from a2c_smcp.computer.config_writer import ConfigWriter, FileChange, StoredEntry
+from a2c_smcp.computer.console.pasted import Pasted, read_paste
+from a2c_smcp.computer.entry_secrets import masked_entry, unmasked_entry
+from a2c_smcp.computer.mcp_clients.model import MCPServerInput
+from a2c_smcp.computer.problems import InvalidConfigError
+from a2c_smcp.errors import BadRequestError, NotFoundError, SMCPError
+
+__all__ = ["ServerChanges"]
+
+logger = logging.getLogger(__name__)
+
+#: For a server of before to be there again.
+_BACK_SECONDS: Final = 60.0
+
+
+class ServerChanges:
+    """What the page does about servers. Everything raises the `SMCPError` that says why it was not done."""
+
+    def __init__(self, computer: Computer, config: ConfigWriter) -> None:
+        self._computer = computer
+        self._config = config
+
+    # --- before anything is done
+
+    def check_paste(self, text: str, *, until_stop: bool) -> dict[str, Any]:
+        """What adding this would do, and all that is wrong with it."""
+        pasted = self._read(text)
+        problems = list(pasted.problems)
+        if not problems and not until_stop and self._config.home is not None:
+            problems = _refusal(lambda: self._save(pasted))
+        return {
+            "servers": [
+                {"name": name, "replaces": self._computer.server_config(name) is not None} for name in pasted.entries
+            ],
+            "inputs": [input_id for input_id in pasted.inputs if input_id not in self._computer.inputs.definitions],
+            "problems": problems,
+            "warnings": [*pasted.warnings, *self._clashes(pasted)],
+        }
+
+    def check_entry(self, name: str, text: str) -> dict[str, Any]:
+        """The same for an entry that is being edited."""
+        stored = self._stored(name)
+        problems = _refusal(lambda: meaning(name, unmasked_entry(text, stored.text), _file(stored)))
+        return {"servers": [{"name": name, "replaces": True}], "inputs": [], "problems": problems, "warnings": []}
+
+    def entry(self, name: str) -> dict[str, Any]:
+        """The entry of a server for editing, without its secrets."""
+        stored = self._stored(name)
+        return {"text": masked_entry(stored.text), "digest": stored.digest, "file": _file(stored) or None}
+
+    # --- doing it
+
+    async def add(self, text: str, *, until_stop: bool) -> list[str]:
+        """Add what was pasted, or replace what has the same names; the names. `until_stop`: no file is changed."""
+        pasted = self._read(text)
+        if pasted.problems:
+            raise BadRequestError("; ".join(pasted.problems))
+        definitions = [definition for definition, _ in self._new_inputs(pasted).values()]
+        if until_stop:
+            configs = [self._run_only(name, entry) for name, entry in pasted.entries.items()]
+            await self._apply(configs, definitions, None)
+        else:
+            change = self._save(pasted)
+            await self._apply([change.server(name) for name in pasted.entries], definitions, change)
+        return list(pasted.entries)
+
+    async def edit(self, name: str, text: str, digest: str) -> None:
+        """Save an entry that was edited. The digest is that of the entry that was shown."""
+        stored = self._stored(name)
+        if stored.digest != digest:
+            raise BadRequestError(f"the entry of {name!r} was changed meanwhile; copy what you typed, and look again")
+        entry = unmasked_entry(text, stored.text)
+        if _file(stored):
+            change = self._config.save({name: entry}, {})
+            await self._apply([change.server(name)], (), change)
+        else:
+            await self._apply([meaning(name, entry)], (), None)
+
+    async def remove(self, name: str) -> None:
+        """Take a server out of its file, then stop it and forget it."""
+        if self._config.find(name) is None:
+            await self._computer.remove_server(name)
+            return
+        change = self._config.remove(name)
+        with anyio.CancelScope(shield=True):  # one without the other would be undone by the next start
+            await anyio.to_thread.run_sync(self._config.write, change)
+            with suppress(NotFoundError):  # where the file is followed, its change may have done it already
+                await self._computer.remove_server(name)
+
+    async def _apply(
+        self, configs: Sequence[dict[str, Any]], definitions: Sequence[MCPServerInput], change: FileChange | None
+    ) -> None:
+        async with AsyncExitStack() as undo:
+            for definition in definitions:
+                self._computer.inputs.add(definition)
+                undo.callback(self._computer.inputs.remove, definition.id)
+            for raw in configs:
+                before = self._computer.server_config(raw["name"])
+                await self._computer.add_or_update_server(raw)
+                undo.push_async_callback(self._put_back, raw["name"], before)
+            if change is not None:
+                await anyio.to_thread.run_sync(self._config.write, change)
+            undo.pop_all()
+
+    async def _put_back(self, name: str, before: dict[str, Any] | None) -> None:
+        with anyio.move_on_after(_BACK_SECONDS, shield=True):
+            try:
+                if before is None:
+                    await self._computer.remove_server(name)
+                else:
+                    await self._computer.add_or_update_server(before)
+            except SMCPError as error:
+                logger.error("MCP server %s could not be put back as it was: %s", name, error)
+
+    # --- what there is
+
+    def _read(self, text: str) -> Pasted:
+        return read_paste(text, self._computer.inputs.definitions)
+
+    def _stored(self, name: str) -> StoredEntry:
+        """The entry in a file, or what the Computer has if no file has it."""
+        if (stored := self._config.find(name)) is not None:
+            return stored
+        if (raw := self._computer.server_config(name)) is None:
+            raise NotFoundError(f"there is no server {name!r}")
+        return StoredEntry(None, json.dumps(raw, indent=2, ensure_ascii=False))
+
+    def _save(self, pasted: Pasted) -> FileChange:
+        return self._config.save(pasted.entries, {key: text for key, (_, text) in self._new_inputs(pasted).items()})
+
+    def _new_inputs(self, pasted: Pasted) -> Mapping[str, tuple[MCPServerInput, str]]:
+        known = self._computer.inputs.definitions
+        for input_id, (definition, _) in pasted.inputs.items():
+            if known.get(input_id, definition) != definition:
+                raise BadRequestError(f"there is another input with the id {input_id!r}; give this one another id")
+        return {input_id: found for input_id, found in pasted.inputs.items() if input_id not in known}
+
+    def _run_only(self, name: str, entry: str) -> dict[str, Any]:
+        raw = meaning(name, entry)
+        if self._config.prefix_tools and raw.get("tool_prefix") is None:
+            raw = {**raw, "tool_prefix": f"{name}_"}
+        return raw
+
+    def _clashes(self, pasted: Pasted) -> list[str]:
+        """Aliases that other servers' tools have for a name. What the new tools are called shows when they start."""
+        servers = self._computer.tool_servers
+        return [
+            f"server {name!r}: a tool of {servers[alias]!r} is called {alias!r} already"
+            for name, entry in pasted.entries.items()
+            for alias in _aliases(meaning(name, entry))
+            if servers.get(alias, name) != name
+        ]
+
+
+def _file(stored: StoredEntry) -> str:
+    return "" if stored.path is None else str(stored.path)
+
+
+def _aliases(raw: dict[str, Any]) -> list[str]:
+    metas = raw.get("tool_meta")
+    found = [meta.get("alias") for meta in metas.values() if isinstance(meta, dict)] if isinstance(metas, dict) else []
+    return [alias for alias in found if isinstance(alias, str)]
+
+
+def _refusal(attempt: Any) -> list[str]:
+    """What an attempt is refused with, one text for each problem."""
+    try:
+        attempt()
+    except InvalidConfigError as error:
+        return [str(problem) for problem in error.problems]
+    except BadRequestError as error:
+        return [error.message]
+    return []

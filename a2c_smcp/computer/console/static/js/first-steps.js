@@ -1,0 +1,38 @@
+// What comes next on a computer that is new: a server, so that there are tools, and an office, so that an agent can come.
+import { get } from "./api.js";
+import { html } from "./html.js";
+import { t } from "./i18n.js";
+import { Icon } from "./icons.js";
+import { useLoaded } from "./parts.js";
+import { path } from "./router.js";
+import { useStore } from "./store.js";
+
+// The view of decisions stands still, and the others have their own way on.
+const VIEWS = ["calls", "tools", "desktop", "finder"];
+
+export function FirstSteps({ view }) {
+  const known = useStore((state) => state.number >= 0);
+  const hasServer = useStore((state) => state.servers.length > 0);
+  const hasOffice = useStore((state) => state.offices.length > 0);
+  if (!known || (hasServer && hasOffice) || !VIEWS.includes(view)) return null;
+  return html`<${Steps} hasServer=${hasServer} hasOffice=${hasOffice} />`;
+}
+
+function Steps({ hasServer, hasOffice }) {
+  const { value: home } = useLoaded((signal) => get("home", {}, signal), []);
+  const steps = [
+    ...(hasServer ? [] : [["servers", "first.server", "first.server.why"]]),
+    ...(hasOffice || !home?.office_url ? [] : [["office", "first.office", "first.office.why"]]),
+  ];
+  if (!steps.length) return null;
+  return html`<section class="card first-steps" aria-labelledby="first-steps">
+    <h2 id="first-steps">${t("first.title")}</h2>
+    <ul>
+      ${steps.map(
+        ([view, name, why]) => html`<li key=${view}>
+          <a href=${path(view)}><${Icon} name=${view} />${t(name)}</a><span class="muted">${t(why)}</span>
+        </li>`,
+      )}
+    </ul>
+  </section>`;
+}

@@ -1,0 +1,112 @@
+// Adding a server from a paste, and editing the entry of one: checked as the person pauses, then started and written.
+import { get, post } from "./api.js";
+import { html, useEffect, useState } from "./html.js";
+import { t } from "./i18n.js";
+import { Block, Fold, Loading, Problem, useAction, useLoaded } from "./parts.js";
+
+const PAUSE = 350;
+const EXAMPLE = `{
+  "mcpServers": {
+    "files": {
+      "command": "npx",
+      "args": ["-y", "@modelcontextprotocol/server-filesystem", "/home/me/notes"]
+    }
+  }
+}`;
+
+// What was pasted is kept while the person looks at another view.
+let draft = "";
+
+/** What saving a text would do, asked for when the typing pauses; null while nothing is known. */
+function useChecked(text, more) {
+  const [checked, setChecked] = useState(null);
+  useEffect(() => {
+    let over = false;
+    setChecked(null);
+    if (!text.trim()) return undefined;
+    const timer = setTimeout(async () => {
+      const found = await post("check-servers", { text, ...more }).catch((error) => ({ servers: [], inputs: [], problems: [error.message], warnings: [] }));
+      if (!over) setChecked(found);
+    }, PAUSE);
+    return () => {
+      over = true;
+      clearTimeout(timer);
+    };
+  }, [text, more.server, more.until_stop]);
+  return checked;
+}
+
+export function AddServer({ home, onDone, onClose }) {
+  const [text, setText] = useState(draft);
+  const typed = (next) => {
+    draft = next;
+    setText(next);
+  };
+  const done = () => {
+    typed("");
+    onDone?.();
+  };
+  return html`<section class="card editor" aria-labelledby="add-server">
+    <h2 id="add-server">${t("servers.add")}</h2>
+    <p class="muted" id="add-server-hint">${t("servers.add.hint")}</p>
+    <${Editor} id="paste" label=${t("servers.paste")} hint="add-server-hint" text=${text} onText=${typed} more=${{ until_stop: !home.file }}
+      action=${t(home.file ? "servers.add.do" : "servers.add.run")} onDone=${done} onClose=${onClose}
+      note=${home.file ? t("servers.add.file", { file: home.file }) : t("servers.add.nofile")} placeholder=${EXAMPLE} />
+    <${Fold} title=${t("servers.example")}><${Block} text=${EXAMPLE} label=${t("servers.example")} copy=${true} /><//>
+  </section>`;
+}
+
+export function EditServer({ server, onDone }) {
+  const { value, error, loading } = useLoaded((signal) => get("entry", { server }, signal), [server]);
+  const [text, setText] = useState(null);
+  if (loading) return html`<${Loading} />`;
+  if (!value) return html`<${Problem} text=${error} />`;
+  const more = { server, digest: value.digest };
+  return html`<div class="editor">
+    <${Editor} id=${`edit-${server}`} label=${t("servers.entry", { server })} text=${text ?? value.text} onText=${setText} more=${more}
+      action=${t("servers.save")} name=${t("servers.save.name", { server })} onDone=${onDone} onClose=${onDone}
+      note=${value.file ? t("servers.edit.file", { file: value.file }) : t("servers.edit.nofile")} />
+  </div>`;
+}
+
+function Editor({ id, label, hint, text, onText, more, action, name, note, placeholder, onDone, onClose }) {
+  const checked = useChecked(text, more);
+  const [save, busy, error] = useAction(async () => {
+    await post("save-servers", { text, ...more });
+    onDone();
+  });
+  const submit = (event) => {
+    event.preventDefault();
+    if (checked && !checked.problems.length && !busy) save();
+  };
+  const wrong = checked?.problems.length > 0;
+  return html`<form onSubmit=${submit} autocomplete="off">
+    <div class="field">
+      <label for=${id}>${label}</label>
+      <textarea id=${id} class="mono entry" rows="8" spellcheck="false" autocapitalize="off" value=${text} placeholder=${placeholder} readonly=${busy}
+        aria-invalid=${wrong} aria-describedby=${[hint, `${id}-found`].filter(Boolean).join(" ")} onInput=${(event) => onText(event.currentTarget.value)}></textarea>
+      <div id=${`${id}-found`} role="status"><${Checked} checked=${checked} /></div>
+    </div>
+    <p class="muted">${note}</p>
+    <${Problem} text=${error} />
+    <div class="actions">
+      <button type="submit" class="primary" aria-label=${name} disabled=${busy || !checked || wrong}>${busy ? t("servers.starting") : action}</button>
+      ${busy
+        ? html`<button type="button" onClick=${() => post("cancel-save", {}).catch(() => {})}>${t("servers.cancel")}</button>`
+        : onClose && html`<button type="button" class="quiet" onClick=${onClose}>${t("servers.close")}</button>`}
+    </div>
+  </form>`;
+}
+
+function Checked({ checked }) {
+  if (!checked) return null;
+  const { servers, inputs, problems, warnings } = checked;
+  return html`<ul class="checked">
+    ${problems.map((problem) => html`<li key=${problem} class="problem">${problem}</li>`)}
+    ${problems.length
+      ? null
+      : servers.map(({ name, replaces }) => html`<li key=${name}>${t(replaces ? "servers.replaces" : "servers.adds", { server: name })}</li>`)}
+    ${inputs.length ? html`<li>${t("servers.brings", { inputs: inputs.join(", ") })}</li>` : null}
+    ${warnings.map((warning) => html`<li key=${warning} class="reason">${warning}</li>`)}
+  </ul>`;
+}
