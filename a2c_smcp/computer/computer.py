@@ -136,6 +136,14 @@ class Computer:
             await self.shutdown()
             raise
 
+    async def ready(self) -> None:
+        """Wait, beside `boot_up`, until each server runs, has failed, or waits for a person who is to give an input.
+
+        `boot_up` waits for that person, too. Before `boot_up` is called this does not return.
+        """
+        await self._manager.settled()
+        await self._resources.listed()
+
     async def shutdown(self) -> None:
         """Stop every server and the calls that run there, in bounded time. Safe to call twice, and before `boot_up`.
 
