@@ -1,5 +1,6 @@
 // The frame: a header, the views, and the decisions beside them.
 import { post } from "./api.js";
+import { Bell } from "./bell.js";
 import { Calls } from "./calls.js";
 import { Decisions, usePendingCount } from "./decisions.js";
 import { Desktop } from "./desktop.js";
@@ -7,6 +8,7 @@ import { Finder } from "./finder.js";
 import { html, useEffect, useRef } from "./html.js";
 import { Icon } from "./icons.js";
 import { t } from "./i18n.js";
+import { jump, JUMP_KEY, useJumpKey } from "./jump.js";
 import { Office } from "./office.js";
 import { useAction } from "./parts.js";
 import { path, useRoute, VIEWS } from "./router.js";
@@ -26,9 +28,11 @@ export function App() {
     document.title = `${count ? `(${count}) ` : ""}${t("app.title", { name })}`;
   }, [count, name]);
   useEffect(() => main.current?.scrollTo(0, 0), [view, rest[0]]);
+  useJumpKey(count > 0);
   if (status === "over") return html`<${Over} />`;
   const View = SHOWN[view];
   return html`<div class="frame" data-view=${view}>
+    ${count ? html`<a class="skip" href=${path("decisions")} onClick=${(event) => (event.preventDefault(), jump())}>${t("app.skip.decisions")}</a>` : null}
     <a class="skip" href="#main" onClick=${(event) => (event.preventDefault(), main.current.focus())}>${t("app.skip")}</a>
     <${Header} name=${name} status=${status} count=${count} />
     <${Navigation} view=${view} count=${count} />
@@ -48,7 +52,8 @@ function Header({ name, status, count }) {
     <b class="computer">${name}</b>
     <span class=${`status ${status}`} role="status"><span class="dot" aria-hidden="true"></span>${t(`status.${status}`)}</span>
     <span class="grow"></span>
-    <a class="waiting" href=${path("decisions")} data-count=${count}>
+    <${Bell} />
+    <a class="waiting" href=${path("decisions")} data-count=${count} title=${t("decisions.jump", { key: JUMP_KEY })}>
       <${Icon} name="decisions" />${count ? t("decisions.count", { count }) : t("decisions.none")}
     </a>
   </header>`;
