@@ -1,4 +1,7 @@
-"""What a page may ask and do: a thin layer over the Computer's public methods, its decisions and its events."""
+"""What a page may ask and do: a thin layer over the Computer's public methods, its decisions and its events.
+
+What is said here goes to programs, in English. `says` in the details of an error names the page's own text for it.
+"""
 
 import json
 import uuid
@@ -114,7 +117,7 @@ class ConsoleAPI:
         if timeout is not None and (not isinstance(timeout, int | float) or not 0 < timeout <= 86400):
             raise BadRequestError("field 'timeout' must be a number of seconds", {"field": "timeout"})
         if self._calls >= _MAX_CALLS or self.tasks is None:
-            raise TooManyRequestsError(f"{_MAX_CALLS} calls of this console run already")
+            raise TooManyRequestsError(f"{_MAX_CALLS} calls of this console run already", {"says": "calls"})
         req_id = f"console-{uuid.uuid4().hex}"
         self._calls += 1
         self.tasks.start_soon(self._run_call, req_id, tool, arguments, timeout)
@@ -134,7 +137,7 @@ class ConsoleAPI:
 
     async def _result(self, request: Request) -> Response:
         if (ended := self._computer.ended_call(_query(request, "id"))) is None:
-            raise NotFoundError("this call is not remembered any more")
+            raise NotFoundError("this call is not remembered any more", {"says": "result"})
         return PageResponse(result_view(ended))
 
     # --- servers and inputs
@@ -177,7 +180,7 @@ class ConsoleAPI:
     async def _tools(self, request: Request) -> Response:
         servers = self._computer.tool_servers
         tools = [tool_view(tool, servers.get(tool["name"], "")) for tool in self._computer.get_available_tools()]
-        conflicts = [error.message for error in self._computer.tool_conflicts]
+        conflicts = [{"tools": each.tool_names, "servers": each.servers} for each in self._computer.tool_conflicts]
         allowed = sorted([server, tool] for server, tool in self._computer.decisions.allowed)
         return PageResponse({"tools": tools, "conflicts": conflicts, "allowed": allowed})
 
@@ -259,7 +262,7 @@ def _query(request: Request, name: str) -> str:
 def _text_of(found: ReadResourceResult) -> str:
     text = next((item.text for item in found.contents if isinstance(item, TextResourceContents)), None)
     if text is None:
-        raise NotFoundError("there is no text at this place")
+        raise NotFoundError("there is no text at this place", {"says": "text"})
     return text
 
 
@@ -270,5 +273,5 @@ def _object(found: ReadResourceResult) -> dict[str, Any]:
     except (ValueError, RecursionError):
         decoded = None
     if not isinstance(decoded, dict):
-        raise BadRequestError("the document server sent something that is no JSON object")
+        raise BadRequestError("the document server sent something that is no JSON object", {"says": "document"})
     return decoded

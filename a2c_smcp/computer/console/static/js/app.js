@@ -15,6 +15,7 @@ import { path, useRoute, VIEWS } from "./router.js";
 import { Servers } from "./servers.js";
 import { forgetNotice, useStore } from "./store.js";
 import { Tools } from "./tools.js";
+import { notice as worded } from "./wording.js";
 
 const SHOWN = { decisions: Decisions, calls: Calls, servers: Servers, tools: Tools, desktop: Desktop, finder: Finder, office: Office };
 
@@ -75,7 +76,7 @@ function Notices() {
   return html`<div class="notices" role="status">
     ${notices.map(
       (notice) => html`<p key=${notice.id} class="notice">
-        <span>${notice.text}</span>
+        <span>${worded(notice)}</span>
         <span class="grow"></span>
         ${notice.restart ? html`<${Restart} notice=${notice} />` : null}
         <button type="button" class="quiet small" aria-label=${t("parts.close")} onClick=${() => forgetNotice(notice.id)}><${Icon} name="close" /></button>
@@ -94,6 +95,9 @@ function Restart({ notice }) {
 }
 
 export function Over({ reason }) {
+  useEffect(() => {
+    document.title = t("banner.over.title");
+  }, []);
   return html`<main class="over" role="alert">
     <img src="/icon.svg" alt="" width="56" height="56" />
     <h1>${t("banner.over.title")}</h1>

@@ -5,6 +5,7 @@ import { duration, t, time } from "./i18n.js";
 import { Block, Chip, Empty, Loading, Problem, useAction, useLoaded, useTick } from "./parts.js";
 import { useInside, useStill } from "./still.js";
 import { serverNow, useStore } from "./store.js";
+import { who } from "./who.js";
 
 export function Calls() {
   return html`<section aria-labelledby="calls-running">
@@ -104,7 +105,7 @@ export function CallDetails({ call }) {
   return html`<div class="details" role="group" aria-label=${t("calls.details", { tool: call.tool })}>
     <h4>${t("calls.arguments")}</h4>
     <${Block} text=${whole.arguments} label=${t("calls.arguments")} copy=${true} />
-    <h4>${t("calls.result")} ${whole.decided_by ? html`<span class="muted">${t("calls.decided", { by: whole.decided_by })}</span>` : null}</h4>
+    <h4>${t("calls.result")} ${whole.decided_by ? html`<span class="muted">${t("calls.decided", { by: who(whole.decided_by) })}</span>` : null}</h4>
     <${Content} content=${whole.content} />
     ${whole.structured ? html`<h4>${t("calls.structured")}</h4><${Block} text=${whole.structured} label=${t("calls.structured")} copy=${true} />` : null}
     <${Problem} text=${error} />

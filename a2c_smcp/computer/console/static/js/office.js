@@ -1,8 +1,9 @@
 // Where this computer is: its connection, its office, its name, and who can decide.
 import { html } from "./html.js";
-import { t } from "./i18n.js";
+import { listed, t } from "./i18n.js";
 import { Chip, Empty } from "./parts.js";
 import { useStore } from "./store.js";
+import { who } from "./who.js";
 
 const TONES = { joined: "ok", connected: "warn", connecting: "warn", disconnected: "bad", closed: "bad" };
 
@@ -15,7 +16,7 @@ export function Office() {
         <dt>${t("office.name")}</dt><dd><b>${name}</b></dd>
         <dt>${t("office.version")}</dt><dd>${version}</dd>
         <dt>${t("office.protocol")}</dt><dd>${protocol}</dd>
-        <dt>${t("office.answerers")}</dt><dd>${answerers.length ? answerers.join(", ") : t("office.answerers.none")}</dd>
+        <dt>${t("office.answerers")}</dt><dd>${answerers.length ? listed(answerers.map(who)) : t("office.answerers.none")}</dd>
       </dl>
     </section>
     <section aria-labelledby="office-offices">

@@ -43,7 +43,11 @@ function Server({ server }) {
         <button type="button" class="small quiet" aria-expanded=${open} aria-label=${t("servers.log.of", { server: server.name })} onClick=${() => setOpen(!open)}>${t("servers.log")}</button>
       </span>
     </div>
-    ${server.reason ? html`<p class="reason">${server.reason}</p>` : null}
+    ${server.waits_for
+      ? html`<p class="reason">${t("servers.waits", { input: server.waits_for })}</p>`
+      : server.reason
+        ? html`<p class="reason">${server.reason}</p>`
+        : null}
     ${server.ignored ? html`<p class="muted">${server.ignored}</p>` : null}
     <${Problem} text=${error} />
     ${open ? html`<${Log} server=${server.name} />` : null}

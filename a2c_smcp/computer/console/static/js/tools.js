@@ -2,7 +2,7 @@
 import { get, post } from "./api.js";
 import { ToolCall } from "./tool-call.js";
 import { html, useMemo, useState } from "./html.js";
-import { t } from "./i18n.js";
+import { listed, t } from "./i18n.js";
 import { Icon } from "./icons.js";
 import { Block, Chip, Empty, Fold, Loading, Problem, useAction, useLoaded } from "./parts.js";
 import { path } from "./router.js";
@@ -20,7 +20,7 @@ export function Tools({ rest }) {
     <div class="index">
       <input type="search" class="filter" aria-label=${t("tools.filter")} placeholder=${t("tools.filter")} value=${filter} onInput=${(event) => setFilter(event.currentTarget.value)} />
       <${Problem} text=${error} />
-      ${(value?.conflicts ?? []).map((conflict) => html`<p class="reason" key=${conflict}>${conflict}</p>`)}
+      ${(value?.conflicts ?? []).map(({ tools: names, servers }) => html`<p class="reason" key=${listed([...names, ...servers])}>${t("tools.conflict", { tool: listed(names), servers: listed(servers) })}</p>`)}
       <${Allowed} allowed=${allowed} onChange=${() => setRound(round + 1)} />
       <${ToolList} tools=${tools} filter=${filter} chosen=${chosen} />
     </div>
