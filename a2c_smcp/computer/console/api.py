@@ -23,6 +23,7 @@ from a2c_smcp.computer.console.page_json import PageResponse
 from a2c_smcp.computer.console.requests import number_field, object_body, text_field
 from a2c_smcp.computer.console.views import as_text, result_view, table_view, tool_view
 from a2c_smcp.computer.decisions import Accepted, DecisionAnswer, Declined, Dismissed
+from a2c_smcp.computer.finder.organize import file_name
 from a2c_smcp.computer.mcp_clients.masking import input_view
 from a2c_smcp.errors import BadRequestError, NotFoundError, TooManyRequestsError
 from a2c_smcp.utils.dpe_uri import element_uri, page_uri, with_params
@@ -195,8 +196,10 @@ class ConsoleAPI:
             query.get("type") or None,
             number_field(query.get("offset"), "offset", 0, 10**8),
             number_field(query.get("limit"), "limit", 20, 100),
+            by_file_name=True,
         )
-        return PageResponse({"documents": documents, "total": total})
+        shown = [{**document, "file_name": file_name(document)} for document in documents]
+        return PageResponse({"documents": shown, "total": total})
 
     async def _document(self, request: Request) -> Response:
         """What a document says of itself, and a part of the index of its pages."""

@@ -58,6 +58,7 @@ function Results({ documents }) {
         <a class="card document" href=${path("finder", document.uri)}>
           <span class="line"><b>${document.title}</b><${Chip}>${document.file_type}<//></span>
           ${document.summary ? html`<span class="summary">${document.summary}</span>` : null}
+          ${document.file_name && document.file_name !== document.title ? html`<span class="file mono"><bdi>${document.file_name}</bdi></span>` : null}
           <span class="muted facts">
             <span>${t("finder.pages", { count: document.page_count })}</span>
             <span>${document.server}</span>

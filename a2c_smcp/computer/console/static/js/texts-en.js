@@ -154,7 +154,7 @@ export default {
   "desktop.none.hint": "Servers with window:// resources show them here.",
   "desktop.count": "{count} windows",
   "desktop.count.one": "1 window",
-  "finder.search": "Search documents",
+  "finder.search": "Search documents, also by file name",
   "finder.type": "Type",
   "finder.type.any": "all types",
   "finder.find": "Search",

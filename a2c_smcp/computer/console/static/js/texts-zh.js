@@ -154,7 +154,7 @@ export default {
   "desktop.none.hint": "提供 window:// 资源的服务会在这里显示窗口。",
   "desktop.count": "{count} 个窗口",
   "desktop.count.one": "1 个窗口",
-  "finder.search": "搜索文档",
+  "finder.search": "搜索文档，也可按文件名",
   "finder.type": "类型",
   "finder.type.any": "全部类型",
   "finder.find": "搜索",
