@@ -74,7 +74,7 @@ async def _unfolded(page: Page, view: str) -> None:
     """What is shown once something is opened is looked at, too."""
     if view == "calls":
         await page.locator(".row.ended button.line").first.click()
-        await page.wait_for_selector(".details h4")
+        await page.wait_for_selector(".details h3")
     if view == "servers":
         await page.locator("li.server", has_text="calendar").locator("button[aria-expanded]").click()
         await page.locator("li.input button[aria-expanded]").click()

@@ -33,9 +33,10 @@ export function App() {
   if (status === "over") return html`<${Over} />`;
   const View = SHOWN[view];
   return html`<div class="frame" data-view=${view}>
-    ${count ? html`<a class="skip" href=${path("decisions")} onClick=${(event) => (event.preventDefault(), jump())}>${t("app.skip.decisions")}</a>` : null}
-    <a class="skip" href="#main" onClick=${(event) => (event.preventDefault(), main.current.focus())}>${t("app.skip")}</a>
-    <${Header} name=${name} status=${status} count=${count} />
+    <${Header} name=${name} status=${status} count=${count}>
+      ${count ? html`<a class="skip" href=${path("decisions")} onClick=${(event) => (event.preventDefault(), jump())}>${t("app.skip.decisions")}</a>` : null}
+      <a class="skip" href="#main" onClick=${(event) => (event.preventDefault(), main.current.focus())}>${t("app.skip")}</a>
+    <//>
     <${Navigation} view=${view} count=${count} />
     <main ref=${main} id="main" tabindex="-1">
       <h1 class="visually-hidden">${t(`nav.${view}`)}</h1>
@@ -47,8 +48,9 @@ export function App() {
   </div>`;
 }
 
-function Header({ name, status, count }) {
+function Header({ name, status, count, children }) {
   return html`<header class="top">
+    ${children}
     <img src="/icon.svg" alt="" width="28" height="28" />
     <b class="computer">${name}</b>
     <span class=${`status ${status}`} role="status"><span class="dot" aria-hidden="true"></span>${t(`status.${status}`)}</span>

@@ -103,11 +103,11 @@ export function CallDetails({ call }) {
   if (loading) return html`<${Loading} />`;
   const whole = value ?? { ...call, content: call.text ? [{ type: "text", text: call.text }] : [], structured: null };
   return html`<div class="details" role="group" aria-label=${t("calls.details", { tool: call.tool })}>
-    <h4>${t("calls.arguments")}</h4>
+    <h3>${t("calls.arguments")}</h3>
     <${Block} text=${whole.arguments} label=${t("calls.arguments")} copy=${true} />
-    <h4>${t("calls.result")} ${whole.decided_by ? html`<span class="muted">${t("calls.decided", { by: who(whole.decided_by) })}</span>` : null}</h4>
+    <h3>${t("calls.result")} ${whole.decided_by ? html`<span class="muted">${t("calls.decided", { by: who(whole.decided_by) })}</span>` : null}</h3>
     <${Content} content=${whole.content} />
-    ${whole.structured ? html`<h4>${t("calls.structured")}</h4><${Block} text=${whole.structured} label=${t("calls.structured")} copy=${true} />` : null}
+    ${whole.structured ? html`<h3>${t("calls.structured")}</h3><${Block} text=${whole.structured} label=${t("calls.structured")} copy=${true} />` : null}
     <${Problem} text=${error} />
   </div>`;
 }

@@ -38,7 +38,7 @@ function Allowed({ allowed, onChange }) {
   });
   if (!allowed.length) return null;
   return html`<section class="allowed" aria-label=${t("tools.allowed")}>
-    <h3>${t("tools.allowed")}</h3>
+    <h2>${t("tools.allowed")}</h2>
     <ul>
       ${allowed.map(
         ([server, tool]) => html`<li key=${`${server}/${tool}`} class="line">
@@ -56,7 +56,7 @@ function ToolList({ tools, filter, chosen }) {
   if (!groups.length) return html`<p class="muted">${t("tools.none")}</p>`;
   return groups.map(
     ([server, found]) => html`<div key=${server} class="group">
-      <h3>${server} <span class="muted">${found.length}</span></h3>
+      <h2>${server} <span class="muted">${found.length}</span></h2>
       <ul>
         ${found.map(
           (tool) => html`<li key=${tool.name}>
