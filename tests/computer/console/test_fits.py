@@ -3,6 +3,7 @@
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -53,6 +54,8 @@ STICKS_OUT = """() => {
       ([least, most], box) => (box.width ? [Math.min(least, box.left), Math.max(most, box.right)] : [least, most]),
       [Infinity, -Infinity],
     );
+    const is_broken = holder.closest(".status, .waiting, .avatar") && range.getClientRects().length > 1;
+    if (is_broken) found.push(`${text.data} is broken`);
     let box = holder;
     for (; box && box !== document.body; box = box.parentElement) {
       const style = getComputedStyle(box);
@@ -92,9 +95,9 @@ async def flooded() -> AsyncIterator[tuple[Computer, Console, str]]:
         with computer.decisions.attend("terminal"):
             tasks.start_soon(_asked, computer)
             tasks.start_soon(computer.decisions.ask_input, *(computer.inputs.definitions[LONG[:100]], (NAME, LONG)))
-            question = {"schema": SCHEMA}
-            tasks.start_soon(lambda: computer.decisions.ask_question(NAME, f"{LONG}\n{RTL}{EMOJI}", **question))
-            tasks.start_soon(lambda: computer.decisions.ask_question(NAME, LONG, url=f"https://{LONG}.example/{LONG}"))
+            ask = computer.decisions.ask_question
+            tasks.start_soon(partial(ask, NAME, f"{LONG}\n{RTL}{EMOJI}", schema=SCHEMA))
+            tasks.start_soon(partial(ask, NAME, LONG, url=f"https://{LONG}.example/{LONG}"))
             yield computer, console, quote(next(each["uri"] for each in found if each["title"] == LONG), safe="")
             for decision in computer.decisions.pending:
                 computer.decisions.answer(decision.id, Declined(), by=LONG)
