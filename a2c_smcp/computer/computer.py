@@ -136,6 +136,14 @@ class Computer:
             await self.shutdown()
             raise
 
+    async def ready(self) -> None:
+        """Wait, beside `boot_up`, until each server runs, has failed, or waits for a person who is to give an input.
+
+        `boot_up` waits for that person, too. Before `boot_up` is called this does not return.
+        """
+        await self._manager.settled()
+        await self._resources.listed()
+
     async def shutdown(self) -> None:
         """Stop every server and the calls that run there, in bounded time. Safe to call twice, and before `boot_up`.
 
@@ -257,12 +265,16 @@ class Computer:
         file_type: str | None = None,
         offset: int = 0,
         limit: int = 20,
+        *,
+        by_file_name: bool = False,
     ) -> tuple[list[DPEDocumentSummary], int]:
         """A part of the documents that match, and how many match in all; `BadRequestError` for an impossible part.
 
-        Do not change the documents.
+        With `by_file_name` the keywords are looked for in the names of the files, too, which agents do not search. Do
+        not change the documents.
         """
-        return await self._resources.finder(keywords, file_type, self._calls.history, offset, limit)
+        history = self._calls.history
+        return await self._resources.finder(keywords, file_type, history, offset, limit, by_file_name=by_file_name)
 
     async def read_resource(self, uri: str) -> ReadResourceResult:
         """Read a window, a document or a part of a document by its URI.

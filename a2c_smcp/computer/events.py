@@ -102,6 +102,8 @@ class ServerStatus:
     """How many times in a row it had to be started again."""
     ignored: str | None = None
     """Which of its windows and documents are ignored, and why: there are too many, or their URIs are invalid."""
+    waits_for: str | None = None
+    """The id of the input that a person is to give before it can start; `reason` says so in words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,8 +161,10 @@ class ShownResources:
         history: Sequence[ToolCallRecord],
         offset: int,
         limit: int,
+        *,
+        by_file_name: bool = False,
     ) -> tuple[list[DPEDocumentSummary], int]:
-        """One page of the documents that match, and how many match in all.
+        """One page of the documents that match, and how many match in all; with `by_file_name`, also by that.
 
         `BadRequestError` for an impossible page or too many keywords.
         """
@@ -172,7 +174,10 @@ class ShownResources:
         deadline = _now() + self._timings.warm
         await self._current()
         documents = await self._finder.collect_documents(max(0.0, deadline - _now()))
-        organize = partial(organize_finder, documents, keywords, file_type, used_servers(history), offset, limit)
+        used = used_servers(history)
+        organize = partial(
+            organize_finder, documents, keywords, file_type, used, offset, limit, by_file_name=by_file_name
+        )
         # The interpreter takes turns with a thread; it would not with this.
         takes_long = len(documents) * max(1, len(keywords or ())) > _MANY_DOCUMENTS
         return await anyio.to_thread.run_sync(organize) if takes_long else organize()

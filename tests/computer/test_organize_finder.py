@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from a2c_smcp.computer.finder import organize_finder
+from a2c_smcp.computer.finder.organize import file_name
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.smcp import DPEDocumentSummary
 
@@ -45,6 +46,26 @@ def test_empty_input_gives_an_empty_list_and_a_total_of_zero() -> None:
 )
 def test_keywords_match_title_keywords_and_summary(fields: dict[str, Any]) -> None:
     assert found([document("hit", **fields), document("miss")], keywords=["budget"]) == ["hit"]
+
+
+@pytest.mark.parametrize(
+    ("uri", "name"),
+    [
+        ("file:///a/b/Q3%20%C3%9Cbersicht.pdf", "Q3 Übersicht.pdf"),
+        ("file:///folder/", "folder"),
+        ("no uri at all", "no uri at all"),
+        ("file:///%FF%zz", "\ufffd%zz"),
+        ("", ""),
+    ],
+)
+def test_a_document_matches_by_the_name_of_its_file_where_that_is_wanted(uri: str, name: str) -> None:
+    hit = document("hit", file_uri=uri)
+    assert file_name(hit) == name
+    if name:
+        documents = [hit, document("miss", file_uri="file:///b/other")]
+        assert found(documents, keywords=[name.upper()], by_file_name=True) == ["hit"]
+        assert found(documents, keywords=[name]) == []
+        assert found(documents, keywords=["a/b"], by_file_name=True) == []  # not by its folders
 
 
 def test_file_type_matches_exactly() -> None:

@@ -55,8 +55,22 @@ async def test_of_servers_that_start_together_a_later_one_waits_for_the_earlier_
     turns.settle("b")
     async with asyncio.timeout(30):
         await waiting
+        waiting_for_all = asyncio.create_task(turns.ended())
+        turns.settle("c")
+        await waiting_for_all
         turns.end()
         await turns.ended()
+
+
+async def test_the_end_of_starts_together_lets_those_go_on_who_waited_for_one_that_never_settled() -> None:
+    turns = ServerTurns()
+    turns.begin(["a"], 30)
+    waiting = asyncio.create_task(turns.ended())
+    await asyncio.sleep(0)
+    turns.end()
+    turns.settle("a")
+    async with asyncio.timeout(30):
+        await waiting
 
 
 async def test_a_later_one_does_not_wait_for_ever() -> None:

@@ -19,6 +19,7 @@ import anyio
 from a2c_smcp.computer.cli.consoles import NO_CONSOLE, ConsoleOpener, ConsoleOptions
 from a2c_smcp.computer.cli.followed_files import FollowedFiles
 from a2c_smcp.computer.cli.office_links import link_to
+from a2c_smcp.computer.cli.session import BOOT_SECONDS
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config_files import ConfigFiles, load_config_files
 from a2c_smcp.computer.config_writer import ConfigWriter
@@ -39,8 +40,6 @@ __all__ = ["HeadlessOptions", "run_headless"]
 
 logger = logging.getLogger(__name__)
 
-#: How long to wait for the servers before joining, so that an agent does not find an empty computer.
-_BOOT_SECONDS: Final = 5.0
 #: Between attempts to reach a server that is not there yet, or that still holds the name for an old session of ours.
 _RETRY_SECONDS: Final = 1.0
 #: Refusals of a join that pass. A fault of the server's is not for ever: it may wait for NATS.
@@ -98,7 +97,6 @@ class _Service:
         config = ConfigWriter(options.files, options.home_file, prefix_tools=options.prefix_tools)
         self._consoles = ConsoleOpener(self._computer, options.console, config, headless=True)
         self._consoles.offices = self
-        self._booted = asyncio.Event()
         self._stopped = asyncio.Event()
         self._refusal: SMCPError | None = None
 
@@ -120,7 +118,7 @@ class _Service:
                 if self._consoles.is_open:
                     await self._consoles.start(tasks)
                     self._print_link()
-                tasks.start_soon(self._boot)
+                tasks.start_soon(self._computer.boot_up)
                 tasks.start_soon(self._join)
                 tasks.start_soon(self._files.follow)
                 await self._stopped.wait()
@@ -136,10 +134,6 @@ class _Service:
         if self._consoles.is_open:
             link = self._consoles.link()
             _say(f"a2c computer {self._options.name} has its console at {link}")
-
-    async def _boot(self) -> None:
-        await self._computer.boot_up()
-        self._booted.set()
 
     # --- the office
 
@@ -186,8 +180,8 @@ class _Service:
         if (client := self._client) is None:
             return
         with anyio.CancelScope() as self._joining:
-            with anyio.move_on_after(_BOOT_SECONDS):
-                await self._booted.wait()
+            with anyio.move_on_after(BOOT_SECONDS):
+                await self._computer.ready()
             await self._join_first(client)
 
     async def _join_first(self, client: SMCPComputerClient) -> None:

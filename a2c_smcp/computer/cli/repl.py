@@ -19,7 +19,7 @@ from a2c_smcp.computer.cli.followed_files import FollowedFiles
 from a2c_smcp.computer.cli.office_links import SessionDoor
 from a2c_smcp.computer.cli.output import Output, printable
 from a2c_smcp.computer.cli.prompts import CliInputResolver
-from a2c_smcp.computer.cli.session import CLISession
+from a2c_smcp.computer.cli.session import BOOT_SECONDS, CLISession
 from a2c_smcp.computer.cli.terminal import Terminal
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config_files import ConfigFiles, load_config_files
@@ -137,11 +137,17 @@ class _Repl:
                 # Before the servers start: what they need to know can be asked there.
                 await self._session.consoles.start(tasks)
                 show_link(self._session)
+            # Beside the rest: a server may wait for an input, and the office and the other servers must not.
+            tasks.start_soon(self._computer.boot_up)
             async with self._terminal.busy(self._starting):
-                await self._computer.boot_up()
+                with anyio.move_on_after(BOOT_SECONDS):
+                    await self._computer.ready()
+                if self._options.office is not None:
+                    await self._attempt(
+                        self._session.connect, self._options.link, self._options.name, self._options.office
+                    )
+                await self._computer.ready()
             await self._attempt(commands.run, self._session, "servers list")
-            if self._options.office is not None:
-                await self._attempt(self._session.connect, self._options.link, self._options.name, self._options.office)
             await self._take_commands()
             tasks.cancel_scope.cancel()
 

@@ -32,8 +32,10 @@ from a2c_smcp.computer.socketio import SMCPComputerClient
 from a2c_smcp.errors import BadRequestError, NotInRoomError, SMCPError
 from a2c_smcp.utils.link import Connected, Disconnected, Joined, Left, LinkEvent, LinkOptions, Membership, RejoinFailed
 
-__all__ = ["CLISession", "status_fields"]
+__all__ = ["BOOT_SECONDS", "CLISession", "status_fields"]
 
+#: How long to wait for the servers before joining an office, so that an agent does not find an empty computer.
+BOOT_SECONDS: Final = 5.0
 #: What a line at the prompt is printed for.
 _REPORTED: Final = (
     ServerStatus,

@@ -1,4 +1,7 @@
-"""What a page may ask and do: a thin layer over the Computer's public methods, its decisions and its events."""
+"""What a page may ask and do: a thin layer over the Computer's public methods, its decisions and its events.
+
+What is said here goes to programs, in English. `says` in the details of an error names the page's own text for it.
+"""
 
 import json
 import uuid
@@ -35,6 +38,7 @@ from a2c_smcp.computer.decisions import (
     Declined,
     Dismissed,
 )
+from a2c_smcp.computer.finder.organize import file_name
 from a2c_smcp.computer.home import ComputerHome
 from a2c_smcp.computer.mcp_clients.masking import input_view
 from a2c_smcp.computer.shown_text import as_text
@@ -168,7 +172,7 @@ class ConsoleAPI:
         if timeout is not None and (not isinstance(timeout, int | float) or not 0 < timeout <= 86400):
             raise BadRequestError("field 'timeout' must be a number of seconds", {"field": "timeout"})
         if self._calls >= _MAX_CALLS or self.tasks is None:
-            raise TooManyRequestsError(f"{_MAX_CALLS} calls of this console run already")
+            raise TooManyRequestsError(f"{_MAX_CALLS} calls of this console run already", {"says": "calls"})
         req_id = f"console-{uuid.uuid4().hex}"
         self._calls += 1
         self.tasks.start_soon(self._run_call, req_id, tool, arguments, timeout, visitor(request).name)
@@ -188,7 +192,7 @@ class ConsoleAPI:
 
     async def _result(self, request: Request) -> Response:
         if (ended := self._computer.ended_call(_query(request, "id"))) is None:
-            raise NotFoundError("this call is not remembered any more")
+            raise NotFoundError("this call is not remembered any more", {"says": "result"})
         return PageResponse(result_view(ended))
 
     async def _history(self, request: Request) -> Response:
@@ -248,7 +252,7 @@ class ConsoleAPI:
     async def _tools(self, request: Request) -> Response:
         servers = self._computer.tool_servers
         tools = [tool_view(tool, servers.get(tool["name"], "")) for tool in self._computer.get_available_tools()]
-        conflicts = [error.message for error in self._computer.tool_conflicts]
+        conflicts = [{"tools": each.tool_names, "servers": each.servers} for each in self._computer.tool_conflicts]
         allowed = sorted([server, tool] for server, tool in self._computer.decisions.allowed)
         return PageResponse({"tools": tools, "conflicts": conflicts, "allowed": allowed})
 
@@ -263,8 +267,10 @@ class ConsoleAPI:
             query.get("type") or None,
             number_field(query.get("offset"), "offset", 0, 10**8),
             number_field(query.get("limit"), "limit", 20, 100),
+            by_file_name=True,
         )
-        return PageResponse({"documents": documents, "total": total})
+        shown = [{**document, "file_name": file_name(document)} for document in documents]
+        return PageResponse({"documents": shown, "total": total})
 
     async def _document(self, request: Request) -> Response:
         """What a document says of itself, and a part of the index of its pages."""
@@ -359,7 +365,7 @@ def _query(request: Request, name: str) -> str:
 def _text_of(found: ReadResourceResult) -> str:
     text = next((item.text for item in found.contents if isinstance(item, TextResourceContents)), None)
     if text is None:
-        raise NotFoundError("there is no text at this place")
+        raise NotFoundError("there is no text at this place", {"says": "text"})
     return text
 
 
@@ -370,5 +376,5 @@ def _object(found: ReadResourceResult) -> dict[str, Any]:
     except (ValueError, RecursionError):
         decoded = None
     if not isinstance(decoded, dict):
-        raise BadRequestError("the document server sent something that is no JSON object")
+        raise BadRequestError("the document server sent something that is no JSON object", {"says": "document"})
     return decoded

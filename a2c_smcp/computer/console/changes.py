@@ -93,9 +93,9 @@ class PageChanges:
             case AnswerersChanged():
                 self._answerers = event
             case RestartOffered(server=server, reason=reason):
-                self._notice(f"{server}: {reason}", server, restart=True)
-            case ToolInvalid(server=server):
-                self._notice(str(event), server)
+                self._notice("restart", f"{server}: {reason}", server=server, restart=True)
+            case ToolInvalid(server=server, tool=tool, problem=problem):
+                self._notice("invalid", str(event), server=server, tool=tool, problem=problem)
 
     def _end(self, call_id: str, event: CallEnded) -> None:
         if self._started.pop(call_id, None) is None:
@@ -112,8 +112,9 @@ class PageChanges:
             self._began_before.discard(oldest)
             self._over.append(oldest)
 
-    def _notice(self, text: str, server: str = "", *, restart: bool = False) -> None:
-        notice = {"text": text, "server": server, "restart": restart}
+    def _notice(self, says: str, text: str, **values: Any) -> None:
+        """`says` names the text of the page, with the values in it; `text` is the same for programs, in English."""
+        notice = {"says": says, "text": text, **values}
         self._notices = [*self._notices[1 - _MAX_NOTICES :], notice]
 
     def message(self, number: int, now: float) -> dict[str, Any]:

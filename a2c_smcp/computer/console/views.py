@@ -156,6 +156,7 @@ def server_view(status: ServerStatus) -> dict[str, Any]:
         "reason": status.reason,
         "restarts": status.restarts,
         "ignored": status.ignored,
+        "waits_for": status.waits_for,
     }
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Final
+from urllib.parse import unquote
 
 from a2c_smcp.computer.history import order_servers
 from a2c_smcp.errors import BadRequestError
@@ -11,7 +12,7 @@ from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.types import SERVER_NAME
 from a2c_smcp.utils.dpe_uri import is_valid_dpe_uri
 
-__all__ = ["organize_finder"]
+__all__ = ["file_name", "organize_finder"]
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -23,10 +24,13 @@ def organize_finder(
     history: Sequence[SERVER_NAME] | None = None,
     offset: int = 0,
     limit: int = 20,
+    *,
+    by_file_name: bool = False,
 ) -> tuple[list[DPEDocumentSummary], int]:
     """One page of the documents that match, and how many match in all.
 
-    `history` names the servers of the last calls, oldest first. A negative offset or limit raises `BadRequestError`.
+    `history` names the servers of the last calls, oldest first. With `by_file_name` a document matches by the name of
+    its file, too. A negative offset or limit raises `BadRequestError`.
     """
     if offset < 0 or limit < 0:
         raise BadRequestError("offset and limit must not be negative")
@@ -35,7 +39,7 @@ def organize_finder(
         documents = [document for document in documents if document.get("file_type") == file_type]
     if keywords:
         wanted = [keyword.casefold() for keyword in keywords]
-        documents = [document for document in documents if _matches(document, wanted)]
+        documents = [document for document in documents if _matches(document, wanted, by_file_name)]
     by_server: dict[SERVER_NAME, list[DPEDocumentSummary]] = {}
     for document in documents:
         if is_valid_dpe_uri(document.get("uri") or ""):
@@ -46,12 +50,23 @@ def organize_finder(
     return ordered[offset : offset + limit], len(ordered)
 
 
-def _matches(document: DPEDocumentSummary, wanted: Sequence[str]) -> bool:
+def _matches(document: DPEDocumentSummary, wanted: Sequence[str], by_file_name: bool) -> bool:
     """Whether one field holds one of the keywords; never across two fields."""
     title = (document.get("title") or "").casefold()
     tags = " ".join(document.get("keywords") or ()).casefold()
     summary = _folded(document.get("summary") or "")
-    return any(keyword in title or keyword in tags or keyword in summary for keyword in wanted)
+    name = _folded(file_name(document)) if by_file_name else ""
+    return any(keyword in title or keyword in tags or keyword in summary or keyword in name for keyword in wanted)
+
+
+def file_name(document: DPEDocumentSummary) -> str:
+    """What the file of a document is called: the last part of its `file_uri`, as a person reads it."""
+    return _last_part(document.get("file_uri") or "")
+
+
+@lru_cache(maxsize=2**14)
+def _last_part(uri: str) -> str:
+    return unquote(uri.rstrip("/").rpartition("/")[2])
 
 
 # Summaries are long, and outside ASCII folding is slow.

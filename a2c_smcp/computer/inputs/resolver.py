@@ -5,9 +5,9 @@ Knows no terminal and no window: a program that can ask a person hands in the la
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
 
 import anyio
 
@@ -30,6 +30,9 @@ __all__ = ["CacheInputResolver", "CompositeResolver", "InputResolver"]
 
 #: How long a layer may take to go away once no caller waits for its answer, in seconds.
 _GOING_AWAY: Final = 5.0
+
+#: Told when a server begins to wait for a person who is to give an input, and, with `None`, when that is over.
+OnWaiting: TypeAlias = Callable[[str, str | None], None]
 
 
 class CacheInputResolver(BaseInputResolver):
@@ -67,20 +70,36 @@ class CompositeResolver(BaseInputResolver):
         raise InputNotFoundError(definition.id)
 
 
+class _LastLayer(BaseInputResolver):
+    """The layer that asks a person, between two calls that say so."""
+
+    def __init__(self, layer: BaseInputResolver, asks: Callable[[str, bool], None]) -> None:
+        self._layer = layer
+        self._asks = asks
+
+    async def resolve(self, definition: MCPServerInput) -> Any:
+        self._asks(definition.id, True)
+        try:
+            return await self._layer.resolve(definition)
+        finally:
+            self._asks(definition.id, False)
+
+
 @dataclass(slots=True)
 class _OpenQuestion:
-    """One input being asked for, and how many wait for the answer."""
+    """One input being asked for, and the servers that wait for the answer; `None` stands for another caller."""
 
     definition: MCPServerInput
     answer: asyncio.Task[Any]
-    waiting: int = 0
+    waiting: list[str | None] = field(default_factory=list)
+    is_with_person: bool = False
 
 
 class InputResolver:
     """Renders configs with the values of inputs, and asks for each of them once, however many servers start together.
 
     What it rendered with, `redaction` takes out of what is said afterwards. `last` is the layer that can ask a person;
-    without it, defaults are used.
+    without it, defaults are used. `on_waiting` is told which servers wait for that person; it must return at once.
     """
 
     def __init__(
@@ -97,21 +116,25 @@ class InputResolver:
                 EnvInputResolver(environ),
                 CacheInputResolver(store),
                 CommandInputResolver(),
-                *([] if last is None else [last]),
+                *([] if last is None else [_LastLayer(last, self._person_asked)]),
             ]
         )
+        self.on_waiting: OnWaiting = _ignore
         self._questions: dict[str, _OpenQuestion] = {}
         self.redaction = Redaction()
 
-    async def resolve(self, input_id: str) -> Any:
-        """The value of an input; `InputNotFoundError` if there is none, `InputFailedError` if a layer failed."""
+    async def resolve(self, input_id: str, server: str | None = None) -> Any:
+        """The value of an input, for a server that needs it if there is one.
+
+        Raises `InputNotFoundError` if it has none, and `InputFailedError` if a layer failed.
+        """
         definition = self._store.definition(input_id)
         question = self._questions.get(input_id)
         if question is None or question.definition is not definition:
             question = self._questions[input_id] = _OpenQuestion(definition, asyncio.create_task(self._ask(definition)))
             # A failure that comes after all callers have left is of no use to them.
             question.answer.add_done_callback(lambda answer: answer.cancelled() or answer.exception())
-        return await self._wait(question)
+        return await self._wait(question, server)
 
     async def is_disabled(self, raw: dict[str, Any]) -> bool:
         """Whether this config, as written, is switched off; asks only for inputs that this itself depends on."""
@@ -151,7 +174,7 @@ class InputResolver:
 
     async def _value(self, input_id: str, server: str) -> Any:
         try:
-            return await self.resolve(input_id)
+            return await self.resolve(input_id, server)
         except InputNotFoundError as error:
             way_out = f"set {variable_of(input_id)}, or give it a default"
             raise InputNotFoundError(input_id, f"server {server!r} refers to it; {way_out}") from error
@@ -167,12 +190,26 @@ class InputResolver:
                 raise
             return definition.fallback
 
-    async def _wait(self, question: _OpenQuestion) -> Any:
-        question.waiting += 1
+    def _person_asked(self, input_id: str, is_asked: bool) -> None:
+        question = self._questions.get(input_id)
+        # A question whose last caller has gone, or whose input was defined anew, is ended without anybody's notice.
+        if question is not None and question.answer is asyncio.current_task():
+            question.is_with_person = is_asked
+            for server in question.waiting:
+                self._tell_waiting(server, input_id if is_asked else None)
+
+    def _tell_waiting(self, server: str | None, input_id: str | None) -> None:
+        if server is not None:
+            self.on_waiting(server, input_id)
+
+    async def _wait(self, question: _OpenQuestion, server: str | None) -> Any:
+        question.waiting.append(server)
+        if question.is_with_person:
+            self._tell_waiting(server, question.definition.id)
         try:
             return await asyncio.shield(question.answer)
         finally:
-            question.waiting -= 1
+            question.waiting.remove(server)
             if not question.waiting:
                 await self._close(question)
 
@@ -184,3 +221,7 @@ class InputResolver:
             question.answer.cancel()
             with anyio.CancelScope(shield=True):
                 await asyncio.wait([question.answer], timeout=_GOING_AWAY)
+
+
+def _ignore(*_: object) -> None:
+    pass

@@ -221,7 +221,8 @@ class QuestionForm:
                 elif field.required:
                     raise ValueError("It is required.")
             except ValueError as problem:
-                raise BadRequestError(f"{field.title}: {problem}", {"field": field.name}) from None
+                details = {"field": field.name, "problem": str(problem)}
+                raise BadRequestError(f"{field.title}: {problem}", details) from None
         return checked
 
 

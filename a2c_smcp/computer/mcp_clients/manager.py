@@ -146,8 +146,10 @@ class MCPServerManager:
         #: In config order.
         self._servers: dict[SERVER_NAME, _ManagedServer] = {}
         self._catalogue = Catalogue()
-        self._is_open = False
+        #: Set from the moment when the servers start together, until they are stopped.
+        self._opened = asyncio.Event()
         self._turns = ServerTurns()
+        resolver.on_waiting = partial(_tell_waiting, weakref.ref(self))
         self._stderr: dict[SERVER_NAME, deque[str]] = {}
         self._vrl: VRLWorker | None = None
         self._connections: dict[MCPConnection, asyncio.AbstractEventLoop] = {}
@@ -229,7 +231,7 @@ class MCPServerManager:
         """
         if self._is_open:
             return
-        self._is_open = True
+        self._opened.set()
         names = list(self._servers) if self.auto_connect else []
         self._turns.begin(names, self._timings.order)
         try:
@@ -239,9 +241,21 @@ class MCPServerManager:
         finally:
             self._turns.end()
 
+    async def settled(self) -> None:
+        """Wait until each server of `start_all` runs, has failed, or waits for a person who is to give an input.
+
+        Before `start_all` is called this does not return.
+        """
+        await self._opened.wait()
+        await self._turns.ended()
+
+    @property
+    def _is_open(self) -> bool:
+        return self._opened.is_set()
+
     async def stop_all(self) -> None:
         """Stop every server and whatever was started for them. Idempotent."""
-        self._is_open = False
+        self._opened.clear()
         with anyio.CancelScope(shield=True):
             async with anyio.create_task_group() as tasks:
                 for name in {*self._servers, *self._turns.starting}:
@@ -395,10 +409,13 @@ class MCPServerManager:
     async def _start(self, server: _ManagedServer) -> None:
         """Start a server that does not run, unless it is disabled. If this raises, the state says why."""
         try:
-            if await self._resolver.is_disabled(server.raw):
+            if _is_off(parse_unrendered(server.raw)):
                 self._set(server, ServerState.DISABLED)
                 return
             self._set(server, ServerState.STARTING)
+            if await self._resolver.is_disabled(server.raw):
+                self._set(server, ServerState.DISABLED)
+                return
             await self._replace(server.name, server.raw)
         except Exception as error:
             failure = error if isinstance(error, SMCPError) else None
@@ -617,6 +634,16 @@ class MCPServerManager:
 
     # --- states
 
+    def _waits_for(self, name: SERVER_NAME, input_id: str | None) -> None:
+        """A server needs an input that a person is being asked for; `None`: not any more."""
+        if input_id is not None:
+            self._turns.settle(name)
+        server = self._servers.get(name)
+        # One that runs goes on with its old config, and one that has failed is shown so, until the new one serves.
+        if server is not None and server.status.state is ServerState.STARTING:
+            reason = None if input_id is None else f"waits for input {input_id!r}"
+            self._set(server, ServerState.STARTING, reason, waits_for=input_id)
+
     def _set(
         self,
         server: _ManagedServer,
@@ -624,9 +651,11 @@ class MCPServerManager:
         reason: str | None = None,
         restarts: int = 0,
         failure: SMCPError | None = None,
+        waits_for: str | None = None,
     ) -> None:
         server.failure = failure
-        status = ServerStatus(server.name, state, reason and self._redaction(reason), restarts)
+        reason = reason and self._redaction(reason)
+        status = ServerStatus(server.name, state, reason, restarts, waits_for=waits_for)
         if status != server.status:
             before, server.status = server.status, status
             bad = state in (ServerState.FAILED, ServerState.BACKING_OFF)
@@ -675,6 +704,11 @@ def _tell_line(manager: weakref.ref[MCPServerManager], server: SERVER_NAME, line
     lines.append(line)
     if (this := manager()) is not None:
         this._on_event(ServerLogged(server, line))
+
+
+def _tell_waiting(manager: weakref.ref[MCPServerManager], server: SERVER_NAME, input_id: str | None) -> None:
+    if (this := manager()) is not None:
+        this._waits_for(server, input_id)
 
 
 def _tell_restart_wanted(manager: weakref.ref[MCPServerManager], server: SERVER_NAME, why: str) -> None:

@@ -23,11 +23,9 @@ class ServerTurns:
     def __init__(self) -> None:
         self._locks: weakref.WeakValueDictionary[SERVER_NAME, asyncio.Lock] = weakref.WeakValueDictionary()
         self._starts: dict[SERVER_NAME, anyio.CancelScope] = {}
-        #: The servers that start together, in config order, and whether each of them runs or never will.
+        #: The servers that start together, in config order, and whether each of them is still to be waited for.
         self._together: dict[SERVER_NAME, asyncio.Event] = {}
         self._deadline = 0.0
-        self._done = asyncio.Event()
-        self._done.set()
 
     @property
     def starting(self) -> KeysView[SERVER_NAME]:
@@ -60,19 +58,21 @@ class ServerTurns:
         """These start together from now on; a later one waits so long at most for those before it."""
         self._together = {name: asyncio.Event() for name in names}
         self._deadline = anyio.current_time() + seconds
-        self._done.clear()
 
     def end(self) -> None:
+        for name in self._together:
+            self.settle(name)
         self._together = {}
-        self._done.set()
 
     async def ended(self) -> None:
-        """Wait until no servers start together."""
-        await self._done.wait()
+        """Wait until each server that starts together with others has settled."""
+        for settled in tuple(self._together.values()):
+            await settled.wait()
 
     def settle(self, name: SERVER_NAME) -> None:
-        """A server that starts together with others runs, or never will."""
-        self._together[name].set()
+        """A server that may start together with others runs, never will, or waits for a person: go on without it."""
+        if name in self._together:
+            self._together[name].set()
 
     async def wait_for_earlier(self, name: SERVER_NAME) -> None:
         """Wait for those before this one in the config, as long as is reasonable."""

@@ -1,6 +1,7 @@
 """`--console` and `console`: links at a terminal and on stderr that open the page once, and who decides first."""
 
 import re
+import shlex
 import signal
 import socket
 from pathlib import Path
@@ -120,6 +121,51 @@ async def test_headless_prints_a_link_and_a_fresh_one_for_a_signal(tmp_path: Pat
                 await visitor.enter()
         assert it.stop() == 0
         assert not it.said("Traceback"), it.lines
+
+
+async def test_headless_one_server_waits_for_its_input_and_the_others_come_and_work(
+    tmp_path: Path, hub: Running
+) -> None:
+    """The input is asked for once a page is there: a command before it waits for the page."""
+    gate, office, agent = tmp_path / "open", new_office(), Agent()
+    waits = server("waits")
+    waits["server_parameters"]["env"] = {"GATE": "${input:gate}", "KEY": "${input:key}"}
+    script = f"until [ -e {shlex.quote(str(gate))} ]; do sleep 0.1; done; echo open"
+    inputs = [
+        {"id": "gate", "type": "command", "command": script, "shell": True},
+        {"id": "key", "type": "promptString"},
+    ]
+    file = tmp_path / "config.json"
+    write(file, waits, server("a"), inputs=inputs)
+    place = ("--url", hub.url, "--office", office, "--name", "pc")
+    with service("--config", str(file), *place, "--console", "0") as it:
+        await it.says("has its console at")
+        async with Visitor(_links(it.lines)[0]) as visitor:
+            await visitor.enter()
+            async with visitor.feed() as messages:
+                await anext(messages)
+                gate.touch()
+                decision = await _asked(messages)
+                assert decision["input"]["id"] == "key"
+                await it.says("is in office")
+                await agent.join(hub.url, office)
+                await _eventually_works(agent, "a.echo")
+                write(file, waits, server("a"), server("late"), inputs=inputs)
+                await _eventually_works(agent, "late.echo")
+                not_yet = await agent.tool("waits.echo", text="x")
+                assert (not_yet["meta"]["error_code"], not_yet["meta"]["starting"]) == (4001, ["waits"])
+                answer = {"id": decision["id"], "digest": decision["digest"], "answer": "yes", "value": "v"}
+                assert (await visitor.post("/api/answer", answer)).status_code == 200
+                await _eventually_works(agent, "waits.echo")
+        await agent.disconnect()
+        assert it.stop() == 0
+        assert not it.said("Traceback"), it.lines
+
+
+async def _eventually_works(agent: Agent, tool: str) -> None:
+    with anyio.fail_after(60):
+        while (await agent.tool(tool, text="x"))["content"][0]["text"] != "x":
+            pass
 
 
 def _links(lines: list[str]) -> list[str]:

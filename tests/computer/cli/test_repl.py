@@ -614,19 +614,31 @@ def test_url_office_and_name_may_come_from_the_environment(tmp_path: Path, hub: 
         assert (joined["office"], joined["name"]) == (office, "from-the-environment")
 
 
-async def test_inputs_are_asked_for_at_the_start_and_an_office_is_joined(tmp_path: Path, hub: Running) -> None:
+async def test_a_missing_input_is_asked_for_while_the_office_is_joined_and_the_other_servers_work(
+    tmp_path: Path, hub: Running
+) -> None:
     config, office = server("a", resources="${input:count}"), new_office()
     config["server_parameters"]["env"] = {"SECRET": "${input:secret}"}
-    file = write(tmp_path / "config.json", config, inputs=INPUTS)
+    file = write(tmp_path / "config.json", config, server("b"), inputs=INPUTS)
+    agent = Agent()
     with console(tmp_path, "--config", file, "--url", hub.url, "--office", office, "--name", "pc") as it:
-        it.says("How many (count):")
-        it.keys("\x7f3\r")
-        it.says("The secret (secret):")
-        it.keys(f"{CANARY}\r")
-        assert states(it.line("server_status", lambda line: line["all"])) == {"a": "running"}
-        assert it.line("joined")["office"] == office
-        it.prompted()
-        it.until(lambda line: len(line["windows"]) == 3, "desktop list", "desktop_updated", _has_windows)
+        boot = it.line("server_status", lambda line: line["all"])
+        assert states(boot) == {"a": "starting", "b": "running"}
+        assert boot["servers"][0]["reason"] == "waits for input 'count'"
+        await agent.join(hub.url, office)
+        try:
+            assert (await agent.tool("b.echo", text="on"))["content"][0]["text"] == "on"
+            not_yet = await agent.tool("a.echo", text="on")
+            assert (not_yet["meta"]["error_code"], not_yet["meta"]["starting"]) == (4001, ["a"])
+            it.keys("\x7f3\r")
+            it.says("The secret (secret):")
+            it.keys(f"{CANARY}\r")
+            it.line("server_status", lambda line: states(line) == {"a": "running"})
+            it.prompted()
+            assert (await agent.tool("a.echo", text="on"))["content"][0]["text"] == "on"
+        finally:
+            await agent.disconnect()
+        it.until(lambda line: len(line["windows"]) == 3 + 2, "desktop list", "desktop_updated", _has_windows)
         assert CANARY not in it.seen
 
 

@@ -32,7 +32,7 @@ server = ContextServer(
                     ),
                 ],
                 file_type="md",
-                file_uri="file:///garden.md",
+                file_uri="file:///home/ada/Mein%20Beet.md",
                 keywords=["basil"],
                 summary=f"What grows where. {MARKUP}",
             ),

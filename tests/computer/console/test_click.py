@@ -76,7 +76,7 @@ async def test_fourteen_notices_move_nothing_and_the_click_decides_what_it_point
             place = await centre(page, 2)
             await page.mouse.move(*place)
             notices(computer)
-            await expect(page.locator(".bell .count")).to_have_text("5")
+            await expect(page.locator(".told .count")).to_have_text("5")
             assert await centre(page, 2) == place
             await page.mouse.click(*place)
             await eventually(lambda: calls(computer) == ["c1"])

@@ -41,7 +41,7 @@ async def test_what_replaces_itself_is_told_once_and_numbers_fit_together() -> N
             message["servers"][0]["reason"] == "49" for message in seen if "servers" in message
         )
         assert seen[-1]["name"] == "renamed"
-        assert seen[-1]["notices"] == [{"text": "one: why", "server": "one", "restart": True}]
+        assert seen[-1]["notices"] == [{"says": "restart", "text": "one: why", "server": "one", "restart": True}]
         assert {"desktop", "tools"} == set().union(*(message["marked"] for message in seen if "marked" in message))
 
 

@@ -41,6 +41,20 @@ async def test_a_window_changes_under_the_readers_eyes(page: Page, both: tuple[C
     await expect(window).to_contain_text("after & later")
 
 
+async def test_a_document_is_found_by_the_name_of_its_file(page: Page, both: tuple[Computer, Console]) -> None:
+    """In the page: what agents search in is written in the contract."""
+    await go(page, "finder")
+    await page.get_by_role("searchbox").fill("BEET.md")
+    await page.get_by_role("button", name="Search").click()
+    await expect(page.locator(".documents li")).to_have_count(1)
+    await expect(page.locator(".documents li")).to_contain_text("The garden")
+    await expect(page.locator(".documents .file")).to_have_text("Mein Beet.md")
+    assert await both[0].get_finder(["BEET.md"]) == ([], 0)
+    await page.get_by_role("searchbox").fill("")
+    await page.get_by_role("button", name="Search").click()
+    await expect(page.locator(".documents li")).to_have_count(20)
+
+
 async def test_a_document_is_found_opened_and_read(page: Page) -> None:
     await go(page, "finder")
     await expect(page.locator(".documents li")).to_have_count(20)

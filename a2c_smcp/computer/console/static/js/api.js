@@ -1,5 +1,7 @@
 // Requests to the console, with the key of this tab. No cookie is ever sent or set.
+import { t } from "./i18n.js";
 import { comeBack, sessionKey } from "./session.js";
+import { refusal } from "./wording.js";
 
 export class Refused extends Error {
   constructor(message, code, details) {
@@ -25,11 +27,12 @@ function send(path, options, key) {
   });
 }
 
-async function answered(response) {
+async function answered(path, response) {
   const answer = await response.json().catch(() => ({}));
   if (!response.ok) {
     const error = answer.error ?? {};
-    throw new Refused(error.message ?? response.statusText, error.code ?? response.status, error.details);
+    const message = refusal(path, error.message ?? response.statusText, error.details);
+    throw new Refused(message, error.code ?? response.status, error.details);
   }
   return answer;
 }
@@ -39,18 +42,28 @@ function queryText(query) {
   return given.length ? `?${new URLSearchParams(given)}` : "";
 }
 
+/** Waits for the answer, or throws `Refused` in the page's own words if there is none. */
+async function sent(path, options = {}) {
+  try {
+    return await request(path, options);
+  } catch (error) {
+    if (options.signal?.aborted) throw error;
+    throw new Refused(t("refused.network"), 0);
+  }
+}
+
 export async function get(path, query = {}, signal = undefined) {
-  return answered(await request(`${path}${queryText(query)}`, { signal }));
+  return answered(path, await sent(`${path}${queryText(query)}`, { signal }));
 }
 
 /** A file, as a blob; it may be large. */
 export async function download(path, query) {
-  const response = await request(`${path}${queryText(query)}`);
-  if (!response.ok) await answered(response); // throws
+  const response = await sent(`${path}${queryText(query)}`);
+  if (!response.ok) await answered(path, response); // throws
   return response.blob();
 }
 
 export async function post(path, body) {
   const headers = { "content-type": "application/json" };
-  return answered(await request(path, { method: "POST", headers, body: JSON.stringify(body) }));
+  return answered(path, await sent(path, { method: "POST", headers, body: JSON.stringify(body) }));
 }

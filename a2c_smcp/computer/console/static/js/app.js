@@ -1,4 +1,5 @@
 // The frame: a header, the views, and the decisions beside them.
+import { Bell } from "./bell.js";
 import { Calls } from "./calls.js";
 import { Decisions, usePendingCount } from "./decisions.js";
 import { Desktop } from "./desktop.js";
@@ -8,6 +9,7 @@ import { FirstSteps } from "./first-steps.js";
 import { html, useEffect, useRef } from "./html.js";
 import { Icon } from "./icons.js";
 import { t } from "./i18n.js";
+import { jump, JUMP_KEY, useJumpKey } from "./jump.js";
 import { Notices } from "./notices.js";
 import { Office } from "./office.js";
 import { Over } from "./over.js";
@@ -28,11 +30,14 @@ export function App() {
     document.title = `${count ? `(${count}) ` : ""}${t("app.title", { name })}`;
   }, [count, name]);
   useEffect(() => main.current?.scrollTo(0, 0), [view, rest[0]]);
+  useJumpKey(count > 0);
   if (status === "over") return html`<${Over} />`;
   const View = SHOWN[view];
   return html`<div class="frame" data-view=${view}>
-    <a class="skip" href="#main" onClick=${(event) => (event.preventDefault(), main.current.focus())}>${t("app.skip")}</a>
-    <${Header} name=${name} status=${status} count=${count} />
+    <${Header} name=${name} status=${status} count=${count}>
+      ${count ? html`<a class="skip" href=${path("decisions")} onClick=${(event) => (event.preventDefault(), jump())}>${t("app.skip.decisions")}</a>` : null}
+      <a class="skip" href="#main" onClick=${(event) => (event.preventDefault(), main.current.focus())}>${t("app.skip")}</a>
+    <//>
     <${Navigation} view=${view} count=${count} />
     <main ref=${main} id="main" tabindex="-1">
       <h1 class="visually-hidden">${t(`nav.${view}`)}</h1>
@@ -45,14 +50,16 @@ export function App() {
   </div>`;
 }
 
-function Header({ name, status, count }) {
+function Header({ name, status, count, children }) {
   return html`<header class="top">
+    ${children}
     <img src="/icon.svg" alt="" width="28" height="28" />
     <b class="computer">${name}</b>
     <span class=${`status ${status}`} role="status"><span class="dot" aria-hidden="true"></span>${t(`status.${status}`)}</span>
     <span class="grow"></span>
     <${Notices} />
-    <a class="waiting" href=${path("decisions")} data-count=${count}>
+    <${Bell} />
+    <a class="waiting" href=${path("decisions")} data-count=${count} title=${t("decisions.jump", { key: JUMP_KEY })}>
       <${Icon} name="decisions" />${count ? t("decisions.count", { count }) : t("decisions.none")}
     </a>
   </header>`;

@@ -27,8 +27,13 @@ export function DecisionCard({ decision, gone, held }) {
   return html`<li ref=${element} tabindex="-1" class=${`card decision ${decision.kind}`} style=${{ minHeight: height }} data-decided=${open ? null : ""} data-decision=${decision.id}>
     <${Body} decision=${decision} open=${open} ready=${ready} answer=${answer} refusal=${refusal} />
     ${open ? html`<${TimeLeft} decision=${decision} />` : html`<${Outcome} decision=${decision} />`}
-    <${Problem} text=${open ? refusal?.message : null} />
+    <${Problem} text=${open && !isAtItsField(decision, refusal) ? refusal?.message : null} />
   </li>`;
+}
+
+/** Whether the form shows this refusal beside the field that it is about. */
+function isAtItsField(decision, refusal) {
+  return Object.hasOwn(decision.schema?.properties ?? {}, refusal?.details?.field ?? "");
 }
 
 /** `[answer, isBusy, refusal]`: `answer` resolves to whether it was taken. */

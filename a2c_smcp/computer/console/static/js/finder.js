@@ -58,8 +58,9 @@ function Results({ documents }) {
         <a class="card document" href=${path("finder", document.uri)}>
           <span class="line"><b>${document.title}</b><${Chip}>${document.file_type}<//></span>
           ${document.summary ? html`<span class="summary">${document.summary}</span>` : null}
+          ${document.file_name && document.file_name !== document.title ? html`<span class="file mono"><bdi>${document.file_name}</bdi></span>` : null}
           <span class="muted facts">
-            <span>${t(document.page_count === 1 ? "finder.pages.one" : "finder.pages", { count: document.page_count })}</span>
+            <span>${t("finder.pages", { count: document.page_count })}</span>
             <span>${document.server}</span>
             ${document.last_modified ? html`<span>${t("finder.modified", { when: date(document.last_modified) })}</span>` : null}
             ${(document.keywords ?? []).slice(0, 6).map((word) => html`<span key=${word}>#${word}</span>`)}

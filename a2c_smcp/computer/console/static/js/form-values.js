@@ -125,3 +125,30 @@ export function completed(value) {
   }
   return value;
 }
+
+/** A date and time with an offset as a `datetime-local` field shows it: here, to the second. "" if it is none. */
+export function toLocal(text) {
+  const found = typeof text === "string" ? new Date(text) : new Date(NaN);
+  if (Number.isNaN(found.getTime())) return "";
+  const { day, time } = local(found);
+  return `${day}T${time}`;
+}
+
+/** What such a field holds as an instant with the browser's offset, RFC 3339; undefined if it holds none. */
+export function fromLocal(text) {
+  const found = new Date(text);
+  if (!text || Number.isNaN(found.getTime())) return undefined;
+  const minutes = -found.getTimezoneOffset();
+  const { day, time } = local(found);
+  const offset = `${minutes < 0 ? "-" : "+"}${two(Math.abs(minutes) / 60)}:${two(Math.abs(minutes) % 60)}`;
+  return `${day}T${time}${offset}`;
+}
+
+function local(date) {
+  const day = [String(date.getFullYear()).padStart(4, "0"), two(date.getMonth() + 1), two(date.getDate())].join("-");
+  return { day, time: [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(":") };
+}
+
+function two(number) {
+  return String(Math.floor(number)).padStart(2, "0");
+}

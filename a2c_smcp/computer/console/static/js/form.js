@@ -1,5 +1,6 @@
 // A form made from a JSON schema, nested as deep as the schema is. What it cannot draw is typed as JSON.
-import { choices, initial, kindOf, opens, resolved, Typed, variants } from "./form-values.js";
+import { FieldErrors, useFieldErrors } from "./form-errors.js";
+import { choices, fromLocal, initial, kindOf, opens, resolved, toLocal, Typed, variants } from "./form-values.js";
 import { createContext, html, useContext, useMemo, useState } from "./html.js";
 import { t } from "./i18n.js";
 import { Icon } from "./icons.js";
@@ -9,13 +10,20 @@ let forms = 0;
 /** Whether fields are called by their titles, as in questions to a person, or by the names of parameters. */
 const Titled = createContext(false);
 
-/** The fields of an object's schema. `onChange` gets the next value; see form-values.js for what it holds. */
-export function Form({ schema, value, onChange, titled = false }) {
+/**
+ * The fields of an object's schema. `onChange` gets the next value; see form-values.js for what it holds. `errors` is
+ * `{name: text}`, what the computer refused: it is shown at the fields until they change. Hand in another object for
+ * every refusal.
+ */
+export function Form({ schema, value, onChange, titled = false, errors = null }) {
   const prefix = useMemo(() => `form-${(forms += 1)}`, []);
+  const [shown, handlers] = useFieldErrors(prefix, errors);
   const found = resolved(schema, schema);
-  return html`<${Titled.Provider} value=${titled}>
-    <${Properties} schema=${found} root=${schema} value=${value ?? {}} onChange=${onChange} path=${prefix} depth=${0} />
-  <//>`;
+  return html`<${Titled.Provider} value=${titled}><${FieldErrors.Provider} value=${shown}>
+    <div ...${handlers}>
+      <${Properties} schema=${found} root=${schema} value=${value ?? {}} onChange=${onChange} path=${prefix} depth=${0} />
+    </div>
+  <//><//>`;
 }
 
 function Properties({ schema, root, value, onChange, path, depth }) {
@@ -51,20 +59,30 @@ function Field({ name, schema, root, required, value, onChange, path, depth }) {
   const props = { schema: found, root, required, value, onChange, path, name, depth };
   const label = html`<span class="name">${title}</span>${required ? html`<span class="required"> ${t("form.required")}</span>` : null}`;
   const about = found.description ? html`<p class="muted hint" id=${`${path}-about`}>${found.description}</p>` : null;
-  const described = found.description ? `${path}-about` : null;
+  const error = useContext(FieldErrors)[path];
+  const problem = error ? html`<p class="wrong" id=${`${path}-wrong`}>${error}</p>` : null;
+  const described = [about && `${path}-about`, problem && `${path}-wrong`].filter(Boolean).join(" ") || null;
   if (GROUPS.has(kind)) {
-    return html`<fieldset class="field"><legend>${label}</legend>${about}<${Kind} ...${props} /></fieldset>`;
+    return html`<fieldset class="field" id=${path} aria-describedby=${described}><legend>${label}</legend>${about}${problem}<${Kind} ...${props} /></fieldset>`;
   }
-  return html`<div class="field"><label for=${path}>${label}</label>${about}<${Kind} ...${props} described=${described} /></div>`;
+  const told = { "aria-describedby": described, "aria-invalid": error ? "true" : null };
+  return html`<div class="field"><label for=${path}>${label}</label>${about}<${Kind} ...${props} told=${told} />${problem}</div>`;
 }
 
-function Text({ schema, required, value, onChange, path, described }) {
-  const kind = { email: "email", uri: "url", date: "date", "date-time": "text", time: "time" }[schema.format] ?? "text";
+function Text(props) {
+  const { schema, value } = props;
+  // A default that is no date and time is shown as the text that it is.
+  if (schema.format === "date-time" && (value === undefined || toLocal(value))) return html`<${DateTime} ...${props} />`;
+  return html`<${Line} ...${props} />`;
+}
+
+function Line({ schema, required, value, onChange, path, told }) {
+  const kind = { email: "email", uri: "url", date: "date", time: "time" }[schema.format] ?? "text";
   const props = {
     id: path,
     required,
     value: value ?? "",
-    "aria-describedby": described,
+    ...told,
     minlength: schema.minLength,
     maxlength: schema.maxLength,
     spellcheck: "false",
@@ -80,7 +98,19 @@ function Text({ schema, required, value, onChange, path, described }) {
   return html`<textarea rows="1" onKeyDown=${key} ...${props}></textarea>`;
 }
 
-function Numeric({ schema, required, value, onChange, path, described }) {
+/** The local time is shown and typed, an instant with its offset is sent. */
+function DateTime({ required, value, onChange, path, told }) {
+  // What is typed stays as it is until the field is left: another value under the cursor would interrupt the typing.
+  const [rough, setRough] = useState(null);
+  const input = (event) => {
+    setRough(event.currentTarget.value);
+    onChange(fromLocal(event.currentTarget.value));
+  };
+  return html`<input id=${path} type="datetime-local" step="1" max="9999-12-31T23:59:59" required=${required} value=${rough ?? toLocal(value)} ...${told}
+    onInput=${input} onBlur=${() => setRough(null)} />`;
+}
+
+function Numeric({ schema, required, value, onChange, path, told }) {
   const text = value instanceof Typed ? value.text : "";
   const [rough, setRough] = useState(null);
   const input = (event) => {
@@ -90,15 +120,15 @@ function Numeric({ schema, required, value, onChange, path, described }) {
   };
   const whole = (schema.type === "integer" || schema.type?.includes?.("integer")) && schema.multipleOf === undefined;
   return html`<input id=${path} type="number" inputmode=${whole ? "numeric" : "decimal"} required=${required} step=${whole ? 1 : (schema.multipleOf ?? "any")}
-    min=${schema.minimum} max=${schema.maximum} value=${rough ?? text} aria-describedby=${described} onInput=${input} onBlur=${() => setRough(null)} />`;
+    min=${schema.minimum} max=${schema.maximum} value=${rough ?? text} ...${told} onInput=${input} onBlur=${() => setRough(null)} />`;
 }
 
-function Flag({ required, value, onChange, path, described }) {
+function Flag({ required, value, onChange, path, told }) {
   if (required) {
-    return html`<input id=${path} type="checkbox" checked=${value === true} aria-describedby=${described} onChange=${(event) => onChange(event.currentTarget.checked)} />`;
+    return html`<input id=${path} type="checkbox" checked=${value === true} ...${told} onChange=${(event) => onChange(event.currentTarget.checked)} />`;
   }
   const next = { yes: true, no: false };
-  return html`<select id=${path} value=${value === undefined ? "" : value ? "yes" : "no"} aria-describedby=${described} onChange=${(event) => onChange(next[event.currentTarget.value])}>
+  return html`<select id=${path} value=${value === undefined ? "" : value ? "yes" : "no"} ...${told} onChange=${(event) => onChange(next[event.currentTarget.value])}>
     <option value="">${t("form.leave")}</option>
     <option value="yes">${t("form.yes")}</option>
     <option value="no">${t("form.no")}</option>
@@ -109,10 +139,10 @@ function same(left, right) {
   return left === right || (left instanceof Typed && left.text === String(right));
 }
 
-function Choice({ schema, required, value, onChange, path, described }) {
+function Choice({ schema, required, value, onChange, path, told }) {
   const options = choices(schema);
   const at = options.findIndex((option) => same(value, option.value));
-  return html`<select id=${path} required=${required} value=${at < 0 ? "" : String(at)} aria-describedby=${described}
+  return html`<select id=${path} required=${required} value=${at < 0 ? "" : String(at)} ...${told}
     onChange=${(event) => onChange(event.currentTarget.value === "" ? undefined : options[Number(event.currentTarget.value)].value)}>
     <option value="">${t(required ? "form.choose" : "form.leave")}</option>
     ${options.map((option, place) => html`<option key=${place} value=${String(place)}>${option.title}</option>`)}
@@ -171,7 +201,7 @@ function Variants({ schema, root, required, value, onChange, path, name, depth }
   </div>`;
 }
 
-function Json({ required, value, onChange, path, described }) {
+function Json({ required, value, onChange, path, told }) {
   const [text, setText] = useState(() => (value === undefined ? "" : JSON.stringify(value, null, 2)));
   const input = (event) => {
     const typed = event.currentTarget.value;
@@ -179,12 +209,12 @@ function Json({ required, value, onChange, path, described }) {
     let problem = "";
     try {
       onChange(typed.trim() === "" ? undefined : JSON.parse(typed));
-    } catch (error) {
-      problem = error.message;
+    } catch {
+      problem = t("form.wrong.json");
     }
     event.currentTarget.setCustomValidity(problem);
   };
-  return html`<textarea id=${path} class="mono" rows="3" required=${required} value=${text} placeholder="JSON" spellcheck="false" aria-describedby=${described} onInput=${input}></textarea>`;
+  return html`<textarea id=${path} class="mono" rows="3" required=${required} value=${text} placeholder="JSON" spellcheck="false" ...${told} onInput=${input}></textarea>`;
 }
 
 function Constant({ schema, path }) {

@@ -7,9 +7,10 @@ const texts = chinese ? zh : en;
 
 export const language = chinese ? "zh-CN" : "en";
 
-/** A text by its key, with `{name}` replaced. */
+/** A text by its key, with `{name}` replaced. Where there is one of something, `KEY.one` says so if it exists. */
 export function t(key, values = {}) {
-  const text = texts[key] ?? en[key] ?? key;
+  const one = values.count === 1 ? texts[`${key}.one`] : undefined;
+  const text = one ?? texts[key] ?? en[key] ?? key;
   return text.replace(/\{(\w+)\}/g, (_, name) => String(values[name] ?? ""));
 }
 
@@ -33,10 +34,15 @@ export function date(text) {
 
 /** A length of time, as short as it can be said. */
 export function duration(seconds) {
-  if (seconds < 0.0995) return `${Math.max(0, Math.round(seconds * 1000))} ms`;
-  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
-  if (seconds < 60) return `${Math.floor(seconds)} s`;
+  if (seconds < 0.0995) return t("time.ms", { count: Math.max(0, Math.round(seconds * 1000)) });
+  if (seconds < 9.95) return t("time.s", { count: seconds.toFixed(1) });
+  if (seconds < 60) return t("time.s", { count: Math.floor(seconds) });
   const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} min ${String(Math.floor(seconds % 60)).padStart(2, "0")} s`;
-  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  if (minutes < 60) return t("time.min", { minutes, seconds: String(Math.floor(seconds % 60)).padStart(2, "0") });
+  return t("time.h", { hours: Math.floor(minutes / 60), minutes: minutes % 60 });
+}
+
+/** Several names in a row. */
+export function listed(names) {
+  return names.reduce((first, rest) => t("parts.list", { first, rest }));
 }

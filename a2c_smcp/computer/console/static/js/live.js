@@ -65,6 +65,11 @@ function listen(signal) {
   }, 1_000);
 }
 
+/** Whether this tab is the one that acts for all tabs: each on its own where they cannot agree. */
+export function isLeading() {
+  return telling || channel === null;
+}
+
 function fromTab(message) {
   if (message.kind === "hello") {
     if (telling && current().number >= 0) tell({ kind: "state", state: shared() });

@@ -3,10 +3,11 @@ import { get, post } from "./api.js";
 import { AskOnce } from "./ask-once.js";
 import { Devices } from "./devices.js";
 import { html } from "./html.js";
-import { t } from "./i18n.js";
+import { listed, t } from "./i18n.js";
 import { JoinForm } from "./office-form.js";
 import { Chip, Empty, Fold, Problem, useAction, useLoaded } from "./parts.js";
 import { useStore } from "./store.js";
+import { who } from "./who.js";
 
 const TONES = { joined: "ok", connected: "warn", connecting: "warn", disconnected: "bad", closed: "bad" };
 
@@ -22,7 +23,7 @@ export function Office() {
         <dt>${t("office.name")}</dt><dd><b>${name}</b></dd>
         <dt>${t("office.version")}</dt><dd>${version}</dd>
         <dt>${t("office.protocol")}</dt><dd>${protocol}</dd>
-        <dt>${t("office.answerers")}</dt><dd>${answerers.length ? answerers.join(", ") : t("office.answerers.none")}</dd>
+        <dt>${t("office.answerers")}</dt><dd>${answerers.length ? listed(answerers.map(who)) : t("office.answerers.none")}</dd>
       </dl>
     </section>
     <section aria-labelledby="office-offices">

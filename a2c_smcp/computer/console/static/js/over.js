@@ -11,6 +11,9 @@ export function Over({ reason = endReason() }) {
   useEffect(() => {
     advice().then(setDoor);
   }, []);
+  useEffect(() => {
+    document.title = t("banner.over.title");
+  }, []);
   return html`<main class="over" role="alert">
     <img src="/icon.svg" alt="" width="56" height="56" />
     <h1>${t("banner.over.title")}</h1>

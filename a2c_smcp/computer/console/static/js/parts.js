@@ -82,7 +82,7 @@ export function Chip({ tone = "plain", children }) {
 /** A text from outside: exact, scrollable, and reached with the keyboard. */
 export function Block({ text, label, copy = false }) {
   return html`<div class="block">
-    <pre tabindex="0" role="region" aria-label=${label}>${text}</pre>
+    <pre tabindex="0" role="group" aria-label=${label}>${text}</pre>
     ${copy ? html`<${Copy} text=${text} />` : null}
   </div>`;
 }

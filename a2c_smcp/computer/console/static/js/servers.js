@@ -72,7 +72,11 @@ function Server({ server, clashes = [] }) {
           question=${t("servers.remove.ask", { server: server.name })} keep=${t("servers.remove.keep", { server: server.name })} />
       </span>
     </div>
-    ${server.reason ? html`<p class="reason">${server.reason}</p>` : null}
+    ${server.waits_for
+      ? html`<p class="reason">${t("servers.waits", { input: server.waits_for })}</p>`
+      : server.reason
+        ? html`<p class="reason">${server.reason}</p>`
+        : null}
     ${server.ignored ? html`<p class="muted">${server.ignored}</p>` : null}
     ${clashes.map((text) => html`<p class="reason" key=${text}>${text}</p>`)}
     <${Problem} text=${left ?? (server.reason ? null : error)} />

@@ -60,10 +60,10 @@ function parsed(text) {
   let value;
   try {
     value = JSON.parse(text);
-  } catch (error) {
-    throw new Error(t("tools.badjson", { reason: error.message }));
+  } catch {
+    throw new Error(t("tools.badjson"));
   }
-  if (value === null || typeof value !== "object" || Array.isArray(value)) throw new Error(t("tools.badjson", { reason: typeof value }));
+  if (value === null || typeof value !== "object" || Array.isArray(value)) throw new Error(t("tools.badjson"));
   return value;
 }
 

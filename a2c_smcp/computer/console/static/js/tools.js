@@ -2,7 +2,7 @@
 import { get, post } from "./api.js";
 import { ToolCall } from "./tool-call.js";
 import { html, useMemo, useState } from "./html.js";
-import { t } from "./i18n.js";
+import { listed, t } from "./i18n.js";
 import { Icon } from "./icons.js";
 import { Block, Chip, Empty, Fold, Loading, Problem, useAction, useLoaded } from "./parts.js";
 import { path } from "./router.js";
@@ -41,7 +41,7 @@ function Allowed({ allowed, onChange }) {
   });
   if (!allowed.length) return null;
   return html`<section class="allowed" aria-label=${t("tools.allowed")}>
-    <h3>${t("tools.allowed")}</h3>
+    <h2>${t("tools.allowed")}</h2>
     <ul>
       ${allowed.map(
         ([server, tool]) => html`<li key=${`${server}/${tool}`} class="line">
@@ -59,7 +59,7 @@ function ToolList({ tools, filter, chosen }) {
   if (!groups.length) return html`<p class="muted">${t(tools.length ? "tools.none" : "tools.none.yet")}</p>`;
   return groups.map(
     ([server, found]) => html`<div key=${server} class="group">
-      <h3>${server} <span class="muted">${found.length}</span></h3>
+      <h2>${server} <span class="muted">${found.length}</span></h2>
       <${VirtualList} items=${found} keyOf=${nameOf} estimate=${HEIGHT} row=${(tool, attributes) => link(tool, chosen, attributes)} />
     </div>`,
   );

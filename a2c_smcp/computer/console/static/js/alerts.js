@@ -1,0 +1,173 @@
+// A notification and a sound when a decision comes, for those who asked for them. One tab of several gives them.
+import { useEffect, useRef, useState } from "./html.js";
+import { t } from "./i18n.js";
+import { jump } from "./jump.js";
+import { isLeading } from "./live.js";
+import { useStore } from "./store.js";
+
+const KEPT = "a2c-alerts";
+const FRONT = "a2c-front";
+// Agents may ask as often as they like: a person is not to be flooded outside of this page as well.
+const MOST_OPEN = 5;
+const QUIET = 2_000;
+const LONGEST_NAME = 80;
+
+/** What can be had here: "ok", "insecure" (plain HTTP from elsewhere), "denied" by the person, or "missing". */
+export function notificationsHere() {
+  if (!window.isSecureContext) return "insecure";
+  if (typeof Notification === "undefined") return "missing";
+  return Notification.permission === "denied" ? "denied" : "ok";
+}
+
+function kept() {
+  try {
+    const found = JSON.parse(localStorage.getItem(KEPT) ?? "{}");
+    return { notify: found?.notify === true, sound: found?.sound === true };
+  } catch {
+    return { notify: false, sound: false };
+  }
+}
+
+/** The person's choice, `{notify, sound}`, and how to change it; asks the browser when notifications are switched on. */
+export function useChoice() {
+  const [choice, setChoice] = useState(kept);
+  useEffect(() => {
+    const elsewhere = (event) => event.key === KEPT && setChoice(kept());
+    addEventListener("storage", elsewhere);
+    return () => removeEventListener("storage", elsewhere);
+  }, []);
+  const choose = async (change) => {
+    const next = { ...kept(), ...change };
+    if (change.notify) next.notify = (await Notification.requestPermission()) === "granted";
+    localStorage.setItem(KEPT, JSON.stringify(next));
+    setChoice(next);
+    if (change.sound) sound();
+  };
+  const allowed = choice.notify && notificationsHere() === "ok" && Notification.permission === "granted";
+  return [{ notify: allowed, sound: choice.sound }, choose];
+}
+
+/** Gives the alerts of one tab for what is pending, while the component is there. */
+export function useAlerts({ notify, sound: loud }) {
+  const pending = useStore((state) => state.pending);
+  const known = useStore((state) => state.number >= 0);
+  const seen = useRef(null);
+  const shown = useRef(new Map());
+  useFront();
+  useEffect(() => {
+    if (!known) return;
+    const waiting = pending.filter((decision) => !decision.decided);
+    const fresh = seen.current === null ? [] : waiting.filter((decision) => !seen.current.has(decision.id));
+    seen.current = new Set(pending.map((decision) => decision.id));
+    const open = new Set(waiting.map((decision) => decision.id));
+    for (const id of shown.current.keys()) if (!open.has(id)) close(shown.current, id);
+    if (!fresh.length || !isLeading()) return;
+    if (loud) sound();
+    if (notify) fresh.forEach((decision) => announce(shown.current, decision, () => seen.current.has(decision.id)));
+  }, [pending, known]);
+  useEffect(() => {
+    const leave = () => [...shown.current.keys()].forEach((id) => close(shown.current, id));
+    addEventListener("pagehide", leave);
+    return () => removeEventListener("pagehide", leave);
+  }, []);
+}
+
+// --- notifications
+
+async function announce(shown, decision, stillKnown) {
+  if ((await isInFront()) || !stillKnown() || shown.size >= MOST_OPEN) return;
+  let notification;
+  try {
+    notification = new Notification(t("alerts.title"), { body: words(decision), tag: decision.id, requireInteraction: true });
+  } catch {
+    return; // phones want a service worker for it
+  }
+  shown.set(decision.id, notification);
+  notification.onclick = () => {
+    window.focus();
+    jump(decision.id);
+    close(shown, decision.id);
+  };
+  notification.onclose = () => shown.delete(decision.id);
+}
+
+function close(shown, id) {
+  shown.get(id)?.close();
+  shown.delete(id);
+}
+
+/** Who wants what; never the arguments, which anybody may read who looks at the screen. */
+function words(decision) {
+  if (decision.kind === "question") return t("decisions.question", { server: name(decision.server) });
+  if (decision.kind === "input") return `${t("decisions.input")}: ${name(decision.input.id)}`;
+  const { agent, tool, server } = decision.call;
+  return t("alerts.call", { agent: agent ? name(agent) : t("decisions.agent"), tool: name(tool), server: name(server ?? "") });
+}
+
+/** A name from outside: short, and without characters that turn or hide what is around them. */
+function name(text) {
+  const plain = [...text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, "")];
+  return plain.length > LONGEST_NAME ? `${plain.slice(0, LONGEST_NAME).join("")}…` : plain.join("");
+}
+
+// --- whether any tab of this page is in front: each that is holds a lock, which other tabs can see
+
+function isFront() {
+  return document.visibilityState === "visible" && document.hasFocus();
+}
+
+async function isInFront() {
+  if (isFront() || !navigator.locks) return isFront();
+  const { held } = await navigator.locks.query();
+  return held.some((lock) => lock.name === FRONT);
+}
+
+function useFront() {
+  useEffect(() => {
+    if (!navigator.locks) return undefined;
+    let release = null;
+    const look = () => {
+      if (isFront() && !release) {
+        const over = new Promise((resolve) => (release = resolve));
+        navigator.locks.request(FRONT, { mode: "shared" }, () => over);
+      } else if (!isFront() && release) {
+        release();
+        release = null;
+      }
+    };
+    look();
+    addEventListener("focus", look);
+    addEventListener("blur", look);
+    document.addEventListener("visibilitychange", look);
+    return () => {
+      removeEventListener("focus", look);
+      removeEventListener("blur", look);
+      document.removeEventListener("visibilitychange", look);
+      release?.();
+    };
+  }, []);
+}
+
+// --- the sound: two short tones
+
+let audio = null;
+let last = -Infinity;
+
+function sound() {
+  if (typeof AudioContext === "undefined" || performance.now() - last < QUIET) return;
+  last = performance.now();
+  audio ??= new AudioContext();
+  audio.resume(); // a browser that wants a click on the page first keeps it silent until then
+  [660, 880].forEach((frequency, at) => tone(frequency, audio.currentTime + at * 0.14));
+}
+
+function tone(frequency, from) {
+  const [source, volume] = [audio.createOscillator(), audio.createGain()];
+  source.frequency.value = frequency;
+  volume.gain.setValueAtTime(0.0001, from);
+  volume.gain.exponentialRampToValueAtTime(0.15, from + 0.02);
+  volume.gain.exponentialRampToValueAtTime(0.0001, from + 0.13);
+  source.connect(volume).connect(audio.destination);
+  source.start(from);
+  source.stop(from + 0.14);
+}

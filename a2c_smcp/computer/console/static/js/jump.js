@@ -1,0 +1,39 @@
+// One key, from anywhere on the page, to the decision that waits.
+import { useEffect } from "./html.js";
+import { go } from "./router.js";
+
+export const JUMP_KEY = "F8";
+const LOOKS = 60;
+const BETWEEN = 16;
+
+function shownCard(id) {
+  const wanted = id === null ? ".decision:not([data-decided])" : `.decision[data-decision="${CSS.escape(id)}"]`;
+  return [...document.querySelectorAll(wanted)].find((card) => card.getClientRects().length > 0);
+}
+
+/** Put the focus on a decision's card, or on the first one that waits: on the card, so that no key decides by accident. */
+export async function jump(id = null) {
+  if (!shownCard(id)) go("decisions"); // on a narrow screen they have a view of their own
+  for (let look = 0; look < LOOKS; look += 1) {
+    const card = shownCard(id);
+    if (card) {
+      card.focus();
+      return;
+    }
+    await new Promise((resolve) => setTimeout(resolve, BETWEEN));
+  }
+}
+
+/** Has the key work on the whole page, while `waiting` is true. */
+export function useJumpKey(waiting) {
+  useEffect(() => {
+    if (!waiting) return undefined;
+    const pressed = (event) => {
+      if (event.key !== JUMP_KEY || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      jump();
+    };
+    addEventListener("keydown", pressed, true);
+    return () => removeEventListener("keydown", pressed, true);
+  }, [waiting]);
+}
