@@ -40,6 +40,20 @@ def test_every_text_that_a_script_names_exists_and_every_text_is_named() -> None
     assert [key for key in known if base[key] not in quoted and not key.startswith(starts)] == []
 
 
+def test_every_name_that_a_script_imports_is_exported_and_is_used() -> None:
+    for script in SCRIPTS:
+        source = script.read_text("utf-8")
+        for names, module in re.findall(r'^import \{ ([^}]+) \} from "\./([\w-]+\.js)";$', source, re.MULTILINE):
+            exported = (STATIC / "js" / module).read_text("utf-8")
+            for name in names.split(", "):
+                theirs, _, ours = name.partition(" as ")
+                pattern = (
+                    rf"^export (?:async function|function|class|const|let) {theirs}\b|^export \{{[^}}]*\b{theirs}\b"
+                )
+                assert re.search(pattern, exported, re.MULTILINE), f"{script.name}: {module} has no {theirs}"
+                assert len(re.findall(rf"\b{ours or theirs}\b", source)) > 1, f"{script.name}: {name} is not used"
+
+
 def test_a_script_can_be_held_in_the_head() -> None:
     lengths = {script.name: len(script.read_text("utf-8").splitlines()) for script in SCRIPTS}
     assert {name for name, length in lengths.items() if length > 300 and not name.startswith("texts-")} == set()

@@ -2,7 +2,7 @@
 import { post } from "./api.js";
 import { Arguments } from "./arguments.js";
 import { html, useState } from "./html.js";
-import { t, time } from "./i18n.js";
+import { moment, t } from "./i18n.js";
 import { Icon } from "./icons.js";
 import { Chip, Problem, useAction } from "./parts.js";
 import { SteadyButton } from "./steady.js";
@@ -26,12 +26,13 @@ export function Confirmation({ decision, open, ready, answer }) {
 }
 
 function Facts({ decision: { call, asked_at } }) {
+  const asked = moment(asked_at);
   return html`<dl class="asked">
     <div><dt>${t("decisions.agent")}</dt><dd>${call.agent ? html`<${Name} of=${call.agent} />` : t("decisions.noagent")}</dd></div>
     ${call.office ? html`<div><dt>${t("decisions.office")}</dt><dd><${Name} of=${call.office} /></dd></div>` : null}
     <div><dt>${t("decisions.server")}</dt><dd><${Name} of=${call.server} /></dd></div>
     ${call.shown_as ? html`<div><dt>${t("decisions.shownas")}</dt><dd><${Name} of=${call.shown_as} /></dd></div>` : null}
-    <div><dt>${t("decisions.since")}</dt><dd>${time(asked_at)}</dd></div>
+    <div><dt>${t("decisions.since")}</dt><dd><time datetime=${asked.iso} title=${asked.full}>${asked.short}</time></dd></div>
   </dl>`;
 }
 

@@ -2,7 +2,7 @@
 import { get, post } from "./api.js";
 import { ToolCall } from "./tool-call.js";
 import { html, useMemo, useState } from "./html.js";
-import { listed, t } from "./i18n.js";
+import { t } from "./i18n.js";
 import { Icon } from "./icons.js";
 import { Block, Chip, Empty, Fold, Loading, Problem, useAction, useLoaded } from "./parts.js";
 import { path } from "./router.js";
