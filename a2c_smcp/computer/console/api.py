@@ -182,7 +182,7 @@ class ConsoleAPI:
         self, req_id: str, tool: str, arguments: dict[str, Any], timeout: float | None, by: str
     ) -> None:
         try:
-            await self._computer.execute_tool(req_id, tool, arguments, timeout, on_progress=_no_matter, confirmed_by=by)
+            await self._computer.execute_tool(req_id, tool, arguments, timeout, confirmed_by=by)
         finally:
             self._calls -= 1
 
@@ -350,10 +350,6 @@ def _reason(body: Mapping[str, Any]) -> str:
     if not isinstance(reason, str) or len(reason) > MAX_REASON:
         raise BadRequestError(f"field 'reason' must be a text of at most {MAX_REASON} characters", {"field": "reason"})
     return reason
-
-
-def _no_matter(progress: float, total: float | None, message: str | None) -> None:
-    """A call with a listener is one whose server is asked for progress; the page hears of it by events."""
 
 
 def _query(request: Request, name: str) -> str:

@@ -398,6 +398,27 @@ _FILLED = """() => {
 }"""
 
 
+async def test_what_is_read_far_down_stays_where_it_is_when_other_calls_end(browser: Browser) -> None:
+    async with opened(server("one", prefixed=False)) as (computer, console), tab(browser, console.link()) as page:
+        await many(computer, 90, at_once=30)
+        await expect(rows(page).first).to_have_attribute("aria-setsize", "90")
+        await page.evaluate("document.querySelector('main').scrollTo(0, 3000)")
+        await page.wait_for_function(_FILLED)
+        key, before = await page.evaluate(_IN_THE_MIDDLE)
+        await many(computer, 40, at_once=20)
+        await expect(rows(page).first).to_have_attribute("aria-setsize", "130")
+        place = "key => document.querySelector(`[data-key='${key}']`).getBoundingClientRect().top"
+        await page.wait_for_function(_FILLED)
+        assert abs(await page.evaluate(place, key) - before) < 3
+
+
+_IN_THE_MIDDLE = """() => {
+  const rows = [...document.querySelectorAll(".row.ended")];
+  const row = rows.find(each => each.getBoundingClientRect().top > 400);
+  return [row.dataset.key, row.getBoundingClientRect().top];
+}"""
+
+
 async def test_the_history_stands_still_while_the_pointer_is_in_it(browser: Browser) -> None:
     async with opened(server("one", prefixed=False)) as (computer, console), tab(browser, console.link()) as page:
         await many(computer, 50)

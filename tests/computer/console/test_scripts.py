@@ -127,6 +127,20 @@ async def test_a_call_that_starts_and_ends_is_in_one_list_at_a_time(page: Page) 
     assert await run(page, states) == [["b"], 1, ["a"]]
 
 
+async def test_calls_that_are_over_in_great_number_run_no_more_and_leave_no_gap(page: Page) -> None:
+    states = """async () => {
+      const { joined } = await import("/js/past.js");
+      const call = id => ({ id }), calls = (...ids) => ids.map(call), ids = list => list.map(each => each.id);
+      const message = (since, number, more) => ({ kind: "changes", since, number, now: 0, ...more });
+      let state = reduce(EMPTY, message(-1, 1, { started: calls("a", "b", "c"), ended: calls("z") }), 0);
+      state = reduce(state, message(1, 2, { ended: calls("y"), over: ["a", "b"], skipped: 7 }), 0);
+      const list = (...names) => ({ calls: calls(...names), more: true });
+      const all = [[list("c", "b"), list("b", "a")], [list("d", "c"), list("a")], [list(), list("a")]];
+      return [ids(state.running), ids(state.ended), all.map(([first, before]) => ids(joined(first, before).calls))];
+    }"""
+    assert await run(page, states) == [["c"], ["y"], [["c", "b", "a"], ["d", "c"], []]]
+
+
 async def test_times_are_short_and_the_page_has_a_name(page: Page) -> None:
     shown = """async () => {
       const { duration } = await import("/js/i18n.js");

@@ -14,6 +14,7 @@ const OUTCOMES = ["succeeded", "failed", "cancelled", "refused", "unanswered", "
 const HEIGHT = 74;
 /** Between two searches, in milliseconds: while calls end, those that match come in by themselves. */
 const PAUSE = 500;
+const NOTHING = { calls: [], more: false };
 const ALL = { q: "", outcome: "", person: "" };
 
 export function History() {
@@ -66,7 +67,7 @@ function useCalls(query, held) {
   const [, draw] = useReducer((count) => count + 1, 0);
   const other = list.current.key !== key;
   if (first && first !== list.current.first && (!held || other || !list.current.calls.length)) {
-    list.current = { key, first, ...joined(first, other ? { calls: [], more: false } : list.current) };
+    list.current = { key, first, ...joined(first, other ? NOTHING : list.current) };
   }
   const load = async () => {
     const before = list.current.calls.at(-1).id;
@@ -76,7 +77,8 @@ function useCalls(query, held) {
     list.current = { ...list.current, calls: [...list.current.calls, ...answer.calls], more: answer.more };
     draw();
   };
-  const { calls, more } = list.current;
+  // What was found for other words is shown only until there is an answer, or none will come.
+  const { calls, more } = other && !first && error ? NOTHING : list.current;
   return { calls, more, news: filtered ? 0 : newer(live.calls, calls), loading: !first && !error, error: filtered ? error : null, load };
 }
 

@@ -26,23 +26,32 @@ export function VirtualList({ items, row, keyOf, estimate, class: name }) {
   const heights = useRef(new Map());
   const focused = useRef(null);
   const range = useRef([0, 0]);
+  const top = useRef(null);
   const gap = useRef(0);
   const [, draw] = useReducer((count) => count + 1, 0);
   const tops = topsOf(items, keyOf, heights.current, estimate, gap.current);
+  // The same rows stay drawn when others come before them: only what is there can be held still.
+  range.current = shifted(range.current, indexOf(items, keyOf, top.current));
+  top.current = keyAt(items, keyOf, range.current[0]);
   const latest = useRef();
   latest.current = () => {
     const next = inSight(element.current, tops);
     if (next[0] === range.current[0] && next[1] === range.current[1]) return;
     range.current = next;
+    top.current = keyAt(items, keyOf, next[0]);
     draw();
   };
   useSight(element, latest);
+  const held = rowAtEdge(element.current);
+  useLayoutEffect(() => {
+    hold(held);
+    look();
+  });
   useHeights(element, heights, draw);
   useLayoutEffect(() => {
     gap.current = parseFloat(getComputedStyle(element.current).rowGap) || 0;
     forgetHeights(heights.current, items, keyOf);
   }, [items]);
-  useLayoutEffect(look);
   const shown = drawnRows(items.length, range.current, indexOf(items, keyOf, focused.current));
   const focus = (event) => {
     focused.current = event.type === "focusin" ? event.target.closest("li[data-key]")?.dataset.key : null;
@@ -97,6 +106,14 @@ function drawnRows(count, [first, end], focused) {
   return [...drawn].sort((one, other) => one - other);
 }
 
+function shifted([first, end], now) {
+  return now < 0 ? [first, end] : [now, end + now - first];
+}
+
+function keyAt(items, keyOf, at) {
+  return at < items.length ? keyOf(items[at]) : null;
+}
+
 function indexOf(items, keyOf, key) {
   return key ? items.findIndex((item) => keyOf(item) === key) : -1;
 }
@@ -116,11 +133,29 @@ function useSight(element, latest) {
   }, []);
 }
 
+/** Where the row at the upper edge is before the list is drawn again, if the list begins above the edge. */
+function rowAtEdge(list) {
+  if (!list) return null;
+  const scroller = scrollerOf(list);
+  const edge = Math.max(0, scroller.getBoundingClientRect().top);
+  if (list.getBoundingClientRect().top >= edge) return null;
+  const row = [...list.children].find((each) => each.getBoundingClientRect().bottom > edge);
+  const y = row?.getBoundingClientRect().top;
+  return y < window.innerHeight ? { row, scroller, y } : null;
+}
+
+/** Scrolls by as much as that row was moved. What other parts of the page move, the browser itself makes up for. */
+function hold(held) {
+  if (!held?.row.isConnected) return;
+  const moved = held.row.getBoundingClientRect().top - held.y;
+  if (Math.abs(moved) >= 1) held.scroller.scrollTop += moved;
+}
+
 function scrollerOf(element) {
   for (let each = element.parentElement; each; each = each.parentElement) {
     if (/auto|scroll/.test(getComputedStyle(each).overflowY)) return each;
   }
-  return document.body;
+  return document.scrollingElement;
 }
 
 /** Measures the rows that are drawn. */
