@@ -15,6 +15,7 @@ export function Over({ reason = endReason() }) {
     ${reason ? html`<p class="problem">${t("banner.refused", { reason })}</p>` : null}
     <p class="muted">${t("banner.over")}</p>
     <p>${door ? t(`banner.advice.${door.advice}`, { pid: door.pid ?? "PID" }) : ""}</p>
+    ${door?.remembers ? html`<p class="muted">${t("banner.remembers")}</p>` : null}
     <button type="button" onClick=${() => location.reload()}>${t("banner.again")}</button>
   </main>`;
 }

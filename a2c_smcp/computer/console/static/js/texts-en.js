@@ -20,6 +20,7 @@ export default {
   "banner.advice.prompt": "Type “console” at the computer’s prompt, and open the link that it prints.",
   "banner.advice.signal": "Run “kill -USR1 {pid}” on the computer, and open the link that appears in its log.",
   "banner.advice.program": "Ask the program that runs this computer for a link.",
+  "banner.remembers": "Once you are in, the page can remember this browser. Then it needs no link any more.",
   "banner.again": "Try again",
   "banner.refused": "You were not let in: {reason}",
   "decisions.title": "Waiting for you",

@@ -20,6 +20,7 @@ export default {
   "banner.advice.prompt": "请在计算机的提示符下输入 console，然后打开它给出的链接。",
   "banner.advice.signal": "请在计算机上运行 kill -USR1 {pid}，然后打开其日志中出现的链接。",
   "banner.advice.program": "请向运行此计算机的程序索取链接。",
+  "banner.remembers": "进入之后，页面可以记住此浏览器，以后就不再需要链接。",
   "banner.again": "重试",
   "banner.refused": "未能进入：{reason}",
   "decisions.title": "等您决定",
