@@ -13,9 +13,8 @@ export function Over({ reason = endReason() }) {
     <img src="/icon.svg" alt="" width="56" height="56" />
     <h1>${t("banner.over.title")}</h1>
     ${reason ? html`<p class="problem">${t("banner.refused", { reason })}</p>` : null}
-    <p class="muted">${t("banner.over")}</p>
+    <p class="muted">${t("banner.over")} ${door?.remembers ? t("banner.remembers") : ""}</p>
     <p>${door ? t(`banner.advice.${door.advice}`, { pid: door.pid ?? "PID" }) : ""}</p>
-    ${door?.remembers ? html`<p class="muted">${t("banner.remembers")}</p>` : null}
     <button type="button" onClick=${() => location.reload()}>${t("banner.again")}</button>
   </main>`;
 }

@@ -174,7 +174,7 @@ export default {
   "devices.title": "Browsers",
   "devices.remembered": "remembered",
   "devices.link": "came by a link",
-  "devices.used": "used {when}, forgotten after {until}",
+  "devices.used": "since {since}, last used {when}, forgotten on {until}",
   "devices.revoke": "Revoke",
   "devices.revoke.name": "Revoke {name}",
   "devices.offer": "Come back without a link next time?",

@@ -174,7 +174,7 @@ export default {
   "devices.title": "浏览器",
   "devices.remembered": "已记住",
   "devices.link": "通过链接进入",
-  "devices.used": "上次使用：{when}，保留至 {until}",
+  "devices.used": "记住于 {since}，上次使用 {when}，保留至 {until}",
   "devices.revoke": "撤销",
   "devices.revoke.name": "撤销 {name}",
   "devices.offer": "下次不用链接就进入？",
