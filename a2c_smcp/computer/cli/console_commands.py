@@ -28,7 +28,6 @@ async def console(session: CLISession, words: list[str]) -> None:
 
 def show_link(session: CLISession) -> None:
     link = session.consoles.link()
-    lines = [f"✓ the console is at {link}", session.consoles.picture(link)]
-    if (notice := session.consoles.notice) is not None:
-        lines.insert(0, f"! {printable(notice)}")
+    notices = [f"! {printable(notice)}" for notice in session.consoles.notices]
+    lines = [*notices, f"✓ the console is at {link}", session.consoles.picture(link)]
     session.output.event("console", "\n".join(filter(None, lines)), url=link)

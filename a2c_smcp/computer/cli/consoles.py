@@ -1,6 +1,5 @@
 """The console of a command: opened when it is asked for, and imported only then."""
 
-import logging
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from a2c_smcp.computer.console import Console, ConsoleMemory
 
 __all__ = ["NO_CONSOLE", "ConsoleOpener", "ConsoleOptions"]
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +43,8 @@ class ConsoleOpener:
         self.offices: OfficeDoor | None = None
         """How a page joins an office; given before the console opens."""
         self._console: Console | None = None
+        self.notices: tuple[str, ...] = ()
+        """What a person should know after `listen`."""
 
     @property
     def is_open(self) -> bool:
@@ -60,7 +59,7 @@ class ConsoleOpener:
         """Take the port, for `start`; `BadRequestError` says why that cannot be done."""
         from a2c_smcp.computer.console import Advice, Console, ConsoleAddress, ConsoleError
 
-        memory = None
+        memory, self.notices = None, ()
         try:
             place = ConsoleAddress.parse(address or self._options.address or "0")
             memory = self._memory()
@@ -79,21 +78,19 @@ class ConsoleOpener:
                 memory.close()
             raise BadRequestError(str(error)) from None
         self._console = console
+        said = (memory.notice if memory is not None else None, console.notice)
+        self.notices += tuple(notice for notice in said if notice is not None)
 
     def _memory(self) -> "ConsoleMemory | None":
-        from a2c_smcp.computer.console import ConsoleMemory
+        from a2c_smcp.computer.console import ConsoleMemory, NoMemoryError
 
         try:
-            folder = state_folder() / "console"
+            return ConsoleMemory.open(state_folder() / "console", self._computer.name, time.time())
         except BadRequestError as error:
-            logger.warning("this console remembers nothing: %s", error.message)
-            return None
-        return ConsoleMemory.open(folder, self._computer.name, time.time())
-
-    @property
-    def notice(self) -> str | None:
-        """What a person should know about the port that was taken."""
-        return self._console.notice if self._console is not None else None
+            self.notices = (f"the console remembers nothing: {error.message}",)
+        except NoMemoryError as error:
+            self.notices = (str(error),)
+        return None
 
     async def start(self, tasks: TaskGroup) -> None:
         """Serve the port that was taken, until the task group is cancelled."""

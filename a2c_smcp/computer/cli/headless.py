@@ -107,7 +107,7 @@ class _Service:
                 loop.add_signal_handler(number, self._stopped.set)
         if self._consoles.is_wanted:
             self._consoles.listen()
-            if (notice := self._consoles.notice) is not None:
+            for notice in self._consoles.notices:
                 logger.warning("%s", notice)
             loop.add_signal_handler(signal.SIGUSR1, self._print_link)
         if not self._options.yes:

@@ -3,7 +3,7 @@
 The name is made of words of ours: what a browser says of itself is looked at, and never shown.
 """
 
-from collections.abc import Container
+from collections.abc import Iterable
 from typing import Final
 
 __all__ = ["MAX_NAME", "DeviceNames", "device_name"]
@@ -44,15 +44,18 @@ def _found(table: tuple[tuple[tuple[str, ...], str], ...], user_agent: str) -> s
 
 
 class DeviceNames:
-    """Gives each name once in a run: the history of calls must not credit one browser with what another decided."""
+    """Gives each name once in a run, and none that is `taken`: the history of calls must not credit one browser with
+    what another decided.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._taken = frozenset(taken)
         self._given: dict[str, int] = {}
 
-    def new(self, name: str, taken: Container[str]) -> str:
-        """This name, or the first of `name (2)`, `name (3)`, … that was not given and is not taken."""
+    def new(self, name: str) -> str:
+        """This name, or the first of `name (2)`, `name (3)`, … that nobody had."""
         number = self._given.get(name, 0) + 1
-        while (numbered := f"{name} ({number})" if number > 1 else name) in taken:
+        while (numbered := f"{name} ({number})" if number > 1 else name) in self._taken:
             number += 1
         self._given[name] = number
         return numbered

@@ -78,7 +78,7 @@ class Entrance:
         self._calendar = calendar
         self._devices = DeviceBook(memory.found.devices if memory else ())
         self._challenges = Challenges()
-        self._names = DeviceNames()
+        self._names = DeviceNames(device.name for device in self._devices.all)
         self._log = LimitedLog(logger)
 
     @property
@@ -115,8 +115,7 @@ class Entrance:
 
     def _by_link(self, request: Request, body: dict[str, Any]) -> tuple[str, PageSession]:
         def session() -> PageSession:
-            taken = {device.name for device in self._devices.all}
-            return PageSession(self._names.new(device_name(request.headers.get("user-agent", "")), taken))
+            return PageSession(self._names.new(device_name(request.headers.get("user-agent", ""))))
 
         admitted = self._visitors.redeem(text_field(body, "token"), session, self._clock())
         if admitted is None:

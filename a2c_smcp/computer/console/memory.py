@@ -1,13 +1,12 @@
 """What a console remembers between runs, in a file: an id of the computer, its port, and the browsers that are let in.
 
-One process at a time has the file. What is wrong with it is logged, and never keeps a computer from starting.
+One process at a time has the file. What is wrong with it is said, and never keeps a computer from starting.
 """
 
 import base64
 import contextlib
 import hashlib
 import json
-import logging
 import os
 import secrets
 import sys
@@ -24,12 +23,14 @@ from a2c_smcp.computer.console.devices import MAX_DEVICES, Device
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["ConsoleMemory", "Remembered"]
-
-logger = logging.getLogger(__name__)
+__all__ = ["ConsoleMemory", "NoMemoryError", "Remembered"]
 
 _VERSION: Final = 1
 _MAX_BYTES: Final = 256 * 1024
+
+
+class NoMemoryError(RuntimeError):
+    """A memory that cannot be used; says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,34 +46,29 @@ class Remembered:
 class ConsoleMemory:
     """The file of one computer. `open` it, give it to a `Console`, and `close` it."""
 
-    def __init__(self, file: Path, lock: int, found: Remembered) -> None:
+    def __init__(self, file: Path, lock: int, now: float) -> None:
         self._file = file
         self._lock = lock
-        self.found = found
+        self.notice: str | None = None
+        """What a person should know about the file."""
+        self.found = self._read(now)
         """What was remembered at the last `keep`, or at the start."""
 
     @classmethod
-    def open(cls, folder: Path, computer: str, now: float) -> Self | None:
-        """The memory of the computer with this name; `None` if there can be none, which is logged."""
+    def open(cls, folder: Path, computer: str, now: float) -> Self:
+        """The memory of the computer with this name, or `NoMemoryError`. A file that is broken is put aside."""
         file = folder / f"{hashlib.sha256(computer.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}.json"
         try:
             _make_private(folder)
-            lock = _try_lock(file.with_suffix(".lock"))
-            if lock is None:
-                logger.warning(
-                    "this console remembers nothing: another process has the console of a computer with this name"
-                )
-                return None
-            memory = cls(file, lock, _read(file, now))
+            lock = _locked(file.with_suffix(".lock"))
         except OSError as error:
-            logger.warning("this console remembers nothing: %s cannot be used: %s", folder, error.strerror)
-            return None
+            raise NoMemoryError(f"the console remembers nothing: {folder} cannot be used: {error.strerror}") from None
         try:
+            memory = cls(file, lock, now)
             memory.keep(memory.found)
         except OSError as error:
-            logger.warning("this console remembers nothing: %s cannot be written: %s", file, error.strerror)
-            memory.close()
-            return None
+            os.close(lock)
+            raise NoMemoryError(f"the console remembers nothing: {file} cannot be used: {error.strerror}") from None
         return memory
 
     def keep(self, what: Remembered) -> None:
@@ -92,6 +88,22 @@ class ConsoleMemory:
         """Let another process have the file."""
         os.close(self._lock)
 
+    def _read(self, now: float) -> Remembered:
+        try:
+            with self._file.open("rb") as opened:
+                content = opened.read(_MAX_BYTES + 1)
+        except FileNotFoundError:
+            return Remembered(secrets.token_hex(16))
+        try:
+            return _from_json(content, now)
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
+            aside = self._file.with_suffix(".broken")
+            os.replace(self._file, aside)
+            self.notice = (
+                f"what the console remembered could not be read, and is now {aside}: browsers have to be let in again"
+            )
+            return Remembered(secrets.token_hex(16))
+
 
 def _make_private(folder: Path) -> None:
     for each in (folder.parent, folder):  # `mode` is not for the parents that a call makes
@@ -100,30 +112,17 @@ def _make_private(folder: Path) -> None:
         folder.chmod(0o700)
 
 
-def _try_lock(file: Path) -> int | None:
+def _locked(file: Path) -> int:
     lock = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
     if sys.platform != "win32":
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(lock)
-            return None
+            raise NoMemoryError(
+                "the console remembers nothing: another process has the console of a computer with this name"
+            ) from None
     return lock
-
-
-def _read(file: Path, now: float) -> Remembered:
-    try:
-        with file.open("rb") as opened:
-            content = opened.read(_MAX_BYTES + 1)
-    except FileNotFoundError:
-        return Remembered(secrets.token_hex(16))
-    try:
-        return _from_json(content, now)
-    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
-        aside = file.with_suffix(".broken")
-        os.replace(file, aside)
-        logger.warning("the console's memory could not be read and is now %s: browsers have to be let in again", aside)
-        return Remembered(secrets.token_hex(16))
 
 
 def _as_json(what: Remembered) -> dict[str, Any]:

@@ -107,6 +107,18 @@ async def test_a_port_that_is_taken_now_is_said_and_that_browsers_have_to_be_let
         assert await anyio.to_thread.run_sync(it.ended) == 0
 
 
+async def test_a_console_that_can_remember_nothing_says_so_and_works(tmp_path: Path, hub: Running) -> None:
+    config = write(tmp_path / "config.json", server("a"))
+    place = ("--url", hub.url, "--office", new_office(), "--name", "pc")
+    with service("--config", config, *place, "--console", "0", XDG_STATE_HOME=config) as it:
+        await it.says("remembers nothing")
+        await it.says("has its console at")
+        async with Visitor(_links(it.lines)[0]) as visitor:
+            assert not (await visitor.get("/api/door")).json()["remembers"]
+            await visitor.enter()
+        assert it.stop() == 0
+
+
 async def test_headless_prints_a_link_and_a_fresh_one_for_a_signal(tmp_path: Path, hub: Running) -> None:
     config = write(tmp_path / "config.json", server("a"))
     place = ("--url", hub.url, "--office", new_office(), "--name", "pc")

@@ -2,7 +2,6 @@
 
 import base64
 import json
-import logging
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 
 from a2c_smcp.computer.console.devices import Device
-from a2c_smcp.computer.console.memory import ConsoleMemory, Remembered
+from a2c_smcp.computer.console.memory import ConsoleMemory, NoMemoryError, Remembered
 from tests.computer.console.keys import DeviceKey
 
 NOW = 1_000_000.0
@@ -22,7 +21,6 @@ NOW = 1_000_000.0
 @contextmanager
 def memory(folder: Path, name: str = "pc", now: float = NOW) -> Iterator[ConsoleMemory]:
     found = ConsoleMemory.open(folder, name, now)
-    assert found is not None
     try:
         yield found
     finally:
@@ -54,10 +52,9 @@ def test_each_computer_has_its_own_and_a_name_is_no_path(tmp_path: Path) -> None
     assert len(ids) == 4 and [each.name for each in tmp_path.iterdir()] == ["console"]
 
 
-def test_one_process_at_a_time_has_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with memory(tmp_path):
-        assert ConsoleMemory.open(tmp_path, "pc", NOW) is None
-    assert "another process has the console" in caplog.text
+def test_one_process_at_a_time_has_it(tmp_path: Path) -> None:
+    with memory(tmp_path), pytest.raises(NoMemoryError, match="another process has the console"):
+        ConsoleMemory.open(tmp_path, "pc", NOW)
     with memory(tmp_path):
         pass
 
@@ -88,16 +85,15 @@ _DEVICE = {"id": "0" * 32, "name": "x", "public_key": "", "granted": 0, "used": 
         json.dumps({**_GOOD, "devices": [{}] * 33}).encode(),
     ],
 )
-def test_a_file_that_is_broken_is_put_aside_and_the_start_goes_on(
-    tmp_path: Path, content: bytes, caplog: pytest.LogCaptureFixture
-) -> None:
-    with memory(tmp_path):
+def test_a_file_that_is_broken_is_put_aside_and_the_start_goes_on(tmp_path: Path, content: bytes) -> None:
+    with memory(tmp_path) as found:
+        assert found.notice is None
         [file] = tmp_path.glob("*.json")
     file.write_bytes(content)
     with memory(tmp_path) as found:
         assert found.found == Remembered(found.found.computer)
+        assert found.notice is not None and "let in again" in found.notice
     assert file.with_suffix(".broken").read_bytes() == content
-    assert "let in again" in caplog.text
 
 
 def test_times_of_a_clock_that_was_wrong_never_make_a_key_that_lasts(tmp_path: Path) -> None:
@@ -108,13 +104,10 @@ def test_times_of_a_clock_that_was_wrong_never_make_a_key_that_lasts(tmp_path: P
         assert (device.granted, device.used) == (NOW, NOW)
 
 
-def test_a_folder_that_cannot_be_used_means_no_memory_and_a_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_folder_that_cannot_be_used_means_no_memory_and_says_why(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with caplog.at_level(logging.WARNING):
-        assert ConsoleMemory.open(tmp_path / "file" / "console", "pc", NOW) is None
-    assert "remembers nothing" in caplog.text
+    with pytest.raises(NoMemoryError, match=r"remembers nothing: .*cannot be used"):
+        ConsoleMemory.open(tmp_path / "file" / "console", "pc", NOW)
 
 
 def test_what_cannot_be_written_leaves_what_was_there(tmp_path: Path) -> None:

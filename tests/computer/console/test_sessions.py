@@ -325,6 +325,7 @@ async def test_another_device_comes_in_by_the_qr_code_that_the_page_draws(
             cert=Path(certificate.cert),
             key=Path(certificate.key),
             memory=memory,
+            advice=Advice.SIGNAL,
         )
         async with (
             anyio.create_task_group() as tasks,
@@ -346,6 +347,12 @@ async def test_another_device_comes_in_by_the_qr_code_that_the_page_draws(
                     await remember(phone).click()
                     await expect(phone.locator(".offer")).to_have_count(0)
                     assert [device.name for device in memory.found.devices] == ["Chrome on Linux (2)"]
+                # What goes on inside this machine is not for those who have no link.
+                stranger = await browser.new_page(locale="en-US", ignore_https_errors=True)
+                await stranger.goto(link.partition("#")[0])
+                await expect(stranger.locator(".over")).to_contain_text("“kill -USR1 PID”")
+                await expect(stranger.locator(".over")).to_contain_text("remember this browser")
+                await stranger.close()
             tasks.cancel_scope.cancel()
 
 

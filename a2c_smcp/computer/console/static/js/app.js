@@ -43,7 +43,7 @@ export function App() {
       <h1 class="visually-hidden">${t(`nav.${view}`)}</h1>
       <${FirstSteps} view=${view} />
       <${View} rest=${rest} />
-      <${RememberOffer} />
+      ${view === "office" ? null : html`<${RememberOffer} />`}
     </main>
     ${view === "decisions" ? null : html`<aside class="rail" aria-label=${t("decisions.title")}><${Decisions} /></aside>`}
     <div class="banner" role="alert" data-shown=${status === "gone" ? "" : null}>${status === "gone" ? t("banner.gone") : ""}</div>

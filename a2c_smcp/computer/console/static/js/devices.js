@@ -54,7 +54,7 @@ export function Devices() {
     <ul class="rows">
       ${value.devices.map((device) => html`<${Row} key=${device.id} name=${device.name} here=${device.here} target=${{ device: device.id }} onChange=${changed}>
         <${Chip} tone="ok">${t("devices.remembered")}<//>
-        <span class="muted">${t("devices.used", { when: date(device.used * 1000), until: date(device.expires * 1000) })}</span>
+        <span class="muted">${t("devices.used", { since: date(device.granted * 1000), when: date(device.used * 1000), until: date(device.expires * 1000) })}</span>
       <//>`)}
       ${value.pages.map((page) => html`<${Row} key=${page.name} name=${page.name} here=${page.here} target=${{ page: page.name }} onChange=${changed}>
         <${Chip}>${t("devices.link")}<//>

@@ -32,6 +32,7 @@ function begin() {
   waiting?.abort();
   channel?.close();
   telling = false;
+  change({ number: -1 }); // each run of the computer numbers its events anew
   if (!navigator.locks || typeof BroadcastChannel === "undefined") {
     read();
     return;
@@ -130,9 +131,7 @@ async function readOn() {
     await new Promise((resolve) => setTimeout(resolve, pause));
     pause = Math.min(pause * 2, LONGEST_PAUSE);
   }
-  // The computer was started again, and numbers its events anew.
   tell({ kind: "moved" });
-  change({ number: -1 });
   reading = null;
   begin();
 }

@@ -18,7 +18,7 @@ export function Over({ reason = endReason() }) {
     <img src="/icon.svg" alt="" width="56" height="56" />
     <h1>${t("banner.over.title")}</h1>
     ${reason ? html`<p class="problem">${t("banner.refused", { reason })}</p>` : null}
-    <p class="muted">${t("banner.over")}</p>
+    <p class="muted">${t("banner.over")} ${door?.remembers ? t("banner.remembers") : ""}</p>
     <p>${door ? t(`banner.advice.${door.advice}`, { pid: door.pid ?? "PID" }) : ""}</p>
     ${typedTexts().map((text, at) => html`<div key=${at} class="typed"><p class="muted">${t("decisions.unsent")}</p><${Block} text=${text} label=${t("decisions.unsent")} copy=${true} /></div>`)}
     <button type="button" onClick=${() => location.reload()}>${t("banner.again")}</button>
