@@ -58,6 +58,8 @@ async def test_the_first_run_leads_to_a_server_and_to_an_office(browser: Browser
             await go(page, view)
             await expect(page.get_by_role("heading", name="First steps")).to_be_visible()
             assert not await page.evaluate(_TOO_WIDE)
+        await go(page, "tools")
+        await expect(page.get_by_role("link", name="Look at the servers")).to_be_visible()
         await page.get_by_role("link", name="Add a server").click()
         await expect(page.get_by_text("No servers are configured.")).to_be_visible()
         await expect(page.get_by_text("--config FILE")).to_be_visible()
@@ -133,6 +135,24 @@ async def test_a_long_start_can_be_cancelled(browser: Browser, file: Path) -> No
         await expect(page.locator(".editor > form > .problem")).to_contain_text("cancelled; nothing was changed")
         assert await box.input_value() == paste("notes", "silent")
         assert [status.server for status in computer.statuses] == ["mail"]
+
+
+async def test_a_start_that_a_page_left_behind_is_cancelled_from_the_next_one(browser: Browser, file: Path) -> None:
+    async with looking(browser, file) as (_, page):
+        for entry in (paste("notes", "silent"), paste("other")):
+            await go(page, "servers")
+            await page.get_by_role("button", name="Add a server").click()
+            await page.get_by_role("textbox", name="The server’s entry").fill(entry)
+            await page.get_by_role("button", name="Add", exact=True).click()
+            if "notes" in entry:
+                await expect(page.get_by_role("button", name="Starting …")).to_be_disabled()
+                await page.reload()
+                await page.wait_for_selector(".status.live")
+        await expect(page.locator(".editor > form > .problem")).to_contain_text("another change of the servers")
+        await page.get_by_role("button", name="Cancel").click()
+        await expect(page.get_by_role("button", name="Close")).to_be_visible()
+        await page.get_by_role("button", name="Add", exact=True).click()
+        await expect(row(page, "other").locator(".chip")).to_have_text("running")
 
 
 async def test_an_entry_is_edited_with_its_secrets_hidden(browser: Browser, file: Path) -> None:

@@ -71,10 +71,21 @@ export function EditServer({ server, onDone }) {
 
 function Editor({ id, label, hint, text, onText, more, action, name, note, placeholder, onDone, onClose }) {
   const checked = useChecked(text, more);
+  const [blocked, setBlocked] = useState(false);
   const [save, busy, error] = useAction(async () => {
-    await post("save-servers", { text, ...more });
+    try {
+      await post("save-servers", { text, ...more });
+    } catch (refused) {
+      // A change that was begun before this page was loaded again, or in another one.
+      setBlocked(refused.code === 429);
+      throw refused;
+    }
     onDone();
   });
+  const cancel = async () => {
+    await post("cancel-save", {}).catch(() => {});
+    setBlocked(false);
+  };
   const submit = (event) => {
     event.preventDefault();
     if (checked && !checked.problems.length && !busy) save();
@@ -91,8 +102,8 @@ function Editor({ id, label, hint, text, onText, more, action, name, note, place
     <${Problem} text=${error} />
     <div class="actions">
       <button type="submit" class="primary" aria-label=${name} disabled=${busy || !checked || wrong}>${busy ? t("servers.starting") : action}</button>
-      ${busy
-        ? html`<button type="button" onClick=${() => post("cancel-save", {}).catch(() => {})}>${t("servers.cancel")}</button>`
+      ${busy || blocked
+        ? html`<button type="button" onClick=${cancel}>${t("servers.cancel")}</button>`
         : onClose && html`<button type="button" class="quiet" onClick=${onClose}>${t("servers.close")}</button>`}
     </div>
   </form>`;
