@@ -110,6 +110,38 @@ async def test_a_paste_is_checked_as_the_person_pauses_and_then_written(browser:
         assert "notes.echo" in names(computer)
 
 
+async def test_a_server_is_added_without_the_file_if_the_person_says_so(browser: Browser, file: Path) -> None:
+    forbid_writing(file)
+    before = read(file)
+    async with looking(browser, file) as (_, page):
+        await go(page, "servers")
+        await page.get_by_role("button", name="Add a server").click()
+        await page.get_by_role("textbox", name="The server’s entry").fill(paste("notes"))
+        await expect(page.locator(".checked .problem")).to_contain_text("read-only")
+        await page.get_by_role("checkbox", name="Only until the computer stops").check()
+        await page.get_by_role("button", name="Add until the computer stops").click()
+        await expect(row(page, "notes").locator(".chip")).to_have_text("running")
+        assert read(file) == before
+
+
+async def test_a_value_that_a_new_server_needs_is_asked_for_on_the_page(browser: Browser, file: Path) -> None:
+    entry = flat("notes")
+    entry["args"].append("resources=${input:count}")
+    definition = {"id": "count", "type": "promptString", "description": "How many?"}
+    async with looking(browser, file) as (_, page):
+        await go(page, "servers")
+        await page.get_by_role("button", name="Add a server").click()
+        box = page.get_by_role("textbox", name="The server’s entry")
+        await box.fill(json.dumps({"mcpServers": {"notes": entry}, "inputs": [definition]}))
+        await expect(page.get_by_text("Brings inputs along: count.")).to_be_visible()
+        await page.get_by_role("button", name="Add", exact=True).click()
+        card = page.locator(".rail .decision", has_text="A value is missing")
+        await card.get_by_label("How many?").fill("2")
+        await card.get_by_role("button", name="Send").click()
+        await expect(row(page, "notes").locator(".chip")).to_have_text("running")
+        assert [found.id for found in load_config_files(file).inputs] == ["count"]
+
+
 async def test_a_server_that_does_not_start_says_so_once_at_the_form(browser: Browser, file: Path) -> None:
     before = read(file)
     async with looking(browser, file) as (_, page):

@@ -107,6 +107,8 @@ export default {
   "servers.add.run": "Add until the computer stops",
   "servers.add.file": "It is started, and then written to {file}. Everything else in the file stays as it is.",
   "servers.add.nofile": "The computer was started without a config file, so this lasts until it stops. Start it with --config FILE to keep what you add.",
+  "servers.add.nowrite": "It is started, and {file} stays as it is.",
+  "servers.add.once": "Only until the computer stops",
   "servers.example": "An example",
   "servers.adds": "Adds {server}.",
   "servers.replaces": "Replaces {server}.",

@@ -107,6 +107,8 @@ export default {
   "servers.add.run": "添加到计算机停止为止",
   "servers.add.file": "先启动它，然后写入 {file}。文件中的其他内容保持不变。",
   "servers.add.nofile": "计算机启动时没有配置文件，所以它只保留到计算机停止。要长期保留，请用 --config FILE 启动。",
+  "servers.add.nowrite": "启动它，{file} 保持不变。",
+  "servers.add.once": "只保留到计算机停止",
   "servers.example": "示例",
   "servers.adds": "将添加 {server}。",
   "servers.replaces": "将替换 {server}。",
