@@ -21,7 +21,6 @@ from a2c_smcp.computer.cli.followed_files import FollowedFiles
 from a2c_smcp.computer.cli.office_links import link_to
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config_files import ConfigFiles, load_config_files
-from a2c_smcp.computer.config_writer import ConfigWriter
 from a2c_smcp.computer.mcp_clients.masking import masked_url
 from a2c_smcp.computer.socketio import SMCPComputerClient
 from a2c_smcp.errors import (
@@ -95,8 +94,7 @@ class _Service:
         """The attempts of the start, while they last."""
         self._turn = asyncio.Lock()
         self._files = FollowedFiles(self._computer, options.files, files, prefix_tools=options.prefix_tools)
-        config = ConfigWriter(options.files, options.home_file, prefix_tools=options.prefix_tools)
-        self._consoles = ConsoleOpener(self._computer, options.console, config)
+        self._consoles = ConsoleOpener(self._computer, options.console, self._files.writer(options.home_file))
         self._consoles.offices = self
         self._booted = asyncio.Event()
         self._stopped = asyncio.Event()

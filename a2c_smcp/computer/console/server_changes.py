@@ -109,7 +109,7 @@ class ServerChanges:
             return
         change = self._config.remove(name)
         with anyio.CancelScope(shield=True):  # one without the other would be undone by the next start
-            await anyio.to_thread.run_sync(self._config.write, change)
+            await self._write(change)
             with suppress(NotFoundError):  # where the file is followed, its change may have done it already
                 await self._computer.remove_server(name)
 
@@ -125,8 +125,12 @@ class ServerChanges:
                 await self._computer.add_or_update_server(raw)
                 undo.push_async_callback(self._put_back, raw["name"], before)
             if change is not None:
-                await anyio.to_thread.run_sync(self._config.write, change)
+                await self._write(change)
             undo.pop_all()
+
+    async def _write(self, change: FileChange) -> None:
+        await anyio.to_thread.run_sync(self._config.write, change)
+        self._config.on_written(change.files)
 
     async def _put_back(self, name: str, before: dict[str, Any] | None) -> None:
         with anyio.move_on_after(_BACK_SECONDS, shield=True):
@@ -185,9 +189,12 @@ def _file(stored: StoredEntry) -> str:
 def _runs(raw: dict[str, Any]) -> str:
     """What a server will run, or where it is, with nothing hidden: what is pasted comes from strangers."""
     parameters = raw["server_parameters"]
+    if not isinstance(parameters, dict):
+        return visible(str(parameters))  # an input stands for all of it
     if "url" in parameters:
         return visible(masked_url(str(parameters["url"])))
-    return visible(shlex.join([parameters["command"], *parameters.get("args", ())]))
+    given = parameters.get("args") or []
+    return visible(shlex.join([parameters["command"], *(given if isinstance(given, list) else [str(given)])]))
 
 
 def _aliases(raw: dict[str, Any]) -> list[str]:

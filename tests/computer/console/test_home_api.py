@@ -117,6 +117,9 @@ async def test_what_a_paste_runs_is_shown_with_nothing_hidden(file: Path) -> Non
         assert found == {"name": "no\\u202ete", "replaces": False, "runs": "npx 'safe\\u200b' 'a b'"}
         [found] = (await send(visitor, "check-servers", text=remote))["servers"]
         assert found["runs"] == "https://***@h.example/mcp?***"
+        whole = '{"name": "w", "type": "stdio", "server_parameters": {"command": "x", "args": []}}'
+        [found] = (await send(visitor, "check-servers", text=whole))["servers"]
+        assert found["runs"] == "x"
 
 
 async def test_a_paste_has_a_size(file: Path) -> None:
