@@ -11,6 +11,7 @@ from playwright.async_api import Browser, Page, expect
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config_files import load_config_files
+from a2c_smcp.computer.mcp_clients.model import PromptStringInput
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.computer.socketio import SMCPComputerClient
 from a2c_smcp.server import APIKeyAuthentication
@@ -298,6 +299,20 @@ async def test_a_clash_that_comes_while_both_run_is_told_at_one_server(browser: 
         await expect(page.get_by_text("Tool name duplicated")).to_have_count(1)
         await expect(row(page, "notes")).to_contain_text("Tool name duplicated")
         await expect(page.locator(".notice")).to_have_count(0)
+
+
+async def test_a_notice_that_is_shown_again_is_one_with_a_count(browser: Browser) -> None:
+    referring = server("mail")
+    referring["server_parameters"]["args"].append("resources=${input:count}")
+    definition = PromptStringInput(id="count", type="promptString", description="d", default="1")
+    async with (
+        opened(referring, inputs=[definition]) as (computer, console),
+        tab(browser, console.link()) as page,
+    ):
+        for value in ("2", "3"):
+            computer.inputs.set_value("count", value)
+            await expect(page.locator(".notice")).to_have_count(1)
+        await expect(page.locator(".notice")).to_contain_text("(2 times)")
 
 
 async def test_a_notice_that_comes_again_is_counted(browser: Browser) -> None:

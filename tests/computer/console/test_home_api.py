@@ -77,6 +77,7 @@ async def test_a_paste_is_checked_added_started_and_written_and_comments_stay(fi
         lambda name, entry: f'"mcpServers": {{ {json.dumps(name)}: {entry} }}',
         lambda name, entry: f'{{"servers": {{{json.dumps(name)}: {entry},}}}}',
         lambda name, entry: f"{{{json.dumps(name)}: {entry}}}",
+        lambda name, entry: f"```json\n{{{json.dumps(name)}: {entry}}}\n```\n",
         lambda name, entry: f'{{"name": {json.dumps(name)}, {entry[1:]}',
     ],
 )
