@@ -65,6 +65,10 @@ class FileChange:
         return [definition for definition in self.files.inputs if definition.id in ids]
 
 
+def _ignore(files: ConfigFiles) -> None:
+    pass
+
+
 class ConfigWriter:
     """`save` or `remove` say what would be written; `write` does it.
 
@@ -73,8 +77,17 @@ class ConfigWriter:
     changed.
     """
 
-    def __init__(self, paths: Sequence[Path], home: Path | None, *, prefix_tools: bool = False) -> None:
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        home: Path | None,
+        *,
+        prefix_tools: bool = False,
+        on_written: Callable[[ConfigFiles], None] = _ignore,
+    ) -> None:
         self._paths = tuple(paths)
+        self.on_written = on_written
+        """To be told what the files say now, by whoever has written and is done with it."""
         self.home = home
         self.prefix_tools = prefix_tools
 
@@ -197,11 +210,12 @@ def _replace(change: FileChange, target: Path) -> None:
     except BaseException:
         new.unlink(missing_ok=True)
         raise
-    folder = os.open(target.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    with suppress(OSError):  # it is written; some folders cannot be opened
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def _copy_owner(target: Path, descriptor: int) -> None:

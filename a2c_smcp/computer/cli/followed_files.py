@@ -14,6 +14,7 @@ from watchfiles import awatch
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config_files import ConfigFiles, read_config_files
+from a2c_smcp.computer.config_writer import ConfigWriter
 from a2c_smcp.computer.inputs import servers_referencing
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
@@ -107,6 +108,17 @@ class FollowedFiles:
         self._inputs = inputs
         states = self._states()
         return {name: f"{_outcome(states.get(name))}: {error}" for name, error in refused.items()}
+
+    def adopt(self, files: ConfigFiles) -> None:
+        """What the Computer has of these files counts as taken over from them: the console changed both."""
+        for name, raw in _by_name(files).items():
+            if self._computer.server_config(name) == raw:
+                self._servers[name] = raw
+        self._inputs |= {definition.id for definition in files.inputs} & self._computer.inputs.definitions.keys()
+
+    def writer(self, home: Path | None) -> ConfigWriter:
+        """What changes these files from the console; `home` is the one that gets new servers."""
+        return ConfigWriter(self.paths, home, prefix_tools=self.prefix_tools, on_written=self.adopt)
 
     def _states(self) -> dict[SERVER_NAME, ServerState]:
         return {status.server: status.state for status in self._computer.statuses}

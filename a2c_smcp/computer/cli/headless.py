@@ -22,7 +22,6 @@ from a2c_smcp.computer.cli.office_links import link_to
 from a2c_smcp.computer.cli.session import BOOT_SECONDS
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config_files import ConfigFiles, load_config_files
-from a2c_smcp.computer.config_writer import ConfigWriter
 from a2c_smcp.computer.mcp_clients.masking import masked_url
 from a2c_smcp.computer.socketio import SMCPComputerClient
 from a2c_smcp.errors import (
@@ -94,8 +93,8 @@ class _Service:
         """The attempts of the start, while they last."""
         self._turn = asyncio.Lock()
         self._files = FollowedFiles(self._computer, options.files, files, prefix_tools=options.prefix_tools)
-        config = ConfigWriter(options.files, options.home_file, prefix_tools=options.prefix_tools)
-        self._consoles = ConsoleOpener(self._computer, options.console, config, headless=True)
+        writer = self._files.writer(options.home_file)
+        self._consoles = ConsoleOpener(self._computer, options.console, writer, headless=True)
         self._consoles.offices = self
         self._stopped = asyncio.Event()
         self._refusal: SMCPError | None = None

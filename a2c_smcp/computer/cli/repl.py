@@ -23,7 +23,6 @@ from a2c_smcp.computer.cli.session import BOOT_SECONDS, CLISession
 from a2c_smcp.computer.cli.terminal import Terminal
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config_files import ConfigFiles, load_config_files
-from a2c_smcp.computer.config_writer import ConfigWriter
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.errors import InternalError, SMCPError
 from a2c_smcp.utils.link import LinkOptions
@@ -88,18 +87,15 @@ class _Repl:
         )
         self._computer.decisions.allow_all = options.yes
         self._answers = TerminalAnswers(self._computer.decisions, self._terminal, self._output, resolver)
+        followed = FollowedFiles(self._computer, options.files, files, prefix_tools=options.prefix_tools)
         self._session = CLISession(
             self._computer,
             self._output,
             options.link,
             options.office,
-            FollowedFiles(self._computer, options.files, files, prefix_tools=options.prefix_tools),
+            followed,
             resolver.resolve,
-            ConsoleOpener(
-                self._computer,
-                options.console,
-                ConfigWriter(options.files, options.home_file, prefix_tools=options.prefix_tools),
-            ),
+            ConsoleOpener(self._computer, options.console, followed.writer(options.home_file)),
             self._terminal.busy,
         )
         self._session.consoles.offices = SessionDoor(self._session)

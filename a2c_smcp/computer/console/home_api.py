@@ -28,6 +28,8 @@ MAX_PASTE: Final = 64 * 2**10
 _MAX_BODY: Final = 8 * MAX_PASTE
 #: For a server to start, with what it downloads, and what a person is asked for on the way.
 _START_SECONDS: Final = 300.0
+#: For a change that was cancelled to end: the server that was being started is stopped.
+_CANCEL_SECONDS: Final = 30.0
 _OFFICE_SECONDS: Final = 60.0
 #: Characters of an address, of an office's name, and of a key.
 _MAX_FIELD: Final = 4096
@@ -44,6 +46,7 @@ class HomeAPI:
         self._servers = ServerChanges(computer, home.config)
         self._start_seconds = start_seconds
         self._change: anyio.CancelScope | None = None
+        self._ended = anyio.Event()
 
     @property
     def reads(self) -> Mapping[str, Endpoint]:
@@ -97,21 +100,25 @@ class HomeAPI:
         return PageResponse({})
 
     async def _cancel(self, request: Request) -> Response:
-        """Give up the change that is under way; its own request says that nothing was changed."""
+        """Give up the change that is under way, and wait for its end. Its own request says that nothing was changed."""
         await object_body(request)
         if self._change is not None:
             self._change.cancel()
+            with anyio.move_on_after(_CANCEL_SECONDS):
+                await self._ended.wait()
         return PageResponse({})
 
     async def _one_at_a_time(self, work: Callable[[], Awaitable[Any]]) -> Any:
         if self._change is not None:
             raise TooManyRequestsError("another change of the servers is under way; wait for its end, or cancel it")
+        self._ended = anyio.Event()
         scope = self._change = anyio.CancelScope(deadline=anyio.current_time() + self._start_seconds)
         with scope:
             try:
                 return await work()
             finally:
                 self._change = None
+                self._ended.set()
         if anyio.current_time() >= scope.deadline:
             raise RequestTimeoutError(f"it took more than {self._start_seconds:.0f} s; nothing was changed")
         raise BadRequestError("cancelled; nothing was changed")

@@ -1,8 +1,10 @@
 """What a person pasted to add servers: the JSON of any README, or a piece of it, as entries with their texts. Pure."""
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 from a2c_smcp.computer.config_files import read_config_texts
 from a2c_smcp.computer.config_splice import entry_text
@@ -12,6 +14,9 @@ from a2c_smcp.computer.mcp_clients.model import MCPServerInput
 from a2c_smcp.errors import BadRequestError
 
 __all__ = ["Pasted", "read_paste"]
+
+#: Around a block of code in Markdown.
+_FENCE: Final = re.compile(r"\A`{3,}[^\n]*\n(.*?)`{3,}\Z", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +33,7 @@ class Pasted:
 
 def read_paste(text: str, known_inputs: Iterable[str]) -> Pasted:
     """Read what was pasted. `known_inputs` are the ids that servers may refer to without defining them."""
-    text = text.strip().removeprefix("\ufeff").rstrip(",")
+    text = _FENCE.sub(r"\1", text.strip().removeprefix("\ufeff")).strip().rstrip(",")
     try:
         text, root = _whole(text)
     except JsoncError as error:

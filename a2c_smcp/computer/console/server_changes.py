@@ -5,6 +5,7 @@ A server is started first and written then. If it does not start, or cannot be w
 
 import json
 import logging
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from typing import Any, Final
@@ -16,7 +17,9 @@ from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config_splice import meaning
 from a2c_smcp.computer.config_writer import ConfigWriter, FileChange, StoredEntry
 from a2c_smcp.computer.console.pasted import Pasted, read_paste
+from a2c_smcp.computer.console.views import visible
 from a2c_smcp.computer.entry_secrets import masked_entry, unmasked_entry
+from a2c_smcp.computer.mcp_clients.masking import masked_url
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
 from a2c_smcp.computer.problems import InvalidConfigError
 from a2c_smcp.errors import BadRequestError, NotFoundError, SMCPError
@@ -46,7 +49,12 @@ class ServerChanges:
             problems = _refusal(lambda: self._save(pasted))
         return {
             "servers": [
-                {"name": name, "replaces": self._computer.server_config(name) is not None} for name in pasted.entries
+                {
+                    "name": visible(name),
+                    "replaces": self._computer.server_config(name) is not None,
+                    "runs": _runs(meaning(name, entry)),
+                }
+                for name, entry in pasted.entries.items()
             ],
             "inputs": [input_id for input_id in pasted.inputs if input_id not in self._computer.inputs.definitions],
             "problems": problems,
@@ -57,7 +65,9 @@ class ServerChanges:
         """The same for an entry that is being edited."""
         stored = self._stored(name)
         problems = _refusal(lambda: meaning(name, unmasked_entry(text, stored.text), _file(stored)))
-        return {"servers": [{"name": name, "replaces": True}], "inputs": [], "problems": problems, "warnings": []}
+        runs = "" if problems else _runs(meaning(name, text, _file(stored)))
+        saved = {"name": visible(name), "replaces": True, "runs": runs}
+        return {"servers": [saved], "inputs": [], "problems": problems, "warnings": []}
 
     def entry(self, name: str) -> dict[str, Any]:
         """The entry of a server for editing, without its secrets."""
@@ -99,7 +109,7 @@ class ServerChanges:
             return
         change = self._config.remove(name)
         with anyio.CancelScope(shield=True):  # one without the other would be undone by the next start
-            await anyio.to_thread.run_sync(self._config.write, change)
+            await self._write(change)
             with suppress(NotFoundError):  # where the file is followed, its change may have done it already
                 await self._computer.remove_server(name)
 
@@ -115,8 +125,12 @@ class ServerChanges:
                 await self._computer.add_or_update_server(raw)
                 undo.push_async_callback(self._put_back, raw["name"], before)
             if change is not None:
-                await anyio.to_thread.run_sync(self._config.write, change)
+                await self._write(change)
             undo.pop_all()
+
+    async def _write(self, change: FileChange) -> None:
+        await anyio.to_thread.run_sync(self._config.write, change)
+        self._config.on_written(change.files)
 
     async def _put_back(self, name: str, before: dict[str, Any] | None) -> None:
         with anyio.move_on_after(_BACK_SECONDS, shield=True):
@@ -170,6 +184,17 @@ class ServerChanges:
 
 def _file(stored: StoredEntry) -> str:
     return "" if stored.path is None else str(stored.path)
+
+
+def _runs(raw: dict[str, Any]) -> str:
+    """What a server will run, or where it is, with nothing hidden: what is pasted comes from strangers."""
+    parameters = raw["server_parameters"]
+    if not isinstance(parameters, dict):
+        return visible(str(parameters))  # an input stands for all of it
+    if "url" in parameters:
+        return visible(masked_url(str(parameters["url"])))
+    given = parameters.get("args") or []
+    return visible(shlex.join([parameters["command"], *(given if isinstance(given, list) else [str(given)])]))
 
 
 def _aliases(raw: dict[str, Any]) -> list[str]:

@@ -133,6 +133,23 @@ async def test_at_the_prompt_a_page_joins_with_a_key_that_is_never_shown_and_add
         assert await anyio.to_thread.run_sync(it.ended) == 0
 
 
+async def test_at_the_prompt_a_server_of_the_page_is_one_of_the_file(tmp_path: Path, file: Path) -> None:
+    before = read(file)
+    with console(tmp_path, "--config", str(file), "--console", "0") as it:
+        link = (await anyio.to_thread.run_sync(it.line, "console"))["url"]
+        await anyio.to_thread.run_sync(it.prompted)
+        async with Visitor(link) as visitor:
+            await visitor.enter()
+            assert await send(visitor, "save-servers", text=paste("b")) == {"names": ["b"]}
+        assert written(file) == ["a", "b"]
+        write(file, before)  # by hand
+        assert (await anyio.to_thread.run_sync(it.enter, "config reload", "config_checked"))["ok"]
+        listed = await anyio.to_thread.run_sync(it.enter, "servers list", "server_status", lambda line: line["all"])
+        assert [server["name"] for server in listed["servers"]] == ["a"]
+        it.keys("quit\r")
+        assert await anyio.to_thread.run_sync(it.ended) == 0
+
+
 def test_a_key_is_sent_to_its_own_server_only() -> None:
     known = LinkOptions("https://me:pw@one.example/x", api_key="k1", headers={"authorization": "t"})
     assert link_to(known, "https://***@one.example/x", None) == known

@@ -11,6 +11,7 @@ from playwright.async_api import Browser, Page, expect
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config_files import load_config_files
+from a2c_smcp.computer.mcp_clients.model import PromptStringInput
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.computer.socketio import SMCPComputerClient
 from a2c_smcp.server import APIKeyAuthentication
@@ -60,6 +61,8 @@ async def test_the_first_run_leads_to_a_server_and_to_an_office(browser: Browser
             await go(page, view)
             await expect(page.get_by_role("heading", name="First steps")).to_be_visible()
             assert not await page.evaluate(_TOO_WIDE)
+        await go(page, "tools")
+        await expect(page.get_by_role("link", name="Look at the servers")).to_be_visible()
         await page.get_by_role("link", name="Add a server").click()
         await expect(page.get_by_text("No servers are configured.")).to_be_visible()
         await expect(page.get_by_text("--config FILE")).to_be_visible()
@@ -110,6 +113,38 @@ async def test_a_paste_is_checked_as_the_person_pauses_and_then_written(browser:
         assert "notes.echo" in names(computer)
 
 
+async def test_a_server_is_added_without_the_file_if_the_person_says_so(browser: Browser, file: Path) -> None:
+    forbid_writing(file)
+    before = read(file)
+    async with looking(browser, file) as (_, page):
+        await go(page, "servers")
+        await page.get_by_role("button", name="Add a server").click()
+        await page.get_by_role("textbox", name="The server’s entry").fill(paste("notes"))
+        await expect(page.locator(".checked .problem")).to_contain_text("read-only")
+        await page.get_by_role("checkbox", name="Only until the computer stops").check()
+        await page.get_by_role("button", name="Add until the computer stops").click()
+        await expect(row(page, "notes").locator(".chip")).to_have_text("running")
+        assert read(file) == before
+
+
+async def test_a_value_that_a_new_server_needs_is_asked_for_on_the_page(browser: Browser, file: Path) -> None:
+    entry = flat("notes")
+    entry["args"].append("resources=${input:count}")
+    definition = {"id": "count", "type": "promptString", "description": "How many?"}
+    async with looking(browser, file) as (_, page):
+        await go(page, "servers")
+        await page.get_by_role("button", name="Add a server").click()
+        box = page.get_by_role("textbox", name="The server’s entry")
+        await box.fill(json.dumps({"mcpServers": {"notes": entry}, "inputs": [definition]}))
+        await expect(page.get_by_text("Brings inputs along: count.")).to_be_visible()
+        await page.get_by_role("button", name="Add", exact=True).click()
+        card = page.locator(".rail .decision", has_text="A value is missing")
+        await card.get_by_label("How many?").fill("2")
+        await card.get_by_role("button", name="Send").click()
+        await expect(row(page, "notes").locator(".chip")).to_have_text("running")
+        assert [found.id for found in load_config_files(file).inputs] == ["count"]
+
+
 async def test_a_server_that_does_not_start_says_so_once_at_the_form(browser: Browser, file: Path) -> None:
     before = read(file)
     async with looking(browser, file) as (_, page):
@@ -135,6 +170,24 @@ async def test_a_long_start_can_be_cancelled(browser: Browser, file: Path) -> No
         await expect(page.locator(".editor > form > .problem")).to_contain_text("cancelled; nothing was changed")
         assert await box.input_value() == paste("notes", "silent")
         assert [status.server for status in computer.statuses] == ["mail"]
+
+
+async def test_a_start_that_a_page_left_behind_is_cancelled_from_the_next_one(browser: Browser, file: Path) -> None:
+    async with looking(browser, file) as (_, page):
+        for entry in (paste("notes", "silent"), paste("other")):
+            await go(page, "servers")
+            await page.get_by_role("button", name="Add a server").click()
+            await page.get_by_role("textbox", name="The server’s entry").fill(entry)
+            await page.get_by_role("button", name="Add", exact=True).click()
+            if "notes" in entry:
+                await expect(page.get_by_role("button", name="Starting …")).to_be_disabled()
+                await page.reload()
+                await page.wait_for_selector(".status.live")
+        await expect(page.locator(".editor > form > .problem")).to_contain_text("another change of the servers")
+        await page.get_by_role("button", name="Cancel").click()
+        await expect(page.get_by_role("button", name="Close")).to_be_visible()
+        await page.get_by_role("button", name="Add", exact=True).click()
+        await expect(row(page, "other").locator(".chip")).to_have_text("running")
 
 
 async def test_an_entry_is_edited_with_its_secrets_hidden(browser: Browser, file: Path) -> None:
@@ -248,6 +301,20 @@ async def test_a_clash_that_comes_while_both_run_is_told_at_one_server(browser: 
         await expect(page.get_by_text("Tool name duplicated")).to_have_count(1)
         await expect(row(page, "notes")).to_contain_text("Tool name duplicated")
         await expect(page.locator(".notice")).to_have_count(0)
+
+
+async def test_a_notice_that_is_shown_again_is_one_with_a_count(browser: Browser) -> None:
+    referring = server("mail")
+    referring["server_parameters"]["args"].append("resources=${input:count}")
+    definition = PromptStringInput(id="count", type="promptString", description="d", default="1")
+    async with (
+        opened(referring, inputs=[definition]) as (computer, console),
+        tab(browser, console.link()) as page,
+    ):
+        for value in ("2", "3"):
+            computer.inputs.set_value("count", value)
+            await expect(page.locator(".notice")).to_have_count(1)
+        await expect(page.locator(".notice")).to_contain_text("(2 times)")
 
 
 async def test_a_notice_that_comes_again_is_counted(browser: Browser) -> None:

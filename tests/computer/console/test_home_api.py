@@ -8,15 +8,19 @@ from typing import Any
 
 import anyio
 import pytest
+from starlette.requests import Request
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config_files import load_config_files
-from a2c_smcp.computer.console.home_api import MAX_PASTE
+from a2c_smcp.computer.config_writer import ConfigWriter
+from a2c_smcp.computer.console.home_api import MAX_PASTE, HomeAPI
+from a2c_smcp.computer.home import ComputerHome
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
+from a2c_smcp.errors import RequestTimeoutError
 from a2c_smcp.server import APIKeyAuthentication
 from tests.computer.console.harness import DEADLINE, Visitor
 from tests.computer.console.homes import Door, at_home, flat, forbid_writing, paste, read, with_comments, write
-from tests.computer.fakes.computers import call, names, state, text
+from tests.computer.fakes.computers import FAST, call, names, state, text
 from tests.computer.fakes.offices import new_office
 from tests.computer.fakes.processes import eventually
 from tests.server.conftest import LIMITS
@@ -54,12 +58,9 @@ async def pid(computer: Computer, name: str) -> int:
 async def test_a_paste_is_checked_added_started_and_written_and_comments_stay(file: Path) -> None:
     async with visited(file) as (computer, visitor):
         checked = await send(visitor, "check-servers", text=paste("b"))
-        assert checked == {
-            "servers": [{"name": "b", "replaces": False}],
-            "inputs": [],
-            "problems": [],
-            "warnings": [],
-        }
+        assert [(found["name"], found["replaces"]) for found in checked["servers"]] == [("b", False)]
+        assert "misbehaving.py normal" in checked["servers"][0]["runs"]
+        assert checked["inputs"] == checked["problems"] == checked["warnings"] == []
         before = read(file)
         assert written(file) == ["a"] and state(computer, "a") is ServerState.RUNNING
         assert await send(visitor, "save-servers", text=paste("b")) == {"names": ["b"]}
@@ -76,6 +77,7 @@ async def test_a_paste_is_checked_added_started_and_written_and_comments_stay(fi
         lambda name, entry: f'"mcpServers": {{ {json.dumps(name)}: {entry} }}',
         lambda name, entry: f'{{"servers": {{{json.dumps(name)}: {entry},}}}}',
         lambda name, entry: f"{{{json.dumps(name)}: {entry}}}",
+        lambda name, entry: f"```json\n{{{json.dumps(name)}: {entry}}}\n```\n",
         lambda name, entry: f'{{"name": {json.dumps(name)}, {entry[1:]}',
     ],
 )
@@ -106,6 +108,19 @@ async def test_what_cannot_be_added_says_why_and_changes_nothing(file: Path, pas
         assert any(said in problem for problem in checked["problems"]), checked
         assert said in await send(visitor, "save-servers", text=pasted)
         assert [status.server for status in computer.statuses] == ["a"] and read(file) == before
+
+
+async def test_what_a_paste_runs_is_shown_with_nothing_hidden(file: Path) -> None:
+    hostile = '{"mcpServers": {"no\u202ete": {"command": "npx", "args": ["safe\u200b", "a b"]}}}'
+    remote = '"r": {"url": "https://me:s3cret@h.example/mcp?k=s3cret"}'
+    async with visited(file, auto_connect=False) as (_, visitor):
+        [found] = (await send(visitor, "check-servers", text=hostile))["servers"]
+        assert found == {"name": "no\\u202ete", "replaces": False, "runs": "npx 'safe\\u200b' 'a b'"}
+        [found] = (await send(visitor, "check-servers", text=remote))["servers"]
+        assert found["runs"] == "https://***@h.example/mcp?***"
+        whole = '{"name": "w", "type": "stdio", "server_parameters": {"command": "x", "args": []}}'
+        [found] = (await send(visitor, "check-servers", text=whole))["servers"]
+        assert found["runs"] == "x"
 
 
 async def test_a_paste_has_a_size(file: Path) -> None:
@@ -265,3 +280,19 @@ async def test_a_clash_of_names_is_told_with_its_servers(file: Path) -> None:
     async with visited(file, other) as (_, visitor):
         [clash] = (await visitor.get("/api/clashes")).json()["clashes"]
         assert "a.echo" in clash["text"] and set(clash["servers"]) == {"a", "b"}
+
+
+async def test_a_start_that_takes_too_long_is_given_up_and_leaves_nothing(file: Path) -> None:
+    before = read(file)
+    config = ConfigWriter([file], file)
+    async with Computer("pc", timings=FAST) as computer:
+        api = HomeAPI(computer, ComputerHome(config), start_seconds=0.5)
+        body = json.dumps({"text": paste("b", "silent")}).encode()
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": body}
+
+        scope = {"type": "http", "method": "POST", "headers": [(b"content-type", b"application/json")]}
+        with pytest.raises(RequestTimeoutError, match="nothing was changed"):
+            await api.writes["/save-servers"](Request(scope, receive))
+        assert computer.statuses == [] and read(file) == before

@@ -38,6 +38,7 @@ function useChecked(text, more) {
 
 export function AddServer({ home, onDone, onClose }) {
   const [text, setText] = useState(draft);
+  const [once, setOnce] = useState(!home.file);
   const typed = (next) => {
     draft = next;
     setText(next);
@@ -46,12 +47,15 @@ export function AddServer({ home, onDone, onClose }) {
     typed("");
     onDone?.();
   };
+  const note = home.file
+    ? html`${t(once ? "servers.add.nowrite" : "servers.add.file", { file: home.file })}
+        <label class="once"><input type="checkbox" checked=${once} onChange=${(event) => setOnce(event.currentTarget.checked)} /> ${t("servers.add.once")}</label>`
+    : t("servers.add.nofile");
   return html`<section class="card editor" aria-labelledby="add-server">
     <h2 id="add-server">${t("servers.add")}</h2>
     <p class="muted" id="add-server-hint">${t("servers.add.hint")}</p>
-    <${Editor} id="paste" label=${t("servers.paste")} hint="add-server-hint" text=${text} onText=${typed} more=${{ until_stop: !home.file }}
-      action=${t(home.file ? "servers.add.do" : "servers.add.run")} onDone=${done} onClose=${onClose}
-      note=${home.file ? t("servers.add.file", { file: home.file }) : t("servers.add.nofile")} placeholder=${EXAMPLE} />
+    <${Editor} id="paste" label=${t("servers.paste")} hint="add-server-hint" text=${text} onText=${typed} more=${{ until_stop: once }}
+      action=${t(once ? "servers.add.run" : "servers.add.do")} onDone=${done} onClose=${onClose} note=${note} placeholder=${EXAMPLE} />
     <${Fold} title=${t("servers.example")}><${Block} text=${EXAMPLE} label=${t("servers.example")} copy=${true} /><//>
   </section>`;
 }
@@ -71,10 +75,21 @@ export function EditServer({ server, onDone }) {
 
 function Editor({ id, label, hint, text, onText, more, action, name, note, placeholder, onDone, onClose }) {
   const checked = useChecked(text, more);
+  const [blocked, setBlocked] = useState(false);
   const [save, busy, error] = useAction(async () => {
-    await post("save-servers", { text, ...more });
+    try {
+      await post("save-servers", { text, ...more });
+    } catch (refused) {
+      // A change that was begun before this page was loaded again, or in another one.
+      setBlocked(refused.code === 429);
+      throw refused;
+    }
     onDone();
   });
+  const cancel = async () => {
+    await post("cancel-save", {}).catch(() => {});
+    setBlocked(false);
+  };
   const submit = (event) => {
     event.preventDefault();
     if (checked && !checked.problems.length && !busy) save();
@@ -87,12 +102,12 @@ function Editor({ id, label, hint, text, onText, more, action, name, note, place
         aria-invalid=${wrong} aria-describedby=${[hint, `${id}-found`].filter(Boolean).join(" ")} onInput=${(event) => onText(event.currentTarget.value)}></textarea>
       <div id=${`${id}-found`} role="status"><${Checked} checked=${checked} /></div>
     </div>
-    <p class="muted">${note}</p>
+    <div class="muted">${note}</div>
     <${Problem} text=${error} />
     <div class="actions">
       <button type="submit" class="primary" aria-label=${name} disabled=${busy || !checked || wrong}>${busy ? t("servers.starting") : action}</button>
-      ${busy
-        ? html`<button type="button" onClick=${() => post("cancel-save", {}).catch(() => {})}>${t("servers.cancel")}</button>`
+      ${busy || blocked
+        ? html`<button type="button" onClick=${cancel}>${t("servers.cancel")}</button>`
         : onClose && html`<button type="button" class="quiet" onClick=${onClose}>${t("servers.close")}</button>`}
     </div>
   </form>`;
@@ -105,7 +120,11 @@ function Checked({ checked }) {
     ${problems.map((problem) => html`<li key=${problem} class="problem">${problem}</li>`)}
     ${problems.length
       ? null
-      : servers.map(({ name, replaces }) => html`<li key=${name}>${t(replaces ? "servers.replaces" : "servers.adds", { server: name })}</li>`)}
+      : servers.map(
+          ({ name, replaces, runs }) => html`<li key=${name}>
+            ${t(replaces ? "servers.replaces" : "servers.adds", { server: name })} <bdi class="mono runs">${runs}</bdi>
+          </li>`,
+        )}
     ${inputs.length ? html`<li>${t("servers.brings", { inputs: inputs.join(", ") })}</li>` : null}
     ${warnings.map((warning) => html`<li key=${warning} class="reason">${warning}</li>`)}
   </ul>`;

@@ -28,7 +28,7 @@ export function Tools({ rest }) {
       <${ToolList} tools=${tools} filter=${filter} chosen=${chosen} />
     </div>
     <div class="chosen-tool">
-      ${chosen ? html`<${Tool} key=${chosen.name} tool=${chosen} />` : html`<${Empty} icon="tools" title=${t("tools.pick")} />`}
+      ${chosen ? html`<${Tool} key=${chosen.name} tool=${chosen} />` : tools.length ? html`<${Empty} icon="tools" title=${t("tools.pick")} />` : null}
     </div>
   </section>`;
 }
@@ -56,7 +56,8 @@ function Allowed({ allowed, onChange }) {
 
 function ToolList({ tools, filter, chosen }) {
   const groups = useMemo(() => grouped(tools, filter.toLowerCase()), [tools, filter]);
-  if (!groups.length) return html`<p class="muted">${t(tools.length ? "tools.none" : "tools.none.yet")}</p>`;
+  if (!tools.length) return html`<p class="muted">${t("tools.none.yet")} <a href=${path("servers")}>${t("tools.servers")}</a></p>`;
+  if (!groups.length) return html`<p class="muted">${t("tools.none")}</p>`;
   return groups.map(
     ([server, found]) => html`<div key=${server} class="group">
       <h2>${server} <span class="muted">${found.length}</span></h2>
