@@ -202,6 +202,9 @@ def test_a_content_is_checked_as_a_whole_and_its_values_are_not_quoted() -> None
         with pytest.raises(BadRequestError, match=problem) as refused:
             it.check(content)
         assert "secret" not in str(refused.value)
+        field, _, sentence = problem.rpartition(": ")
+        if field:
+            assert refused.value.details == {"field": field.lower(), "problem": sentence}
 
 
 @settings(deadline=None, derandomize=True)

@@ -6,12 +6,14 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
+import pytest
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.decisions import Accepted, Declined
 from a2c_smcp.computer.events import DecisionAsked
 from a2c_smcp.computer.mcp_clients.model import parse_input
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
+from a2c_smcp.errors import ServerNotActiveError
 from tests.computer.fakes.computers import DEADLINE, FAST, Record, call, code, reason, recorded, server, state, text
 from tests.computer.fakes.processes import nothing_left_over
 
@@ -121,3 +123,24 @@ async def test_a_server_that_runs_goes_on_while_its_restart_waits() -> None:
             await computer.restart_server("b")
             answer(computer, "v")
             await update
+
+
+async def test_another_config_is_taken_at_once_in_the_place_of_one_that_waits() -> None:
+    async with booting(needing("waits"), server("other")) as (computer, _):
+        with anyio.fail_after(DEADLINE):
+            await computer.add_or_update_server(server("waits"))
+        assert (state(computer, "waits"), reason(computer, "waits")) == (RUNNING, "")
+        assert computer.decisions.pending == ()
+        assert text(await call(computer, "waits.echo", text="on")) == "on"
+
+
+async def test_a_server_that_is_being_added_and_waits_can_be_added_with_another_config() -> None:
+    async with booting(server("other")) as (computer, record):
+        first = asyncio.create_task(computer.add_or_update_server(needing("new")))
+        await record.of(DecisionAsked)
+        with anyio.fail_after(DEADLINE):
+            await computer.add_or_update_server(server("new"))
+            with pytest.raises(ServerNotActiveError):
+                await first
+        assert state(computer, "new") is RUNNING
+        assert computer.decisions.pending == ()

@@ -43,6 +43,10 @@ class FollowedFiles:
         #: What the Computer took over from the files, which is not all that they say where a config was refused.
         self._servers = _by_name(files)
         self._inputs = {definition.id for definition in files.inputs}
+        #: What is being taken over now: a server may wait for a person who is to give an input.
+        self._changing: dict[SERVER_NAME, dict[str, Any]] = {}
+        #: What was taken over last, or is being taken over.
+        self._latest = files
 
     async def follow(self) -> None:
         """Until cancelled."""
@@ -56,7 +60,8 @@ class FollowedFiles:
                 async for _ in awatch(
                     *folders, watch_filter=None, recursive=False, debounce=_DEBOUNCE, stop_event=stop
                 ):
-                    await self.reload()
+                    # Beside those before it: one server that waits for an input holds up no other.
+                    tasks.start_soon(self.reload)
         except* (OSError, RuntimeError):
             # Too many watches on this machine, or the like: what runs is worth more than what may change.
             logger.exception("changes of the config files are not followed any more")
@@ -90,22 +95,23 @@ class FollowedFiles:
         A server that has failed is started again, whether or not it has changed. Servers and inputs that never were in
         a file stay as they are.
         """
+        self._latest = files
         wanted = _by_name(files)
         there = self._states()
         refused: dict[SERVER_NAME, SMCPError] = {}
-        for name in [name for name in self._servers if name not in wanted]:
+        for name in [name for name in {**self._servers, **self._changing} if name not in wanted]:
             await self._remove(name)
         affected = self._define(files.inputs, wanted)
         async with anyio.create_task_group() as tasks:
             for name, raw in wanted.items():
+                if self._changing.get(name) == raw:
+                    continue
                 if self._servers.get(name) != raw or name not in there:
                     tasks.start_soon(self._update, name, raw, refused)
                 elif name in affected or there[name] is ServerState.FAILED:
                     tasks.start_soon(self._restart, name, refused)
-        inputs = {definition.id for definition in files.inputs}
-        for input_id in (self._inputs - inputs) & self._computer.inputs.definitions.keys():
-            self._computer.inputs.remove(input_id)
-        self._inputs = inputs
+        if self._latest is files:
+            self._forget_inputs(files.inputs)
         states = self._states()
         return {name: f"{_outcome(states.get(name))}: {error}" for name, error in refused.items()}
 
@@ -127,27 +133,41 @@ class FollowedFiles:
         """When each file was written last."""
         return [_written(path) for path in self.paths]
 
+    def _forget_inputs(self, inputs: Iterable[MCPServerInput]) -> None:
+        """Remove the inputs that were in the files, and are none of these."""
+        left = {definition.id for definition in inputs}
+        for input_id in (self._inputs - left) & self._computer.inputs.definitions.keys():
+            self._computer.inputs.remove(input_id)
+        self._inputs = left
+
     def _define(self, inputs: Iterable[MCPServerInput], servers: dict[SERVER_NAME, Any]) -> set[SERVER_NAME]:
         """Define inputs as they are now; the servers that refer to one that has changed."""
         store = self._computer.inputs
         changed = [definition for definition in inputs if store.definitions.get(definition.id) != definition]
         for definition in changed:
             store.put(definition)
+            self._inputs.add(definition.id)
         return {name for definition in changed for name in servers_referencing(definition.id, servers)}
 
     async def _remove(self, name: SERVER_NAME) -> None:
-        del self._servers[name]
+        self._servers.pop(name, None)
+        self._changing.pop(name, None)
         with suppress(NotFoundError):  # removed by hand
             await self._computer.remove_server(name)
             logger.info("MCP server %s is removed", name)
 
     async def _update(self, name: SERVER_NAME, raw: dict[str, Any], refused: dict[SERVER_NAME, SMCPError]) -> None:
+        self._changing[name] = raw
         try:
             await self._computer.add_or_update_server(raw)
         except SMCPError as error:
-            refused[name] = error
+            if self._changing.get(name) is raw:  # else it was given up for a later change
+                refused[name] = error
         else:
             self._servers[name] = raw
+        finally:
+            if self._changing.get(name) is raw:
+                del self._changing[name]
 
     async def _restart(self, name: SERVER_NAME, refused: dict[SERVER_NAME, SMCPError]) -> None:
         """Restart a server at once: without a prompt there is no person to offer it to."""

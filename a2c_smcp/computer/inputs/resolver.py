@@ -209,6 +209,8 @@ class InputResolver:
         try:
             return await asyncio.shield(question.answer)
         finally:
+            if question.is_with_person:
+                self._tell_waiting(server, None)
             question.waiting.remove(server)
             if not question.waiting:
                 await self._close(question)

@@ -149,6 +149,8 @@ class MCPServerManager:
         #: Set from the moment when the servers start together, until they are stopped.
         self._opened = asyncio.Event()
         self._turns = ServerTurns()
+        #: The servers whose start waits for a person who is to give an input.
+        self._waiting: set[SERVER_NAME] = set()
         resolver.on_waiting = partial(_tell_waiting, weakref.ref(self))
         self._stderr: dict[SERVER_NAME, deque[str]] = {}
         self._vrl: VRLWorker | None = None
@@ -270,18 +272,22 @@ class MCPServerManager:
         """Take a config in; where servers start by themselves, return once it runs.
 
         Raises what is wrong with it (`InvalidConfigError`, `VRLSyntaxError`, `InputNotFoundError`), why it does not
-        start (`ToolExecutionError`), or `ToolNameDuplicatedError`. Whatever it raises, everything is as before.
+        start (`ToolExecutionError`), or `ToolNameDuplicatedError`. Whatever it raises, everything is as before; but a
+        start of the old config that waits for an input is given up first.
         """
         written = parse_unrendered(raw)
         if written.vrl is not None and not holds_placeholder(written.vrl):
             check_vrl(written.vrl)
         await self._turns.ended()
+        waited = written.name in self._waiting and raw != self.configs.get(written.name)
+        if waited:
+            self._turns.interrupt(written.name)
         async with self._turns.take(written.name, is_start=True):
             server = self._servers.get(written.name)
             if server is None:
                 await self._add(raw, written)
             elif raw != server.raw or server.status.state is ServerState.FAILED:
-                await self._update(server, raw, written)
+                await self._update(server, raw, written, starts=waited)
 
     async def remove_server(self, name: SERVER_NAME) -> None:
         """Stop a server and forget it, or raise `NotFoundError`."""
@@ -456,7 +462,8 @@ class MCPServerManager:
                 self._stderr.pop(written.name, None)
                 raise
 
-    async def _update(self, server: _ManagedServer, raw: RawConfig, written: MCPServerConfig) -> None:
+    async def _update(self, server: _ManagedServer, raw: RawConfig, written: MCPServerConfig, *, starts: bool) -> None:
+        """`starts` says that a start of the old config was given up for this."""
         serves = server.life is not None
         disabled = await self._resolver.is_disabled(raw) if serves or self._starts_by_itself else _is_off(written)
         if disabled:
@@ -466,7 +473,7 @@ class MCPServerManager:
         elif serves and not self.auto_reconnect:
             server.raw = raw
             self._on_event(RestartOffered(server.name, "its config was updated"))
-        elif serves or (self._starts_by_itself and server.status.state is not ServerState.STOPPED):
+        elif serves or (self._starts_by_itself and (starts or server.status.state is not ServerState.STOPPED)):
             await self._replace(server.name, raw)
         else:
             server.raw = raw
@@ -636,7 +643,10 @@ class MCPServerManager:
 
     def _waits_for(self, name: SERVER_NAME, input_id: str | None) -> None:
         """A server needs an input that a person is being asked for; `None`: not any more."""
-        if input_id is not None:
+        if input_id is None:
+            self._waiting.discard(name)
+        else:
+            self._waiting.add(name)
             self._turns.settle(name)
         server = self._servers.get(name)
         # One that runs goes on with its old config, and one that has failed is shown so, until the new one serves.

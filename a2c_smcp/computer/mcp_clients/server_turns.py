@@ -37,8 +37,8 @@ class ServerTurns:
         """One operation on a server at a time; one that stops it ends the start that it would have to wait for, which
         raises `ServerNotActiveError`.
         """
-        if not is_start and name in self._starts:
-            self._starts[name].cancel()
+        if not is_start:
+            self.interrupt(name)
         async with self._locks.setdefault(name, asyncio.Lock()):
             if not is_start:
                 yield
@@ -51,6 +51,11 @@ class ServerTurns:
                     del self._starts[name]
             if scope.cancelled_caught:
                 raise ServerNotActiveError(name)
+
+    def interrupt(self, name: SERVER_NAME) -> None:
+        """End the start of a server that is under way, if there is one: it raises `ServerNotActiveError`."""
+        if name in self._starts:
+            self._starts[name].cancel()
 
     # --- starting together
 

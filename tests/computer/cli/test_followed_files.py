@@ -14,8 +14,9 @@ from watchfiles import awatch
 from a2c_smcp.computer.cli.followed_files import FollowedFiles
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config_files import load_config_files
+from a2c_smcp.computer.decisions import Accepted
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
-from tests.computer.fakes.computers import FAST, call, names, server, state, text
+from tests.computer.fakes.computers import FAST, call, names, recorded, server, state, text
 
 
 @pytest.fixture
@@ -145,3 +146,36 @@ async def test_what_became_of_a_server_that_does_not_start_is_said(file: Path) -
             "failed": "does not start",
             "new": "is not added",
         }
+
+
+async def test_a_server_of_the_files_that_waits_for_an_input_holds_up_no_later_change(file: Path) -> None:
+    waits = server("waits")
+    waits["server_parameters"]["env"] = {"K": "${input:key}"}
+    key = {"id": "key", "type": "promptString"}
+    write(file, server("a"))
+    files = load_config_files(file)
+    computer = Computer("pc", mcp_servers=files.servers, timings=FAST)
+    async with computer, recorded(computer) as record, anyio.create_task_group() as tasks:
+        with computer.decisions.attend("browser"):
+            tasks.start_soon(FollowedFiles(computer, [file], files).follow)
+            with anyio.fail_after(60):
+                while not computer.decisions.pending:  # until the files are watched
+                    write(file, server("a"), waits, inputs=[key])
+                    await anyio.sleep(0.5)
+            write(file, server("a"), waits, server("late"), inputs=[key])
+            await record.reached("late", ServerState.RUNNING)
+            (decision,) = computer.decisions.pending
+            computer.decisions.answer(decision.id, Accepted("v"), by="browser")
+            await record.reached("waits", ServerState.RUNNING)
+
+            again = server("again")
+            again["server_parameters"]["env"] = {"K": "${input:other}"}
+            other = {"id": "other", "type": "promptString"}
+            write(file, server("a"), again, inputs=[other])
+            await record.until(lambda: computer.decisions.pending)
+            write(file, server("a"), server("last"))
+            await record.reached("last", ServerState.RUNNING)
+            await record.until(lambda: not computer.decisions.pending)
+            assert [status.server for status in computer.statuses] == ["a", "last"]
+            await record.until(lambda: computer.get_config()["inputs"] == [])
+        tasks.cancel_scope.cancel()

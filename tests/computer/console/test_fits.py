@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 import anyio
+import anyio.lowlevel
 from playwright.async_api import Browser, Page, expect
 
 from a2c_smcp.computer.approvals import CALLING_AGENT
@@ -91,7 +92,7 @@ async def flooded() -> AsyncIterator[tuple[Computer, Console, str]]:
         computer.office_heard("2", url, Disconnected(LONG, final=False))
         with anyio.fail_after(60):
             while not (found := (await computer.get_finder())[0]):
-                pass
+                await anyio.lowlevel.checkpoint()
         with computer.decisions.attend("terminal"):
             tasks.start_soon(_asked, computer)
             tasks.start_soon(computer.decisions.ask_input, *(computer.inputs.definitions[LONG[:100]], (NAME, LONG)))
