@@ -315,7 +315,7 @@ async def test_a_server_that_asks_gets_what_was_typed_in_the_browser(browser: Br
             # What does not fit is refused at the computer too, and the question stays.
             await page.evaluate("document.querySelector('aside form').noValidate = true")
             await press(button(page, "Send"))
-            await expect(card(page).get_by_role("alert")).to_contain_text("required")
+            await expect(card(page).locator(".wrong").first).to_contain_text("required")
             await card(page).get_by_label("text").fill(CONTENT["text"])
             await card(page).get_by_label("number").fill("1.5")
             await card(page).get_by_label("integer").fill("2")

@@ -2,7 +2,7 @@
 import { asText, dropDraft, isTyped, useDraft } from "./drafts.js";
 import { Form } from "./form.js";
 import { completed, initial } from "./form-values.js";
-import { html } from "./html.js";
+import { html, useMemo } from "./html.js";
 import { Icon } from "./icons.js";
 import { t } from "./i18n.js";
 import { Copy } from "./parts.js";
@@ -22,11 +22,12 @@ function SchemaQuestion({ decision, open, ready, answer, refusal }) {
     if (ready && event.isTrusted && (await answer({ answer: "yes", value: completed(value) ?? {} }))) dropDraft(decision.id);
   };
   const field = refusal?.details?.field;
+  const errors = useMemo(() => (field ? { [field]: refusal.details.problem ?? refusal.message } : null), [refusal]);
   const names = { server: decision.server.text };
   if (!open && !typed) return null;
   return html`<form onSubmit=${send} autocomplete="off">
     <fieldset class="plain" disabled=${!open}>
-      <${Form} schema=${schema} value=${value} onChange=${setValue} titled=${true} errors=${field ? { [field]: refusal.message } : {}} />
+      <${Form} schema=${schema} value=${value} onChange=${setValue} titled=${true} errors=${errors} />
     </fieldset>
     ${open
       ? html`<div class="actions">
