@@ -6,20 +6,16 @@ and inputs are as before, and the entry is what was meant. Otherwise nothing is 
 """
 
 import json
-import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any
 
 from a2c_smcp.computer.config_files import ConfigFiles, read_config_text
-from a2c_smcp.computer.jsonc import JsoncError, Node, NodeMember, blank_from, comments, scan
+from a2c_smcp.computer.jsonc import JsoncError, Node, NodeMember, scan
+from a2c_smcp.computer.jsonc_edit import LINE_END, TextStyle, indented, line_indent, with_member, without_member
 from a2c_smcp.computer.problems import InvalidConfigError
 from a2c_smcp.errors import BadRequestError
 
 __all__ = ["ConfigSpliceError", "add_input", "add_server", "entry_text", "meaning", "remove_server", "replace_server"]
-
-_LINE_END: Final = re.compile(r"\r\n|\r|\n")
-_INDENT: Final = re.compile(r"[\r\n]([ \t]+)(?=[\"{\[])")
 
 
 class ConfigSpliceError(BadRequestError):
@@ -33,8 +29,8 @@ def entry_text(text: str, name: str) -> str | None:
     if (member := _ConfigDocument(text).server(name)) is None:
         return None
     written = text[member.node.start : member.node.end]
-    indent = _line_indent(text, member.start)
-    return "\n".join(line.removeprefix(indent) for line in _LINE_END.split(written))
+    indent = line_indent(text, member.start)
+    return "\n".join(line.removeprefix(indent) for line in LINE_END.split(written))
 
 
 def meaning(name: str, entry: str, file: str = "") -> dict[str, Any]:
@@ -65,15 +61,15 @@ def add_server(text: str, name: str, entry: str, file: str = "") -> str:
     value = document.as_written_there(name, entry, meant)
     if document.servers is not None:
         key = None if document.servers.is_list else name
-        after = _with_member(text, document.servers, key, value)
+        after = with_member(text, document.servers, key, value)
     elif document.root is not None:
         # The braces that are around it are found again when the text is read back.
-        after = _with_member(text, document.root, document.key, f"{{\n{json.dumps(name)}: {value}\n}}")
+        after = with_member(text, document.root, document.key, f"{{\n{json.dumps(name)}: {value}\n}}")
     else:
-        style = _Style.of(text)
+        style = TextStyle.of(text)
         whole = f'{{\n"mcpServers": {{\n{json.dumps(name)}: {value}\n}}\n}}'
         gap = style.newline if text.strip("\ufeff \t\r\n") else ""
-        after = f"{text.rstrip()}{gap}{_indented(whole, '', style)}{style.newline}"
+        after = f"{text.rstrip()}{gap}{indented(whole, '', style)}{style.newline}"
     return _compared(before, after, file, name, meant)
 
 
@@ -86,8 +82,8 @@ def replace_server(text: str, name: str, entry: str, file: str = "") -> str:
     document = _ConfigDocument(text)
     member = document.server_or_refuse(name, file)
     value = document.as_written_there(name, entry, meant)
-    lines, newline = _LINE_END.split(value), _Style.of(text).newline
-    indent = _line_indent(text, member.start)
+    lines, newline = LINE_END.split(value), TextStyle.of(text).newline
+    indent = line_indent(text, member.start)
     shifted = newline.join([lines[0], *(indent + line if line.strip() else line for line in lines[1:])])
     after = text[: member.node.start] + shifted + text[member.node.end :]
     return _compared(before, after, file, name, meant)
@@ -104,7 +100,7 @@ def remove_server(text: str, name: str, file: str = "") -> str:
             'set "disabled": true there, or delete the file and start the computer without it'
         )
     assert document.servers is not None
-    after = _without(text, _removed(text, document.servers.members, member))
+    after = without_member(text, document.servers, member)
     return _compared(before, after, file, name, None)
 
 
@@ -122,9 +118,9 @@ def add_input(text: str, entry: str, file: str = "") -> str:
         )
     inputs = document.root.get("inputs")
     if inputs is None:
-        after = _with_member(text, document.root, "inputs", f"[\n{entry}\n]")
+        after = with_member(text, document.root, "inputs", f"[\n{entry}\n]")
     else:
-        after = _with_member(text, inputs, None, entry)
+        after = with_member(text, inputs, None, entry)
     found = _read_after(after, file)
     if _servers(found) != _servers(before) or found.inputs != (*before.inputs, *definition.inputs):
         raise _not_as_meant(file)
@@ -283,125 +279,3 @@ def _is_flat(node: Node | None) -> bool:
 
 def _is_input(node: Node) -> bool:
     return node.is_object and node.get("id") is not None and node.get("name") is None
-
-
-# --- putting in
-
-
-@dataclass(frozen=True, slots=True)
-class _Style:
-    """How a text is laid out."""
-
-    newline: str
-    unit: str
-    """The indentation of one level."""
-
-    @classmethod
-    def of(cls, text: str) -> "_Style":
-        newline, unit = _LINE_END.search(text), _INDENT.search(text)
-        return cls(newline[0] if newline else "\n", unit[1] if unit else "  ")
-
-
-def _with_member(text: str, node: Node, key: str | None, value: str) -> str:
-    """One more member at the end of an object or a list."""
-    style = _Style.of(text)
-    close = node.end - 1
-    last = node.members[-1] if node.members else None
-    has_comma = last is not None and last.comma is not None
-    begin = node.start + 1 if last is None else last.node.end if last.comma is None else last.comma + 1
-    spot = blank_from(text, begin, close)
-    outer = _line_indent(text, node.start)
-    on_one_line = last is not None and not _LINE_END.search(text, node.start, node.end)
-    inner = outer + style.unit
-    if last is not None and _is_first_of_its_line(text, last.start):
-        inner = _line_indent(text, last.start)
-    break_before = " " if on_one_line else style.newline + inner
-    break_after = "" if on_one_line or _LINE_END.search(text, spot, close) else style.newline + outer
-    name = "" if key is None else f"{json.dumps(key, ensure_ascii=False)}: "
-    comma = "," if last is not None and not has_comma else ""
-    member = f"{name}{_indented(value, '' if on_one_line else inner, style)}{',' if has_comma else ''}"
-    return text[:begin] + comma + text[begin:spot] + break_before + member + break_after + text[spot:]
-
-
-def _indented(value: str, indent: str, style: _Style) -> str:
-    """A value with every line but the first where it belongs by its depth. Lines inside a comment stay."""
-    node = scan(value)
-    assert node is not None
-    steps = sorted(_steps(node))
-    held = {found.end() for begin, stop in comments(value) for found in _LINE_END.finditer(value, begin, stop)}
-    lines, depth, step = [], 0, 0
-    start = 0
-    for number, end in enumerate([*(found.end() for found in _LINE_END.finditer(value)), len(value)]):
-        line = value[start:end].rstrip("\r\n")
-        first = start + len(line) - len(line.lstrip(" \t"))
-        while step < len(steps) and steps[step][0] <= first:
-            depth += steps[step][1]
-            step += 1
-        if number and line.strip() and start not in held:
-            line = indent + style.unit * depth + line.lstrip(" \t")
-        lines.append(line)
-        start = end
-    return style.newline.join(lines)
-
-
-def _steps(node: Node) -> Iterable[tuple[int, int]]:
-    """Where the depth changes, and by how much: behind each opener, and at each closer."""
-    todo = [node]
-    while todo:
-        found = todo.pop()
-        if found.opener:
-            yield found.start + 1, 1
-            yield found.end - 1, -1
-            todo += [member.node for member in found.members]
-
-
-def _line_indent(text: str, position: int) -> str:
-    """The blanks at the beginning of the line that this place is in."""
-    line = text[_line_start(text, position) : position]
-    return line[: len(line) - len(line.lstrip(" \t"))]
-
-
-def _line_start(text: str, position: int) -> int:
-    return max(text.rfind("\n", 0, position), text.rfind("\r", 0, position)) + 1
-
-
-def _is_first_of_its_line(text: str, position: int) -> bool:
-    return not text[_line_start(text, position) : position].strip(" \t\ufeff")
-
-
-# --- taking out
-
-
-def _removed(text: str, members: Sequence[NodeMember], member: NodeMember) -> list[tuple[int, int]]:
-    """The places that go: the member and one comma, and what would be left of their lines."""
-    number = members.index(member)
-    end = member.node.end
-    places: list[tuple[int, int]] = []
-    if member.comma is not None:
-        if not text[end : member.comma].strip():
-            end = member.comma + 1
-        else:
-            places.append((member.comma, member.comma + 1))
-    elif number:
-        comma = members[number - 1].comma
-        assert comma is not None
-        places.append((comma, comma + 1))
-    return [*places, _with_its_blanks(text, member.start, end)]
-
-
-def _with_its_blanks(text: str, start: int, end: int) -> tuple[int, int]:
-    """A place with its whole line, or lines, if nothing else is there; or else with the blanks on one side of it."""
-    after = end + len(text[end:]) - len(text[end:].lstrip(" \t"))
-    line_end = _LINE_END.match(text, after)
-    if _is_first_of_its_line(text, start) and line_end:
-        return _line_start(text, start), line_end.end()
-    if line_end or text[after : after + 1] in ("}", "]"):
-        before = len(text[:start].rstrip(" \t"))
-        return (before, end) if text[before - 1 : before] == "," else (start, end)
-    return start, after
-
-
-def _without(text: str, places: Iterable[tuple[int, int]]) -> str:
-    for start, end in sorted(places, reverse=True):
-        text = text[:start] + text[end:]
-    return text
