@@ -39,6 +39,7 @@ _PREVIEW: Final = 600
 _MAX_ROWS: Final = 1000
 #: Levels of a schema that a form is made of.
 _DEEPEST: Final = 100
+_TOO_DEEP: Final = "(nested too deeply to be shown)"
 _IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml"})
 
 # What shows as nothing, or changes the direction of what stands beside it.
@@ -58,7 +59,7 @@ def as_text(value: Any) -> str:
     try:
         return visible(json.dumps(value, indent=2, ensure_ascii=False, default=str))
     except RecursionError:
-        return "(nested too deeply to be shown)"
+        return _TOO_DEEP
 
 
 def call_view(call: WatchedCall, most: int | None = _PREVIEW) -> dict[str, Any]:
@@ -124,7 +125,7 @@ def export_view(ended: EndedCall) -> dict[str, Any]:
         "server": call.server,
         "tool": call.tool,
         "name": call.name,
-        "arguments": call.arguments,
+        "arguments": _exportable(call.arguments),
         "timeout": call.timeout,
         "started_at": datetime.fromtimestamp(call.started_at, UTC).isoformat(),
         "seconds": ended.duration,
@@ -132,8 +133,12 @@ def export_view(ended: EndedCall) -> dict[str, Any]:
         "error_code": ended.code,
         "verdict": ended.verdict,
         "decided_by": ended.decided_by,
-        "result": ended.result,
+        "result": _exportable(ended.result),
     }
+
+
+def _exportable(value: Any) -> Any:
+    return value if _is_shallow(value) else _TOO_DEEP
 
 
 def _texts(result: Mapping[str, Any]) -> list[str]:
