@@ -139,7 +139,7 @@ async def test_a_call_that_waits_for_approval_says_so_also_on_a_page_that_is_ope
         with computer.decisions.attend("terminal"):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(partial(as_agent, computer, "sleep", 300, seconds=200))
-                await eventually(lambda: computer.decisions.pending)
+                await eventually(lambda: bool(computer.decisions.pending))
                 async with tab(browser, console.link()) as page:
                     row = page.locator(".row.running", has_text="sleep")
                     await expect(row).to_contain_text("waits for approval")
@@ -160,7 +160,7 @@ async def test_a_call_whose_tool_asks_the_person_says_so_also_on_a_page_that_is_
             async with anyio.create_task_group() as tasks:
                 schema = {"type": "object", "properties": {"name": {"type": "string"}}}
                 tasks.start_soon(partial(as_agent, computer, "ask", 300, message="Who?", schema=schema))
-                await eventually(lambda: computer.decisions.pending)
+                await eventually(lambda: bool(computer.decisions.pending))
                 async with tab(browser, console.link()) as page:
                     row = page.locator(".row.running", has_text="ask")
                     await expect(row).to_contain_text("asks you something")
@@ -174,7 +174,7 @@ async def test_the_progress_of_a_call_that_began_without_a_page_shows_on_one_tha
 ) -> None:
     async with opened(PAGE_SERVER) as (computer, console), anyio.create_task_group() as tasks:
         tasks.start_soon(partial(as_agent, computer, "climb", 300))
-        await eventually(lambda: computer.running_calls)
+        await eventually(lambda: bool(computer.running_calls))
         async with tab(browser, console.link()) as page:
             await expect(page.locator(".row.running", has_text="climb")).to_contain_text("step 3 30 %")
         tasks.cancel_scope.cancel()
@@ -192,7 +192,7 @@ async def test_each_call_says_what_became_of_it_by_whom_when_and_with_what(brows
             for text, answer in (("not you", Declined("wrong board")), ("well", Accepted())):
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(partial(as_agent, computer, "write", text=text))
-                    await eventually(lambda: computer.decisions.pending)
+                    await eventually(lambda: bool(computer.decisions.pending))
                     computer.decisions.answer(computer.decisions.pending[0].id, answer, by="terminal")
         await as_agent(computer, "forge")
         await as_agent(computer, "fail")
@@ -260,7 +260,7 @@ async def test_calls_are_filtered_by_outcome_and_by_who_decided(browser: Browser
         for answer in (Accepted(), Declined()):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(partial(as_agent, computer, "write", text="x"))
-                await eventually(lambda: computer.decisions.pending)
+                await eventually(lambda: bool(computer.decisions.pending))
                 computer.decisions.answer(computer.decisions.pending[0].id, answer, by="browser")
         await expect(rows(page)).to_have_count(4)
         outcome = page.get_by_role("combobox", name="Outcome")

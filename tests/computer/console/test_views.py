@@ -1,6 +1,7 @@
 """What the console shows, as JSON: exact, and with nothing hidden."""
 
 import json
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -68,9 +69,9 @@ def test_what_is_exported_can_be_read_and_what_nests_too_deeply_is_left_out() ->
     deep: list[object] = []
     for _ in range(5000):
         deep = [deep]
-    result = {"meta": None, "content": [], "structuredContent": {"n": 10**30}, "isError": False}
+    result: Any = {"meta": None, "content": [], "structuredContent": {"n": 10**30}, "isError": False}
     for arguments, kept in (({"big": 10**30}, {"big": 10**30}), ({"x": deep}, "(nested too deeply to be shown)")):
-        exported = export_view(EndedCall(call(arguments=arguments), 0.5, result, None))  # type: ignore[arg-type]
+        exported = export_view(EndedCall(call(arguments=arguments), 0.5, result, None))
         read = json.loads(encoded(exported))
         assert read["arguments"] == kept
         assert (read["result"], read["outcome"]) == (result, "succeeded")
