@@ -48,6 +48,7 @@ async def shown(page: Page) -> int:
 # --- ghosts
 
 
+@pytest.mark.timeout(300)
 async def test_after_two_thousand_quick_calls_nothing_runs_and_the_history_is_that_of_the_computer(
     browser: Browser,
 ) -> None:
@@ -85,6 +86,7 @@ async def every_key(page: Page) -> list[str]:
     return [found[at] for at in sorted(found)]
 
 
+@pytest.mark.timeout(300)
 async def test_a_tab_that_joins_in_the_middle_of_it_has_no_ghosts_either(browser: Browser) -> None:
     async with opened(server("one", prefixed=False)) as (computer, console):
         context = await browser.new_context(locale="en-US")
@@ -225,6 +227,24 @@ async def test_each_call_says_what_became_of_it_by_whom_when_and_with_what(brows
             await expect(rows(page, '"well"').locator("time")).to_contain_text(year)
 
 
+async def test_a_reason_goes_with_a_no_and_must_be_a_short_text() -> None:
+    async with opened(server("one", **ASKS)) as (computer, console), Visitor(console.link()) as visitor:
+        await visitor.enter()
+        with computer.decisions.attend("terminal"):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(partial(as_agent, computer, "echo", text="x"))
+                await eventually(lambda: bool(computer.decisions.pending))
+                [decision] = computer.decisions.pending
+                answer = {"id": decision.id, "digest": decision.digest, "answer": "no"}
+                for wrong in (5, None, ["no"], "x" * 1001):
+                    assert (await visitor.post("/api/answer", {**answer, "reason": wrong})).status_code == 400
+                assert computer.decisions.pending == (decision,)
+                sent = await visitor.post("/api/answer", {**answer, "reason": "wrong\x1b folder"})
+                assert sent.status_code == 200
+        meta = computer.ended_calls[-1].result["meta"]
+        assert meta == {"error_code": 4005, "outcome": "refused", "reason": "wrong\ufffd folder"}
+
+
 # --- search, filters, export
 
 
@@ -325,6 +345,7 @@ async def test_impossible_searches_and_too_many_exports_are_refused() -> None:
 # --- thousands
 
 
+@pytest.mark.timeout(300)
 async def test_twenty_thousand_calls_take_no_more_of_the_page_than_ten_thousand(browser: Browser) -> None:
     async with opened(server("one", prefixed=False)) as (computer, console), tab(browser, console.link()) as page:
         devtools = await page.context.new_cdp_session(page)
@@ -347,6 +368,7 @@ async def test_twenty_thousand_calls_take_no_more_of_the_page_than_ten_thousand(
         assert later < 64 * 2**20
 
 
+@pytest.mark.timeout(300)
 async def test_of_thousands_that_run_only_those_in_sight_are_drawn(browser: Browser) -> None:
     async with opened(server("one", prefixed=False)) as (computer, console), tab(browser, console.link()) as page:
         async with anyio.create_task_group() as tasks:
