@@ -11,7 +11,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-__all__ = ["ArgumentRow", "argument_rows", "as_text", "asks_for_secret", "has_mixed_scripts", "visible", "words"]
+__all__ = [
+    "TOO_DEEP",
+    "ArgumentRow",
+    "argument_rows",
+    "as_text",
+    "asks_for_secret",
+    "has_mixed_scripts",
+    "visible",
+    "words",
+]
 
 # Unicode's categories Cc (but for tabs and line breaks), Cf, Cs, Zl and Zp, and the fillers and variation selectors
 # that show as nothing. A test compares this with the tables of the Python that runs it.
@@ -21,6 +30,8 @@ _HIDDEN: Final = re.compile(
     "\uffa0\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d159"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
+#: What stands in the place of a value that nests without end.
+TOO_DEEP: Final = "(nested too deeply to be shown)"
 #: How many rows the arguments of a call are taken apart into; more than that are shown as JSON.
 _MOST_ROWS: Final = 200
 _DEEPEST: Final = 8
@@ -63,7 +74,7 @@ def _json(value: Any, indent: int | None = 2) -> str:
     try:
         return json.dumps(value, indent=indent, ensure_ascii=False, default=str)
     except RecursionError:
-        return "(nested too deeply to be shown)"
+        return TOO_DEEP
 
 
 # --- the arguments of a call

@@ -5,7 +5,7 @@ What is said here goes to programs, in English. `says` in the details of an erro
 
 import json
 import uuid
-from collections.abc import AsyncGenerator, Collection, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -199,10 +199,9 @@ class ConsoleAPI:
         """Calls that ended and match, newest first: a part of them, those that ended before `before`."""
         query = call_query(request.query_params)
         calls = self._computer.past_calls(request.query_params.get("before"))
-        # Megabytes are searched: not on the event loop.
-        found = await anyio.to_thread.run_sync(matching, calls, query, _CALLS_AT_ONCE + 1)
-        shown = [ended_view(ended) for ended in found[:_CALLS_AT_ONCE]]
-        return PageResponse({"calls": shown, "more": len(found) > _CALLS_AT_ONCE})
+        # Megabytes are searched and shown: not on the event loop.
+        found = await anyio.to_thread.run_sync(_found, calls, query, _CALLS_AT_ONCE + 1, ended_view)
+        return PageResponse({"calls": found[:_CALLS_AT_ONCE], "more": len(found) > _CALLS_AT_ONCE})
 
     async def _export(self, request: Request) -> Response:
         """All calls that ended and match, whole, one JSON object a line, newest first."""
@@ -328,8 +327,14 @@ class _Following(_Counted):
 
 
 async def _exported(calls: Iterator[EndedCall], query: CallQuery) -> AsyncGenerator[dict[str, Any], None]:
-    while found := await anyio.to_thread.run_sync(matching, calls, query, 1):
-        yield export_view(found[0])
+    while found := await anyio.to_thread.run_sync(_found, calls, query, 1, export_view):
+        yield found[0]
+
+
+def _found(
+    calls: Iterator[EndedCall], query: CallQuery, most: int, view: Callable[[EndedCall], dict[str, Any]]
+) -> list[dict[str, Any]]:
+    return [view(ended) for ended in matching(calls, query, most)]
 
 
 def _answer_of(body: Mapping[str, Any]) -> DecisionAnswer:

@@ -12,7 +12,7 @@ from a2c_smcp import PROTOCOL_VERSION, __version__
 from a2c_smcp.computer.call_log import EndedCall, ProgressReport, RunningCall, WatchedCall
 from a2c_smcp.computer.console.decision_views import decision_view
 from a2c_smcp.computer.events import OfficeStatus, ServerStatus
-from a2c_smcp.computer.shown_text import as_text, visible
+from a2c_smcp.computer.shown_text import TOO_DEEP, as_text, visible
 from a2c_smcp.computer.snapshot import ComputerSnapshot
 from a2c_smcp.smcp import SMCPTool
 
@@ -102,7 +102,7 @@ def export_view(ended: EndedCall) -> dict[str, Any]:
         "server": call.server,
         "tool": call.tool,
         "name": call.name,
-        "arguments": call.arguments,
+        "arguments": _exportable(call.arguments),
         "timeout": call.timeout,
         "started_at": datetime.fromtimestamp(call.started_at, UTC).isoformat(),
         "seconds": ended.duration,
@@ -110,8 +110,12 @@ def export_view(ended: EndedCall) -> dict[str, Any]:
         "error_code": ended.code,
         "verdict": ended.verdict,
         "decided_by": ended.decided_by,
-        "result": ended.result,
+        "result": _exportable(ended.result),
     }
+
+
+def _exportable(value: Any) -> Any:
+    return value if _is_shallow(value) else TOO_DEEP
 
 
 def _texts(result: Mapping[str, Any]) -> list[str]:

@@ -49,7 +49,7 @@ async def test_allow_waits_until_the_end_of_long_arguments_was_seen(browser: Bro
             assert "end first" in await button(page, answer).get_attribute("title")
         await button(page, "yes").click(force=True)
         assert len(computer.decisions.pending) == 1
-        box = page.get_by_role("region", name="With exactly these arguments")
+        box = page.get_by_role("group", name="With exactly these arguments")
         # Real line breaks, a row for each argument, and nothing but the last lines is out of sight.
         assert script in await box.inner_text()
         await box.evaluate("each => each.scrollTo(0, each.scrollHeight)")
@@ -76,7 +76,7 @@ async def test_arguments_too_long_for_a_card_are_cut_with_a_count_and_fetched_be
         await expect(card(page)).to_contain_text("3 more lines, 100010 characters")
         await expect(card(page)).to_contain_text("last")
         await expect(card(page)).not_to_contain_text("rm -rf ~")
-        await page.get_by_role("region", name="With exactly").evaluate("each => each.scrollTo(0, 10 ** 9)")
+        await page.get_by_role("group", name="With exactly").evaluate("each => each.scrollTo(0, 10 ** 9)")
         await expect(button(page, "no")).to_be_enabled()
         await expect(button(page, "yes")).to_be_disabled()
         await page.get_by_role("button", name="Show all").click()

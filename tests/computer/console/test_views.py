@@ -1,9 +1,11 @@
 """What the console shows, as JSON: exact, and with nothing hidden."""
 
 import json
+from typing import Any
 
 from a2c_smcp.computer.call_log import EndedCall, WatchedCall
-from a2c_smcp.computer.console.views import call_view, ended_view, result_view, table_view
+from a2c_smcp.computer.console.page_json import encoded
+from a2c_smcp.computer.console.views import call_view, ended_view, export_view, result_view, table_view
 
 
 def call(**more: object) -> WatchedCall:
@@ -33,6 +35,19 @@ def test_images_are_shown_and_nothing_else_becomes_a_url() -> None:
     assert [item["type"] for item in shown["content"]] == ["image", "other", "other", "text", "text", "text"]
     assert str(10**30) in shown["structured"]
     assert "content" not in ended_view(ended) and ended_view(ended)["text"] == "words"
+
+
+def test_what_is_exported_can_be_read_and_what_nests_too_deeply_is_left_out() -> None:
+    deep: list[object] = []
+    for _ in range(5000):
+        deep = [deep]
+    result: Any = {"meta": None, "content": [], "structuredContent": {"n": 10**30}, "isError": False}
+    for arguments, kept in (({"big": 10**30}, {"big": 10**30}), ({"x": deep}, "(nested too deeply to be shown)")):
+        exported = export_view(EndedCall(call(arguments=arguments), 0.5, result, None))
+        read = json.loads(encoded(exported))
+        assert read["arguments"] == kept
+        assert (read["result"], read["outcome"]) == (result, "succeeded")
+        assert read["started_at"] == "1970-01-01T00:00:01+00:00"
 
 
 def test_the_cells_of_a_table_are_text_and_what_is_no_table_is_none() -> None:

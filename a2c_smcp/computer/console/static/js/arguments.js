@@ -36,9 +36,9 @@ export function Arguments({ decision, onSeen }) {
   };
   if (!rows.length) return html`<p class="muted" ref=${box}>${t("decisions.noarguments")}</p>`;
   return html`<div class="arguments">
-    <dl ref=${box} class=${open ? "open" : ""} tabindex="0" role="region" aria-label=${t("decisions.arguments")} onScroll=${look}>
-      ${rows.map((row, at) => html`<${Row} key=${at} row=${row} />`)}
-    </dl>
+    <div ref=${box} class=${`box ${open ? "open" : ""}`} tabindex="0" role="group" aria-label=${t("decisions.arguments")} onScroll=${look}>
+      <dl>${rows.map((row, at) => html`<${Row} key=${at} row=${row} />`)}</dl>
+    </div>
     ${wasLong ? html`<p class="more" role="status"><span>${said(below, cut, rows)}</span> ${open && !cut ? null : html`<button type="button" class="small" disabled=${busy} onClick=${show}>${t("decisions.showall")}</button>`}</p>` : null}
     <${Problem} text=${error} />
   </div>`;

@@ -5,6 +5,7 @@ import { History } from "./history.js";
 import { html, useMemo } from "./html.js";
 import { t } from "./i18n.js";
 import { Chip, Problem, useAction } from "./parts.js";
+import { SteadyButton } from "./steady.js";
 import { useInside, useStill } from "./still.js";
 import { useStore } from "./store.js";
 import { VirtualList } from "./virtual.js";
@@ -63,7 +64,7 @@ function RunningCall({ call, gone, waits, attributes }) {
       ${waiting ? html`<${Chip} tone="warn">${t(`calls.waits.${waits}`)}<//>` : null}
       <span class="grow"></span>
       ${gone ? null : html`<${Elapsed} since=${call.started_at} />`}
-      <button type="button" class="danger small" aria-disabled=${deaf} aria-label=${t("calls.cancel.name", { tool: call.tool })} onClick=${() => deaf || cancel()}>${t("calls.cancel")}</button>
+      <${SteadyButton} class="danger small" ready=${!deaf} aria-label=${t("calls.cancel.name", { tool: call.tool })} onAnswer=${() => cancel()}>${t("calls.cancel")}<//>
     </div>
     ${call.arguments === "{}" ? null : html`<p class="preview mono">${oneLine(call.arguments)}</p>`}
     ${call.progress ? html`<${Progress} progress=${call.progress} />` : null}

@@ -42,7 +42,7 @@ function About({ call, tool }) {
   if (!says) return html`<p class="muted">${t("decisions.undescribed")}</p>`;
   return html`<${Said} by=${call.server}>
     ${tool.title ? html`<p><b><${Words} of=${tool.title} /></b></p>` : null}
-    <div class="description" tabindex="0" role="region" aria-label=${t("decisions.description")}><${Words} of=${tool.description} />${tool.description_cut ? html`<b class="cut"> ${t("decisions.cut.description", { characters: tool.description_cut })}</b>` : null}</div>
+    <div class="description" tabindex="0" role="group" aria-label=${t("decisions.description")}><${Words} of=${tool.description} />${tool.description_cut ? html`<b class="cut"> ${t("decisions.cut.description", { characters: tool.description_cut })}</b>` : null}</div>
     ${hints.length ? html`<p class="hints">${hints.map(([hint, tone]) => html`<${Chip} key=${hint} tone=${tone}>${t(`hint.${hint}`)}<//>`)}</p>` : null}
   <//>`;
 }
