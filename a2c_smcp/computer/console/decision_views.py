@@ -101,7 +101,6 @@ def _row_view(row: ArgumentRow, most: int | None = None) -> dict[str, Any]:
 
 
 def _question_view(question: Question) -> dict[str, Any]:
-    calls = (question.call,) if question.call is not None else question.calls
     return {
         "server": _name_view(question.server),
         "message": words(question.message),
@@ -109,7 +108,8 @@ def _question_view(question: Question) -> dict[str, Any]:
         "secret": _asks_for_secret(question),
         "url": question.url,
         "url_words": None if question.url is None else words(question.url),
-        "calls": [_call_view(call) for call in calls],
+        "call": None if question.call is None else _call_view(question.call),
+        "calls": [_call_view(call) for call in question.calls],
     }
 
 

@@ -90,7 +90,7 @@ function Question({ decision, open, ready, answer, refusal }) {
   return html`<div>
     <p class="asks"><span class="avatar" aria-hidden="true">?</span>${t("decisions.question")}</p>
     <h3><${Name} of=${decision.server} /></h3>
-    ${decision.calls.map((call) => html`<p key=${call.id} class="muted">${t("decisions.question.during")} <${Name} of=${call.tool} /> ${call.agent ? html`<${Name} of=${call.agent} />` : null}</p>`)}
+    ${(decision.call ? [decision.call] : decision.calls).map((call) => html`<p key=${call.id} class="muted">${t("decisions.question.during")} <${Name} of=${call.tool} /> ${call.agent ? html`<${Name} of=${call.agent} />` : null}</p>`)}
     <${Said} by=${decision.server}><p class="message"><${Words} of=${decision.message} /></p><//>
     ${decision.secret ? html`<p class="danger-sign">${t("decisions.question.secret")}</p>` : null}
     <${QuestionForm} ...${{ decision, open, ready, answer, refusal }} />
