@@ -3,18 +3,20 @@
 The commands are real, and so is the terminal: what counts is each character that arrives there.
 """
 
+import io
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pexpect
 import pytest
 
-from tests.attack.harness import target
-from tests.attack.processes import A2C, DEADLINE, started
+from tests.attack.harness import ECHO, target
+from tests.attack.processes import A2C, DEADLINE, Started, started
 from tests.attack.spellbound_mcp import SPELL
 
 SPELLBOUND = str(Path(__file__).with_name("spellbound_mcp.py"))
@@ -127,3 +129,93 @@ def test_what_stands_in_a_config_has_no_power_over_the_terminal(
     assert "plain" in shown or "config" in shown
     assert "txt" in shown
     assert not [power for power in POWERS if power in shown], ascii(shown)
+
+
+# --- what a person says yes to
+
+
+@pytest.fixture
+def person(tmp_path: Path) -> "Iterator[Person]":
+    """A person at the terminal of a computer that asks them before it runs a call."""
+    config = {
+        "name": "echo",
+        "type": "stdio",
+        "server_parameters": {"command": sys.executable, "args": ["-I", "-S", ECHO]},
+    }
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps([config]))
+    with target(tmp_path) as server:
+        clean = {key: value for key, value in os.environ.items() if not key.startswith("A2C_")}
+        env = {**clean, "A2C_URL": server.url, "A2C_OFFICE": "o", "XDG_STATE_HOME": str(tmp_path), "TERM": "xterm"}
+        it = Person(env, file, tmp_path)
+        try:
+            yield it
+        finally:
+            it.leave()
+
+
+class Person:
+    def __init__(self, env: dict[str, str], config: Path, folder: Path) -> None:
+        self._env = env
+        self._folder = folder
+        self._screen = io.StringIO()
+        run = ["computer", "run", "--name", "pc", "--config", str(config)]
+        self._terminal = pexpect.spawn(A2C, run, env=env, encoding="utf-8", timeout=DEADLINE, dimensions=(50, 100))
+        self._terminal.logfile_read = self._screen
+        self._terminal.delaybeforesend = None
+        self.sees("in office o as pc")
+
+    @property
+    def seen(self) -> str:
+        return self._screen.getvalue()
+
+    def sees(self, text: str) -> None:
+        self._terminal.expect_exact(text)
+
+    def types(self, text: str) -> None:
+        self._terminal.send(f"{text}\r")
+
+    def leave(self) -> None:
+        self._terminal.close(force=True)
+
+    @contextmanager
+    def asked(self, **arguments: str) -> Iterator[Started]:
+        """An agent calls, and waits; what it hears is in its log."""
+        file = self._folder / "arguments.json"
+        file.write_text(json.dumps(arguments))
+        command = [A2C, "agent", "call", "pc", "echo", f"@{file}", "--timeout", "600"]
+        place = ["--url", self._env["A2C_URL"], "--office", "o"]
+        with started([*command, *place], self._folder / "agent.log") as agent:
+            yield agent
+
+
+def test_a_command_behind_padding_does_not_run_before_it_was_seen(person: Person) -> None:
+    with person.asked(text="\n" * 5000 + "rm -rf ~", note="\u202ehsab\U000e0072") as agent:
+        person.sees("4,993 more lines")
+        person.sees(r"note: \u202ehsab\udb40\udc72")
+        person.sees("Run it? y(es), n(o), a(lways), s(how all)")
+        for hasty in ("y", "yes", "a"):
+            person.types(hasty)
+            person.sees("A part of it was not shown")
+            person.sees("Run it?")
+        assert agent.alive and "rm -rf" not in person.seen
+        for _ in range(5):  # portions of a thousand lines
+            person.types("s")
+            person.sees("s shows more")
+            person.sees("Run it?")
+        person.types("s")
+        person.sees("rm -rf ~")
+        person.sees("That is all of it.")
+        person.sees("Run it?")
+        person.types("y")
+        assert agent.ended() == 0
+    assert "rm -rf ~" in agent.log.read_text()
+    assert not [power for power in POWERS if power in person.seen]
+
+
+@pytest.mark.parametrize(("answer", "status"), [("yes!", 0), ("n", 1)])
+def test_a_person_may_refuse_unseen_and_has_to_say_so_to_run_unseen(person: Person, answer: str, status: int) -> None:
+    with person.asked(text=" " * 5000 + "rm -rf ~") as agent:
+        person.sees("s(how all)")
+        person.types(answer)
+        assert agent.ended() == status
