@@ -12,7 +12,7 @@ from prompt_toolkit.utils import get_cwidth
 
 from a2c_smcp.computer.decisions import Confirmation
 from a2c_smcp.computer.shown_text import ArgumentRow, argument_rows, has_mixed_scripts
-from a2c_smcp.utils.text import cut, printable, visible
+from a2c_smcp.utils.text import cut, printable
 
 __all__ = ["FirstLook", "first_look", "whole"]
 
@@ -109,9 +109,9 @@ def _before_arguments(decision: Confirmation) -> Iterator[str]:
 
 
 def _argument(row: ArgumentRow, width: int) -> Iterator[str]:
-    name = printable(row.name)
+    name = _flat(row.name)
     text = row.text if row.text or not row.is_text else '""'
-    if "\n" not in text and len(text) <= width and get_cwidth(line := f"  {name}: {printable(text)}") <= width:
+    if "\n" not in text and len(text) <= width and get_cwidth(line := f"  {name}: {_flat(text)}") <= width:
         yield line
         return
     yield from (f"  {piece}" for piece in _folded(f"{name}:", width - 2))
@@ -119,9 +119,14 @@ def _argument(row: ArgumentRow, width: int) -> Iterator[str]:
 
 
 def _barred(text: str, width: int) -> Iterator[str]:
-    for line in visible(text).split("\n"):
-        for piece in _folded(line.expandtabs(4), width - len(_BAR)):
+    for line in text.split("\n"):
+        for piece in _folded(_flat(line), width - len(_BAR)):
             yield _BAR + piece
+
+
+def _flat(text: str) -> str:
+    """On one line, with blanks for tabs: how wide a tab is depends on where it stands."""
+    return printable(text).expandtabs(4)
 
 
 def _folded(line: str, width: int) -> Iterator[str]:
