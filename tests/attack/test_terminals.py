@@ -100,8 +100,9 @@ def test_a_person_who_asks_for_it_and_a_pipe_get_every_character(env: dict[str, 
 
 
 def test_who_watches_an_office_is_shown_escapes(env: dict[str, str]) -> None:
-    shown = at_a_terminal(("agent", "watch", "--json"), env, until='"part":"tools"')
+    shown = at_a_terminal(("agent", "watch", "--json"), env, until='"Fails."')
     assert not [power for power in POWERS if power in shown], ascii(shown)
+    assert "A description" in shown and "\\u202etxt" in shown
 
 
 def test_names_and_titles_of_files_have_no_power_over_the_terminal(tmp_path: Path, env: dict[str, str]) -> None:
