@@ -194,7 +194,8 @@ def test_a_command_behind_padding_does_not_run_before_it_was_seen(person: Person
     with person.asked(text="\n" * 5000 + "rm -rf ~", note="\u202ehsab\U000e0072") as agent:
         person.sees("4,993 more lines")
         person.sees(r"note: \u202ehsab\udb40\udc72")
-        person.sees("Run it? y(es), n(o), a(lways), s(how all)")
+        person.sees("Run it?")
+        person.sees("s(how all)")
         for hasty in ("y", "yes", "a"):
             person.types(hasty)
             person.sees("A part of it was not shown")
