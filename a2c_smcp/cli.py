@@ -14,6 +14,7 @@ from a2c_smcp.docs.cli import app as docs_app
 from a2c_smcp.utils.logs import LogFormat, configure_logging
 from a2c_smcp.utils.options import CaOption, ProxyOption, TransportOption, link_options
 from a2c_smcp.utils.quick_end import quick_end
+from a2c_smcp.utils.screen import say
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, DEFAULT_MAX_TIMEOUT
 
 __all__ = ["app", "main"]
@@ -36,7 +37,7 @@ LogFormatOption = Annotated[LogFormat, typer.Option(help="For people, or one JSO
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"a2c-smcp {__version__} (protocol {PROTOCOL_VERSION})")
+        say(f"a2c-smcp {__version__} (protocol {PROTOCOL_VERSION})")
         raise typer.Exit
 
 
@@ -148,7 +149,7 @@ def server(
     except UsageProblem as problem:
         raise typer.BadParameter(str(problem)) from None
     except (KeyFileError, OSError) as error:
-        typer.echo(f"a2c server: {error}", err=True)
+        say(f"a2c server: {error}", err=True)
         raise typer.Exit(1) from None
 
 
@@ -220,7 +221,7 @@ def mcp(
     except ValueError as problem:
         raise typer.BadParameter(str(problem)) from None
     except OSError as error:
-        typer.echo(f"a2c mcp: {error}", err=True)
+        say(f"a2c mcp: {error}", err=True)
         raise typer.Exit(1) from None
 
 

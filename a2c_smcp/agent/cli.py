@@ -63,6 +63,9 @@ OfficeOption = Annotated[
 NameOption = Annotated[str, typer.Option("--name", envvar="A2C_NAME", help="What this agent is called.")]
 ApiKey = Annotated[str | None, typer.Option("--api-key", envvar="A2C_API_KEY", help="The key for the server.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Raw = Annotated[
+    bool, typer.Option("--raw", help="Print what others wrote as it is at a terminal too, where it may do anything.")
+]
 
 
 def _file(name: Path | None) -> Path | None:
@@ -101,11 +104,15 @@ def room(
     proxy: ProxyOption = None,
     ca: CaOption = None,
     as_json: Json = False,
+    raw: Raw = False,
 ) -> None:
     """Who is in the office."""
     from a2c_smcp.agent import commands
 
-    _run(commands.CommandOptions(_link(url, api_key, transport, proxy, ca), office, name, as_json), commands.room())
+    _run(
+        commands.CommandOptions(_link(url, api_key, transport, proxy, ca), office, name, as_json, raw=raw),
+        commands.room(),
+    )
 
 
 @app.command()
@@ -119,12 +126,13 @@ def tools(
     proxy: ProxyOption = None,
     ca: CaOption = None,
     as_json: Json = False,
+    raw: Raw = False,
 ) -> None:
     """The tools of a computer, or of all of them."""
     from a2c_smcp.agent import commands
 
     _run(
-        commands.CommandOptions(_link(url, api_key, transport, proxy, ca), office, name, as_json),
+        commands.CommandOptions(_link(url, api_key, transport, proxy, ca), office, name, as_json, raw=raw),
         commands.tools(computer),
     )
 
@@ -161,13 +169,14 @@ def call(
     proxy: ProxyOption = None,
     ca: CaOption = None,
     as_json: Json = False,
+    raw: Raw = False,
 ) -> None:
     """Call a tool. Ctrl-C cancels it at the computer."""
     params = _params(arguments or ())
     from a2c_smcp.agent import commands
 
     work = commands.call(computer, tool, params, timeout, save, wait)
-    _run(commands.CommandOptions(_link(url, api_key, transport, proxy, ca), office, name, as_json, wait), work)
+    _run(commands.CommandOptions(_link(url, api_key, transport, proxy, ca), office, name, as_json, wait, raw), work)
 
 
 @app.command()
@@ -183,12 +192,13 @@ def desktop(
     proxy: ProxyOption = None,
     ca: CaOption = None,
     as_json: Json = False,
+    raw: Raw = False,
 ) -> None:
     """What is on a computer's screen."""
     from a2c_smcp.agent import commands
 
     _run(
-        commands.CommandOptions(_link(url, api_key, transport, proxy, ca), office, name, as_json),
+        commands.CommandOptions(_link(url, api_key, transport, proxy, ca), office, name, as_json, raw=raw),
         commands.desktop(computer, size, window),
     )
 
@@ -208,12 +218,13 @@ def finder(
     proxy: ProxyOption = None,
     ca: CaOption = None,
     as_json: Json = False,
+    raw: Raw = False,
 ) -> None:
     """The documents of a computer."""
     from a2c_smcp.agent import commands
 
     work = commands.finder(computer, keyword or None, file_type, offset, limit)
-    _run(commands.CommandOptions(_link(url, api_key, transport, proxy, ca), office, name, as_json), work)
+    _run(commands.CommandOptions(_link(url, api_key, transport, proxy, ca), office, name, as_json, raw=raw), work)
 
 
 @app.command()
@@ -229,12 +240,13 @@ def read(
     proxy: ProxyOption = None,
     ca: CaOption = None,
     as_json: Json = False,
+    raw: Raw = False,
 ) -> None:
     """Read a document, a page, an element or a window."""
     from a2c_smcp.agent import commands
 
     _run(
-        commands.CommandOptions(_link(url, api_key, transport, proxy, ca), office, name, as_json),
+        commands.CommandOptions(_link(url, api_key, transport, proxy, ca), office, name, as_json, raw=raw),
         commands.read(computer, uri, save),
     )
 
@@ -250,12 +262,13 @@ def config(
     proxy: ProxyOption = None,
     ca: CaOption = None,
     as_json: Json = False,
+    raw: Raw = False,
 ) -> None:
     """A computer's MCP servers and inputs, without secrets."""
     from a2c_smcp.agent import commands
 
     _run(
-        commands.CommandOptions(_link(url, api_key, transport, proxy, ca), office, name, as_json),
+        commands.CommandOptions(_link(url, api_key, transport, proxy, ca), office, name, as_json, raw=raw),
         commands.config(computer),
     )
 
@@ -270,12 +283,13 @@ def watch(
     proxy: ProxyOption = None,
     ca: CaOption = None,
     as_json: Json = False,
+    raw: Raw = False,
 ) -> None:
     """Print what changes in the office, until Ctrl-C."""
     from a2c_smcp.agent import commands
 
     _run(
-        commands.CommandOptions(_link(url, api_key, transport, proxy, ca), office, name, as_json),
+        commands.CommandOptions(_link(url, api_key, transport, proxy, ca), office, name, as_json, raw=raw),
         commands.watch(),
         live=True,
     )

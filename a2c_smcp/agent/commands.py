@@ -54,6 +54,8 @@ class CommandOptions:
     json: bool
     wait: float = 0
     """How long to try for a server that is not there yet."""
+    raw: bool = False
+    """Print what others wrote as it is, at a terminal too."""
 
 
 Work: TypeAlias = Callable[[AsyncSMCPAgentClient, Printer], Awaitable[int]]
@@ -64,7 +66,7 @@ def run(session: CommandOptions, work: Work, *, live: bool = False) -> int:
 
     A `BrokenPipeError` is raised: typer ends every command with 1, and without a word, when nobody reads it any more.
     """
-    output = Printer(session.json)
+    output = Printer(session.json, raw=session.raw)
     try:
         return _done(session, work, output, live)
     except BrokenPipeError:

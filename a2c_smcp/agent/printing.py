@@ -11,16 +11,15 @@ from io import TextIOWrapper
 from typing import Any, Final
 
 import anyio
-import typer
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from a2c_smcp.agent.types import ProgressCallback
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.smcp import CallToolRet
 from a2c_smcp.utils.progress_line import progress_line
 from a2c_smcp.utils.saving import describe
+from a2c_smcp.utils.screen import cells, say
 from a2c_smcp.wire import codec
 
 __all__ = ["Printer"]
@@ -30,8 +29,9 @@ _LONG: Final = 0.3
 
 
 class Printer:
-    def __init__(self, as_json: bool) -> None:
+    def __init__(self, as_json: bool, *, raw: bool = False) -> None:
         self._as_json = as_json
+        self._raw = raw
         # What a tool says may have what this terminal cannot show.
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):
@@ -41,7 +41,7 @@ class Printer:
 
     def json(self, value: Any) -> None:
         """Indented for people, on one line for programs."""
-        typer.echo(codec.dumps(value) if self._as_json else json.dumps(value, ensure_ascii=False, indent=2))
+        self._say(codec.dumps(value) if self._as_json else json.dumps(value, ensure_ascii=False, indent=2))
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[str]], value: Any) -> None:
         if self._as_json:
@@ -51,22 +51,21 @@ class Printer:
         for name in header:
             table.add_column(name, overflow="fold")
         for row in rows:
-            # As Text, because names and descriptions are other people's and may look like markup.
-            table.add_row(*map(Text, row))
+            table.add_row(*cells(row, self._stdout.file, raw=self._raw))
         self._stdout.print(table)
 
     def texts(self, texts: Sequence[str]) -> None:
         if self._as_json:
             self.json(texts)
             return
-        typer.echo("\n\n".join(texts) if texts else "nothing")
+        self._say("\n\n".join(texts) if texts else "nothing")
 
     def contents(self, contents: Sequence[Mapping[str, Any]]) -> None:
         if self._as_json:
             self.json(contents)
             return
         for item in contents:
-            typer.echo(item["text"] if "text" in item else _blob(item, "blob"))
+            self._say(item["text"] if "text" in item else _blob(item, "blob"))
 
     def result(self, result: CallToolRet) -> None:
         """A tool's answer; a failure goes to stderr."""
@@ -77,7 +76,7 @@ class Printer:
         if not content and result.get("structuredContent") is not None:
             self.json(result["structuredContent"])
         for item in content:
-            typer.echo(_item(item), err=result["isError"])
+            self._say(_item(item), err=result["isError"])
 
     def refused(self, error: SMCPError) -> None:
         """Why the request did not get there."""
@@ -85,7 +84,7 @@ class Printer:
             self.json(error.payload())
         else:
             # A lost connection has a class but no code of the protocol.
-            typer.echo(f"a2c agent: {str(error).removeprefix('0 ')}", err=True)
+            self._say(f"a2c agent: {str(error).removeprefix('0 ')}", err=True, one_line=True)
 
     def unprinted(self, error: OSError) -> None:
         """Why nothing more is printed. What waits to be printed is dropped, or Python would fail with it at its end."""
@@ -93,18 +92,21 @@ class Printer:
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, sys.stdout.fileno())
             os.close(nowhere)
-            typer.echo(f"a2c agent: {error}", err=True)
+            self._say(f"a2c agent: {error}", err=True)
 
     def note(self, text: str) -> None:
         if not self._as_json:
-            typer.echo(text, err=True)
+            self._say(text, err=True, one_line=True)
 
     def line(self, event: str, computer: str, text: str, **details: Any) -> None:
         """One thing that happened."""
         if self._as_json:
             self.json({"event": event, "computer": computer, **details} if computer else {"event": event, **details})
         else:
-            typer.echo(f"{datetime.now():%H:%M:%S}  {computer + '  ' if computer else ''}{text}")
+            self._say(f"{datetime.now():%H:%M:%S}  {computer + '  ' if computer else ''}{text}", one_line=True)
+
+    def _say(self, text: str, *, err: bool = False, one_line: bool = False) -> None:
+        say(text, err=err, raw=self._raw, one_line=one_line)
 
     @contextmanager
     def calling(self, text: str) -> Iterator[ProgressCallback | None]:

@@ -1,7 +1,6 @@
 """What others wrote, as a person is shown it before they decide: nothing hidden, and nothing cut without saying so.
 
-Pure. Agents, MCP servers and files choose these texts. A character that shows as nothing, or that turns the direction
-of its neighbours, is written as an escape, as in JSON.
+Pure. Agents, MCP servers and files choose these texts; which characters of them nobody sees is in `utils/text.py`.
 """
 
 import json
@@ -10,6 +9,8 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
+
+from a2c_smcp.utils.text import visible, words
 
 __all__ = [
     "TOO_DEEP",
@@ -22,14 +23,6 @@ __all__ = [
     "words",
 ]
 
-# Unicode's categories Cc (but for tabs and line breaks), Cf, Cs, Zl and Zp, and the fillers and variation selectors
-# that show as nothing. A test compares this with the tables of the Python that runs it.
-_HIDDEN: Final = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890-\u0891\u08e2\u115f-\u1160"
-    "\u17b4-\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff"
-    "\uffa0\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d159"
-    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
-)
 #: What stands in the place of a value that nests without end.
 TOO_DEEP: Final = "(nested too deeply to be shown)"
 #: How many rows the arguments of a call are taken apart into; more than that are shown as JSON.
@@ -44,25 +37,6 @@ _SECRET: Final = re.compile(
     r"|密码|口令|密钥|密碼|パスワード",
     re.IGNORECASE,
 )
-
-
-def visible(text: str) -> str:
-    """The text with an escape, as in JSON, for every character that a person would not see."""
-    return _HIDDEN.sub(_escape, text)
-
-
-def words(text: str) -> list[str]:
-    """The text in parts: every second one is an escape, so that a page can tell it from a backslash that was typed."""
-    parts: list[str] = []
-    end = 0
-    for hidden in _HIDDEN.finditer(text):
-        parts += [text[end : hidden.start()], _escape(hidden)]
-        end = hidden.end()
-    return [*parts, text[end:]]
-
-
-def _escape(hidden: re.Match[str]) -> str:
-    return json.dumps(hidden[0])[1:-1]
 
 
 def as_text(value: Any) -> str:

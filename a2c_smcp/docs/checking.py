@@ -11,11 +11,12 @@ from a2c_smcp.docs.describing import Facts
 from a2c_smcp.docs.library import Library
 from a2c_smcp.docs.limits import Unreadable
 from a2c_smcp.docs.walking import FoundFile, walk
+from a2c_smcp.utils.screen import cells
 
 __all__ = ["print_check"]
 
 
-async def print_check(library: Library, console: Console | None = None) -> int:
+async def print_check(library: Library, console: Console | None = None, *, raw: bool = False) -> int:
     """Print the table, and return the exit code: 1 if a file cannot be read."""
     console = console or Console(highlight=False, soft_wrap=True)
     table = Table("file", "pages", "seconds", "title", box=None, pad_edge=False)
@@ -34,9 +35,13 @@ async def print_check(library: Library, console: Console | None = None) -> int:
                 served += 1
                 if problem := facts.get("problem"):
                     unreadable += 1
-                    table.add_row(file.path, "-", took, f"[red]{problem['code']}[/red] {problem['reason']}")
+                    row = (file.path, "-", took, f"{problem['code']} {problem['reason']}")
                 else:
-                    table.add_row(file.path, str(facts["page_count"]), took, facts["title"].replace("[", r"\["))
+                    row = (file.path, str(facts["page_count"]), took, facts["title"])
+                shown = cells(row, console.file, raw=raw)
+                if problem:
+                    shown[-1].stylize("red", 0, len(str(problem["code"])))
+                table.add_row(*shown)
     if served:
         console.print(table)
     console.print(

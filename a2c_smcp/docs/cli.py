@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from a2c_smcp.utils.logs import configure_logging
+from a2c_smcp.utils.screen import say
 
 if TYPE_CHECKING:
     from a2c_smcp.docs.library import Library
@@ -66,7 +67,7 @@ def serve(
             else:
                 server.run_http(http, token=token)
     except (ValueError, OSError) as error:
-        typer.echo(f"a2c docs: {error}", err=True)
+        say(f"a2c docs: {error}", err=True)
         raise typer.Exit(1) from None
 
 
@@ -77,13 +78,14 @@ def check(
     max_pages: MaxPagesOption = 50_000,
     seconds: SecondsOption = 20.0,
     workers: WorkersOption = 2,
+    raw: Annotated[bool, typer.Option("--raw", help="Print names and titles as they are at a terminal too.")] = False,
 ) -> None:
     """List what would be served, how long each file took, and what cannot be read; ends with 1 if something cannot."""
     from a2c_smcp.docs.checking import print_check
 
     configure_logging("warning")
     library = _library(folders, None, _limits(max_size, max_pages, seconds), False, workers, keep=False)
-    raise typer.Exit(asyncio.run(print_check(library)))
+    raise typer.Exit(asyncio.run(print_check(library, raw=raw)))
 
 
 def _limits(max_size: int, max_pages: int, seconds: float) -> "DocumentLimits":
@@ -108,7 +110,7 @@ def _library(
         kept = (cache or cache_folder()) if keep else None
         return Library(folders, limits, cache=kept, absolute_uris=absolute_uris, workers=workers)
     except (ValueError, OSError) as error:
-        typer.echo(f"a2c docs: {error}", err=True)
+        say(f"a2c docs: {error}", err=True)
         raise typer.Exit(1) from None
 
 

@@ -3,7 +3,6 @@
 import hashlib
 import hmac
 import logging
-import sys
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from a2c_smcp.utils.uvicorn_server import GracefulServer, listen
 
 if TYPE_CHECKING:
     from a2c_smcp.mcp_server.server import ContextServer
+from a2c_smcp.utils.screen import say
 
 __all__ = ["Gate", "HttpApp", "serve"]
 
@@ -223,7 +223,7 @@ async def serve(
     with listen(host, port) as listener:
         shown = f"[{host}]" if ":" in host else host
         address = f"http://{shown}:{listener.getsockname()[1]}{path}"
-        tell = ready or (lambda url: print(f"{server.name} ready on {url}", file=sys.stderr, flush=True))
+        tell = ready or (lambda url: say(f"{server.name} ready on {url}", err=True))
 
         async def ending() -> None:
             app.end_streams()

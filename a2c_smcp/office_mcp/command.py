@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import secrets
-import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from a2c_smcp.utils.loops import fast_command_loop
 
 if TYPE_CHECKING:
     from a2c_smcp.office_mcp.tools import SearchMode
+from a2c_smcp.utils.screen import say
 
 __all__ = ["HttpOptions", "OfficeOptions", "run", "seated"]
 
@@ -88,7 +88,7 @@ async def _serve(options: OfficeOptions) -> None:
 
         def ready(address: str) -> None:
             shown = "the one that you gave" if options.http and options.http.token else token
-            print(f"a2c mcp ready on {address}; bearer token: {shown}", file=sys.stderr, flush=True)
+            say(f"a2c mcp ready on {address}; bearer token: {shown}", err=True)
 
         await http.serve(
             server,

@@ -1,6 +1,5 @@
 """`a2c server`: options, the listening socket, and a clean exit."""
 
-import sys
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,6 +12,7 @@ from a2c_smcp.server.cluster.options import ClusterOptions, parse_servers
 from a2c_smcp.server.limits import Limits
 from a2c_smcp.server.uvicorn_parts import GuardedConfig
 from a2c_smcp.utils.hosts import is_loopback
+from a2c_smcp.utils.screen import say
 from a2c_smcp.utils.uvicorn_server import GracefulServer, listen
 
 __all__ = ["ServerOptions", "UsageProblem", "serve"]
@@ -62,7 +62,7 @@ def serve(options: ServerOptions) -> None:
         open_to_all = " (no API key: every program on this machine)" if isinstance(auth, OpenAuthentication) else ""
         GracefulServer(
             _config(app, options),
-            ready=lambda: print(f"a2c server ready on {address}{open_to_all}", file=sys.stderr, flush=True),
+            ready=lambda: say(f"a2c server ready on {address}{open_to_all}", err=True),
             ending=lambda: app.drain(_DRAIN_SECONDS),
         ).run([listener])
 

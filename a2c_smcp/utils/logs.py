@@ -6,6 +6,8 @@ import sys
 from datetime import UTC, datetime
 from typing import Literal
 
+from a2c_smcp.utils.text import harmless, visible
+
 __all__ = ["LogFormat", "configure_logging"]
 
 LogFormat = Literal["text", "json"]
@@ -14,12 +16,19 @@ LogFormat = Literal["text", "json"]
 def configure_logging(level: str, log_format: LogFormat = "text") -> None:
     """Send log lines to stderr; our own at `level`, everyone else's from warnings up."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_JsonFormatter() if log_format == "json" else logging.Formatter(_TEXT, "%H:%M:%S"))
+    handler.setFormatter(_JsonFormatter() if log_format == "json" else _TextFormatter(_TEXT, "%H:%M:%S"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("a2c_smcp").setLevel(level.upper())
 
 
 _TEXT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
+
+
+class _TextFormatter(logging.Formatter):
+    """Words of others are in log lines, too, and a log is read at a terminal in the end."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return harmless(super().format(record))
 
 
 class _JsonFormatter(logging.Formatter):
@@ -32,4 +41,4 @@ class _JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False)
+        return visible(json.dumps(line, ensure_ascii=False))

@@ -1,7 +1,11 @@
-"""Characters that no name and no URI may have, and texts of peers made short and safe for a log line."""
+"""What others wrote, made safe to look at: one table of the characters that nobody sees, and how they are shown.
 
+Pure. Agents, MCP servers and files choose these texts. A character that shows as nothing, that rules the terminal, or
+that turns the direction of its neighbours is written as an escape, as in JSON.
+"""
+
+import json
 import re
-import unicodedata
 from collections.abc import Mapping
 from typing import Final
 
@@ -15,30 +19,61 @@ __all__ = [
     "on_one_line",
     "printable",
     "req_id_in_log",
+    "visible",
     "well_formed",
+    "words",
 ]
 
 #: How many characters of what a peer wrote a log line or an error message may have.
 MAX_QUOTED: Final = 2000
 
+# Unicode's categories Cc (but for tabs and line breaks), Cf, Cs, Zl and Zp, and what shows as nothing without being in
+# one of them: fillers, variation selectors, the braille blank, and code points that are reserved for more of the kind
+# (Unicode's Default_Ignorable_Code_Point). A test compares this with the tables of the Python that runs it.
+# Behind a symbol, the two selectors that say whether it is drawn as an emoji are seen.
+_HIDDEN: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890-\u0891\u08e2\u115f-\u1160"
+    "\u17b4-\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff"
+    "\uffa0\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d159"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+    "(?<![\xa9\xae\u203c\u2049\u2100-\u27bf\u2900-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff][\ufe0e\ufe0f])"
+)
 # C0 and C1 controls, DEL, the two Unicode line breaks, and surrogates, which no UTF-8 can carry.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-_MOVES_THE_CURSOR = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-_RULES_THE_TERMINAL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
-
-# What shows as nothing and is not in the category of format characters: fillers, variation selectors, the braille
-# blank, and code points that are reserved for more of the kind (Unicode's Default_Ignorable_Code_Point).
-_SHOWS_NOTHING = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8"
-    "\U0001d159\U000e0000-\U000e0fff]"
-)
 _JOINERS: Final = "\u200c\u200d"
 
 
-def has_control_characters(text: str) -> bool:
-    """Whether a text has a character that breaks lines or terminals, or cannot be sent at all."""
-    return _CONTROL.search(text) is not None
+# --- shown to people
+
+
+def visible(text: str) -> str:
+    """The text with an escape, as in JSON, for every character that a person would not see. JSON stays the same."""
+    return _HIDDEN.sub(_escape, text)
+
+
+def words(text: str) -> list[str]:
+    """The text in parts: every second one is an escape, so that a page can tell it from a backslash that was typed."""
+    parts: list[str] = []
+    end = 0
+    for hidden in _HIDDEN.finditer(text):
+        parts += [text[end : hidden.start()], _escape(hidden)]
+        end = hidden.end()
+    return [*parts, text[end:]]
+
+
+def _escape(hidden: re.Match[str]) -> str:
+    return json.dumps(hidden[0])[1:-1]
+
+
+def harmless(text: str) -> str:
+    """A text of several lines for a terminal: `visible`, with line breaks as they are written here."""
+    return visible(text.replace("\r\n", "\n"))
+
+
+def printable(text: str) -> str:
+    """A text for a terminal that stays on its line."""
+    return visible(text).replace("\n", "\\n")
 
 
 def cut(text: str, most: int = MAX_QUOTED) -> str:
@@ -46,14 +81,30 @@ def cut(text: str, most: int = MAX_QUOTED) -> str:
     return text if len(text) <= most else text[:most] + "…"
 
 
-def printable(text: str) -> str:
-    """A text that stays on its line and has no power over the terminal."""
-    return _MOVES_THE_CURSOR.sub("\ufffd", text)
+def in_log(value: object) -> str:
+    """A value of a peer for a log line: short, and without line breaks."""
+    # Looked at before it is printed: a list may be nested deeper than Python prints.
+    plain = value is None or isinstance(value, str | int | float)
+    text = cut(str(value), 100) if plain else f"a {type(value).__name__}"
+    return repr(text) if has_control_characters(text) or first_invisible_character(text) else text
 
 
-def harmless(text: str) -> str:
-    """A text of several lines that has no power over the terminal."""
-    return _RULES_THE_TERMINAL.sub("\ufffd", text.replace("\r\n", "\n"))
+def on_one_line(error: object) -> str:
+    """An error for a log line: what a peer wrote may be in its words."""
+    return cut(printable(cut(str(error))))
+
+
+def req_id_in_log(payload: object) -> str:
+    """The `req_id` of a request that may be none, for the log."""
+    return in_log(payload.get("req_id") if isinstance(payload, Mapping) else None)
+
+
+# --- kept out of names and messages
+
+
+def has_control_characters(text: str) -> bool:
+    """Whether a text has a character that breaks lines or terminals, or cannot be sent at all."""
+    return _CONTROL.search(text) is not None
 
 
 def first_invisible_character(text: str) -> str | None:
@@ -72,25 +123,7 @@ def first_invisible_character(text: str) -> str | None:
 
 
 def _is_invisible(character: str) -> bool:
-    return unicodedata.category(character) == "Cf" or _SHOWS_NOTHING.match(character) is not None
-
-
-def in_log(value: object) -> str:
-    """A value of a peer for a log line: short, and without line breaks."""
-    # Looked at before it is printed: a list may be nested deeper than Python prints.
-    plain = value is None or isinstance(value, str | int | float)
-    text = cut(str(value), 100) if plain else f"a {type(value).__name__}"
-    return repr(text) if has_control_characters(text) or first_invisible_character(text) else text
-
-
-def on_one_line(error: object) -> str:
-    """An error for a log line: what a peer wrote may be in its words."""
-    return printable(cut(str(error)))
-
-
-def req_id_in_log(payload: object) -> str:
-    """The `req_id` of a request that may be none, for the log."""
-    return in_log(payload.get("req_id") if isinstance(payload, Mapping) else None)
+    return _HIDDEN.match(character) is not None and not has_control_characters(character)
 
 
 def well_formed(text: str) -> str:

@@ -365,7 +365,7 @@ async def test_a_call_that_reports_shows_a_bar_at_a_terminal(env: dict[str, str]
     child = pexpect.spawn(A2C, ["agent", "call", "laptop", "copy"], env={**env, "TERM": "xterm"}, encoding="utf-8")
     child.logfile_read = screen
     try:
-        for event, bar in zip(shown, ("█{5}░{15}  25%  fetching�", "█{15}░{5}  75%"), strict=True):
+        for event, bar in zip(shown, ("█{5}░{15}  25%  fetching.u001b", "█{15}░{5}  75%"), strict=True):
             pattern = f"copy on laptop .*{bar}"
             await anyio.to_thread.run_sync(partial(child.expect, pattern, timeout=DEADLINE))
             event.set()

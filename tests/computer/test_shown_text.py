@@ -1,8 +1,6 @@
 """What others wrote, as a person is shown it: nothing hidden, every value in a row of its own."""
 
 import json
-import sys
-import unicodedata
 from typing import Any
 
 import pytest
@@ -14,8 +12,6 @@ from a2c_smcp.computer.shown_text import (
     as_text,
     asks_for_secret,
     has_mixed_scripts,
-    visible,
-    words,
 )
 
 _VALUES = st.recursive(
@@ -28,26 +24,6 @@ _VALUES = st.recursive(
 @given(_VALUES)
 def test_json_is_shown_exactly_and_can_be_read_back(value: object) -> None:
     assert json.loads(as_text(value)) == value
-
-
-def test_no_character_that_unicode_calls_invisible_is_shown_as_it_is() -> None:
-    hidden = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-    for number in range(sys.maxunicode + 1):
-        character = chr(number)
-        if unicodedata.category(character) in hidden and character not in "\n\t":
-            assert character not in visible(character), hex(number)
-
-
-@given(st.text())
-def test_parts_of_a_text_are_the_text_and_its_escapes(text: str) -> None:
-    assert "".join(words(text)) == visible(text)
-    assert "".join(words(text)[::2]) in text or len(words(text)) > 1
-    assert all(part.startswith("\\") for part in words(text)[1::2])
-
-
-def test_a_backslash_that_was_typed_is_told_from_an_escape() -> None:
-    assert words("a\u202eb") == ["a", "\\u202e", "b"]
-    assert words("a\\u202eb") == ["a\\u202eb"]
 
 
 def test_every_value_has_a_row_and_texts_have_their_line_breaks() -> None:

@@ -679,10 +679,10 @@ async def test_what_a_computer_writes_has_no_power_over_a_terminal(
     await make_computer("laptop", setup)
     async with host(await make_agent()) as (client, _):
         tool = (await client.list_tools()).tools[-1]
-        assert tool.title == "a\ufffd[2J\ufffdb (laptop)"
-        assert tool.description == "On laptop: one\ntwo\ufffd]0;x\ufffd\tthree\ufffd"
+        assert tool.title == "a\\u001b[2J\\nb (laptop)"
+        assert tool.description == "On laptop: one\ntwo\\u001b]0;x\\u0007\tthree\\u009b"
         resource = (await client.list_resources()).resources[-1]
-        assert (resource.name, resource.description) == ("a\ufffd[2J (laptop)", "b\ufffd")
+        assert (resource.name, resource.description) == ("a\\u001b[2J (laptop)", "b\\u001b")
 
 
 async def test_a_description_of_any_length_leaves_room_for_others(

@@ -61,3 +61,16 @@ def test_the_level_of_the_package_holds_for_its_modules(capsys: pytest.CaptureFi
     SOME_MODULE.debug("now this too")
     said = [line.rpartition(": ")[2] for line in capsys.readouterr().err.splitlines()]
     assert said == ["high enough", "now this too"]
+
+
+@pytest.mark.usefixtures("_own_handlers")
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_words_of_others_have_no_power_over_who_reads_the_log(
+    log_format: LogFormat, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = "a\x1b]0;b\x07\x9b\u202e\U000e0041"
+    configure_logging("info", log_format)
+    SOME_MODULE.info("they said %s", said)
+    [line] = capsys.readouterr().err.splitlines()
+    assert "they said a\\u001b]0;b\\u0007\\u009b\\u202e\\udb40\\udc41" in line
+    assert log_format == "text" or json.loads(line)["message"] == f"they said {said}"

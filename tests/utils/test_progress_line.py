@@ -27,6 +27,6 @@ def test_a_bar_where_the_total_is_known_and_a_number_where_it_is_not(
 
 
 def test_a_message_stands_behind_and_cannot_move_the_cursor() -> None:
-    assert progress_line(1, None, "half\x1b[2J\nway") == "1  half�[2J�way"
-    assert progress_line(0, None, "waiting\n") == "waiting�"
+    assert progress_line(1, None, "half\x1b[2J\nway") == "1  half\\u001b[2J\\nway"
+    assert progress_line(0, None, "waiting\n") == "waiting\\n"
     assert progress_line(0, 2, "waiting") == "░" * 20 + "   0%  waiting"

@@ -1,13 +1,21 @@
-"""Asks the person at the terminal whether an agent's call may run: who asks, which tool, which arguments."""
+"""Asks the person at the terminal whether an agent's call may run, once they could see all of it."""
 
-import json
+import shutil
 import time
+from itertools import islice
+from typing import Final
 
-from a2c_smcp.computer.cli.output import Output, printable, quoted
+from a2c_smcp.computer.cli.confirmation_text import first_look, whole
+from a2c_smcp.computer.cli.output import Output
 from a2c_smcp.computer.cli.terminal import Terminal
 from a2c_smcp.computer.decisions import Accepted, Confirmation, DecisionAnswer, Declined
 
 __all__ = ["answer_of", "ask_to_confirm"]
+
+_SHOW: Final = ("s", "show", "show all")
+_UNSEEN: Final = "yes!"
+#: How many lines `s` shows at a time: an agent may send megabytes.
+_PORTION: Final = 1000
 
 
 def answer_of(typed: str) -> DecisionAnswer | None:
@@ -24,24 +32,56 @@ def answer_of(typed: str) -> DecisionAnswer | None:
 
 
 async def ask_to_confirm(terminal: Terminal, output: Output, decision: Confirmation) -> DecisionAnswer:
-    """What the person decides; in the caller's `turn`. Asked again until the answer stands for
-    something. Ctrl-C and Ctrl-D raise as in `Terminal.text`."""
-    call = decision.call
-    server, tool = call.server or "", call.tool or ""
-    seconds = None if decision.deadline is None else max(0.0, round(decision.deadline - time.time(), 1))
+    """What the person decides; in the caller's `turn`. Ctrl-C and Ctrl-D raise as in `Terminal.text`.
+
+    While a part of the arguments has not been on the screen, `y` and `a` decide nothing. A line for programs has all.
+    """
+    width = shutil.get_terminal_size().columns
+    look = first_look(decision, width)
+    _tell(output, decision, "\n".join(look.lines))
+    rest = whole(decision, width)
+    is_unseen, has_more = look.has_cut_arguments and not output.has_lines, look.has_more
+    while True:
+        typed = await terminal.text(_question(decision, has_more))
+        word, answer = typed.strip().lower(), answer_of(typed)
+        if has_more and word in _SHOW:
+            portion = list(islice(rest, _PORTION))
+            has_more = len(portion) == _PORTION
+            is_unseen = is_unseen and has_more
+            output.text("\n".join([*portion, "  … s shows more" if has_more else "  That is all of it."]))
+        elif is_unseen and word == _UNSEEN:
+            return Accepted()
+        elif is_unseen and isinstance(answer, Accepted):
+            output.text(f"A part of it was not shown: s shows it, then {word} counts. {_UNSEEN} runs it unseen.")
+        elif answer is not None:
+            return answer
+
+
+def _question(decision: Confirmation, has_more: bool) -> str:
+    seconds = _seconds(decision)
     within = "" if seconds is None else f" within {seconds:.0f} s"
+    return f"Run it? y(es), n(o) and why, a(lways){', s(how all)' if has_more else ''}{within}: "
+
+
+def _seconds(decision: Confirmation) -> float | None:
+    return None if decision.deadline is None else max(0.0, round(decision.deadline - time.time(), 1))
+
+
+def _tell(output: Output, decision: Confirmation, text: str) -> None:
+    call, definition = decision.call, decision.definition
     output.event(
         "confirm_request",
-        f"{printable(call.agent or 'an agent')} asks to run {printable(tool)} of {printable(server)} with\n"
-        + quoted(json.dumps(call.arguments, indent=2, ensure_ascii=False)),
+        text,
         decision=decision.id,
         req_id=call.req_id,
         agent=call.agent,
-        server=server,
-        tool=tool,
+        office=call.office,
+        server=call.server or "",
+        tool=call.tool or "",
         params=call.arguments,
-        seconds=seconds,
+        title=definition.title,
+        description=definition.description,
+        annotations=definition.annotations,
+        dangerous=definition.is_dangerous,
+        seconds=_seconds(decision),
     )
-    while (answer := answer_of(await terminal.text(f"Run it? y(es), n(o) and why, a(lways){within}: "))) is None:
-        pass
-    return answer

@@ -12,15 +12,14 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
-import typer
-
 from a2c_smcp import __version__
 from a2c_smcp.computer.cli.checks import Finding, examine_config
-from a2c_smcp.computer.cli.output import printable
 from a2c_smcp.computer.config_files import read_config_files
 from a2c_smcp.computer.mcp_clients.masking import masked_url
 from a2c_smcp.errors import BadRequestError, ConnectionLostError, SMCPError, UnauthorizedError
 from a2c_smcp.utils.link import LinkOptions, OfficeLink
+from a2c_smcp.utils.screen import say
+from a2c_smcp.utils.text import printable
 
 __all__ = ["Finding", "examine"]
 
@@ -37,10 +36,10 @@ def examine(files: Sequence[Path], link: LinkOptions, more: Iterable[tuple[str, 
     findings = []
     others = (Finding(printable(what), printable(advice)) for what, advice in more)
     for finding in chain(_findings(files, link), others):
-        typer.echo(str(finding))
+        say(str(finding))
         findings.append(finding)
     wrong = sum(bool(finding.advice) for finding in findings)
-    typer.echo(f"{wrong} of {len(findings)} need attention" if wrong else f"all {len(findings)} are well")
+    say(f"{wrong} of {len(findings)} need attention" if wrong else f"all {len(findings)} are well")
     return 1 if wrong else 0
 
 

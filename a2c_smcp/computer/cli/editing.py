@@ -1,18 +1,23 @@
-"""What the line editor knows of the commands: what may come next, and which lines are kept between runs."""
+"""The line editor: what may come next, which lines are kept between runs, and how characters show that nobody sees."""
 
 import logging
 import os
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
+from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import FileHistory, History
+from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
+from prompt_toolkit.layout.utils import explode_text_fragments
 
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.utils.state_folder import state_folder
+from a2c_smcp.utils.text import printable, visible
 
-__all__ = ["CommandCompleter", "command_history"]
+__all__ = ["CommandCompleter", "ShowHiddenCharacters", "command_history"]
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +30,28 @@ class CommandCompleter(Completer):
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         found, word = self._complete(document.text_before_cursor)
-        return [Completion(text, start_position=-len(word)) for text in found]
+        return [Completion(text, start_position=-len(word), display=printable(text)) for text in found]
+
+
+class ShowHiddenCharacters(Processor):
+    """Shows escapes in the line that is edited: a server's default may stand there. The line stays as it is."""
+
+    def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
+        shown: StyleAndTextTuples = []
+        starts = [0]
+        for style, character, *_ in explode_text_fragments(transformation_input.fragments):
+            # prompt_toolkit has its own way to show controls, which people type: ^[ for Escape.
+            text = character if character <= "\x9f" else visible(character)
+            shown.append((style, text))
+            starts.append(starts[-1] + len(text))
+
+        def to_display(at: int) -> int:
+            return starts[at] if at < len(starts) else starts[-1] + at - len(starts) + 1
+
+        def to_source(at: int) -> int:
+            return bisect_right(starts, at) - 1 if at <= starts[-1] else len(starts) - 1 + at - starts[-1]
+
+        return Transformation(shown, to_display, to_source)
 
 
 class _KeptHistory(FileHistory):

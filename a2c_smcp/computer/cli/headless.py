@@ -7,7 +7,6 @@ SIGUSR1 prints a fresh link.
 import asyncio
 import logging
 import signal
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -34,6 +33,7 @@ from a2c_smcp.errors import (
 )
 from a2c_smcp.utils.link import Disconnected, LinkEvent, LinkOptions, RejoinFailed
 from a2c_smcp.utils.loops import fast_command_loop
+from a2c_smcp.utils.screen import say
 
 __all__ = ["HeadlessOptions", "run_headless"]
 
@@ -219,4 +219,4 @@ class _Service:
 def _say(line: str) -> None:
     """A full disk, or a reader of stderr that has gone, is no reason to end the service; logging thinks so too."""
     with suppress(OSError):
-        print(line, file=sys.stderr, flush=True)
+        say(line, err=True, one_line=True)

@@ -15,6 +15,7 @@ import typer
 from a2c_smcp.utils.logs import LogFormat, configure_logging
 from a2c_smcp.utils.options import CaOption, ProxyOption, TransportOption, link_options
 from a2c_smcp.utils.quick_end import quick_end
+from a2c_smcp.utils.screen import say
 
 __all__ = ["app", "main"]
 
@@ -171,7 +172,7 @@ def run(
                 lambda: configure_logging(log_level or "error", log_format),
             )
     except SMCPError as error:
-        typer.echo(f"a2c computer: {error}", err=True)
+        say(f"a2c computer: {error}", err=True)
         raise typer.Exit(1) from None
 
 

@@ -1,7 +1,7 @@
 """What the command line says: text and tables for people, and `@a2c` lines for programs. Knows no terminal.
 
 A line is `@a2c `, then one compact JSON object, `type` first. It starts in column 0, and nothing else does that starts
-like it: whatever others wrote is indented, and shown without control characters.
+like it: whatever others wrote is indented, or on a line of ours. Here it loses its power over the terminal.
 """
 
 import io
@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-from a2c_smcp.utils.text import printable
+from a2c_smcp.utils.text import harmless, printable
 
 __all__ = ["Output", "printable", "quoted", "table"]
 
@@ -21,19 +21,20 @@ class Output:
 
     def __init__(self, write: Callable[[str], None], *, json_lines: bool = True) -> None:
         self._write = write
-        self._json_lines = json_lines
+        self.has_lines = json_lines
+        """Whether programs get a line for each event."""
 
     def event(self, kind: str, text: str = "", /, **fields: Any) -> None:
         """Something that a program may wait for, in one piece: what a person reads, then its line."""
         line = ""
-        if self._json_lines:
+        if self.has_lines:
             # ASCII only: no encoding, no width and no exotic line break can break the line.
             line = f"@a2c {json.dumps({'type': kind, **fields}, separators=(',', ':'), default=str)}\n"
         if text or line:
-            self._write((f"{text}\n" if text else "") + line)
+            self._write((f"{harmless(text)}\n" if text else "") + line)
 
     def text(self, text: str) -> None:
-        self._write(f"{text}\n")
+        self._write(f"{harmless(text)}\n")
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]], width: int) -> str:
@@ -56,7 +57,7 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]], width: int) -> 
 
 
 def quoted(text: str) -> str:
-    """A text from outside: indented, cut if it is long, and without characters that could move the cursor."""
+    """A text from outside, for `Output`: indented, and cut if it is long."""
     if len(text) > _MAX_SHOWN:
         text = f"{text[:_MAX_SHOWN]}… ({len(text)} characters)"
-    return "\n".join(f"  {printable(line)}" for line in text.split("\n"))
+    return "\n".join(f"  {line}" for line in text.split("\n"))

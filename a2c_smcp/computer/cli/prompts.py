@@ -11,9 +11,11 @@ from prompt_toolkit.input import Input
 from prompt_toolkit.output import Output
 from prompt_toolkit.validation import Validator
 
+from a2c_smcp.computer.cli.editing import ShowHiddenCharacters
 from a2c_smcp.computer.inputs import BaseInputResolver, InputFailedError
 from a2c_smcp.computer.mcp_clients.model import CommandInput, MCPServerInput, PickStringInput, PromptStringInput
 from a2c_smcp.errors import InputNotFoundError
+from a2c_smcp.utils.text import printable
 
 __all__ = ["CliInputResolver"]
 
@@ -65,7 +67,7 @@ class CliInputResolver(BaseInputResolver):
         by_number = {str(number): option for number, option in enumerate(options, 1)}
         # An option that is itself a number is meant literally.
         choices = {**by_number, **{option: option for option in options}}
-        menu = "".join(f"  {number}. {option}\n" for number, option in by_number.items())
+        menu = "".join(f"  {number}. {printable(option)}\n" for number, option in by_number.items())
         answer = await self._session().prompt_async(
             f"{_label(definition)}\n{menu}Number or text: ",
             default=definition.default or "",
@@ -80,8 +82,8 @@ class CliInputResolver(BaseInputResolver):
 
     def _session(self) -> PromptSession[str]:
         # A session of its own for every question: answers, passwords among them, must not come up as history.
-        return PromptSession(input=self._input, output=self._output)
+        return PromptSession(input=self._input, output=self._output, input_processors=[ShowHiddenCharacters()])
 
 
 def _label(definition: MCPServerInput) -> str:
-    return f"{definition.description} ({definition.id})" if definition.description else definition.id
+    return printable(f"{definition.description} ({definition.id})" if definition.description else definition.id)

@@ -66,7 +66,7 @@ async def _fill_in(terminal: Terminal, output: Output, server: str, form: Questi
             else:
                 content[field.name] = value
         output.text("\n".join(_line(field, content.get(field.name)) for field in form.fields))
-        choice = await terminal.choose(f"Send this to {printable(server)}? y(es), n(o), e(dit): ", _SEND)
+        choice = await terminal.choose(f"Send this to {server}? y(es), n(o), e(dit): ", _SEND)
         if choice == "no":
             return Declined()
         if choice == "yes":

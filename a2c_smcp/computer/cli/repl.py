@@ -149,7 +149,7 @@ class _Repl:
 
     def _starting(self) -> str:
         names = [status.server for status in self._computer.statuses if status.state is ServerState.STARTING]
-        return f"starting {', '.join(map(printable, names))}" if names else ""
+        return f"starting {', '.join(names)}" if names else ""
 
     async def _take_commands(self) -> None:
         while True:

@@ -4,7 +4,7 @@ import time
 from types import TracebackType
 from typing import Final, Self
 
-from a2c_smcp.computer.cli.output import Output, printable
+from a2c_smcp.computer.cli.output import Output
 from a2c_smcp.computer.paced_progress import PacedProgress
 from a2c_smcp.utils.progress_line import progress_line
 
@@ -45,7 +45,7 @@ class ShownCall:
         seconds = time.monotonic() - self._began
         if seconds < _LONG:
             return ""
-        return f"{printable(self._tool)}  {int(seconds)} s  {self._report}".rstrip()
+        return f"{self._tool}  {int(seconds)} s  {self._report}".rstrip()
 
     async def _print(self, progress: float, total: float | None, message: str | None) -> None:
         self._output.event(

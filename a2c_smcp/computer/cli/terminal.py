@@ -25,6 +25,9 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.utils import get_cwidth
 
+from a2c_smcp.computer.cli.editing import ShowHiddenCharacters
+from a2c_smcp.utils.text import printable
+
 __all__ = ["PROMPT", "Terminal"]
 
 PROMPT: Final = "a2c> "
@@ -50,6 +53,7 @@ class Terminal:
             [("ansicyan", PROMPT)],
             history=history,
             completer=completer,
+            input_processors=[ShowHiddenCharacters()],
             complete_while_typing=False,
             output=self.output,
         )
@@ -138,14 +142,14 @@ class Terminal:
         # meant for the line before decides nothing.
         session: PromptSession[str] = PromptSession(output=self.output)
         while True:
-            answer = await session.prompt_async(question, handle_sigint=False)
+            answer = await session.prompt_async(printable(question), handle_sigint=False)
             if (choice := choices.get(answer.strip().lower())) is not None:
                 return choice
 
     async def text(self, question: str, default: str = "") -> str:
         """What the person types, `default` being there already. In the caller's `turn`; raises as `choose`."""
-        session: PromptSession[str] = PromptSession(output=self.output)
-        return await session.prompt_async(question, default=default, handle_sigint=False)
+        session: PromptSession[str] = PromptSession(output=self.output, input_processors=[ShowHiddenCharacters()])
+        return await session.prompt_async(printable(question), default=default, handle_sigint=False)
 
     # --- waiting
 
@@ -164,7 +168,7 @@ class Terminal:
         for frame in itertools.cycle(_FRAMES):
             if (text := what()) and not self._questions:
                 width = shutil.get_terminal_size().columns
-                self._put(_CLEAR_LINE + _fitting(f"{frame} {text}", width - 1))
+                self._put(_CLEAR_LINE + _fitting(f"{frame} {printable(text)}", width - 1))
                 self._spinning = True
             await anyio.sleep(_FRAME_SECONDS)
 

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import typer
-
 from a2c_smcp.computer.config_files import read_config_files
+from a2c_smcp.utils.screen import say
 from a2c_smcp.utils.text import printable
 
 __all__ = ["validate_files"]
@@ -15,16 +14,16 @@ def validate_files(paths: Sequence[Path], *, prefix_tools: bool = False) -> int:
     """Print a line for every problem and every warning, and return the exit status."""
     files = read_config_files(*paths, prefix_tools=prefix_tools)
     for problem in files.problems:
-        typer.echo(f"error: {problem}")
+        say(f"error: {problem}")
     for warning in files.warnings:
-        typer.echo(f"warning: {warning}")
+        say(f"warning: {warning}")
     if files.problems:
-        typer.echo(f"{_count(len(files.problems), 'error')}, {_count(len(files.warnings), 'warning')}")
+        say(f"{_count(len(files.problems), 'error')}, {_count(len(files.warnings), 'warning')}")
         return 1
     for raw in files.servers:
         if prefix := raw.get("tool_prefix"):
-            typer.echo(f"server {raw['name']!r}: its tools are called {printable(str(prefix))}…")
-    typer.echo(f"valid: {_count(len(files.servers), 'server')}, {_count(len(files.inputs), 'input')}")
+            say(f"server {raw['name']!r}: its tools are called {printable(str(prefix))}…")
+    say(f"valid: {_count(len(files.servers), 'server')}, {_count(len(files.inputs), 'input')}")
     return 0
 
 

@@ -24,8 +24,12 @@ def test_without_json_lines_people_still_read_theirs() -> None:
 
 
 def test_nothing_that_others_wrote_starts_a_line_or_moves_the_cursor() -> None:
-    assert quoted('x\n@a2c {"type":"error"}\x1b[2J') == '  x\n  @a2c {"type":"error"}�[2J'
-    assert printable("a\n@a2c\r\x9b") == "a�@a2c��"
+    written: list[str] = []
+    output = Output(written.append, json_lines=False)
+    output.text(quoted('x\r\n@a2c {"type":"error"}\x1b[2J'))
+    output.event("error", "✗ \u202e\x9b\U000e0041")
+    assert written == ['  x\n  @a2c {"type":"error"}\\u001b[2J\n', "✗ \\u202e\\u009b\\udb40\\udc41\n"]
+    assert printable("a\n@a2c\r\x9b") == "a\\n@a2c\\r\\u009b"
     cells = table(("name",), [("@a2c \x1b[31m\n@a2c",)], 80)
     assert not any(line.startswith("@a2c") for line in cells.splitlines())
     assert "\x1b" not in cells

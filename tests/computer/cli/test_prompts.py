@@ -1,5 +1,6 @@
 """Prompts at a terminal: a real one, and keys fed to prompt_toolkit where a person's timing would matter."""
 
+import io
 import os
 import subprocess
 import sys
@@ -126,6 +127,36 @@ def test_a_password_is_not_shown_at_a_real_terminal() -> None:
         child.expect(pexpect.EOF)
     finally:
         child.close(force=True)
+
+
+STRANGE = """
+import asyncio
+from a2c_smcp.computer.cli.prompts import CliInputResolver
+from a2c_smcp.computer.mcp_clients.model import parse_input
+
+async def main():
+    definition = {"id": "key", "description": "The\\u202e key", "type": "pickString", "options": ["a\\u202eb", "c"]}
+    print("chosen:", ascii(await CliInputResolver().resolve(parse_input(definition))))
+
+asyncio.run(main())
+"""
+
+
+def test_what_nobody_sees_in_an_input_is_shown() -> None:
+    environ = {**os.environ, "PROMPT_TOOLKIT_NO_CPR": "1"}
+    child = pexpect.spawn(sys.executable, ["-c", STRANGE], encoding="utf-8", timeout=30, env=environ)
+    screen = io.StringIO()
+    child.logfile_read = screen
+    try:
+        child.expect_exact(r"The\u202e key (key)")
+        child.expect_exact(r"1. a\u202eb")
+        child.expect_exact("Number or text:")
+        child.sendline("1")
+        child.expect_exact(r"chosen: 'a\u202eb'")
+        child.expect(pexpect.EOF)
+    finally:
+        child.close(force=True)
+    assert "\u202e" not in screen.getvalue()
 
 
 def test_nobody_is_asked_where_there_is_no_terminal() -> None:

@@ -93,7 +93,23 @@ def test_a_form_is_filled_in_field_by_field(shared: Console, era: str) -> None:
     assert told(shared) == {"action": "accept", "content": content}
     text = shared.seen[start:]
     assert "\x1b[31mpassport" not in text
-    assert "As on the �[31mpassport" in text
+    assert "As on the \\u001b[31mpassport" in text
+
+
+def test_what_nobody_sees_in_a_question_is_shown_and_sent_back_as_it_was(shared: Console) -> None:
+    start = len(shared.seen)
+    field = {"type": "string", "title": "Na\u202eme", "default": "a\u200bb"}
+    schema = {"type": "object", "properties": {"who": field}}
+    question = json.dumps({"message": "Who\u202e?", "schema": schema})
+    asked(shared, f"tools call new.ask {question}")
+    typed(shared, "Answer? y(es), n(o)", "y\r")
+    typed(shared, "a\\u200bb", "\r")
+    shared.says("Na\\u202eme: a\\u200bb")
+    typed(shared, "y(es), n(o), e(dit):", "y\r")
+    assert told(shared) == {"action": "accept", "content": {"who": "a\u200bb"}}
+    text = shared.seen[start:]
+    assert "  Who\\u202e?" in text
+    assert not {"\u202e", "\u200b"} & set(text)
 
 
 @pytest.mark.parametrize("era", ["old", "new"])

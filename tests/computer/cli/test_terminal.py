@@ -1,5 +1,6 @@
 """The terminal alone, in a process of its own at a real one."""
 
+import io
 import sys
 from pathlib import Path
 
@@ -48,3 +49,41 @@ def test_what_was_typed_for_a_question_that_is_taken_back_is_not_on_the_line(tmp
         it.expect(pexpect.EOF)
     finally:
         it.close(force=True)
+
+
+#: A question and a line to edit, both in a stranger's words.
+STRANGE = """
+import anyio
+from a2c_smcp.computer.cli.terminal import Terminal
+
+
+async def main():
+    terminal = Terminal()
+    with terminal.owned():
+        async with terminal.turn():
+            answer = await terminal.text("name \\u202e\\x1b[2J: ", "a\\u202e\\U000e0041b")
+            chosen = await terminal.choose("sure, x\\u202e? ", {"y": "yes"})
+    print("entered", ascii(answer), chosen)
+
+
+anyio.run(main)
+"""
+
+
+def test_a_line_to_edit_shows_what_nobody_sees_and_keeps_it(tmp_path: Path) -> None:
+    program = tmp_path / "strange.py"
+    program.write_text(STRANGE)
+    screen = io.StringIO()
+    it = pexpect.spawn(sys.executable, [str(program)], encoding="utf-8", timeout=30)
+    it.logfile_read = screen
+    try:
+        it.expect_exact(r"a\u202e\udb40\udc41b")
+        it.send("c\x1b[D\x1b[D\x7fd\r")  # behind the end, then before the b: the tag character goes
+        it.expect_exact(r"x\u202e?")
+        it.send("y\r")
+        it.expect_exact(r"entered 'a\u202edbc' yes")
+        it.expect(pexpect.EOF)
+    finally:
+        it.close(force=True)
+    assert r"name \u202e\u001b[2J:" in screen.getvalue()
+    assert not {"\u202e", "\U000e0041"} & set(screen.getvalue())

@@ -1,0 +1,154 @@
+"""A call that waits for a yes, as lines for a terminal: first what is quickly read, then all of it. Pure.
+
+What others wrote stays beside its name, or behind a bar on lines that are no wider than the terminal: none of it looks
+like words of ours.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from prompt_toolkit.utils import get_cwidth
+
+from a2c_smcp.computer.decisions import Confirmation
+from a2c_smcp.computer.shown_text import ArgumentRow, argument_rows, has_mixed_scripts
+from a2c_smcp.utils.text import cut, printable
+
+__all__ = ["FirstLook", "first_look", "whole"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Most:
+    """How much is shown at first. Every argument gets its share, so that none is pushed out of sight by another."""
+
+    arguments: int = 40
+    lines: int = 60
+    """Of all arguments together; each one has a line in any case."""
+    lines_of_one: int = 8
+    characters_of_a_line: int = 80
+    characters_of_a_name: int = 100
+    lines_of_the_description: int = 6
+
+    def lines_of_each(self, arguments: int) -> int:
+        return max(1, min(self.lines_of_one, self.lines // max(1, arguments)))
+
+
+_MOST: Final = _Most()
+_LONGEST_TITLE: Final = 200
+_NARROWEST: Final = 20
+_BAR: Final = "  │ "
+
+
+@dataclass(frozen=True, slots=True)
+class FirstLook:
+    lines: Sequence[str]
+    has_cut_arguments: bool
+    """Whether some of what would run is not in the lines."""
+    has_more: bool
+    """Whether something is not in them, be it of the arguments or of what the server says about its tool."""
+
+
+def first_look(decision: Confirmation, width: int) -> FirstLook:
+    """Who asks, for what, and the beginning of each argument, with how much of it is left out."""
+    said, unsaid = _beginning(decision.definition.description, _MOST.lines_of_the_description)
+    lines = [*_heading(decision), *_description(said, unsaid, width), *_before_arguments(decision)]
+    rows = argument_rows(decision.call.arguments)
+    each = _MOST.lines_of_each(len(rows))
+    has_cut_arguments = len(rows) > _MOST.arguments
+    for row in rows[: _MOST.arguments]:
+        shown, rest = _beginning(row.text, each)
+        name, rest_of_name = row.name[: _MOST.characters_of_a_name], row.name[_MOST.characters_of_a_name :]
+        lines += _argument(ArgumentRow(name + ("…" if rest_of_name else ""), shown, row.is_text), width)
+        if rest or rest_of_name:
+            has_cut_arguments = True
+            lines.append(_left_out(rest_of_name + rest))
+    if len(rows) > _MOST.arguments:
+        lines.append(f"  … {len(rows) - _MOST.arguments} more arguments are not shown")
+    return FirstLook(lines, has_cut_arguments, has_more=has_cut_arguments or bool(unsaid))
+
+
+def whole(decision: Confirmation, width: int) -> Iterator[str]:
+    """The same with nothing left out, line by line: there may be very many."""
+    yield from _heading(decision)
+    yield from _description(decision.definition.description, "", width)
+    yield from _before_arguments(decision)
+    for row in argument_rows(decision.call.arguments):
+        yield from _argument(row, width)
+
+
+def _heading(decision: Confirmation) -> Iterator[str]:
+    call, definition = decision.call, decision.definition
+    agent, tool, server = call.agent or "an agent", call.tool or call.name, call.server or ""
+    office = f" in office {printable(call.office)}" if call.office else ""
+    yield f"{printable(agent)}{office} asks to run {printable(tool)} of {printable(server)}"
+    if call.name != tool:
+        yield f"  Agents know it as {printable(call.name)}."
+    for name in dict.fromkeys((agent, call.office or "", tool, server)):
+        if has_mixed_scripts(name):
+            yield f"  ! The name {printable(name)} has letters of several alphabets: it may look like another one."
+    if definition.is_dangerous:
+        yield "  ! It may destroy something: its server says so, or its config has the tag dangerous."
+    if definition.title:
+        yield f"  Its title: {printable(cut(definition.title, _LONGEST_TITLE))}"
+    said = [(hint, value) for hint, value in definition.annotations.items() if isinstance(value, bool)]
+    if said:
+        hints = ", ".join(f"{hint}: {'yes' if value else 'no'}" for hint, value in said)
+        yield f"  Its hints: {printable(cut(hints, _LONGEST_TITLE))}"
+
+
+def _description(said: str, unsaid: str, width: int) -> Iterator[str]:
+    if said.strip():
+        yield "  What its server says about it:"
+        yield from _barred(said, width)
+    if unsaid:
+        yield _left_out(unsaid)
+
+
+def _before_arguments(decision: Confirmation) -> Iterator[str]:
+    yield "  With these arguments:" if decision.call.arguments else "  Without arguments."
+
+
+def _argument(row: ArgumentRow, width: int) -> Iterator[str]:
+    name = _flat(row.name)
+    text = row.text if row.text or not row.is_text else '""'
+    if "\n" not in text and len(text) <= width and get_cwidth(line := f"  {name}: {_flat(text)}") <= width:
+        yield line
+        return
+    yield from (f"  {piece}" for piece in _folded(f"{name}:", width - 2))
+    yield from _barred(text, width)
+
+
+def _barred(text: str, width: int) -> Iterator[str]:
+    for line in text.split("\n"):
+        for piece in _folded(_flat(line), width - len(_BAR)):
+            yield _BAR + piece
+
+
+def _flat(text: str) -> str:
+    """On one line, with blanks for tabs: how wide a tab is depends on where it stands."""
+    return printable(text).expandtabs(4)
+
+
+def _folded(line: str, width: int) -> Iterator[str]:
+    """The line in pieces that take so many columns at most. Many characters take two."""
+    piece, taken = "", 0
+    for character in line:
+        columns = get_cwidth(character)
+        if taken + columns > max(width, _NARROWEST):
+            yield piece
+            piece, taken = "", 0
+        piece += character
+        taken += columns
+    yield piece
+
+
+def _beginning(text: str, lines: int) -> tuple[str, str]:
+    """As many lines, and the rest; a line may be too long as well."""
+    kept = "\n".join(text.split("\n", lines)[:lines])[: lines * _MOST.characters_of_a_line]
+    return kept, text[len(kept) :]
+
+
+def _left_out(rest: str) -> str:
+    lines = rest.count("\n")
+    more = f" on {lines:,} more {'line' if lines == 1 else 'lines'}" if lines else ""
+    return f"    … {len(rest):,} more {'character is' if len(rest) == 1 else 'characters are'} not shown{more}"

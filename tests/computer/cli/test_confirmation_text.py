@@ -1,0 +1,111 @@
+"""A confirmation at a terminal: every argument has its place, and nothing in it is hidden or looks like ours."""
+
+import itertools
+import unicodedata
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prompt_toolkit.utils import get_cwidth
+
+from a2c_smcp.computer.call_log import WatchedCall
+from a2c_smcp.computer.cli.confirmation_text import first_look, whole
+from a2c_smcp.computer.decisions import Confirmation, ToolDefinition
+
+WIDTH = 80
+DEFINITION = ToolDefinition(
+    "Write\x1b[2J",
+    "Writes a note.\n\u202eetirW",
+    {"destructiveHint": True, "readOnlyHint": False, "title": "Write"},
+    is_dangerous=True,
+)
+PLAIN = ToolDefinition()
+CALL = WatchedCall("c-1", "r", "max", "notes", "write", "notes.write", {}, 30, 0.0, "lab")
+
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text() | st.text(st.characters(categories=("Cf", "Cc", "Lo", "So"))),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+def asked(arguments: dict[str, Any], definition: ToolDefinition = PLAIN, **more: Any) -> Confirmation:
+    return Confirmation("d-1", 0.0, None, replace(CALL, arguments=arguments, **more), definition)
+
+
+def test_who_asks_for_what_is_said_with_what_the_server_says_about_it() -> None:
+    look = first_look(asked({"text": "hello", "to": ["Ada", "Bo"], "empty": ""}, DEFINITION), WIDTH)
+    assert list(look.lines) == [
+        "max in office lab asks to run write of notes",
+        "  Agents know it as notes.write.",
+        "  ! It may destroy something: its server says so, or its config has the tag dangerous.",
+        "  Its title: Write\\u001b[2J",
+        "  Its hints: destructiveHint: yes, readOnlyHint: no",
+        "  What its server says about it:",
+        "  │ Writes a note.",
+        "  │ \\u202eetirW",
+        "  With these arguments:",
+        "  text: hello",
+        '  to: ["Ada", "Bo"]',
+        '  empty: ""',
+    ]
+    assert not look.has_cut_arguments and not look.has_more
+
+
+def test_a_name_with_letters_of_several_alphabets_is_pointed_at() -> None:
+    look = first_look(asked({}, agent="pl\u0430nner", office=None, name="write"), WIDTH)
+    assert list(look.lines) == [
+        "pl\u0430nner asks to run write of notes",
+        "  ! The name pl\u0430nner has letters of several alphabets: it may look like another one.",
+        "  Without arguments.",
+    ]
+
+
+@pytest.mark.parametrize("padding", ["\n" * 5000, " " * 5000, "line\n" * 900, "\u200b" * 5000])
+def test_padding_pushes_no_argument_out_of_sight(padding: str) -> None:
+    decision = asked({"first": padding + "rm -rf ~", "last": "rm -rf /"})
+    look = first_look(decision, WIDTH)
+    assert len(look.lines) < 100
+    assert "  last: rm -rf /" in look.lines
+    [left_out] = [line for line in look.lines if "not shown" in line]
+    assert "more characters are not shown" in left_out
+    assert ("more lines" in left_out) == ("\n" in padding)
+    assert look.has_cut_arguments and look.has_more
+    assert any("rm -rf ~" in line for line in whole(decision, WIDTH))
+
+
+def test_very_many_arguments_and_very_long_names_are_bounded_at_first() -> None:
+    decision = asked({f"key{number}": "x\n" * 100 for number in range(1000)})
+    look = first_look(decision, WIDTH)
+    assert len(look.lines) < 200
+    assert look.lines[-1] == "  … 161 more arguments are not shown"
+    assert any('"key999"' in line for line in whole(decision, WIDTH))
+    long = asked({"k" * 100_000: 1})
+    look = first_look(long, WIDTH)
+    assert sum(map(len, look.lines)) < 1000 and look.has_cut_arguments
+    assert sum(line.count("k") for line in whole(long, WIDTH)) > 100_000
+
+
+def test_a_long_description_is_cut_and_holds_nothing_up() -> None:
+    decision = asked({"a": 1}, ToolDefinition(None, "word\n" * 100))
+    look = first_look(decision, WIDTH)
+    assert look.has_more and not look.has_cut_arguments
+    assert "    … 471 more characters are not shown on 95 more lines" in look.lines
+    assert sum("│ word" in line for line in whole(decision, WIDTH)) == 100
+
+
+def test_what_is_very_long_is_made_line_by_line() -> None:
+    lines = whole(asked({"a": "x" * 10_000_000}), WIDTH)
+    assert len(list(itertools.islice(lines, 1000))) == 1000
+
+
+@given(st.dictionaries(st.text(), _VALUES, max_size=4), st.integers(30, 100))
+def test_no_line_is_wider_than_the_terminal_or_has_what_nobody_sees(arguments: dict[str, Any], width: int) -> None:
+    decision = asked(arguments, agent="a", office=None, name="write")
+    for lines in (first_look(decision, width).lines, list(whole(decision, width))):
+        for line in lines[1:]:
+            assert line.startswith("  ")
+            assert get_cwidth(line) <= max(width, 55)  # our own words are as long as they are
+            assert not [each for each in line if unicodedata.category(each) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
