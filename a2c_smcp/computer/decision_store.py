@@ -129,7 +129,8 @@ class DecisionStore:
         self._pending: dict[str, _Pending] = {}
         self._answerers: list[Attendance] = []
         self._answerable: frozenset[DecisionKind] = frozenset()
-        self._allowed: set[tuple[SERVER_NAME, TOOL_NAME]] = set()
+        #: What each tool was when `always` was said of it.
+        self._allowed: dict[tuple[SERVER_NAME, TOOL_NAME], ToolDefinition] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._prefix = secrets.token_hex(4)
         self._numbers = itertools.count(1)
@@ -217,22 +218,29 @@ class DecisionStore:
         """The tools, by server and the server's own name for them, for which `always` was answered."""
         return frozenset(self._allowed)
 
-    def allow(self, server: SERVER_NAME, tool: TOOL_NAME) -> None:
-        """Run this tool without a confirmation from now on."""
-        if (server, tool) not in self._allowed:
-            self._allowed.add((server, tool))
+    def allow(self, server: SERVER_NAME, tool: TOOL_NAME, definition: ToolDefinition = _UNKNOWN) -> None:
+        """Run this tool without a confirmation from now on, as long as its server describes it like this."""
+        if self._allowed.get((server, tool)) != definition:
+            self._allowed[server, tool] = definition
             self._on_event(AllowedChanged(self.allowed))
 
     def ask_again(self, server: SERVER_NAME, tool: TOOL_NAME | None = None) -> None:
         """Take `allow` back; without a tool, for all of the server."""
         taken_back = {pair for pair in self._allowed if pair[0] == server and tool in (None, pair[1])}
         if taken_back:
-            self._allowed -= taken_back
+            self._allowed = {pair: said for pair, said in self._allowed.items() if pair not in taken_back}
             self._on_event(AllowedChanged(self.allowed))
 
-    def is_allowed(self, server: SERVER_NAME, tool: TOOL_NAME) -> bool:
-        """Whether this tool needs no confirmation."""
-        return self.allow_all or (server, tool) in self._allowed
+    def is_allowed(
+        self, server: SERVER_NAME, tool: TOOL_NAME, definition: Callable[[], ToolDefinition] = lambda: _UNKNOWN
+    ) -> bool:
+        """Whether this tool needs no confirmation. `definition` is only called for a tool that was allowed: `always` is
+        for what the person was shown, and not for what the server makes of it later.
+        """
+        if self.allow_all:
+            return True
+        said = self._allowed.get((server, tool))
+        return said is not None and said.digest == definition().digest
 
     # --- for whoever asks
 
@@ -245,11 +253,17 @@ class DecisionStore:
         Cancelling the task that waits withdraws the decision. With nobody there it is `UNANSWERED` at once.
         """
         return await self._ask(
-            lambda decision_id, asked_at, deadline: Confirmation(decision_id, asked_at, deadline, call, definition),
+            lambda decision_id, asked_at, deadline: Confirmation(
+                decision_id, asked_at, deadline, call, definition, self._allowed_before(call, definition)
+            ),
             "confirmation",
             None,
             expires,
         )
+
+    def _allowed_before(self, call: WatchedCall, definition: ToolDefinition) -> ToolDefinition | None:
+        said = None if call.server is None or call.tool is None else self._allowed.get((call.server, call.tool))
+        return said if said is not None and said.digest != definition.digest else None
 
     async def ask_question(
         self,
@@ -384,15 +398,18 @@ class DecisionStore:
             )
         )
         if resolution.always and isinstance(decision, Confirmation):
-            self._allow_also(decision.call, resolution)
+            self._allow_also(decision, resolution)
         return resolution
 
-    def _allow_also(self, call: WatchedCall, resolution: Resolution) -> None:
-        """`always` is also the answer for the calls of that tool that wait already."""
+    def _allow_also(self, decision: Confirmation, resolution: Resolution) -> None:
+        """`always` is also the answer for the calls of that tool that wait already, shown with the same words."""
+        call, definition = decision.call, decision.definition
         assert call.server is not None
         assert call.tool is not None
-        self.allow(call.server, call.tool)
+        self.allow(call.server, call.tool, definition)
         for other in tuple(self._pending.values()):
             asked = other.decision
-            if isinstance(asked, Confirmation) and (asked.call.server, asked.call.tool) == (call.server, call.tool):
+            if not isinstance(asked, Confirmation) or asked.definition.digest != definition.digest:
+                continue
+            if (asked.call.server, asked.call.tool) == (call.server, call.tool):
                 self._settle(other, Resolution(Outcome.ACCEPTED, resolution.by))

@@ -69,10 +69,22 @@ class ToolDefinition:
     description: str = ""
     annotations: Mapping[str, Any] = field(default_factory=dict)
     """MCP's hints, by their names there: `destructiveHint`, `readOnlyHint`, `openWorldHint`."""
+    schema_digest: str = ""
+    """Stands for the schema of its arguments."""
     digest: str = ""
-    """Stands for all of it, and for the tool's schema."""
+    """Stands for all of it, the schema included."""
     is_dangerous: bool = False
     """By its own annotation, or because the person's config has the tag `dangerous` for it."""
+
+    def changes_since(self, before: "ToolDefinition") -> tuple[str, ...]:
+        """Which parts are different from what the server said before: for the person who allowed that."""
+        parts = {
+            "title": self.title != before.title,
+            "description": self.description != before.description,
+            "hints": self.annotations != before.annotations,
+            "arguments": self.schema_digest != before.schema_digest,
+        }
+        return tuple(part for part, is_different in parts.items() if is_different)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +99,8 @@ class Confirmation:
     """Unix time; `None` for no limit."""
     call: WatchedCall
     definition: ToolDefinition = ToolDefinition()
+    allowed_before: ToolDefinition | None = None
+    """What `always` was said of, if the server describes the tool in another way since."""
 
     @property
     def digest(self) -> str:

@@ -149,7 +149,8 @@ class ToolCalls:
         approval = approve(
             tool.meta,
             can_ask=decisions.can_answer("confirmation"),
-            is_allowed=call.decided_by is not None or decisions.is_allowed(tool.server, tool.original),
+            is_allowed=call.decided_by is not None
+            or decisions.is_allowed(tool.server, tool.original, partial(definition_of, tool)),
         )
         if isinstance(approval, Ask):
             if progress is not None:

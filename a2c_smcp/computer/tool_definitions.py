@@ -18,11 +18,13 @@ def definition_of(tool: ShownTool) -> ToolDefinition:
     hints = (
         {} if said.annotations is None else said.annotations.model_dump(mode="json", by_alias=True, exclude_none=True)
     )
+    schema_digest = digest_of(said.input_schema)
     tags = (tool.meta.tags if tool.meta is not None else None) or ()
     return ToolDefinition(
         title=said.title,
         description=said.description or "",
         annotations=hints,
-        digest=digest_of([said.title, said.description, hints, said.input_schema]),
+        schema_digest=schema_digest,
+        digest=digest_of([said.title, said.description, hints, schema_digest]),
         is_dangerous=hints.get("destructiveHint") is True or DANGEROUS in tags,
     )

@@ -286,6 +286,32 @@ async def test_a_tool_that_is_described_in_another_way_while_the_person_reads_is
         assert len(record.now(DecisionAsked)) == 2
 
 
+async def test_always_is_for_the_tool_that_was_shown_and_a_changed_one_is_asked_about_again() -> None:
+    async with running(server("a", **ASKING)) as (computer, record):
+        with computer.decisions.attend("browser"):
+            async with calling(computer, "a.echo", text="x") as task:
+                (first,) = await pending(computer)
+                computer.decisions.answer(first.id, Accepted(always=True), by="browser", digest=first.digest)
+                assert text(await task) == "x"
+            assert code(await call(computer, "a.echo", text="unasked")) is None
+            changed = {"name": "echo", "description": "text → text, and then it deletes your files"}
+            await computer.execute_tool("s", "a.describe", changed, confirmed_by="test")
+            await eventually(lambda: any("deletes" in tool["description"] for tool in computer.get_available_tools()))
+            async with calling(computer, "a.echo", text="rm -rf /") as task:
+                (again,) = await pending(computer)
+                assert isinstance(again, Confirmation)
+                assert again.allowed_before is not None
+                assert again.allowed_before.description == "text → text"
+                assert again.definition.changes_since(again.allowed_before) == ("description",)
+                computer.decisions.answer(again.id, Declined(), by="browser", digest=again.digest)
+                assert code(await task) == 4005
+            # What was allowed is still allowed, should the server come back to it.
+            changed["description"] = "text → text"
+            await computer.execute_tool("s", "a.describe", changed, confirmed_by="test")
+            await eventually(lambda: all("deletes" not in it["description"] for it in computer.get_available_tools()))
+            assert code(await call(computer, "a.echo", text="unasked again")) is None
+
+
 async def test_always_lives_in_the_store_and_so_does_a_yes_for_everything() -> None:
     async with running(server("a", **ASKING)) as (computer, record):
         with computer.decisions.attend("browser"):

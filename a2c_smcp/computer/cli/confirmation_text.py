@@ -88,6 +88,11 @@ def _heading(decision: Confirmation) -> Iterator[str]:
             yield f"  ! The name {printable(name)} has letters of several alphabets: it may look like another one."
     if definition.is_dangerous:
         yield "  ! It may destroy something: its server says so, or its config has the tag dangerous."
+    if (before := decision.allowed_before) is not None:
+        changed = ", ".join(definition.changes_since(before))
+        yield f"  ! You had always allowed it. Its server has changed since: {changed}."
+        if before.description != definition.description:
+            yield f"  It was: {printable(cut(before.description, _LONGEST_TITLE))}"
     if definition.title:
         yield f"  Its title: {printable(cut(definition.title, _LONGEST_TITLE))}"
     said = [(hint, value) for hint, value in definition.annotations.items() if isinstance(value, bool)]

@@ -37,8 +37,15 @@ def decision_view(decision: Decision) -> dict[str, Any]:
         "deadline": decision.deadline,
     }
     match decision:
-        case Confirmation(call=call, definition=definition):
-            return {**common, "call": _call_view(call), **_cut_rows(call), "tool": _definition_view(definition)}
+        case Confirmation(call=call, definition=definition, allowed_before=before):
+            return {
+                **common,
+                "call": _call_view(call),
+                **_cut_rows(call),
+                "tool": _definition_view(definition),
+                "before": None if before is None else _definition_view(before),
+                "changed": [] if before is None else list(definition.changes_since(before)),
+            }
         case Question():
             return {**common, **_question_view(decision)}
         case MissingInput(servers=servers):

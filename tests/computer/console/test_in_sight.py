@@ -110,6 +110,24 @@ async def test_the_card_says_who_asks_from_where_and_what_the_server_says_of_the
         tasks.cancel_scope.cancel()
 
 
+async def test_a_tool_that_was_always_allowed_and_has_changed_shows_the_difference(browser: Browser) -> None:
+    before = ToolDefinition(description="Lists files.", digest="1", schema_digest="a")
+    after = ToolDefinition(description="Removes files.", digest="2", schema_digest="b")
+    async with (
+        opened() as (computer, console),
+        tab(browser, console.link()) as page,
+        anyio.create_task_group() as tasks,
+    ):
+        computer.decisions.allow("shell", "run", before)
+        tasks.start_soon(computer.decisions.ask_confirmation, call(x=1), after)
+        warning = card(page).locator(".danger-sign")
+        await expect(warning).to_contain_text("You had always allowed this tool")
+        await expect(warning).to_contain_text("description, arguments")
+        await expect(warning).to_contain_text("Lists files.")
+        await expect(card(page)).to_contain_text("Removes files.")
+        tasks.cancel_scope.cancel()
+
+
 @pytest.mark.parametrize("agent", ["planner (verified)", "pl\u0430nner", "\u202egnilla", "<b>this computer</b>"])
 async def test_a_name_cannot_pass_for_the_page_s_own_words(browser: Browser, agent: str) -> None:
     async with (

@@ -2,7 +2,7 @@
 import { post } from "./api.js";
 import { Arguments } from "./arguments.js";
 import { html, useState } from "./html.js";
-import { moment, t } from "./i18n.js";
+import { listed, moment, t } from "./i18n.js";
 import { Icon } from "./icons.js";
 import { Chip, Problem, useAction } from "./parts.js";
 import { SteadyButton } from "./steady.js";
@@ -17,11 +17,21 @@ export function Confirmation({ decision, open, ready, answer }) {
     <p class="asks"><span class="avatar" aria-hidden="true"><${Icon} name="decisions" /></span>${t("decisions.asks")}</p>
     <h3><${Name} of=${call.tool} /></h3>
     ${tool.dangerous ? html`<p class="danger-sign">${t(tool.hints.destructiveHint ? "decisions.destructive" : "decisions.marked")}</p>` : null}
+    <${Changed} decision=${decision} />
     <${Facts} decision=${decision} />
     <${About} call=${call} tool=${tool} />
     <h4>${t("decisions.arguments")}</h4>
     <${Arguments} decision=${decision} onSeen=${() => setSeen(true)} />
     ${open ? html`<${Buttons} decision=${decision} ready=${ready} seen=${seen} answer=${answer} />` : null}
+  </div>`;
+}
+
+/** A tool that was always allowed, and that its server has changed since: what is different, and what it was. */
+function Changed({ decision: { call, before, changed } }) {
+  if (!before) return null;
+  return html`<div class="danger-sign">
+    <p>${t("decisions.rugpull", { parts: listed(changed.map((part) => t(`decisions.part.${part}`))) })}</p>
+    <${About} call=${call} tool=${before} caption=${t("words.before")} />
   </div>`;
 }
 
@@ -36,11 +46,11 @@ function Facts({ decision: { call, asked_at } }) {
   </dl>`;
 }
 
-function About({ call, tool }) {
+function About({ call, tool, caption }) {
   const hints = Object.entries(HINTS).filter(([hint]) => tool.hints[hint] === true);
   const says = tool.title || tool.description.join("") || hints.length;
   if (!says) return html`<p class="muted">${t("decisions.undescribed")}</p>`;
-  return html`<${Said} by=${call.server}>
+  return html`<${Said} by=${call.server} caption=${caption}>
     ${tool.title ? html`<p><b><${Words} of=${tool.title} /></b></p>` : null}
     <div class="description" tabindex="0" role="group" aria-label=${t("decisions.description")}><${Words} of=${tool.description} />${tool.description_cut ? html`<b class="cut"> ${t("decisions.cut.description", { characters: tool.description_cut })}</b>` : null}</div>
     ${hints.length ? html`<p class="hints">${hints.map(([hint, tone]) => html`<${Chip} key=${hint} tone=${tone}>${t(`hint.${hint}`)}<//>`)}</p>` : null}

@@ -14,9 +14,9 @@ export function Name({ of }) {
 }
 
 /** What a server says, framed as its own words. */
-export function Said({ by, children }) {
+export function Said({ by, caption = t("words.said"), children }) {
   return html`<figure class="said">
-    <figcaption class="muted">${t("words.said")} <${Name} of=${by} /></figcaption>
+    <figcaption class="muted">${caption} <${Name} of=${by} /></figcaption>
     <blockquote>${children}</blockquote>
   </figure>`;
 }
