@@ -8,6 +8,8 @@ MARKITDOWN_PIP := .venv-markitdown/bin/python -m pip --disable-pip-version-check
 HOSTS_PIP := .venv-hosts/bin/python -m pip --disable-pip-version-check --quiet
 MCP1_PIP := .venv-mcp1/bin/python -m pip --disable-pip-version-check --quiet
 TESTS ?= tests
+# Tests start hundreds of processes and import hundreds of files in each worker: none of that is compiled every time.
+unexport PYTHONDONTWRITEBYTECODE
 # What the tests need beside .venv.
 BESIDE := .venv-interop/.ready .venv-mcp1/.ready .venv-hosts/.ready .node-inspector/.ready .node/.ready
 

@@ -1,9 +1,10 @@
 """What every test stands on: loopback only, one event loop kind, deterministic Hypothesis."""
 
+import gc
 import random
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from itertools import groupby
 from typing import Any
 
@@ -23,6 +24,19 @@ def _loopback_only(event: str, args: tuple[Any, ...]) -> None:
 
 
 sys.addaudithook(_loopback_only)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for no garbage while the tests are imported, nor among them later: every worker imports all of them, and
+    half of its time went there.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")
