@@ -109,8 +109,9 @@ hooks:
 	@git config core.hooksPath hooks
 	@echo "git runs make check before every commit; git commit --no-verify leaves it out."
 
+# More workers than most machines have cores: many tests wait. The order of the files is that of tests/conftest.py.
 test: check $(BESIDE)
-	@$(BIN)/pytest -n 4 --dist loadfile $(TESTS)
+	@$(BIN)/pytest -n 6 --dist loadfile --no-loadscope-reorder $(TESTS)
 
 # Tests that pass on an idle machine only, or after another test only. `TESTS=tests/agent` runs a part.
 test-hard: .venv/.dev $(BESIDE)
