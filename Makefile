@@ -8,6 +8,8 @@ MARKITDOWN_PIP := .venv-markitdown/bin/python -m pip --disable-pip-version-check
 HOSTS_PIP := .venv-hosts/bin/python -m pip --disable-pip-version-check --quiet
 MCP1_PIP := .venv-mcp1/bin/python -m pip --disable-pip-version-check --quiet
 TESTS ?= tests
+# Tests start hundreds of processes and import hundreds of files in each worker: none of that is compiled every time.
+unexport PYTHONDONTWRITEBYTECODE
 # What the tests need beside .venv.
 BESIDE := .venv-interop/.ready .venv-mcp1/.ready .venv-hosts/.ready .node-inspector/.ready .node/.ready
 
@@ -107,8 +109,9 @@ hooks:
 	@git config core.hooksPath hooks
 	@echo "git runs make check before every commit; git commit --no-verify leaves it out."
 
+# More workers than most machines have cores: many tests wait. The order of the files is that of tests/conftest.py.
 test: check $(BESIDE)
-	@$(BIN)/pytest -n 4 --dist loadfile $(TESTS)
+	@$(BIN)/pytest -n 6 --dist loadfile --no-loadscope-reorder $(TESTS)
 
 # Tests that pass on an idle machine only, or after another test only. `TESTS=tests/agent` runs a part.
 test-hard: .venv/.dev $(BESIDE)

@@ -5,6 +5,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -93,8 +94,13 @@ def rooms() -> Iterator[tuple[str, str]]:
                 yield room, other
 
 
-def imports_of(file: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+@cache
+def imports_of(file: Path) -> frozenset[str]:
+    return frozenset(_imports(ast.parse(file.read_text("utf-8"))))
+
+
+def _imports(module: ast.Module) -> Iterator[str]:
+    for node in ast.walk(module):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:

@@ -4,10 +4,13 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import yaml
+
+from tests.conftest import BEGUN_FIRST
 
 ROOT = Path(__file__).parent.parent
 
@@ -41,6 +44,15 @@ def test_ci_runs_the_command_that_people_type_on_every_python_that_the_package_n
     job = yaml.safe_load(text)["jobs"]["test"]
     assert job["strategy"]["matrix"]["python"] == ["3.11", "3.12", "3.13", "3.14"]
     assert [step["run"] for step in job["steps"] if "run" in step] == ["make test PYTHON=python"]
+
+
+def test_long_tests_are_begun_first() -> None:
+    assert [name for name in BEGUN_FIRST if not (ROOT / "tests" / name).exists()] == []
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n", "0", "tests/utils/test_backoff.py"]
+    done = subprocess.run([*command, "tests/fuzz"], cwd=ROOT, capture_output=True, text=True, timeout=100, check=True)
+    assert done.stdout.startswith("tests/fuzz/test_fuzz.py::")
+    test = re.search(r"^test:.*\n(.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert test is not None and "--no-loadscope-reorder" in test[1], "xdist begins with the files of most tests"
 
 
 def test_the_commands_of_the_contributors_page_exist() -> None:

@@ -67,9 +67,7 @@ def running(args: list[str], ready: str, env: dict[str, str]) -> Iterator[str]:
         process.stderr.close()
 
 
-@pytest.mark.parametrize(
-    "code", [pytest.param(code, id=f"{name}-{n}") for name in READMES for n, code in enumerate(snippets(name))]
-)
+@pytest.mark.parametrize("code", [pytest.param(code, id=str(n)) for n, code in enumerate(snippets(READMES[0]))])
 def test_a_snippet_runs_and_prints_what_it_says(code: str, office: dict[str, str]) -> None:
     result = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],

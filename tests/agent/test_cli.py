@@ -1,4 +1,7 @@
-"""`a2c agent` as people and programs run it: in a process of its own."""
+"""`a2c agent` as people and programs run it: in a process of its own.
+
+Commands that just run to their end are forked from a process that has the libraries already; see tests/forked.py.
+"""
 
 import base64
 import io
@@ -32,10 +35,11 @@ from a2c_smcp.smcp import (
 from a2c_smcp.wire import DEFAULT_MAX_TIMEOUT
 from tests.agent.conftest import MakeComputer
 from tests.agent.harness import DOCUMENT, FakeComputer, a_tool
+from tests.forked import A2C, Commands
 from tests.server.harness import Running, eventually, heard
 
-A2C = str(Path(sys.executable).parent / "a2c")
 DEADLINE = 60
+_FORKED = "FORKED"
 
 
 @pytest.fixture
@@ -44,15 +48,16 @@ async def computer(make_computer: MakeComputer) -> FakeComputer:
 
 
 @pytest.fixture
-def env(server: Running, office: str) -> dict[str, str]:
-    """The four variables; the rest of the environment is this process's, without any of theirs."""
+def env(server: Running, office: str, forked: Commands) -> dict[str, str]:
+    """The four variables; the rest of the environment is this process's, without any of theirs. And where to fork."""
     clean = {key: value for key, value in os.environ.items() if not key.startswith("A2C_")}
-    return {**clean, "A2C_URL": server.url, "A2C_OFFICE": office, "A2C_NAME": "ada", "COLUMNS": "120"}
+    ours = {"A2C_URL": server.url, "A2C_OFFICE": office, "A2C_NAME": "ada", "COLUMNS": "120"}
+    return {**clean, **ours, _FORKED: forked.address}
 
 
 async def a2c(env: dict[str, str], *words: str, stdin: str = "") -> CompletedProcess[bytes]:
-    with anyio.fail_after(DEADLINE):
-        return await anyio.run_process([A2C, "agent", *words], input=stdin.encode(), env=env, check=False)
+    run = partial(Commands(env[_FORKED]).run, ["agent", *words], env=env, stdin=stdin.encode(), timeout=DEADLINE)
+    return await anyio.to_thread.run_sync(run)
 
 
 async def a2c_json(env: dict[str, str], *words: str) -> Any:

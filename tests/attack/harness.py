@@ -21,6 +21,8 @@ __all__ = ["ECHO", "HERE", "Pair", "Phase", "Target", "honest_pair", "target"]
 HERE = Path(__file__).parent
 ECHO = str(HERE.parents[1] / "bench" / "echo_mcp.py")
 _QUIET_SECONDS = 2.0
+#: Between two calls of the agent: few calls say how slow the slowest is in quiet, an attack is watched closely.
+_PAUSE_IN_QUIET, _PAUSE = 0.05, 0.01
 _names = itertools.count()
 
 
@@ -79,9 +81,9 @@ class Pair:
         self.agent = agent
         self.computer = computer
 
-    def watch(self, attack: Callable[[], object], *, at_least: float = 0.0) -> Phase:
+    def watch(self, attack: Callable[[], object], *, at_least: float = 0.0, pause: float = _PAUSE) -> Phase:
         """How the pair fared while the attack ran, and for at least these seconds."""
-        self._count("start")
+        self._count(f"start {pause}")
         began = time.monotonic()
         attack()
         time.sleep(max(0.0, at_least - (time.monotonic() - began)))
@@ -93,7 +95,7 @@ class Pair:
         return Phase(**json.loads(self.agent.says(r"COUNT (.*)\n", after=said)[1]))
 
     def quiet(self) -> Phase:
-        return self.watch(lambda: None, at_least=_QUIET_SECONDS)
+        return self.watch(lambda: None, at_least=_QUIET_SECONDS, pause=_PAUSE_IN_QUIET)
 
     def unharmed_by(self, attack: Callable[[], object], *, times: float = 25.0, at_least: float = 1.0) -> Phase:
         """Run the attack, and assert that it cost the pair nothing much.

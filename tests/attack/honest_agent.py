@@ -1,6 +1,7 @@
 """An honest agent as a process of its own: calls `echo` again and again, and says how it went.
 
-`honest_agent.py URL OFFICE COMPUTER [API_KEY]`. A line `start` on stdin begins a count anew; every line prints it.
+`honest_agent.py URL OFFICE COMPUTER [API_KEY]`. A line `start SECONDS` on stdin begins a count, with so many seconds
+between two calls. A line `stop` ends the calls. Both print the count.
 """
 
 import asyncio
@@ -13,9 +14,6 @@ from a2c_smcp.agent import AgentHandler, AsyncSMCPAgentClient
 from a2c_smcp.agent.types import Disconnected, LinkEvent
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.smcp import LeaveOfficeNotification
-
-#: Between two calls: an agent thinks now and then.
-PAUSE = 0.01
 
 
 @dataclass
@@ -62,14 +60,18 @@ async def main() -> None:
         while await call(agent, computer):  # noqa: ASYNC110 - it is asked, it does not tell
             await asyncio.sleep(0.1)  # its tools are on the way
         print("READY", flush=True)
+        pause: float | None = None
         while True:
-            if not lines.empty():
-                line = lines.get_nowait()
-                if not line:
-                    return
-                if line.strip() == "start":
-                    watcher.count = Count()
+            if pause is None or not lines.empty():
+                match (await lines.get()).split():
+                    case ["start", seconds]:
+                        watcher.count, pause = Count(), float(seconds)
+                    case ["stop"]:
+                        pause = None
+                    case _:
+                        return
                 print("COUNT " + json.dumps(asdict(watcher.count)), flush=True)
+                continue
             began = time.monotonic()
             failure = await call(agent, computer)
             spent = time.monotonic() - began
@@ -79,7 +81,7 @@ async def main() -> None:
             count.slowest = max(count.slowest, spent)
             if failure:
                 count.failures.append(failure[:200])
-            await asyncio.sleep(PAUSE)
+            await asyncio.sleep(pause)
 
 
 if __name__ == "__main__":

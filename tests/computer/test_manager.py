@@ -571,17 +571,17 @@ async def test_a_manager_on_its_own_initializes_anew_and_reads_tools_again_when_
 # --- nothing left over
 
 
-async def test_a_hundred_starts_and_stops_leave_nothing() -> None:
+async def test_forty_starts_and_stops_leave_nothing() -> None:
     computer = Computer("pc", mcp_servers=[server("a")], timings=FAST)
     await computer.boot_up()
     await computer.shutdown()
     with nothing_left_over():
-        for _ in range(50):
+        for _ in range(20):
             await computer.boot_up()
             assert state(computer, "a") is RUNNING
             await computer.shutdown()
         await computer.boot_up()
-        for _ in range(50):
+        for _ in range(20):
             await computer.stop_server("a")
             await computer.start_server("a")
         await computer.shutdown()

@@ -538,7 +538,7 @@ def test_backoff_grows_from_half_a_second_to_thirty() -> None:
 # --- leaving nothing
 
 
-async def test_a_hundred_lives_leave_nothing() -> None:
+async def test_forty_lives_leave_nothing() -> None:
     async def lives(count: int) -> None:
         connection = connection_to(stdio())
         for _ in range(count):
@@ -548,7 +548,7 @@ async def test_a_hundred_lives_leave_nothing() -> None:
 
     await lives(1)
     with nothing_left_over():
-        await asyncio.gather(*(lives(25) for _ in range(4)))
+        await asyncio.gather(*(lives(10) for _ in range(4)))
 
 
 def test_a_loop_that_ends_without_disconnecting_leaves_no_process() -> None:

@@ -586,8 +586,6 @@ class met:  # noqa: N801
         (["a2c", "computer"], "", "1", True),
         (["a2c", "computer"], "--no-json-lines", "1", False),
         (["a2c-computer"], "", "", False),
-        (["smcp-computer"], "", "", True),
-        (["smcp-computer"], "--no-json-lines", "", False),
         (["smcp-computer"], "", "0", False),
     ],
 )
