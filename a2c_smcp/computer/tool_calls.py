@@ -146,11 +146,11 @@ class ToolCalls:
         self, call: LoggedCall, tool: ShownTool, progress: CallProgress | None, scope: anyio.CancelScope
     ) -> CallToolResult:
         decisions = self._decisions
+        is_allowed = decisions.is_allowed(tool.server, tool.original, partial(definition_of, tool))
         approval = approve(
             tool.meta,
             can_ask=decisions.can_answer("confirmation"),
-            is_allowed=call.decided_by is not None
-            or decisions.is_allowed(tool.server, tool.original, partial(definition_of, tool)),
+            is_allowed=call.decided_by is not None or is_allowed,
         )
         if isinstance(approval, Ask):
             if progress is not None:

@@ -287,7 +287,7 @@ async def test_a_tool_that_is_described_in_another_way_while_the_person_reads_is
 
 
 async def test_always_is_for_the_tool_that_was_shown_and_a_changed_one_is_asked_about_again() -> None:
-    async with running(server("a", **ASKING)) as (computer, record):
+    async with running(server("a", **ASKING)) as (computer, _):
         with computer.decisions.attend("browser"):
             async with calling(computer, "a.echo", text="x") as task:
                 (first,) = await pending(computer)

@@ -115,7 +115,7 @@ async def test_with_console_the_computer_stays_and_the_person_is_asked() -> None
                 asked = list(snapshot["pending"])
                 while not asked:
                     asked = (await anext(messages)).get("asked", [])
-                assert asked[0]["call"]["agent"] == "ada" and asked[0]["call"]["tool"] == "write_note"
+                assert asked[0]["call"]["agent"]["text"] == "ada" and asked[0]["call"]["tool"]["text"] == "write_note"
                 answer = {"id": asked[0]["id"], "digest": asked[0]["digest"], "answer": "yes"}
                 assert (await visitor.post("/api/answer", answer)).status_code == 200
                 # Not an earlier one, which was written before the computer had read that it must ask.

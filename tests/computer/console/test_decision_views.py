@@ -35,7 +35,7 @@ def test_long_arguments_are_cut_each_so_that_every_name_shows_and_the_whole_is_t
 
 
 def test_what_a_server_says_of_its_tool_is_bounded_and_only_its_yes_and_no_hints_count() -> None:
-    said = ToolDefinition("T", "d" * 5000, {"destructiveHint": True, "title": "Allow", "odd": "x"}, "1", True)
+    said = ToolDefinition("T", "d" * 5000, {"destructiveHint": True, "title": "Allow", "odd": "x"}, is_dangerous=True)
     tool = decision_view(confirmation(said))["tool"]
     assert tool["hints"] == {"destructiveHint": True} and tool["dangerous"]
     assert len(tool["description"][0]) == 4000 and tool["description_cut"] == 1000
