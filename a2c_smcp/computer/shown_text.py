@@ -7,8 +7,10 @@ of its neighbours, is written as an escape, as in JSON.
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
 from typing import Any, Final
 
 __all__ = [
@@ -18,6 +20,7 @@ __all__ = [
     "as_text",
     "asks_for_secret",
     "has_mixed_scripts",
+    "text_start",
     "visible",
     "words",
 ]
@@ -35,6 +38,10 @@ TOO_DEEP: Final = "(nested too deeply to be shown)"
 #: How many rows the arguments of a call are taken apart into; more than that are shown as JSON.
 _MOST_ROWS: Final = 200
 _DEEPEST: Final = 8
+#: Characters of JSON that is laid out over several lines; Python takes seconds for megabytes of it.
+_MOST_INDENTED: Final = 100_000
+#: Escapes that are parts of their own: a page makes an element of each.
+_MOST_ESCAPES: Final = 100
 #: Scripts that are written together in one word, as Japanese does, and beside Latin letters everywhere.
 _EAST_ASIAN: Final = frozenset(
     {"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "KATAKANA-HIRAGANA", "IDEOGRAPHIC"}
@@ -52,22 +59,47 @@ def visible(text: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """The text in parts: every second one is an escape, so that a page can tell it from a backslash that was typed."""
+    """The text in parts: every second one is an escape, so that a page can tell it from a backslash that was typed.
+
+    Where there are very many escapes, all that follows is one part with the last of them.
+    """
     parts: list[str] = []
     end = 0
-    for hidden in _HIDDEN.finditer(text):
+    for number, hidden in enumerate(_HIDDEN.finditer(text)):
+        if number == _MOST_ESCAPES:
+            return [*parts, text[end : hidden.start()], visible(text[hidden.start() :]), ""]
         parts += [text[end : hidden.start()], _escape(hidden)]
         end = hidden.end()
     return [*parts, text[end:]]
 
 
 def _escape(hidden: re.Match[str]) -> str:
-    return json.dumps(hidden[0])[1:-1]
+    return _escaped(hidden[0])
+
+
+@lru_cache(maxsize=4096)
+def _escaped(character: str) -> str:
+    return json.dumps(character)[1:-1]
 
 
 def as_text(value: Any) -> str:
     """A JSON value as a person reads it: exact, indented, and with nothing hidden."""
     return visible(_json(value))
+
+
+def text_start(value: Any, most: int) -> tuple[str, bool]:
+    """The same of so many characters of JSON, and whether there are more. What is not shown costs nothing."""
+    parts: list[str] = []
+    length = 0
+    try:
+        for part in json.JSONEncoder(indent=2, ensure_ascii=False, default=str).iterencode(value):
+            parts.append(part)
+            length += len(part)
+            if length > most:
+                break
+    except RecursionError:
+        return TOO_DEEP, False
+    return visible("".join(parts)[:most]), length > most
 
 
 def _json(value: Any, indent: int | None = 2) -> str:
@@ -93,12 +125,12 @@ class ArgumentRow:
 
 def argument_rows(arguments: Mapping[str, Any]) -> list[ArgumentRow]:
     """The whole call, a row for each value. What has too many parts for that is shown as JSON, in full."""
-    rows = list(_rows_of("", arguments, 0))
+    rows = list(islice(_rows_of("", arguments, 0), _MOST_ROWS + 1))
     if len(rows) > _MOST_ROWS:
-        rows = [_row(_child("", name), value) for name, value in arguments.items()]
-    if len(rows) > _MOST_ROWS:
-        rest = dict(list(arguments.items())[_MOST_ROWS:])
-        rows = [*rows[:_MOST_ROWS], ArgumentRow("…", _json(rest), is_text=False)]
+        items = iter(arguments.items())
+        rows = [_row(_child("", name), value) for name, value in islice(items, _MOST_ROWS)]
+        rest = dict(items)
+        rows += [ArgumentRow("…", _laid_out(rest), is_text=False)] if rest else []
     return rows
 
 
@@ -106,11 +138,16 @@ def _rows_of(path: str, value: Any, depth: int) -> Iterator[ArgumentRow]:
     if depth < _DEEPEST and isinstance(value, Mapping) and (value or not depth):
         for name, inner in value.items():
             yield from _rows_of(_child(path, str(name)), inner, depth + 1)
-    elif depth < _DEEPEST and isinstance(value, list | tuple) and any(map(_wants_rows, value)):
+    elif depth < _DEEPEST and isinstance(value, list | tuple) and len(value) <= _MOST_ROWS and _is_complex(value):
         for index, inner in enumerate(value):
             yield from _rows_of(f"{path}[{index}]", inner, depth + 1)
     else:
         yield _row(path, value)
+
+
+def _is_complex(value: Iterable[Any]) -> bool:
+    """Whether something in it is hard to read on one line; what is long is judged by its beginning."""
+    return any(map(_wants_rows, islice(value, _MOST_ROWS)))
 
 
 def _wants_rows(value: Any) -> bool:
@@ -121,8 +158,13 @@ def _wants_rows(value: Any) -> bool:
 def _row(name: str, value: Any) -> ArgumentRow:
     if isinstance(value, str):
         return ArgumentRow(name, value, is_text=True)
-    flat = not isinstance(value, Mapping | list | tuple) or not any(map(_wants_rows, value))
-    return ArgumentRow(name, _json(value, None if flat else 2), is_text=False)
+    flat = not isinstance(value, Mapping | list | tuple) or not _is_complex(value)
+    return ArgumentRow(name, _json(value, None) if flat else _laid_out(value), is_text=False)
+
+
+def _laid_out(value: Any) -> str:
+    text = _json(value, None)
+    return text if len(text) > _MOST_INDENTED else _json(value)
 
 
 def _child(path: str, name: str) -> str:

@@ -139,7 +139,8 @@ class ConsoleAPI:
         decision_id = _query(request, "id")
         for decision in self._computer.decisions.pending:
             if decision.id == decision_id and isinstance(decision, Confirmation):
-                return PageResponse({**whole_call_view(decision), "digest": decision.digest})
+                # Megabytes are shown: not on the event loop.
+                return await anyio.to_thread.run_sync(_whole_call, decision)
         raise NotFoundError("this call does not wait any more")
 
     async def _refuse_all(self, request: Request) -> Response:
@@ -193,7 +194,7 @@ class ConsoleAPI:
     async def _result(self, request: Request) -> Response:
         if (ended := self._computer.ended_call(_query(request, "id"))) is None:
             raise NotFoundError("this call is not remembered any more", {"says": "result"})
-        return PageResponse(result_view(ended))
+        return await anyio.to_thread.run_sync(lambda: PageResponse(result_view(ended)))
 
     async def _history(self, request: Request) -> Response:
         """Calls that ended and match, newest first: a part of them, those that ended before `before`."""
@@ -329,6 +330,10 @@ class _Following(_Counted):
 async def _exported(calls: Iterator[EndedCall], query: CallQuery) -> AsyncGenerator[dict[str, Any], None]:
     while found := await anyio.to_thread.run_sync(_found, calls, query, 1, export_view):
         yield found[0]
+
+
+def _whole_call(decision: Confirmation) -> Response:
+    return PageResponse({**whole_call_view(decision), "digest": decision.digest})
 
 
 def _found(

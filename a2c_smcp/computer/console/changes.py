@@ -6,7 +6,7 @@ looked at, only that it changed. So a thousand events in a second make a few sma
 
 from typing import Any, Final
 
-from a2c_smcp.computer.console.decision_views import decision_view
+from a2c_smcp.computer.console.decision_views import decision_list
 from a2c_smcp.computer.console.views import (
     call_view,
     ended_view,
@@ -129,7 +129,7 @@ class PageChanges:
             "ended": [ended_view(event.ended) for event in self._ended.values()],
             "over": self._over,
             "skipped": self._skipped,
-            "asked": [decision_view(event.decision) for event in self._asked.values()],
+            "asked": decision_list([event.decision for event in self._asked.values()]),
             "decided": [
                 {
                     "id": event.decision_id,
