@@ -32,6 +32,7 @@ from a2c_smcp.computer.events import (
     ToolInvalid,
     ToolListChanged,
 )
+from a2c_smcp.computer.shown_text import visible
 
 __all__ = ["MAX_ENDED", "PageChanges"]
 
@@ -95,7 +96,8 @@ class PageChanges:
             case RestartOffered(server=server, reason=reason):
                 self._notice("restart", f"{server}: {reason}", server=server, restart=True)
             case ToolInvalid(server=server, tool=tool, problem=problem):
-                self._notice("invalid", str(event), server=server, tool=tool, problem=problem)
+                said = {"tool": visible(tool), "problem": visible(problem)}
+                self._notice("invalid", visible(str(event)), server=server, **said)
 
     def _end(self, call_id: str, event: CallEnded) -> None:
         if self._started.pop(call_id, None) is None:

@@ -57,7 +57,8 @@ def call_view(call: WatchedCall, most: int | None = _PREVIEW) -> dict[str, Any]:
 
 
 def progress_view(progress: ProgressReport) -> dict[str, Any]:
-    return {"progress": progress.progress, "total": progress.total, "message": progress.message}
+    message = None if progress.message is None else visible(progress.message)
+    return {"progress": progress.progress, "total": progress.total, "message": message}
 
 
 def running_view(running: RunningCall) -> dict[str, Any]:
@@ -156,7 +157,7 @@ def server_view(status: ServerStatus) -> dict[str, Any]:
     return {
         "name": status.server,
         "state": status.state.value,
-        "reason": status.reason,
+        "reason": None if status.reason is None else visible(status.reason),
         "restarts": status.restarts,
         "ignored": status.ignored,
         "waits_for": status.waits_for,
@@ -170,7 +171,7 @@ def office_view(office: OfficeStatus) -> dict[str, Any]:
         "state": office.state,
         "office": office.office,
         "name": office.name,
-        "reason": office.reason,
+        "reason": None if office.reason is None else visible(office.reason),
         "final": office.final,
     }
 

@@ -8,10 +8,13 @@ import anyio
 import pytest
 from playwright.async_api import Browser, Page, expect
 
+from a2c_smcp.computer.approvals import CALLING_AGENT
 from a2c_smcp.computer.call_log import WatchedCall
 from a2c_smcp.computer.decisions import Resolution, ToolDefinition
+from a2c_smcp.computer.events import ToolInvalid
 from a2c_smcp.computer.mcp_clients.model import PromptStringInput
 from tests.computer.console.harness import opened, press, tab
+from tests.computer.fakes.computers import server
 from tests.computer.fakes.processes import eventually
 
 _FORM = {"type": "object", "properties": {"city": {"type": "string", "title": "City"}}, "required": ["city"]}
@@ -294,3 +297,23 @@ async def test_arguments_that_nobody_could_see_are_not_seen(browser: Browser, hi
         await page.locator(".arguments .end").evaluate("each => each.scrollIntoView()")
         await press(button(page, "yes"))
         await eventually(lambda: not computer.decisions.pending)
+
+
+async def test_an_agent_called_you_is_not_taken_for_the_person(browser: Browser) -> None:
+    async with (
+        opened(server("one", prefixed=False)) as (computer, console),
+        tab(browser, console.link()) as page,
+    ):
+        CALLING_AGENT.set("you")
+        await computer.execute_tool("r", "echo", {"text": "1"}, 30)
+        name = page.locator(".row.ended .who .given")
+        await expect(name).to_have_text("you")
+        assert await name.evaluate("each => getComputedStyle(each).borderStyle") == "dashed"
+
+
+async def test_a_notice_is_said_in_the_language_of_the_page(browser: Browser) -> None:
+    async with opened() as (computer, console), tab(browser, console.link(), locale="zh-CN") as page:
+        computer._events.publish(ToolInvalid("shell", "a\u202eb", "its schema is no object"))
+        await page.locator(".told").click()
+        await expect(page.locator(".notice")).to_contain_text(r"a\u202eb")
+        await expect(page.locator(".notice")).not_to_contain_text("is hidden")
