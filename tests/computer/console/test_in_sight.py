@@ -317,3 +317,21 @@ async def test_a_notice_is_said_in_the_language_of_the_page(browser: Browser) ->
         await page.locator(".told").click()
         await expect(page.locator(".notice")).to_contain_text(r"a\u202eb")
         await expect(page.locator(".notice")).not_to_contain_text("is hidden")
+
+
+async def test_a_password_that_was_typed_and_not_sent_does_not_show_when_the_page_is_over(browser: Browser) -> None:
+    token = PromptStringInput(type="promptString", id="token", description="The token", password=True)
+    async with (
+        opened(inputs=[token]) as (computer, console),
+        tab(browser, console.link()) as page,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(computer.decisions.ask_input, token, ("shell",))
+        await card(page).get_by_label("The token").fill("horse-battery")
+        assert console._app is not None
+        console._app._visitors.end(*console._app._visitors.sessions)
+        await console._app.api.end_streams()
+        await expect(page.locator(".over .typed")).to_contain_text("what you typed was not sent")
+        await expect(page.locator(".over .typed button")).to_have_count(1)
+        assert "horse-battery" not in await page.content()
+        tasks.cancel_scope.cancel()
