@@ -41,7 +41,7 @@ from a2c_smcp.computer.decisions import (
 from a2c_smcp.computer.finder.organize import file_name
 from a2c_smcp.computer.home import ComputerHome
 from a2c_smcp.computer.mcp_clients.masking import input_view
-from a2c_smcp.computer.shown_text import as_text
+from a2c_smcp.computer.shown_text import as_text, visible
 from a2c_smcp.errors import BadRequestError, NotFoundError, TooManyRequestsError
 from a2c_smcp.utils.dpe_uri import element_uri, page_uri, with_params
 
@@ -270,7 +270,7 @@ class ConsoleAPI:
             by_file_name=True,
         )
         shown = [{**document, "file_name": file_name(document)} for document in documents]
-        return PageResponse({"documents": shown, "total": total})
+        return PageResponse({"documents": [_visible_words(each) for each in shown], "total": total})
 
     async def _document(self, request: Request) -> Response:
         """What a document says of itself, and a part of the index of its pages."""
@@ -360,6 +360,14 @@ def _reason(body: Mapping[str, Any]) -> str:
     if not isinstance(reason, str) or len(reason) > MAX_REASON:
         raise BadRequestError(f"field 'reason' must be a text of at most {MAX_REASON} characters", {"field": "reason"})
     return reason
+
+
+def _visible_words(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A document with nothing hidden in what is read of it. By its URI it is opened: that stays."""
+    said = ("title", "summary", "file_name")
+    return {
+        key: visible(value) if key in said and isinstance(value, str) else value for key, value in document.items()
+    }
 
 
 def _query(request: Request, name: str) -> str:
