@@ -6,8 +6,9 @@ Pure. Agents, MCP servers and files choose these texts; which characters of them
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 from a2c_smcp.utils.text import visible, words
@@ -19,6 +20,7 @@ __all__ = [
     "as_text",
     "asks_for_secret",
     "has_mixed_scripts",
+    "text_start",
     "visible",
     "words",
 ]
@@ -28,6 +30,8 @@ TOO_DEEP: Final = "(nested too deeply to be shown)"
 #: How many rows the arguments of a call are taken apart into; more than that are shown as JSON.
 _MOST_ROWS: Final = 200
 _DEEPEST: Final = 8
+#: Characters of JSON that is laid out over several lines; Python takes seconds for megabytes of it.
+_MOST_INDENTED: Final = 100_000
 #: Scripts that are written together in one word, as Japanese does, and beside Latin letters everywhere.
 _EAST_ASIAN: Final = frozenset(
     {"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "KATAKANA-HIRAGANA", "IDEOGRAPHIC"}
@@ -42,6 +46,21 @@ _SECRET: Final = re.compile(
 def as_text(value: Any) -> str:
     """A JSON value as a person reads it: exact, indented, and with nothing hidden."""
     return visible(_json(value))
+
+
+def text_start(value: Any, most: int) -> tuple[str, bool]:
+    """The same of so many characters of JSON, and whether there are more. What is not shown costs nothing."""
+    parts: list[str] = []
+    length = 0
+    try:
+        for part in json.JSONEncoder(indent=2, ensure_ascii=False, default=str).iterencode(value):
+            parts.append(part)
+            length += len(part)
+            if length > most:
+                break
+    except RecursionError:
+        return TOO_DEEP, False
+    return visible("".join(parts)[:most]), length > most
 
 
 def _json(value: Any, indent: int | None = 2) -> str:
@@ -67,12 +86,12 @@ class ArgumentRow:
 
 def argument_rows(arguments: Mapping[str, Any]) -> list[ArgumentRow]:
     """The whole call, a row for each value. What has too many parts for that is shown as JSON, in full."""
-    rows = list(_rows_of("", arguments, 0))
+    rows = list(islice(_rows_of("", arguments, 0), _MOST_ROWS + 1))
     if len(rows) > _MOST_ROWS:
-        rows = [_row(_child("", name), value) for name, value in arguments.items()]
-    if len(rows) > _MOST_ROWS:
-        rest = dict(list(arguments.items())[_MOST_ROWS:])
-        rows = [*rows[:_MOST_ROWS], ArgumentRow("…", _json(rest), is_text=False)]
+        items = iter(arguments.items())
+        rows = [_row(_child("", name), value) for name, value in islice(items, _MOST_ROWS)]
+        rest = dict(items)
+        rows += [ArgumentRow("…", _laid_out(rest), is_text=False)] if rest else []
     return rows
 
 
@@ -80,11 +99,16 @@ def _rows_of(path: str, value: Any, depth: int) -> Iterator[ArgumentRow]:
     if depth < _DEEPEST and isinstance(value, Mapping) and (value or not depth):
         for name, inner in value.items():
             yield from _rows_of(_child(path, str(name)), inner, depth + 1)
-    elif depth < _DEEPEST and isinstance(value, list | tuple) and any(map(_wants_rows, value)):
+    elif depth < _DEEPEST and isinstance(value, list | tuple) and len(value) <= _MOST_ROWS and _is_complex(value):
         for index, inner in enumerate(value):
             yield from _rows_of(f"{path}[{index}]", inner, depth + 1)
     else:
         yield _row(path, value)
+
+
+def _is_complex(value: Iterable[Any]) -> bool:
+    """Whether something in it is hard to read on one line; what is long is judged by its beginning."""
+    return any(map(_wants_rows, islice(value, _MOST_ROWS)))
 
 
 def _wants_rows(value: Any) -> bool:
@@ -95,8 +119,13 @@ def _wants_rows(value: Any) -> bool:
 def _row(name: str, value: Any) -> ArgumentRow:
     if isinstance(value, str):
         return ArgumentRow(name, value, is_text=True)
-    flat = not isinstance(value, Mapping | list | tuple) or not any(map(_wants_rows, value))
-    return ArgumentRow(name, _json(value, None if flat else 2), is_text=False)
+    flat = not isinstance(value, Mapping | list | tuple) or not _is_complex(value)
+    return ArgumentRow(name, _json(value, None) if flat else _laid_out(value), is_text=False)
+
+
+def _laid_out(value: Any) -> str:
+    text = _json(value, None)
+    return text if len(text) > _MOST_INDENTED else _json(value)
 
 
 def _child(path: str, name: str) -> str:

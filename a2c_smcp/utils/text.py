@@ -7,6 +7,7 @@ that turns the direction of its neighbours is written as an escape, as in JSON.
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 __all__ = [
@@ -26,6 +27,8 @@ __all__ = [
 
 #: How many characters of what a peer wrote a log line or an error message may have.
 MAX_QUOTED: Final = 2000
+#: How many escapes of a text are told apart from its other parts.
+_MOST_ESCAPES: Final = 100
 
 # Unicode's categories Cc (but for tabs and line breaks), Cf, Cs, Zl and Zp, and what shows as nothing without being in
 # one of them: fillers, variation selectors, the braille blank, and code points that are reserved for more of the kind
@@ -53,17 +56,27 @@ def visible(text: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """The text in parts: every second one is an escape, so that a page can tell it from a backslash that was typed."""
+    """The text in parts: every second one is an escape, so that a page can tell it from a backslash that was typed.
+
+    Where there are very many escapes, all that follows is one part with the last of them.
+    """
     parts: list[str] = []
     end = 0
-    for hidden in _HIDDEN.finditer(text):
+    for number, hidden in enumerate(_HIDDEN.finditer(text)):
+        if number == _MOST_ESCAPES:
+            return [*parts, text[end : hidden.start()], visible(text[hidden.start() :]), ""]
         parts += [text[end : hidden.start()], _escape(hidden)]
         end = hidden.end()
     return [*parts, text[end:]]
 
 
 def _escape(hidden: re.Match[str]) -> str:
-    return json.dumps(hidden[0])[1:-1]
+    return _escaped(hidden[0])
+
+
+@lru_cache(maxsize=4096)
+def _escaped(characters: str) -> str:
+    return json.dumps(characters)[1:-1]
 
 
 def harmless(text: str) -> str:

@@ -1,6 +1,7 @@
 """What others wrote, as a person is shown it: nothing hidden, every value in a row of its own."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,6 +13,9 @@ from a2c_smcp.computer.shown_text import (
     as_text,
     asks_for_secret,
     has_mixed_scripts,
+    text_start,
+    visible,
+    words,
 )
 
 _VALUES = st.recursive(
@@ -112,3 +116,38 @@ def test_letters_of_several_scripts_in_one_name_are_noticed(name: str, mixed: bo
 )
 def test_a_question_for_a_password_is_noticed(text: str | None, secret: bool) -> None:
     assert asks_for_secret("harmless", text) is secret
+
+
+# --- what a hostile agent sends costs no more than what is shown
+
+
+class _Counted(list[Any]):
+    """A list that knows how much of it was looked at."""
+
+    looks = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        for item in super().__iter__():
+            self.looks += 1
+            yield item
+
+
+def test_the_start_of_a_long_value_is_written_without_the_rest() -> None:
+    value = _Counted(range(1_000_000))
+    assert text_start({"a": value}, 600)[1] and value.looks < 600
+    assert text_start({"a": [1]}, 600) == (as_text({"a": [1]}), False)
+    assert text_start({"a": "\u202e" * 10_000}, 20) == (visible('{\n  "a": "' + "\u202e" * 10), True)
+
+
+def test_a_long_list_is_shown_whole_and_gone_through_once_to_write_it() -> None:
+    value = _Counted([0] * 1_000_000)
+    [row] = argument_rows({"a": value})
+    assert value.looks < 1_001_000 and json.loads(row.text) == value
+    many = argument_rows({f"k{number}": {"x": [{}]} for number in range(100_000)})
+    assert len(many) == 201 and len(json.loads(many[-1].text)) == 100_000 - 200
+
+
+@pytest.mark.parametrize("text", ["\u200b" * 100_000, "a\u200b" * 50_000])
+def test_very_many_escapes_are_few_parts_and_nothing_is_lost(text: str) -> None:
+    parts = words(text)
+    assert len(parts) < 300 and len(parts) % 2 == 1 and "".join(parts) == visible(text)

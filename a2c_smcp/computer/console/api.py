@@ -41,7 +41,7 @@ from a2c_smcp.computer.decisions import (
 from a2c_smcp.computer.finder.organize import file_name
 from a2c_smcp.computer.home import ComputerHome
 from a2c_smcp.computer.mcp_clients.masking import input_view
-from a2c_smcp.computer.shown_text import as_text
+from a2c_smcp.computer.shown_text import as_text, visible
 from a2c_smcp.errors import BadRequestError, NotFoundError, TooManyRequestsError
 from a2c_smcp.utils.dpe_uri import element_uri, page_uri, with_params
 
@@ -139,7 +139,8 @@ class ConsoleAPI:
         decision_id = _query(request, "id")
         for decision in self._computer.decisions.pending:
             if decision.id == decision_id and isinstance(decision, Confirmation):
-                return PageResponse({**whole_call_view(decision), "digest": decision.digest})
+                # Megabytes are shown: not on the event loop.
+                return await anyio.to_thread.run_sync(_whole_call, decision)
         raise NotFoundError("this call does not wait any more")
 
     async def _refuse_all(self, request: Request) -> Response:
@@ -193,7 +194,7 @@ class ConsoleAPI:
     async def _result(self, request: Request) -> Response:
         if (ended := self._computer.ended_call(_query(request, "id"))) is None:
             raise NotFoundError("this call is not remembered any more", {"says": "result"})
-        return PageResponse(result_view(ended))
+        return await anyio.to_thread.run_sync(lambda: PageResponse(result_view(ended)))
 
     async def _history(self, request: Request) -> Response:
         """Calls that ended and match, newest first: a part of them, those that ended before `before`."""
@@ -269,7 +270,7 @@ class ConsoleAPI:
             by_file_name=True,
         )
         shown = [{**document, "file_name": file_name(document)} for document in documents]
-        return PageResponse({"documents": shown, "total": total})
+        return PageResponse({"documents": [_visible_words(each) for each in shown], "total": total})
 
     async def _document(self, request: Request) -> Response:
         """What a document says of itself, and a part of the index of its pages."""
@@ -331,6 +332,10 @@ async def _exported(calls: Iterator[EndedCall], query: CallQuery) -> AsyncGenera
         yield found[0]
 
 
+def _whole_call(decision: Confirmation) -> Response:
+    return PageResponse({**whole_call_view(decision), "digest": decision.digest})
+
+
 def _found(
     calls: Iterator[EndedCall], query: CallQuery, most: int, view: Callable[[EndedCall], dict[str, Any]]
 ) -> list[dict[str, Any]]:
@@ -355,6 +360,12 @@ def _reason(body: Mapping[str, Any]) -> str:
     if not isinstance(reason, str) or len(reason) > MAX_REASON:
         raise BadRequestError(f"field 'reason' must be a text of at most {MAX_REASON} characters", {"field": "reason"})
     return reason
+
+
+def _visible_words(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A document with nothing hidden in what is read of it. By its URI it is opened: that stays."""
+    said = ("title", "summary", "file_name")
+    return {key: visible(value) if key in said and isinstance(value, str) else value for key, value in document.items()}
 
 
 def _query(request: Request, name: str) -> str:

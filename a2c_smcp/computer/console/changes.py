@@ -6,7 +6,7 @@ looked at, only that it changed. So a thousand events in a second make a few sma
 
 from typing import Any, Final
 
-from a2c_smcp.computer.console.decision_views import decision_view
+from a2c_smcp.computer.console.decision_views import decision_list
 from a2c_smcp.computer.console.views import (
     call_view,
     ended_view,
@@ -32,6 +32,7 @@ from a2c_smcp.computer.events import (
     ToolInvalid,
     ToolListChanged,
 )
+from a2c_smcp.computer.shown_text import visible
 
 __all__ = ["MAX_ENDED", "PageChanges"]
 
@@ -95,7 +96,8 @@ class PageChanges:
             case RestartOffered(server=server, reason=reason):
                 self._notice("restart", f"{server}: {reason}", server=server, restart=True)
             case ToolInvalid(server=server, tool=tool, problem=problem):
-                self._notice("invalid", str(event), server=server, tool=tool, problem=problem)
+                said = {"tool": visible(tool), "problem": visible(problem)}
+                self._notice("invalid", visible(str(event)), server=server, **said)
 
     def _end(self, call_id: str, event: CallEnded) -> None:
         if self._started.pop(call_id, None) is None:
@@ -129,7 +131,7 @@ class PageChanges:
             "ended": [ended_view(event.ended) for event in self._ended.values()],
             "over": self._over,
             "skipped": self._skipped,
-            "asked": [decision_view(event.decision) for event in self._asked.values()],
+            "asked": decision_list([event.decision for event in self._asked.values()]),
             "decided": [
                 {
                     "id": event.decision_id,

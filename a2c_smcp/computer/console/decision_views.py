@@ -3,7 +3,7 @@
 A text of somebody else is a list of parts, of which every second one is an escape: see `shown_text.words`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from a2c_smcp.computer.call_log import WatchedCall
@@ -17,18 +17,30 @@ from a2c_smcp.computer.shown_text import (
     words,
 )
 
-__all__ = ["decision_view", "whole_call_view"]
+__all__ = ["decision_list", "decision_view", "whole_call_view"]
 
 #: How many characters of all arguments together a card is sent; the rest is asked for by the decision's id.
 _MOST_CHARACTERS: Final = 100_000
+#: And of all arguments of all cards in one message: whoever floods the person must not stop the computer.
+_MOST_OF_ALL: Final = 3_000_000
 #: So many of each argument are sent in any case: every name shows, whatever stands in the others.
-_LEAST_OF_A_ROW: Final = 2_000
+_LEAST_OF_A_ROW: Final = 20
+#: Of the name of an argument.
+_MOST_OF_A_NAME: Final = 1_000
 #: Of what a server says about its tool.
 _MOST_DESCRIPTION: Final = 4_000
 
 
-def decision_view(decision: Decision) -> dict[str, Any]:
-    """A pending decision. What is cut of it says so, and `whole_call_view` has all. Never the value of an input."""
+def decision_list(decisions: Sequence[Decision]) -> list[dict[str, Any]]:
+    """Pending decisions for one message. The more there are, the less is sent of each."""
+    most = min(_MOST_CHARACTERS, _MOST_OF_ALL // max(1, len(decisions)))
+    return [decision_view(decision, most) for decision in decisions]
+
+
+def decision_view(decision: Decision, most: int = _MOST_CHARACTERS) -> dict[str, Any]:
+    """A pending decision, with so many characters of its arguments. What is cut of it says so, and `whole_call_view`
+    has all. Never the value of an input.
+    """
     common = {
         "id": decision.id,
         "kind": decision.kind,
@@ -41,7 +53,7 @@ def decision_view(decision: Decision) -> dict[str, Any]:
             return {
                 **common,
                 "call": _call_view(call),
-                **_cut_rows(call),
+                **_cut_rows(call, most),
                 "tool": _definition_view(definition),
                 "before": None if before is None else _definition_view(before),
                 "changed": [] if before is None else list(definition.changes_since(before)),
@@ -89,21 +101,22 @@ def _definition_view(definition: ToolDefinition) -> dict[str, Any]:
     }
 
 
-def _cut_rows(call: WatchedCall) -> dict[str, Any]:
+def _cut_rows(call: WatchedCall, most_of_all: int) -> dict[str, Any]:
     rows = argument_rows(call.arguments)
-    most = max(_LEAST_OF_A_ROW, _MOST_CHARACTERS // max(1, len(rows)))
-    return {"rows": [_row_view(row, most) for row in rows], "cut": any(len(row.text) > most for row in rows)}
+    most = max(_LEAST_OF_A_ROW, most_of_all // max(1, len(rows)))
+    cut = any(len(row.text) > most or len(row.name) > _MOST_OF_A_NAME for row in rows)
+    return {"rows": [_row_view(row, most, _MOST_OF_A_NAME) for row in rows], "cut": cut}
 
 
-def _row_view(row: ArgumentRow, most: int | None = None) -> dict[str, Any]:
-    shown = row.text if most is None else row.text[:most]
+def _row_view(row: ArgumentRow, most: int | None = None, most_of_name: int | None = None) -> dict[str, Any]:
+    shown, name = row.text[:most], row.name[:most_of_name]
     rest = row.text[len(shown) :]
     return {
-        "name": words(row.name),
+        "name": words(name),
         "text": words(shown),
         "is_text": row.is_text,
         "more_lines": rest.count("\n") + bool(rest),
-        "more": len(rest),
+        "more": len(rest) + len(row.name) - len(name),
     }
 
 

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import secrets
+import stat
 import sys
 import tempfile
 from collections.abc import Iterable
@@ -90,12 +91,12 @@ class ConsoleMemory:
 
     def _read(self, now: float) -> Remembered:
         try:
-            with self._file.open("rb") as opened:
-                content = opened.read(_MAX_BYTES + 1)
+            content = _content(self._file)
         except FileNotFoundError:
             return Remembered(secrets.token_hex(16))
         try:
-            return _from_json(content, now)
+            _check(content is not None)
+            return _from_json(content or b"", now)
         except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
             aside = self._file.with_suffix(".broken")
             os.replace(self._file, aside)
@@ -110,6 +111,15 @@ def _make_private(folder: Path) -> None:
         each.mkdir(mode=0o700, parents=True, exist_ok=True)
     if sys.platform != "win32" and folder.stat().st_mode & 0o077:
         folder.chmod(0o700)
+
+
+def _content(file: Path) -> bytes | None:
+    """What is in a file; `None` if others may have put it there while the folder was not private: it lets browsers in."""
+    with open(os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as opened:  # a pipe would wait for ever
+        about = os.fstat(opened.fileno())
+        if sys.platform != "win32" and (about.st_uid != os.geteuid() or about.st_mode & 0o022):
+            return None
+        return opened.read(_MAX_BYTES + 1) if stat.S_ISREG(about.st_mode) else None
 
 
 def _locked(file: Path) -> int:

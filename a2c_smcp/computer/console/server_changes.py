@@ -18,7 +18,7 @@ from a2c_smcp.computer.config_splice import meaning
 from a2c_smcp.computer.config_writer import ConfigWriter, FileChange, StoredEntry
 from a2c_smcp.computer.console.pasted import Pasted, read_paste
 from a2c_smcp.computer.entry_secrets import masked_entry, unmasked_entry
-from a2c_smcp.computer.mcp_clients.masking import masked_url
+from a2c_smcp.computer.mcp_clients.masking import MASK, masked_url
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
 from a2c_smcp.computer.problems import InvalidConfigError
 from a2c_smcp.computer.shown_text import visible
@@ -58,7 +58,7 @@ class ServerChanges:
             ],
             "inputs": [input_id for input_id in pasted.inputs if input_id not in self._computer.inputs.definitions],
             "problems": problems,
-            "warnings": [*pasted.warnings, *self._clashes(pasted)],
+            "warnings": [*pasted.warnings, *_unasked(pasted), *self._clashes(pasted)],
         }
 
     def check_entry(self, name: str, text: str) -> dict[str, Any]:
@@ -193,13 +193,34 @@ def _runs(raw: dict[str, Any]) -> str:
         return visible(str(parameters))  # an input stands for all of it
     if "url" in parameters:
         return visible(masked_url(str(parameters["url"])))
-    given = parameters.get("args") or []
-    return visible(shlex.join([parameters["command"], *(given if isinstance(given, list) else [str(given)])]))
+    given, variables = parameters.get("args") or [], parameters.get("env")
+    # A variable can have another program run: LD_PRELOAD, NODE_OPTIONS. Its value may be a secret.
+    names = [f"{shlex.quote(name)}={MASK} " for name in variables] if isinstance(variables, dict) else []
+    command = shlex.join([parameters["command"], *(given if isinstance(given, list) else [str(given)])])
+    return visible("".join(names) + command)
+
+
+def _unasked(pasted: Pasted) -> list[str]:
+    """The servers whose tools would run without a question: that is easily overlooked in what a stranger wrote."""
+    metas = {name: meaning(name, entry) for name, entry in pasted.entries.items()}
+    return [
+        f"server {name!r}: it says itself that tools of it run without asking you (auto_apply)"
+        for name, raw in metas.items()
+        if any(_applies_itself(meta) for meta in (raw.get("default_tool_meta"), *_metas(raw)))
+    ]
+
+
+def _metas(raw: dict[str, Any]) -> list[Any]:
+    metas = raw.get("tool_meta")
+    return list(metas.values()) if isinstance(metas, dict) else []
+
+
+def _applies_itself(meta: Any) -> bool:
+    return isinstance(meta, dict) and bool(meta.get("auto_apply"))
 
 
 def _aliases(raw: dict[str, Any]) -> list[str]:
-    metas = raw.get("tool_meta")
-    found = [meta.get("alias") for meta in metas.values() if isinstance(meta, dict)] if isinstance(metas, dict) else []
+    found = [meta.get("alias") for meta in _metas(raw) if isinstance(meta, dict)]
     return [alias for alias in found if isinstance(alias, str)]
 
 

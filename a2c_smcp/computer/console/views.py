@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from a2c_smcp import PROTOCOL_VERSION, __version__
 from a2c_smcp.computer.call_log import EndedCall, ProgressReport, RunningCall, WatchedCall
-from a2c_smcp.computer.console.decision_views import decision_view
+from a2c_smcp.computer.console.decision_views import decision_list
 from a2c_smcp.computer.events import OfficeStatus, ServerStatus
-from a2c_smcp.computer.shown_text import TOO_DEEP, as_text, visible
+from a2c_smcp.computer.shown_text import TOO_DEEP, as_text, text_start, visible
 from a2c_smcp.computer.snapshot import ComputerSnapshot
 from a2c_smcp.smcp import SMCPTool
 
@@ -41,8 +41,7 @@ _IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"
 
 def call_view(call: WatchedCall, most: int | None = _PREVIEW) -> dict[str, Any]:
     """Who calls what; of the arguments at most so many characters."""
-    arguments = as_text(call.arguments)
-    cut = most is not None and len(arguments) > most
+    arguments, cut = (as_text(call.arguments), False) if most is None else text_start(call.arguments, most)
     return {
         "id": call.id,
         "req_id": call.req_id,
@@ -50,7 +49,7 @@ def call_view(call: WatchedCall, most: int | None = _PREVIEW) -> dict[str, Any]:
         "server": call.server,
         "tool": visible(call.tool or call.name),
         "name": call.name,
-        "arguments": arguments[:most] if cut else arguments,
+        "arguments": arguments,
         "cut": cut,
         "timeout": call.timeout,
         "started_at": call.started_at,
@@ -58,7 +57,8 @@ def call_view(call: WatchedCall, most: int | None = _PREVIEW) -> dict[str, Any]:
 
 
 def progress_view(progress: ProgressReport) -> dict[str, Any]:
-    return {"progress": progress.progress, "total": progress.total, "message": progress.message}
+    message = None if progress.message is None else visible(progress.message)
+    return {"progress": progress.progress, "total": progress.total, "message": message}
 
 
 def running_view(running: RunningCall) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def server_view(status: ServerStatus) -> dict[str, Any]:
     return {
         "name": status.server,
         "state": status.state.value,
-        "reason": status.reason,
+        "reason": None if status.reason is None else visible(status.reason),
         "restarts": status.restarts,
         "ignored": status.ignored,
         "waits_for": status.waits_for,
@@ -171,7 +171,7 @@ def office_view(office: OfficeStatus) -> dict[str, Any]:
         "state": office.state,
         "office": office.office,
         "name": office.name,
-        "reason": office.reason,
+        "reason": None if office.reason is None else visible(office.reason),
         "final": office.final,
     }
 
@@ -210,6 +210,6 @@ def snapshot_view(snapshot: ComputerSnapshot, run: str, now: float) -> dict[str,
         "offices": [office_view(office) for office in snapshot.offices],
         "running": [running_view(running) for running in snapshot.running_calls],
         "ended": [ended_view(ended) for ended in snapshot.ended_calls],
-        "pending": [decision_view(decision) for decision in snapshot.decisions],
+        "pending": decision_list(snapshot.decisions),
         "answerers": list(snapshot.answerers),
     }

@@ -38,7 +38,10 @@ server = ContextServer(
             ),
             **{
                 f"note-{number}": PagedDocument(
-                    f"Note {number} {MARKUP}", [Page("one", [Text("x")])], file_type="txt", file_uri=f"file:///{number}"
+                    f"Note {number} {MARKUP}",
+                    [Page("one", [Text("x")])],
+                    file_type="txt",
+                    file_uri=f"file:///{number}-%E2%80%AEtxt.exe",  # a browser would show it as exe.txt
                 )
                 for number in range(24)
             },

@@ -13,7 +13,10 @@ from a2c_smcp.computer.events import (
     DecisionAsked,
     DecisionDecided,
     OfficeStatus,
+    ServerStatus,
+    ToolInvalid,
 )
+from a2c_smcp.computer.mcp_clients.server_state import ServerState
 
 
 def call(call_id: str) -> WatchedCall:
@@ -63,3 +66,16 @@ def test_a_decision_is_told_whole_and_its_end_without_a_value() -> None:
 def test_of_the_states_of_a_connection_the_last_counts() -> None:
     message = told(OfficeStatus("1", "connected", "u"), OfficeStatus("1", "joined", "u", "lab", "pc"))
     assert [(each["state"], each["office"]) for each in message["offices"]] == [("joined", "lab")]
+
+
+def test_what_servers_say_in_passing_hides_nothing() -> None:
+    message = told(
+        ToolInvalid("s", "a\u202eb", "c\u200bd"),
+        CallProgressed("a", ProgressReport(1.0, None, "\u202eenod")),
+        ServerStatus("s", ServerState.FAILED, "e\u202ef"),
+    )
+    [notice] = message["notices"]
+    assert (notice["tool"], notice["problem"]) == (r"a\u202eb", r"c\u200bd")
+    assert message["progress"]["a"]["message"] == r"\u202eenod"
+    assert message["servers"][0]["reason"] == r"e\u202ef"
+    assert "\u202e" not in str(message)

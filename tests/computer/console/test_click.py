@@ -165,6 +165,77 @@ async def test_a_key_answers_the_card_that_has_the_focus_wherever_it_is_by_now(b
         tasks.cancel_scope.cancel()
 
 
+async def test_a_long_press_that_began_when_the_button_had_just_moved_decides_nothing(browser: Browser) -> None:
+    async with (
+        opened() as (computer, console),
+        tab(browser, console.link()) as page,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(partial(confirm, computer, 1, path="~"))
+        await waiting(page, 1)
+        place = await centre(page, 1)
+        await page.evaluate(_RECORD)
+        await page.mouse.move(*place)
+        # It moves just before the finger goes down, and listens again before the finger goes up.
+        await page.evaluate(_MOVES_IN_THE_PRESS.replace("click", "pointerdown"))
+        await page.mouse.down()
+        await anyio.sleep(0.8)
+        await expect(page.locator(".decision [data-answer=yes]")).to_be_enabled()
+        await page.mouse.up()
+        assert await page.evaluate("globalThis.answers") == []
+        await page.mouse.click(*await centre(page, 1))
+        await eventually(lambda: not computer.decisions.pending)
+
+
+async def test_a_click_beside_or_under_the_notices_puts_them_away_and_decides_nothing(browser: Browser) -> None:
+    async with (
+        opened() as (computer, console),
+        tab(browser, console.link()) as page,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(partial(confirm, computer, 1, path="~"))
+        await waiting(page, 1)
+        place = await centre(page, 1)
+        notices(computer)
+        await expect(page.locator(".told .count")).to_have_text("5")
+        await page.locator(".told").click()
+        covers = "([x, y]) => document.elementFromPoint(x, y).closest('#notices') !== null"
+        assert await page.evaluate(covers, place)
+        for left in range(4, -1, -1):
+            await page.locator(".notice button").first.click()
+            await expect(page.locator(".notice")).to_have_count(left)
+        # The list is short now, and no longer lies over Allow, where the pointer may be with the next click.
+        assert not await page.evaluate(covers, place)
+        await expect(page.locator("[data-answer=yes]")).to_be_enabled()
+        await page.mouse.click(*place)
+        await expect(page.locator("#notices")).to_be_hidden()
+        assert len(computer.decisions.pending) == 1
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_bar_of_the_browser_that_moves_the_whole_page_makes_its_buttons_wait(browser: Browser) -> None:
+    async with (
+        opened() as (computer, console),
+        tab(browser, console.link()) as page,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(partial(confirm, computer, 1, path="~"))
+        await waiting(page, 1)
+        place = await centre(page, 1)
+        await page.evaluate(_COUNTS_DEAF)
+        await page.set_viewport_size({"width": 1400, "height": 860})
+        assert await centre(page, 1) == place
+        assert await page.evaluate("globalThis.deaf") > 0
+        tasks.cancel_scope.cancel()
+
+
+_COUNTS_DEAF = """() => {
+  const allow = document.querySelector("[data-answer=yes]");
+  globalThis.deaf = 0;
+  new MutationObserver(() => { globalThis.deaf += allow.ariaDisabled === "true"; }).observe(allow, { attributes: true });
+}"""
+
+
 # --- five hundred clicks
 
 _PAGES = 5

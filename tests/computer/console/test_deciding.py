@@ -247,7 +247,7 @@ async def test_a_new_decision_is_deaf_for_half_a_second_and_moves_nothing_under_
             await expect(card(page)).to_have_count(2)
             assert await button(page, "Allow").first.bounding_box() == first
             # It takes no click in its first half second.
-            await expect(button(page, "Allow").last).to_be_enabled()
+            await expect(button(page, "Refuse").last).to_be_enabled()
             [one, two] = computer.decisions.pending
             seen, listening = (await page.evaluate("watched"))[two.id]
             assert listening - seen > 450

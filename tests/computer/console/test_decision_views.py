@@ -3,7 +3,7 @@
 from typing import Any
 
 from a2c_smcp.computer.call_log import WatchedCall
-from a2c_smcp.computer.console.decision_views import decision_view, whole_call_view
+from a2c_smcp.computer.console.decision_views import decision_list, decision_view, whole_call_view
 from a2c_smcp.computer.decisions import Confirmation, MissingInput, Question, ToolDefinition
 from a2c_smcp.computer.mcp_clients.model import parse_input
 
@@ -73,3 +73,14 @@ def test_an_input_shows_its_words_and_never_a_secret_default() -> None:
     view = decision_view(MissingInput("d", 1.0, None, parse_input(raw), ("files",)))
     assert view["input"]["description"] == "a\\u202eb" and view["servers"] == ["files"]
     assert "hunter2" not in str(view)
+
+
+def test_a_flood_of_long_calls_makes_no_endless_message_and_a_long_name_is_cut_with_a_count() -> None:
+    flood = [confirmation(**{f"a{number}": "x" * 300 for number in range(200)}) for _ in range(1000)]
+    shown = decision_list(flood)
+    assert all(each["cut"] for each in shown)
+    assert sum(len("".join(row["text"])) for each in shown for row in each["rows"]) < 5_000_000
+    assert not decision_list(flood[:1])[0]["cut"]
+    named = decision_view(confirmation(**{"n" * 50_000: 1}))
+    assert named["cut"] and named["rows"][0]["more"] == 49_000
+    assert "".join(whole_call_view(confirmation(**{"n" * 50_000: 1}))["rows"][0]["name"]) == "n" * 50_000

@@ -60,7 +60,7 @@ async def test_a_paste_is_checked_added_started_and_written_and_comments_stay(fi
         checked = await send(visitor, "check-servers", text=paste("b"))
         assert [(found["name"], found["replaces"]) for found in checked["servers"]] == [("b", False)]
         assert "misbehaving.py normal" in checked["servers"][0]["runs"]
-        assert checked["inputs"] == checked["problems"] == checked["warnings"] == []
+        assert checked["inputs"] == checked["problems"] == []
         before = read(file)
         assert written(file) == ["a"] and state(computer, "a") is ServerState.RUNNING
         assert await send(visitor, "save-servers", text=paste("b")) == {"names": ["b"]}
@@ -123,6 +123,30 @@ async def test_what_a_paste_runs_is_shown_with_nothing_hidden(file: Path) -> Non
         assert found["runs"] == "x"
 
 
+async def test_a_paste_that_lets_its_tools_run_unasked_or_sets_variables_says_so(file: Path) -> None:
+    async with visited(file) as (_, visitor):
+        for meta in ({"default_tool_meta": {"auto_apply": True}}, {"tool_meta": {"rm": {"auto_apply": True}}}):
+            entry = {"command": "npx", "env": {"NODE_OPTIONS": "--require evil"}, **meta}
+            checked = await send(visitor, "check-servers", text=json.dumps({"mcpServers": {"b": entry}}))
+            assert checked["problems"] == []
+            assert "without asking you" in checked["warnings"][0]
+            assert checked["servers"][0]["runs"] == "NODE_OPTIONS=*** npx"
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "```\n" + "`" * 60_000 + "x",
+        json.dumps({f"s{number}": {"command": "x"} for number in range(2000)}),
+        json.dumps({f"s{number}": {"command": "x", "args": [1] * 300} for number in range(50)}),
+    ],
+)
+async def test_a_hostile_paste_does_not_stop_the_computer(file: Path, hostile: str) -> None:
+    async with visited(file) as (_, visitor):
+        with anyio.fail_after(DEADLINE):
+            assert (await send(visitor, "check-servers", text=hostile))["problems"]
+
+
 async def test_a_paste_has_a_size(file: Path) -> None:
     async with visited(file, auto_connect=False) as (_, visitor):
         assert "64 KiB" in await send(visitor, "check-servers", text="x" * (MAX_PASTE + 1))
@@ -136,7 +160,7 @@ async def test_a_server_that_does_not_start_or_whose_tools_clash_is_not_written(
         assert "b" in await send(visitor, "save-servers", text=paste("b", "dies-on-start"))
         clash = paste("b", tool_meta={"echo": {"alias": "a.echo"}})
         checked = await send(visitor, "check-servers", text=clash)
-        assert checked["warnings"] == ["server 'b': a tool of 'a' is called 'a.echo' already"]
+        assert checked["warnings"][1:] == ["server 'b': a tool of 'a' is called 'a.echo' already"]
         assert "duplicated" in await send(visitor, "save-servers", text=clash)
         assert [status.server for status in computer.statuses] == ["a"] and read(file) == before
 

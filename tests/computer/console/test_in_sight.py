@@ -8,10 +8,13 @@ import anyio
 import pytest
 from playwright.async_api import Browser, Page, expect
 
+from a2c_smcp.computer.approvals import CALLING_AGENT
 from a2c_smcp.computer.call_log import WatchedCall
 from a2c_smcp.computer.decisions import Resolution, ToolDefinition
+from a2c_smcp.computer.events import ToolInvalid
 from a2c_smcp.computer.mcp_clients.model import PromptStringInput
 from tests.computer.console.harness import opened, press, tab
+from tests.computer.fakes.computers import server
 from tests.computer.fakes.processes import eventually
 
 _FORM = {"type": "object", "properties": {"city": {"type": "string", "title": "City"}}, "required": ["city"]}
@@ -288,3 +291,65 @@ async def test_a_secret_whose_sending_failed_is_still_in_its_field(browser: Brow
         await page.unroute("**/api/answer")
         await press(button(page, "send"))
         await eventually(lambda: not computer.decisions.pending)
+
+
+@pytest.mark.parametrize("hidden", ["in a rail that is not shown", "in a low window"])
+async def test_arguments_that_nobody_could_see_are_not_seen(browser: Browser, hidden: str) -> None:
+    script = "\n".join(f"echo step {number}" for number in range(120)) + "\nrm -rf ~"
+    wide = {"width": 1400, "height": 900}
+    size = {**wide, "width": 1000} if "rail" in hidden else {**wide, "height": 150}
+    async with (
+        opened() as (computer, console),
+        tab(browser, console.link(), viewport=size) as page,
+        anyio.create_task_group() as tasks,
+    ):
+        asked = call(script=script if "rail" in hidden else "rm -rf ~")
+        tasks.start_soon(computer.decisions.ask_confirmation, asked)
+        await expect(card(page)).to_have_count(1)
+        if "rail" in hidden:
+            await page.set_viewport_size(wide)
+        else:
+            await button(page, "no").evaluate("each => each.scrollIntoView({ block: 'end' })")
+        await expect(button(page, "no")).to_be_enabled()
+        await expect(button(page, "yes")).to_be_disabled()
+        await page.locator(".arguments .end").evaluate("each => each.scrollIntoView()")
+        await press(button(page, "yes"))
+        await eventually(lambda: not computer.decisions.pending)
+
+
+async def test_an_agent_called_you_is_not_taken_for_the_person(browser: Browser) -> None:
+    async with (
+        opened(server("one", prefixed=False)) as (computer, console),
+        tab(browser, console.link()) as page,
+    ):
+        CALLING_AGENT.set("you")
+        await computer.execute_tool("r", "echo", {"text": "1"}, 30)
+        name = page.locator(".row.ended .who .given")
+        await expect(name).to_have_text("you")
+        assert await name.evaluate("each => getComputedStyle(each).borderStyle") == "dashed"
+
+
+async def test_a_notice_is_said_in_the_language_of_the_page(browser: Browser) -> None:
+    async with opened() as (computer, console), tab(browser, console.link(), locale="zh-CN") as page:
+        computer._events.publish(ToolInvalid("shell", "a\u202eb", "its schema is no object"))
+        await page.locator(".told").click()
+        await expect(page.locator(".notice")).to_contain_text(r"a\u202eb")
+        await expect(page.locator(".notice")).not_to_contain_text("is hidden")
+
+
+async def test_a_password_that_was_typed_and_not_sent_does_not_show_when_the_page_is_over(browser: Browser) -> None:
+    token = PromptStringInput(type="promptString", id="token", description="The token", password=True)
+    async with (
+        opened(inputs=[token]) as (computer, console),
+        tab(browser, console.link()) as page,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(computer.decisions.ask_input, token, ("shell",))
+        await card(page).get_by_label("The token").fill("horse-battery")
+        assert console._app is not None
+        console._app._visitors.end(*console._app._visitors.sessions)
+        await console._app.api.end_streams()
+        await expect(page.locator(".over .typed")).to_contain_text("what you typed was not sent")
+        await expect(page.locator(".over .typed button")).to_have_count(1)
+        assert "horse-battery" not in await page.content()
+        tasks.cancel_scope.cancel()

@@ -53,6 +53,7 @@ async def test_a_document_is_found_by_the_name_of_its_file(page: Page, both: tup
     await page.get_by_role("searchbox").fill("")
     await page.get_by_role("button", name="Search").click()
     await expect(page.locator(".documents li")).to_have_count(20)
+    await expect(page.locator(".documents .file").last).to_contain_text(r"-\u202etxt.exe")
 
 
 async def test_a_document_is_found_opened_and_read(page: Page) -> None:

@@ -2,7 +2,9 @@
 
 import base64
 import json
+import os
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -122,3 +124,23 @@ def test_what_cannot_be_written_leaves_what_was_there(tmp_path: Path) -> None:
         assert found.found == before and not list(tmp_path.glob("*.new"))
         file.rmdir()
         file.write_bytes(content)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
+@pytest.mark.parametrize("way", ["written by others", "of another user", "a pipe"])
+def test_what_others_may_have_put_there_lets_nobody_in(tmp_path: Path, way: str) -> None:
+    folder = tmp_path / "console"
+    with memory(folder) as first:
+        first.keep(replace(first.found, devices=(_device(),)))
+    [file] = folder.glob("*.json")
+    if way == "written by others":
+        file.chmod(0o666)
+    elif way == "a pipe":
+        file.unlink()
+        os.mkfifo(file, 0o600)
+    elif os.geteuid() != 0:
+        pytest.skip("only root gives files away")
+    else:
+        os.chown(file, 65534, 65534)
+    with memory(folder) as found:
+        assert found.found.devices == () and found.notice is not None

@@ -98,10 +98,10 @@ function close(shown, id) {
 
 /** Who wants what; never the arguments, which anybody may read who looks at the screen. */
 function words(decision) {
-  if (decision.kind === "question") return t("decisions.question", { server: name(decision.server) });
+  if (decision.kind === "question") return `${t("decisions.question")}: ${name(decision.server.text)}`;
   if (decision.kind === "input") return `${t("decisions.input")}: ${name(decision.input.id)}`;
   const { agent, tool, server } = decision.call;
-  return t("alerts.call", { agent: agent ? name(agent) : t("decisions.agent"), tool: name(tool), server: name(server ?? "") });
+  return t("alerts.call", { agent: agent ? name(agent.text) : t("decisions.noagent"), tool: name(tool.text), server: name(server.text) });
 }
 
 /** A name from outside: short, and without characters that turn or hide what is around them. */

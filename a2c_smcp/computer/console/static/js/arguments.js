@@ -5,9 +5,10 @@ import { t } from "./i18n.js";
 import { Problem, useAction } from "./parts.js";
 import { Words } from "./words.js";
 
-/** `onSeen` is called once all of it has been in sight: it fits, it was scrolled to its end, or it was opened. */
+/** `onSeen` is called once the end of all of it has been in the window, and not only in a box or a column out of sight. */
 export function Arguments({ decision, onSeen }) {
   const box = useRef(null);
+  const end = useRef(null);
   const [whole, setWhole] = useState(null);
   const [open, setOpen] = useState(false);
   const [below, setBelow] = useState(0);
@@ -22,22 +23,24 @@ export function Arguments({ decision, onSeen }) {
     const lines = linesBelow(box.current);
     setBelow(lines);
     if (lines || cut) setWasLong(true);
-    else onSeen();
   };
   useLayoutEffect(look, [rows, open]);
   useEffect(() => {
+    if (!box.current) return undefined; // there are no arguments
     const watch = new ResizeObserver(look);
     watch.observe(box.current);
     return () => watch.disconnect();
   }, [rows, open]);
+  useEffect(() => (cut ? undefined : whenInSight(end.current, onSeen)), [rows]);
   const show = () => {
     setOpen(true);
     if (cut) load();
   };
-  if (!rows.length) return html`<p class="muted" ref=${box}>${t("decisions.noarguments")}</p>`;
+  if (!rows.length) return html`<p class="muted" ref=${end}>${t("decisions.noarguments")}</p>`;
   return html`<div class="arguments">
     <div ref=${box} class=${`box ${open ? "open" : ""}`} tabindex="0" role="group" aria-label=${t("decisions.arguments")} onScroll=${look}>
       <dl>${rows.map((row, at) => html`<${Row} key=${at} row=${row} />`)}</dl>
+      <div ref=${end} class="end"></div>
     </div>
     ${wasLong ? html`<p class="more" role="status"><span>${said(below, cut, rows)}</span> ${open && !cut ? null : html`<button type="button" class="small" disabled=${busy} onClick=${show}>${t("decisions.showall")}</button>`}</p>` : null}
     <${Problem} text=${error} />
@@ -49,6 +52,18 @@ function Row({ row }) {
     <dt class="mono"><${Words} of=${row.name} /></dt>
     <dd class="mono"><${Words} of=${row.text} />${row.more ? html`<b class="cut"> ${t("decisions.cut", { lines: row.more_lines, characters: row.more })}</b>` : null}</dd>
   </div>`;
+}
+
+/** Calls `seen` once a part of the element is in the window, whatever scrolls around it. */
+function whenInSight(element, seen) {
+  const watch = new IntersectionObserver((entries) => {
+    // An element that only touches the edge counts as intersecting.
+    if (!entries.some((entry) => entry.intersectionRatio > 0)) return;
+    watch.disconnect();
+    seen();
+  });
+  watch.observe(element);
+  return () => watch.disconnect();
 }
 
 function linesBelow(element) {

@@ -16,7 +16,7 @@ export function Bell() {
   return html`<button type="button" class="quiet bell" popovertarget="alerts" aria-label=${state} title=${state} data-on=${choice.notify || choice.sound ? "" : null}>
       <${Icon} name=${choice.notify || choice.sound ? "bell" : "silent"} />
     </button>
-    <div id="alerts" popover class="overlay alerts" role="group" onToggle=${deafenAll} aria-label=${t("alerts.heading")}>
+    <div id="alerts" popover class="overlay alerts" role="group" onBeforeToggle=${deafenAll} aria-label=${t("alerts.heading")}>
       <p><b>${t("alerts.heading")}</b></p>
       <label><input type="checkbox" checked=${choice.notify} disabled=${here !== "ok"} onChange=${(event) => choose({ notify: event.currentTarget.checked })} /> ${t("alerts.notify")}</label>
       <label><input type="checkbox" checked=${choice.sound} onChange=${(event) => choose({ sound: event.currentTarget.checked })} /> ${t("alerts.sound")}</label>

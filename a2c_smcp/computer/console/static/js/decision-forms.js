@@ -80,7 +80,7 @@ function webPlace(url) {
 /** Asks for one value of an input. `answer` gets `{answer, value}`, and resolves to whether it was taken. */
 export function InputForm({ draft, definition, open = true, ready, answer, dismiss = true, onPutAway }) {
   const secret = Boolean(definition.password);
-  const [value, setValue] = useDraft(draft, () => (secret ? "" : (definition.default ?? "")));
+  const [value, setValue] = useDraft(draft, () => (secret ? "" : (definition.default ?? "")), secret);
   const options = definition.type === "pickString" ? (definition.options ?? []) : null;
   const names = { id: definition.id };
   const send = async (event) => {

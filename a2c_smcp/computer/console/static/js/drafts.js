@@ -4,13 +4,13 @@ import { useReducer } from "./html.js";
 
 const drafts = new Map();
 
-/** `[value, set, isTyped]` for a decision; `first` makes the value that a form begins with. */
-export function useDraft(id, first) {
+/** `[value, set, isTyped]` for a decision; `first` makes the value that a form begins with. A `secret` is never shown. */
+export function useDraft(id, first, secret = false) {
   const [, draw] = useReducer((count) => count + 1, 0);
   if (!drafts.has(id)) drafts.set(id, { value: first(), typed: false });
   const draft = drafts.get(id) ?? { value: first(), typed: false };
   const set = (value) => {
-    drafts.set(id, { value, typed: true });
+    drafts.set(id, { value, typed: true, secret });
     draw();
   };
   return [draft.value, set, draft.typed];
@@ -24,9 +24,9 @@ export function dropDraft(id) {
   drafts.delete(id);
 }
 
-/** All that was typed and not sent, as text. */
+/** All that was typed and not sent: `{text, secret}`. */
 export function typedTexts() {
-  return [...drafts.values()].filter((draft) => draft.typed).map((draft) => asText(draft.value));
+  return [...drafts.values()].filter((draft) => draft.typed).map(({ value, secret }) => ({ text: asText(value), secret }));
 }
 
 /** A value of a form as a person would paste it somewhere else. */

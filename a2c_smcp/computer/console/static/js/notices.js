@@ -12,12 +12,12 @@ export function Notices() {
   const notices = useStore((state) => state.notices);
   const last = notices.at(-1);
   const said = t("notices.count", { count: notices.length });
-  // When it closes, what lay under it is in reach again.
+  // When it closes, what lay under it is in reach again: the click that closes it is for nothing else.
   return html`<button type="button" class="quiet told" popovertarget="notices" aria-label=${said} title=${said} disabled=${!notices.length}>
       <${Icon} name="notice" /><span class="count" data-count=${notices.length} aria-hidden="true">${notices.length}</span>
     </button>
     <p class="visually-hidden" role="status">${last ? worded(last) : ""}</p>
-    <div id="notices" popover class="overlay" role="group" aria-label=${t("notices.title")} onToggle=${deafenAll}>
+    <div id="notices" popover class="overlay" role="group" aria-label=${t("notices.title")} onBeforeToggle=${deafenAll}>
       ${notices.length ? notices.map((notice) => html`<${Notice} key=${notice.id} notice=${notice} />`) : html`<p class="muted">${t("notices.none")}</p>`}
     </div>`;
 }

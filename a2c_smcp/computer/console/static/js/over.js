@@ -3,7 +3,7 @@ import { advice } from "./door.js";
 import { typedTexts } from "./drafts.js";
 import { html, useEffect, useState } from "./html.js";
 import { t } from "./i18n.js";
-import { Block } from "./parts.js";
+import { Block, Copy } from "./parts.js";
 import { endReason } from "./session.js";
 
 export function Over({ reason = endReason() }) {
@@ -20,7 +20,15 @@ export function Over({ reason = endReason() }) {
     ${reason ? html`<p class="problem">${t("banner.refused", { reason })}</p>` : null}
     <p class="muted">${t("banner.over")} ${door?.remembers ? t("banner.remembers") : ""}</p>
     <p>${door ? t(`banner.advice.${door.advice}`, { pid: door.pid ?? "PID" }) : ""}</p>
-    ${typedTexts().map((text, at) => html`<div key=${at} class="typed"><p class="muted">${t("decisions.unsent")}</p><${Block} text=${text} label=${t("decisions.unsent")} copy=${true} /></div>`)}
+    ${typedTexts().map((typed, at) => html`<${Unsent} key=${at} ...${typed} />`)}
     <button type="button" onClick=${() => location.reload()}>${t("banner.again")}</button>
   </main>`;
+}
+
+/** What was typed; a password can be copied, but does not show. */
+function Unsent({ text, secret }) {
+  const said = t("decisions.unsent");
+  return html`<div class="typed"><p class="muted">${said}</p>
+    ${secret ? html`<${Copy} text=${text} class="small" />` : html`<${Block} text=${text} label=${said} copy=${true} />`}
+  </div>`;
 }

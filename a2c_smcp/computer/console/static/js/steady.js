@@ -16,7 +16,10 @@ export function deafenAll() {
   for (const each of watched) each.deafen(now);
 }
 
-window.addEventListener("focus", deafenAll);
+// A bar of the browser, or a zoom with two fingers, moves the whole page: no box in it has moved then.
+for (const [place, event] of [[window, "focus"], [window, "resize"], [visualViewport, "resize"], [visualViewport, "scroll"]]) {
+  place?.addEventListener(event, deafenAll);
+}
 document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && deafenAll());
 
 function look() {
@@ -33,6 +36,7 @@ class Watched {
     this.front = performance.now() + DEAF; // since it is there, and in front
     this.until = this.front; // since it stands still
     this.listens = false;
+    this.pressed = false; // whether it listened when the pointer went down on it
   }
 
   deafen(now) {
@@ -61,12 +65,23 @@ class Watched {
   /** Whether a person meant this button with this click. */
   isMeant(event) {
     if (!event.isTrusted) return false;
-    // When the finger went down, not when the page got round to it.
-    const when = Math.min(event.timeStamp, performance.now());
-    if (event.detail === 0) return when >= this.front && hasFocus(this.element);
-    this.look(performance.now());
-    return when >= this.until;
+    if (event.detail === 0) return happened(event) >= this.front && hasFocus(this.element);
+    return this.pressed && this.hears(event);
   }
+
+  press(event) {
+    this.pressed = this.hears(event);
+  }
+
+  hears(event) {
+    this.look(performance.now());
+    return happened(event) >= this.until;
+  }
+}
+
+/** When the finger moved, not when the page got round to it. */
+function happened(event) {
+  return Math.min(event.timeStamp, performance.now());
 }
 
 /** A key answers the card that has the focus, wherever that card is by now. */
@@ -90,5 +105,5 @@ export function SteadyButton({ onAnswer, ready = true, children, ...props }) {
     else event.preventDefault(); // a form is not sent either
   };
   // Not `disabled`: the focus would be lost whenever something moves.
-  return html`<button ref=${element} type="button" ...${props} aria-disabled=${ready && entry.current?.listens ? null : "true"} onClick=${click}>${children}</button>`;
+  return html`<button ref=${element} type="button" ...${props} aria-disabled=${ready && entry.current?.listens ? null : "true"} onPointerDown=${(event) => entry.current?.press(event)} onClick=${click}>${children}</button>`;
 }
