@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "./html.js";
 import { t } from "./i18n.js";
 import { jump } from "./jump.js";
 import { isLeading } from "./live.js";
-import { useStore } from "./store.js";
+import { current, useStore } from "./store.js";
 
 const KEPT = "a2c-alerts";
 const FRONT = "a2c-front";
@@ -76,9 +76,10 @@ export function useAlerts({ notify, sound: loud }) {
 
 async function announce(shown, decision, stillKnown) {
   if ((await isInFront()) || !stillKnown() || shown.size >= MOST_OPEN) return;
+  const body = words(decision);
   let notification;
   try {
-    notification = new Notification(t("alerts.title"), { body: words(decision), tag: decision.id, requireInteraction: true });
+    notification = new Notification(t("alerts.title"), { body, tag: decision.id, requireInteraction: true });
   } catch {
     return; // phones want a service worker for it
   }
@@ -98,10 +99,11 @@ function close(shown, id) {
 
 /** Who wants what; never the arguments, which anybody may read who looks at the screen. */
 function words(decision) {
-  if (decision.kind === "question") return t("decisions.question", { server: name(decision.server) });
+  if (decision.kind === "question") return `${t("decisions.question")}: ${name(decision.server.text)}`;
   if (decision.kind === "input") return `${t("decisions.input")}: ${name(decision.input.id)}`;
   const { agent, tool, server } = decision.call;
-  return t("alerts.call", { agent: agent ? name(agent) : t("decisions.agent"), tool: name(tool), server: name(server ?? "") });
+  // A call without an agent is one of the program that runs the computer.
+  return t("alerts.call", { agent: name(agent?.text ?? current().name), tool: name(tool.text), server: name(server.text) });
 }
 
 /** A name from outside: short, and without characters that turn or hide what is around them. */
