@@ -10,6 +10,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from a2c_smcp.computer.decisions import Accepted, Declined
+from a2c_smcp.computer.events import RestartOffered, ToolInvalid
 from a2c_smcp.computer.mcp_clients.model import parse_input
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from tests.computer.console.harness import Visitor, go, opened, tab
@@ -46,6 +47,18 @@ async def known(visitor: Visitor, document: str) -> set[str]:
     paths = ("tools", "desktop", "finder", "inputs", f"document?uri={document}", f"page?uri={document}&page=1")
     data += [(await visitor.get(f"/api/{path}")).json() for path in paths]
     return set(WORD.findall(json.dumps(data, ensure_ascii=False))) - OURS
+
+
+async def test_notices_are_in_the_words_of_the_page(browser: Browser) -> None:
+    async with opened() as (computer, console):
+        context = await browser.new_context(locale="zh-CN")
+        async with tab(browser, console.link(), context) as page:
+            computer._events.publish(ToolInvalid("shell", "run", "no schema"))
+            computer._events.publish(RestartOffered("shell", "its config was updated"))
+            await expect(page.locator(".notice .words")).to_have_text(
+                ["shell 的 run 已隐藏，它的定义无效：no schema", "shell 有更改，重启后生效。"]
+            )
+        await context.close()
 
 
 async def test_a_walk_through_the_page_in_chinese_meets_no_english(browser: Browser, tmp_path: Path) -> None:

@@ -114,10 +114,10 @@ function stamped(stamps, names) {
 }
 
 let notice = 0;
-/** What is said once more is counted, not shown once more. */
-function withNotice(notices, { text, server, restart }) {
-  const same = notices.find((each) => each.text === text && each.server === server && each.restart === restart);
+/** A notice that comes again is counted, and not shown twice. */
+function withNotice(notices, said) {
+  const same = notices.find((each) => each.text === said.text && each.server === said.server && each.says === said.says);
   if (same) return notices.map((each) => (each === same ? { ...each, count: each.count + 1 } : each));
   notice += 1;
-  return [...notices, { id: notice, text, server, restart, count: 1 }].slice(-MOST_NOTICES);
+  return [...notices, { ...said, id: notice, count: 1 }].slice(-MOST_NOTICES);
 }
