@@ -30,8 +30,11 @@ SHOWN = """() => {
   }
   return [...new Set(found.map((text) => text.trim()).filter(Boolean))];
 }"""
-#: Names that are the same in every language.
-NAMES = {"JSON", "F8", "URI", "https", "alias", "tool_prefix", "window", "console", "connect", "url", "office", "NAME"}
+#: Names that are the same in every language: of keys, fields, options, and browsers and their systems.
+NAMES = {
+    *("JSON", "F8", "URI", "https", "alias", "tool_prefix", "window", "console", "connect", "url", "office", "NAME"),
+    *("cert", "HOST", "PORT", "FILE", "Chrome", "Linux", "macOS", "Windows"),
+}
 #: What the computer calls things in its messages: data to the page, but never shown as it is.
 OURS = {state.value for state in ServerState} | {
     *("accepted", "declined", "dismissed", "unanswered", "withdrawn", "confirmation", "question", "input"),
@@ -89,7 +92,9 @@ async def _unfolded(page: Page, view: str) -> None:
         await page.locator(".row.ended button.line").first.click()
         await page.wait_for_selector(".details h3")
     if view == "servers":
-        await page.locator("li.server", has_text="calendar").locator("button[aria-expanded]").click()
+        for button in await page.locator("li.server", has_text="calendar").locator("button[aria-expanded]").all():
+            await button.click()
+        await page.wait_for_selector(".row.server textarea")
         await page.locator("li.input button[aria-expanded]").click()
         await page.wait_for_selector(".row.server .reason")
     if view == "tools":
