@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "./html.js";
 import { t } from "./i18n.js";
 import { jump } from "./jump.js";
 import { isLeading } from "./live.js";
-import { current, useStore } from "./store.js";
+import { useStore } from "./store.js";
 
 const KEPT = "a2c-alerts";
 const FRONT = "a2c-front";
@@ -102,8 +102,7 @@ function words(decision) {
   if (decision.kind === "question") return `${t("decisions.question")}: ${name(decision.server.text)}`;
   if (decision.kind === "input") return `${t("decisions.input")}: ${name(decision.input.id)}`;
   const { agent, tool, server } = decision.call;
-  // A call without an agent is one of the program that runs the computer.
-  return t("alerts.call", { agent: name(agent?.text ?? current().name), tool: name(tool.text), server: name(server.text) });
+  return t("alerts.call", { agent: agent ? name(agent.text) : t("decisions.noagent"), tool: name(tool.text), server: name(server.text) });
 }
 
 /** A name from outside: short, and without characters that turn or hide what is around them. */
