@@ -1,5 +1,5 @@
 // What the page knows, as one value. Pure: messages in, the next state out; null means that something was missed.
-/** How many calls that are over are kept here; the computer has as many. */
+/** How many calls that are over are kept here; the computer keeps as many. */
 export const MOST_ENDED = 1000;
 const MOST_NOTICES = 5;
 
