@@ -7,7 +7,6 @@ is no part of the command line, because the console in the browser writes throug
 import hashlib
 import os
 import stat
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from a2c_smcp.computer.config_files import ConfigFiles, read_config_text, read_c
 from a2c_smcp.computer.config_splice import add_input, add_server, entry_text, remove_server, replace_server
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
 from a2c_smcp.errors import BadRequestError
+from a2c_smcp.utils.replacing import replace_file
 
 __all__ = ["ConfigWriteError", "ConfigWriter", "FileChange", "StoredEntry"]
 
@@ -194,28 +194,13 @@ def _check_writable(path: Path) -> None:
 
 
 def _replace(change: FileChange, target: Path) -> None:
-    """A file beside the old one takes its place: whoever reads sees one or the other, and never half of it."""
-    _check_writable(target)
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    new = Path(name)
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(change.after)
-            file.flush()
-            _copy_owner(target, file.fileno())
-            os.fsync(file.fileno())
+    def before_rename(descriptor: int) -> None:
+        _copy_owner(target, descriptor)
         if _read(target) != change.before:
             raise ConfigWriteError(f"{change.path} was changed meanwhile; look at it again")
-        new.replace(target)
-    except BaseException:
-        new.unlink(missing_ok=True)
-        raise
-    with suppress(OSError):  # it is written; some folders cannot be opened
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+
+    _check_writable(target)
+    replace_file(target, change.after, before_rename)
 
 
 def _copy_owner(target: Path, descriptor: int) -> None:

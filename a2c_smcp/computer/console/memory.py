@@ -4,13 +4,11 @@ One process at a time has the file. What is wrong with it is said, and never kee
 """
 
 import base64
-import contextlib
 import hashlib
 import json
 import os
 import secrets
 import sys
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +17,7 @@ from typing import Any, Final, Self
 from a2c_smcp.computer.console.device_names import MAX_NAME
 from a2c_smcp.computer.console.device_proofs import is_public_key
 from a2c_smcp.computer.console.devices import MAX_DEVICES, Device
+from a2c_smcp.utils.replacing import replace_file
 
 if sys.platform != "win32":
     import fcntl
@@ -72,16 +71,8 @@ class ConsoleMemory:
         return memory
 
     def keep(self, what: Remembered) -> None:
-        """Write it, all or nothing. Raises `OSError`."""
-        handle, name = tempfile.mkstemp(prefix=self._file.stem, suffix=".new", dir=self._file.parent)  # with mode 0600
-        try:
-            with open(handle, "w", encoding="utf-8") as new:
-                json.dump(_as_json(what), new, indent=1)
-            os.replace(name, self._file)
-        except OSError:
-            with contextlib.suppress(OSError):
-                os.unlink(name)
-            raise
+        """Write it to the file, which only its owner may read. Raises `OSError`, and then the file is as it was."""
+        replace_file(self._file, json.dumps(_as_json(what), indent=1).encode())
         self.found = what
 
     def close(self) -> None:
