@@ -219,9 +219,9 @@ class Computer:
         return self._log.find_ended(call_id)
 
     def past_calls(self, before: str | None = None) -> Iterator[EndedCall]:
-        """The last thousand calls that ended, newest first, or those of them that ended before the one with this id.
+        """The last thousand calls that ended, newest first; with `before`, an id, those that ended before that call.
 
-        Each is built when it is reached; this may be in another thread.
+        Each is built when the iterator reaches it, in any thread.
         """
         return self._log.past(before)
 

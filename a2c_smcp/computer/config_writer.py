@@ -1,4 +1,4 @@
-"""The config files of a run, for those who change them: finds the file of a server, and writes a new text in one step.
+"""The config files of a run, to be changed: finds the file of a server, and writes a new text in one step.
 
 It knows files and their texts. What runs is the Computer's, and what an entry means is told in `config_files.py`. It
 is no part of the command line, because the console in the browser writes through it, too.
@@ -23,7 +23,7 @@ __all__ = ["ConfigWriteError", "ConfigWriter", "FileChange", "StoredEntry"]
 
 #: Bytes of a config file that is changed here.
 _MOST_BYTES: Final = 4 * 2**20
-_NOBODY_WRITES: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+_WRITE_BITS: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 class ConfigWriteError(BadRequestError):
@@ -87,7 +87,7 @@ class ConfigWriter:
     ) -> None:
         self._paths = tuple(paths)
         self.on_written = on_written
-        """To be told what the files say now, by whoever has written and is done with it."""
+        """Call it after `write`, with what the files say now. `write` does not: it may run in a thread."""
         self.home = home
         self.prefix_tools = prefix_tools
 
@@ -189,7 +189,7 @@ def _decoded(path: Path, content: bytes | None) -> str:
 def _check_writable(path: Path) -> None:
     """A file that nobody may write is meant to stay, also for a user who could."""
     with suppress(FileNotFoundError):
-        if not path.stat().st_mode & _NOBODY_WRITES or not os.access(path, os.W_OK):
+        if not path.stat().st_mode & _WRITE_BITS or not os.access(path, os.W_OK):
             raise ConfigWriteError(f"{path} is read-only; allow writing, or edit it by hand")
 
 

@@ -43,15 +43,15 @@ class Remembered:
 
 
 class ConsoleMemory:
-    """The file of one computer. `open` it, give it to a `Console`, and `close` it."""
+    """The file of one computer. `open` it, which may raise `NoMemoryError`, give it to a `Console`, and `close` it."""
 
     def __init__(self, file: Path, lock: int, now: float) -> None:
         self._file = file
         self._lock = lock
         self.notice: str | None = None
-        """What a person should know about the file."""
+        """What to tell the person about the file; `None` if there is nothing."""
         self.found = self._read(now)
-        """What was remembered at the last `keep`, or at the start."""
+        """What the file holds."""
 
     @classmethod
     def open(cls, folder: Path, computer: str, now: float) -> Self:
