@@ -15,7 +15,6 @@ from typing import Any, Final
 
 from a2c_smcp.computer.config_files import ConfigFiles, read_config_text, read_config_texts
 from a2c_smcp.computer.config_splice import add_input, add_server, entry_text, remove_server, replace_server
-from a2c_smcp.computer.mcp_clients.model import MCPServerInput
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.utils.replacing import replace_file
 
@@ -61,9 +60,6 @@ class FileChange:
         """The config of a server, as the Computer would get it from the files."""
         return next(raw for raw in self.files.servers if raw["name"] == name)
 
-    def inputs(self, ids: Sequence[str]) -> list[MCPServerInput]:
-        return [definition for definition in self.files.inputs if definition.id in ids]
-
 
 def _ignore(files: ConfigFiles) -> None:
     pass
@@ -72,15 +68,15 @@ def _ignore(files: ConfigFiles) -> None:
 class ConfigWriter:
     """`save` or `remove` say what would be written; `write` does it.
 
-    `paths` are all files of the run. `home` is the one that gets new servers, or `None` if the computer was started
-    without a config file. All methods raise `ConfigWriteError`, or `ConfigSpliceError` for a text that cannot be
-    changed.
+    `paths` are all files of the run. `home_file` is the one that gets new servers, or `None` if the computer was
+    started without a config file. All methods raise `ConfigWriteError`, or `ConfigSpliceError` for a text that cannot
+    be changed.
     """
 
     def __init__(
         self,
         paths: Sequence[Path],
-        home: Path | None,
+        home_file: Path | None,
         *,
         prefix_tools: bool = False,
         on_written: Callable[[ConfigFiles], None] = _ignore,
@@ -88,7 +84,7 @@ class ConfigWriter:
         self._paths = tuple(paths)
         self.on_written = on_written
         """Call it after `write`, with what the files say now. `write` does not: it may run in a thread."""
-        self.home = home
+        self.home_file = home_file
         self.prefix_tools = prefix_tools
 
     def find(self, name: str) -> StoredEntry | None:
@@ -146,11 +142,11 @@ class ConfigWriter:
     def _place(self, name: str) -> Path:
         if (path := self._path_of(name)) is not None:
             return path
-        if self.home is None:
+        if self.home_file is None:
             raise ConfigWriteError(
                 "this computer was started without a config file; start it with --config FILE to keep what is added"
             )
-        return self.home
+        return self.home_file
 
     def _changed(self, path: Path, splice: Callable[[str], str]) -> FileChange:
         _check_writable(path)

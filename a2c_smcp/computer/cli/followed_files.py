@@ -122,9 +122,9 @@ class FollowedFiles:
                 self._servers[name] = raw
         self._inputs |= {definition.id for definition in files.inputs} & self._computer.inputs.definitions.keys()
 
-    def writer(self, home: Path | None) -> ConfigWriter:
-        """A writer of these files for the console; `home` is the file that gets new servers."""
-        return ConfigWriter(self.paths, home, prefix_tools=self.prefix_tools, on_written=self.adopt)
+    def writer(self, home_file: Path | None) -> ConfigWriter:
+        """A writer of these files for the console; `home_file` is the one that gets new servers."""
+        return ConfigWriter(self.paths, home_file, prefix_tools=self.prefix_tools, on_written=self.adopt)
 
     def _states(self) -> dict[SERVER_NAME, ServerState]:
         return {status.server: status.state for status in self._computer.statuses}

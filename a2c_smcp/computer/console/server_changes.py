@@ -46,7 +46,7 @@ class ServerChanges:
         """What adding this would do, and all that is wrong with it."""
         pasted = self._read(text)
         problems = list(pasted.problems)
-        if not problems and not until_stop and self._config.home is not None:
+        if not problems and not until_stop and self._config.home_file is not None:
             problems = _refusal(lambda: self._save(pasted))
         return {
             "servers": [

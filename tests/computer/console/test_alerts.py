@@ -51,6 +51,16 @@ async def one_context(browser: Browser, **options: Any) -> AsyncIterator[Browser
 
 
 @asynccontextmanager
+async def one_tab(browser: Browser) -> AsyncIterator[tuple[Computer, Page]]:
+    async with (
+        opened(ASKS) as (computer, console),
+        one_context(browser) as context,
+        tab(browser, console.link(), context) as page,
+    ):
+        yield computer, page
+
+
+@asynccontextmanager
 async def two_tabs(browser: Browser) -> AsyncIterator[tuple[Computer, Page, Page]]:
     """Of one browser; the first reads for both."""
     async with (
@@ -148,12 +158,7 @@ async def test_a_decision_sounds_in_one_tab_and_a_flood_of_them_is_no_flood_of_s
 
 
 async def test_a_flood_of_decisions_is_no_flood_of_notifications(browser: Browser) -> None:
-    async with (
-        opened(ASKS) as (computer, console),
-        one_context(browser) as context,
-        tab(browser, console.link(), context) as page,
-        anyio.create_task_group() as tasks,
-    ):
+    async with one_tab(browser) as (computer, page), anyio.create_task_group() as tasks:
         await switch_on(page, "notification", "sound")
         for _ in range(20):
             tasks.start_soon(as_agent, computer, "echo")
@@ -164,12 +169,7 @@ async def test_a_flood_of_decisions_is_no_flood_of_notifications(browser: Browse
 
 
 async def test_a_question_notifies_with_the_name_of_its_server(browser: Browser) -> None:
-    async with (
-        opened(ASKS) as (computer, console),
-        one_context(browser) as context,
-        tab(browser, console.link(), context) as page,
-        anyio.create_task_group() as tasks,
-    ):
+    async with one_tab(browser) as (computer, page), anyio.create_task_group() as tasks:
         await switch_on(page, "notification")
         tasks.start_soon(partial(computer.decisions.ask_question, "o\u202ene", "s3cret", schema=FORM))
         await until(page, "seen.notes.length")
