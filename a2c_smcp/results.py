@@ -49,7 +49,7 @@ VRL_MARKER: Final = "a2c_vrl_transformed"
 TIMEOUT_MARKER: Final = "a2c_timeout"
 CANCELLED_MARKER: Final = "a2c_cancelled"
 ERROR_CODE_MARKER: Final = "error_code"
-#: Beside 4005: which of `nobody`, `unanswered`, `refused` and `rule` it was, and the words of whoever refused.
+#: Beside 4005: which of `nobody`, `unanswered`, `refused` and `rule` it was, and the words of the person who refused.
 OUTCOME_MARKER: Final = "outcome"
 REASON_MARKER: Final = "reason"
 #: Beside 4001: the servers that are still starting, and may yet have the tool.

@@ -74,7 +74,7 @@ _MARK: Final = "…"
 
 #: What became of a call: its tool `succeeded` or `failed`, or the Computer or somebody there stopped it.
 CallOutcome: TypeAlias = Literal["succeeded", "failed", "cancelled", "refused", "unanswered", "nobody", "timed_out"]
-#: What the one did who decided about a call.
+#: What the person or program did that decided about a call.
 Verdict: TypeAlias = Literal["allowed", "refused", "cancelled"]
 
 
@@ -338,13 +338,13 @@ class CallLog:
         return tuple(entry.ended for entry in last)[::-1]
 
     def past(self, before: str | None = None) -> Iterator[EndedCall]:
-        """All that is kept of calls that ended, newest first; or those that ended before the one with this id.
+        """The calls that ended and are kept, newest first; with `before`, an id, those that ended before that call.
 
-        Each is built when it is reached, in any thread. What is forgotten meanwhile stays here until then.
+        Each is built when it is reached, in any thread. A call that the log forgets meanwhile is still handed out.
         """
         entries = list(self._ended)
         if before is not None:
-            # Before a call that is forgotten, all are forgotten.
+            # If that call is not kept any more, no earlier one is.
             del entries[next((at for at, entry in enumerate(entries) if entry.id == before), 0) :]
         return (entry.ended for entry in reversed(entries))
 

@@ -18,7 +18,7 @@ from mcp_types import CallToolResult, ReadResourceResult
 from a2c_smcp.computer.call_log import CallLog, EndedCall, RunningCall
 from a2c_smcp.computer.callbacks import ConfirmCallback, confirming, resolving
 from a2c_smcp.computer.decision_store import Attendance, DecisionStore
-from a2c_smcp.computer.decisions import Accepted, MissingInput, weight_of_decision
+from a2c_smcp.computer.decisions import CALLBACK, Accepted, MissingInput, weight_of_decision
 from a2c_smcp.computer.desktop.cutting import MAX_WINDOW, DesktopLimits
 from a2c_smcp.computer.events import (
     BUFFERED_BYTES,
@@ -102,7 +102,7 @@ class Computer:
         self._confirming: Attendance | None = None
         self.confirm_callback = confirm_callback
         if input_resolver is not None:
-            self.decisions.attend("callback", {"input"}, resolving(input_resolver)).begin()
+            self.decisions.attend(CALLBACK, {"input"}, resolving(input_resolver)).begin()
         resolver = InputResolver(self.inputs, AskedInputResolver(self.decisions, self._servers_of))
         self._resources = ShownResources(self._events.publish, resource_timings, resolver.redaction.quote)
         self._manager = MCPServerManager(
@@ -219,9 +219,9 @@ class Computer:
         return self._log.find_ended(call_id)
 
     def past_calls(self, before: str | None = None) -> Iterator[EndedCall]:
-        """The last thousand calls that ended, newest first, or those of them that ended before the one with this id.
+        """The last thousand calls that ended, newest first; with `before`, an id, those that ended before that call.
 
-        Each is built when it is reached; this may be in another thread.
+        Each is built when the iterator reaches it, in any thread.
         """
         return self._log.past(before)
 
@@ -375,7 +375,7 @@ class Computer:
             self._confirming.end()
         self._confirm_callback, self._confirming = callback, None
         if callback is not None:
-            self._confirming = self.decisions.attend("callback", {"confirmation"}, confirming(callback))
+            self._confirming = self.decisions.attend(CALLBACK, {"confirmation"}, confirming(callback))
             self._confirming.begin()
 
     def office_heard(self, connection: str, url: str, event: LinkEvent) -> None:

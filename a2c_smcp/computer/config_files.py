@@ -36,6 +36,7 @@ __all__ = [
     "read_config_text",
     "read_config_texts",
     "read_snippet",
+    "with_tool_prefix",
 ]
 
 
@@ -100,7 +101,7 @@ def _together(readings: Sequence["_ConfigFile"], defined: Iterable[str], prefix_
     servers = [(raw, reading.file) for reading in readings for raw in reading.servers]
     known = {*defined, *(input_id for reading in readings for input_id in reading.input_ids)}
     return ConfigFiles(
-        servers=tuple(_prefixed(raw) if prefix_tools else raw for raw, _ in servers),
+        servers=tuple(with_tool_prefix(raw) if prefix_tools else raw for raw, _ in servers),
         inputs=tuple(definition for definition, _ in inputs),
         problems=(
             *(problem for reading in readings for problem in reading.problems),
@@ -112,7 +113,8 @@ def _together(readings: Sequence["_ConfigFile"], defined: Iterable[str], prefix_
     )
 
 
-def _prefixed(raw: dict[str, Any]) -> dict[str, Any]:
+def with_tool_prefix(raw: dict[str, Any]) -> dict[str, Any]:
+    """The config of a server; if it has no `tool_prefix`, with its name and `_` for one."""
     return raw if raw.get("tool_prefix") is not None else {**raw, "tool_prefix": f"{raw['name']}_"}
 
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from a2c_smcp.computer.config_files import ConfigFiles, read_config_text
-from a2c_smcp.computer.jsonc import JsoncError, Node, NodeMember, scan
-from a2c_smcp.computer.jsonc_edit import LINE_END, TextStyle, indented, line_indent, with_member, without_member
+from a2c_smcp.computer.jsonc import LINE_END, JsoncError, Node, NodeMember, scan
+from a2c_smcp.computer.jsonc_edit import TextStyle, indented, line_indent, with_member, without_member
 from a2c_smcp.computer.problems import InvalidConfigError
 from a2c_smcp.errors import BadRequestError
 
@@ -224,7 +224,10 @@ class _ConfigDocument:
         return member
 
     def as_written_there(self, name: str, entry: str, meant: dict[str, Any]) -> str:
-        """The entry, in our own shape where the file has no other, with its name where it does not stand before it."""
+        """The text to put into this file: the entry as it is, or in our own shape.
+
+        Our own shape is for a file whose servers are written so, and for a list, where the name is inside the entry.
+        """
         node = _object(entry)
         is_named = node.text_of("name") == name
         if self._takes_flat():

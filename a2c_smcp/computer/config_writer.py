@@ -1,4 +1,4 @@
-"""The config files of a run, for those who change them: finds the file of a server, and writes a new text in one step.
+"""The config files of a run, to be changed: finds the file of a server, and writes a new text in one step.
 
 It knows files and their texts. What runs is the Computer's, and what an entry means is told in `config_files.py`. It
 is no part of the command line, because the console in the browser writes through it, too.
@@ -7,7 +7,6 @@ is no part of the command line, because the console in the browser writes throug
 import hashlib
 import os
 import stat
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,14 +15,14 @@ from typing import Any, Final
 
 from a2c_smcp.computer.config_files import ConfigFiles, read_config_text, read_config_texts
 from a2c_smcp.computer.config_splice import add_input, add_server, entry_text, remove_server, replace_server
-from a2c_smcp.computer.mcp_clients.model import MCPServerInput
 from a2c_smcp.errors import BadRequestError
+from a2c_smcp.utils.replacing import replace_file
 
 __all__ = ["ConfigWriteError", "ConfigWriter", "FileChange", "StoredEntry"]
 
 #: Bytes of a config file that is changed here.
 _MOST_BYTES: Final = 4 * 2**20
-_NOBODY_WRITES: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+_WRITE_BITS: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 class ConfigWriteError(BadRequestError):
@@ -61,9 +60,6 @@ class FileChange:
         """The config of a server, as the Computer would get it from the files."""
         return next(raw for raw in self.files.servers if raw["name"] == name)
 
-    def inputs(self, ids: Sequence[str]) -> list[MCPServerInput]:
-        return [definition for definition in self.files.inputs if definition.id in ids]
-
 
 def _ignore(files: ConfigFiles) -> None:
     pass
@@ -72,23 +68,23 @@ def _ignore(files: ConfigFiles) -> None:
 class ConfigWriter:
     """`save` or `remove` say what would be written; `write` does it.
 
-    `paths` are all files of the run. `home` is the one that gets new servers, or `None` if the computer was started
-    without a config file. All methods raise `ConfigWriteError`, or `ConfigSpliceError` for a text that cannot be
-    changed.
+    `paths` are all files of the run. `home_file` is the one that gets new servers, or `None` if the computer was
+    started without a config file. All methods raise `ConfigWriteError`, or `ConfigSpliceError` for a text that cannot
+    be changed.
     """
 
     def __init__(
         self,
         paths: Sequence[Path],
-        home: Path | None,
+        home_file: Path | None,
         *,
         prefix_tools: bool = False,
         on_written: Callable[[ConfigFiles], None] = _ignore,
     ) -> None:
         self._paths = tuple(paths)
         self.on_written = on_written
-        """To be told what the files say now, by whoever has written and is done with it."""
-        self.home = home
+        """Call it after `write`, with what the files say now. `write` does not: it may run in a thread."""
+        self.home_file = home_file
         self.prefix_tools = prefix_tools
 
     def find(self, name: str) -> StoredEntry | None:
@@ -146,11 +142,11 @@ class ConfigWriter:
     def _place(self, name: str) -> Path:
         if (path := self._path_of(name)) is not None:
             return path
-        if self.home is None:
+        if self.home_file is None:
             raise ConfigWriteError(
                 "this computer was started without a config file; start it with --config FILE to keep what is added"
             )
-        return self.home
+        return self.home_file
 
     def _changed(self, path: Path, splice: Callable[[str], str]) -> FileChange:
         _check_writable(path)
@@ -189,33 +185,18 @@ def _decoded(path: Path, content: bytes | None) -> str:
 def _check_writable(path: Path) -> None:
     """A file that nobody may write is meant to stay, also for a user who could."""
     with suppress(FileNotFoundError):
-        if not path.stat().st_mode & _NOBODY_WRITES or not os.access(path, os.W_OK):
+        if not path.stat().st_mode & _WRITE_BITS or not os.access(path, os.W_OK):
             raise ConfigWriteError(f"{path} is read-only; allow writing, or edit it by hand")
 
 
 def _replace(change: FileChange, target: Path) -> None:
-    """A file beside the old one takes its place: whoever reads sees one or the other, and never half of it."""
-    _check_writable(target)
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    new = Path(name)
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(change.after)
-            file.flush()
-            _copy_owner(target, file.fileno())
-            os.fsync(file.fileno())
+    def before_rename(descriptor: int) -> None:
+        _copy_owner(target, descriptor)
         if _read(target) != change.before:
             raise ConfigWriteError(f"{change.path} was changed meanwhile; look at it again")
-        new.replace(target)
-    except BaseException:
-        new.unlink(missing_ok=True)
-        raise
-    with suppress(OSError):  # it is written; some folders cannot be opened
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+
+    _check_writable(target)
+    replace_file(target, change.after, before_rename)
 
 
 def _copy_owner(target: Path, descriptor: int) -> None:

@@ -26,6 +26,7 @@ from a2c_smcp.types import SERVER_NAME
 from a2c_smcp.utils.text import cut, harmless
 
 __all__ = [
+    "CALLBACK",
     "KINDS",
     "MAX_REASON",
     "Accepted",
@@ -51,6 +52,8 @@ __all__ = [
 DecisionKind: TypeAlias = Literal["confirmation", "question", "input"]
 KINDS: Final[frozenset[DecisionKind]] = frozenset(get_args(DecisionKind))
 
+#: Who decided, if it was a callback of the program that uses the Computer.
+CALLBACK: Final = "callback"
 #: How many characters of a reason the agent reads.
 MAX_REASON: Final = 1000
 

@@ -29,8 +29,8 @@ class OfficeDoor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ComputerHome:
-    """What there is to change."""
+    """The config files that a page may change, and its way to offices."""
 
     config: ConfigWriter = field(default_factory=lambda: ConfigWriter((), None))
     offices: OfficeDoor | None = None
-    """`None` where whoever runs the computer connects it, too."""
+    """`None` if the program that runs the computer connects it itself."""

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-__all__ = ["MAX_DEPTH", "JsoncError", "Node", "NodeMember", "blank_from", "blank_until", "comments", "scan"]
+__all__ = ["LINE_END", "MAX_DEPTH", "JsoncError", "Node", "NodeMember", "blank_from", "blank_until", "comments", "scan"]
 
 #: Levels of objects and lists; a config file has five.
 MAX_DEPTH: Final = 64
+LINE_END: Final = re.compile(r"\r\n|\r|\n")
 
 _BLANK: Final = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*(?s:.*?)\*/)*")
 _STRING: Final = re.compile(r'"(?:\\.|[^"\\\x00-\x1f])*"')
@@ -26,7 +27,7 @@ class JsoncError(ValueError):
     """A text that is no JSON, even with comments; says at which line."""
 
     def __init__(self, text: str, position: int, problem: str) -> None:
-        line = len(re.findall(r"\r\n|\r|\n", text[:position])) + 1
+        line = len(LINE_END.findall(text, 0, position)) + 1
         super().__init__(f"invalid JSON at line {line}: {problem}")
 
 

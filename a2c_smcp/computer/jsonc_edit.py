@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from a2c_smcp.computer.jsonc import Node, NodeMember, blank_from, comments, scan
+from a2c_smcp.computer.jsonc import LINE_END, Node, NodeMember, blank_from, comments, scan
 
-__all__ = ["LINE_END", "TextStyle", "indented", "line_indent", "with_member", "without_member"]
+__all__ = ["TextStyle", "indented", "line_indent", "with_member", "without_member"]
 
-LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _INDENT: Final = re.compile(r"[\r\n]([ \t]+)(?=[\"{\[])")
 
 

@@ -103,6 +103,6 @@ def test_what_the_next_start_would_refuse_is_not_written(file: Path) -> None:
     with pytest.raises(ConfigWriteError, match="no input 'k'"):
         writer.save({"b": '{"command": "${input:k}"}'}, {})
     change = writer.save({"b": '{"command": "${input:k}"}'}, {"k": '{"id": "k", "type": "promptString"}'})
-    assert [definition.id for definition in change.inputs(["k"])] == ["k"]
+    assert [definition.id for definition in change.files.inputs] == ["k"]
     with pytest.raises(ConfigWriteError, match="--config FILE"):
         ConfigWriter([], None).save({"b": ENTRY}, {})

@@ -116,15 +116,15 @@ class FollowedFiles:
         return {name: f"{_outcome(states.get(name))}: {error}" for name, error in refused.items()}
 
     def adopt(self, files: ConfigFiles) -> None:
-        """What the Computer has of these files counts as taken over from them: the console changed both."""
+        """Count the servers and inputs of these files that the Computer has as taken over: the console changed both."""
         for name, raw in _by_name(files).items():
             if self._computer.server_config(name) == raw:
                 self._servers[name] = raw
         self._inputs |= {definition.id for definition in files.inputs} & self._computer.inputs.definitions.keys()
 
-    def writer(self, home: Path | None) -> ConfigWriter:
-        """What changes these files from the console; `home` is the one that gets new servers."""
-        return ConfigWriter(self.paths, home, prefix_tools=self.prefix_tools, on_written=self.adopt)
+    def writer(self, home_file: Path | None) -> ConfigWriter:
+        """A writer of these files for the console; `home_file` is the one that gets new servers."""
+        return ConfigWriter(self.paths, home_file, prefix_tools=self.prefix_tools, on_written=self.adopt)
 
     def _states(self) -> dict[SERVER_NAME, ServerState]:
         return {status.server: status.state for status in self._computer.statuses}
@@ -134,7 +134,7 @@ class FollowedFiles:
         return [_written(path) for path in self.paths]
 
     def _forget_inputs(self, inputs: Iterable[MCPServerInput]) -> None:
-        """Remove the inputs that were in the files, and are none of these."""
+        """Remove the inputs that the files defined before, and do not define now: `inputs` are those of now."""
         left = {definition.id for definition in inputs}
         for input_id in (self._inputs - left) & self._computer.inputs.definitions.keys():
             self._computer.inputs.remove(input_id)

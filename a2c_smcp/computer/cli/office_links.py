@@ -1,6 +1,4 @@
-"""How a page's wish to join an office becomes a connection of the command that runs. No secret of one server goes to
-another.
-"""
+"""How a command joins the office that a person named in the page. A key of one server is never sent to another."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -17,14 +15,14 @@ __all__ = ["SessionDoor", "link_to"]
 
 
 def link_to(known: LinkOptions, url: str, api_key: str | None) -> LinkOptions:
-    """How a server is reached that a person named: as before if it is the one before, and else without its key."""
+    """The options for the server that a person named: the known server keeps its key and headers, another gets none."""
     if url in (known.url, masked_url(known.url)):
         return replace(known, api_key=known.api_key if api_key is None else api_key)
     return replace(known, url=url, api_key=api_key, headers={})
 
 
 class SessionDoor:
-    """The office of the prompt."""
+    """The way of a page to the office that the prompt is in."""
 
     def __init__(self, session: "CLISession") -> None:
         self._session = session

@@ -18,7 +18,7 @@ __all__ = ["ALIVE_SECONDS", "LINK_SECONDS", "MAX_LINKS", "MAX_SESSIONS", "PageSe
 
 #: How many links may be unused at a time: one more, and the oldest stops working.
 MAX_LINKS: Final = 8
-#: How many pages may be in: one more, and of those that nobody uses the one that was silent longest has to leave.
+#: How many sessions there may be. One more ends the session that was silent longest, among those not in use.
 MAX_SESSIONS: Final = 16
 #: How long an unused link works, in seconds.
 LINK_SECONDS: Final = 3600.0
@@ -55,7 +55,7 @@ class VisitorBook:
 
     @property
     def sessions(self) -> tuple[PageSession, ...]:
-        """Those that are in; the one that was silent longest comes first."""
+        """The sessions that are open; the one that was silent longest comes first."""
         return tuple(self._sessions.values())
 
     def new_token(self, now: float) -> str:
@@ -71,7 +71,7 @@ class VisitorBook:
         self._tokens.pop(_digest(token), None)
 
     def redeem(self, token: str, session: Callable[[], PageSession], now: float) -> tuple[str, PageSession] | None:
-        """A session and its key for a token that was not used yet; `None` for every other.
+        """A session and its key; `None` if the token is unknown, was used, or is too old. `session` makes the session.
 
         Raises `TooManyRequestsError` if every session is in use; the token can be used later then.
         """
@@ -86,14 +86,17 @@ class VisitorBook:
         return self.admit(session(), now)
 
     def admit(self, session: PageSession, now: float) -> tuple[str, PageSession]:
-        """The same session, and its key. Raises `TooManyRequestsError` if every session is in use."""
+        """Open a session without a token; returns its key, and the session.
+
+        Raises `TooManyRequestsError` if every session is in use.
+        """
         self._make_room(now)
         key = secrets.token_urlsafe(32)
         self._sessions[_digest(key)] = session
         return key, session
 
     def find(self, key: str) -> PageSession | None:
-        """The session with this key; if there is one, it was the last one to be heard."""
+        """The session with this key. From now on it is the one that was heard last."""
         digest = _digest(key)
         if (session := self._sessions.get(digest)) is not None:
             self._sessions.move_to_end(digest)

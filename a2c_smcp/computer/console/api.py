@@ -197,7 +197,7 @@ class ConsoleAPI:
         return await anyio.to_thread.run_sync(lambda: PageResponse(result_view(ended)))
 
     async def _history(self, request: Request) -> Response:
-        """Calls that ended and match, newest first: a part of them, those that ended before `before`."""
+        """The next calls that match, newest first; with `before`, an id, those that ended before that call."""
         query = call_query(request.query_params)
         calls = self._computer.past_calls(request.query_params.get("before"))
         # Megabytes are searched and shown: not on the event loop.
@@ -310,7 +310,7 @@ class _Counted(Response):
 
 
 class _Following(_Counted):
-    """One that stands for a person, too."""
+    """The stream of a page: while it is open, a person may answer there."""
 
     def __init__(
         self,

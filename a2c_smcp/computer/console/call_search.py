@@ -7,14 +7,13 @@ from itertools import islice
 from typing import Any, Final, get_args
 
 from a2c_smcp.computer.call_log import CallOutcome, EndedCall
+from a2c_smcp.computer.decisions import CALLBACK
 from a2c_smcp.errors import BadRequestError
 
 __all__ = ["MAX_SEARCH", "CallQuery", "call_query", "matching"]
 
 #: Characters that may be searched for.
 MAX_SEARCH: Final = 200
-#: A program that decides, by the name that `Computer.confirm_callback` has; everybody else is taken for a person.
-_PROGRAM: Final = "callback"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +24,14 @@ class CallQuery:
     """All of them, in any place and in any case."""
     outcome: str = ""
     by_person: bool = False
+    """Decided by a person: by anybody but a callback."""
     req_id: str = ""
 
     def matches(self, ended: EndedCall) -> bool:
         """Whether this call is looked for."""
         if self.outcome and ended.outcome != self.outcome:
             return False
-        if self.by_person and (ended.verdict is None or ended.decided_by == _PROGRAM):
+        if self.by_person and (ended.verdict is None or ended.decided_by == CALLBACK):
             return False
         if self.req_id and ended.call.req_id != self.req_id:
             return False

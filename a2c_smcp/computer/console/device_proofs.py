@@ -2,7 +2,7 @@
 
 What is signed names the challenge, the origin of the page and the computer: a signature that a page of another origin,
 or another computer, has coaxed out of the browser is worth nothing here. A challenge costs no memory until a signature
-of it was accepted: whoever asks for a million of them has filled nothing.
+of it was accepted: an attacker who asks for a million challenges fills nothing.
 """
 
 import base64
@@ -52,7 +52,7 @@ class Challenges:
         return hmac.compare_digest(mac, self._mac(stamp)) and 0 <= age <= CHALLENGE_SECONDS * 1000
 
     def close(self, challenge: str, now: float) -> None:
-        """It was answered: it is not accepted again."""
+        """Remember that this challenge was answered: it is not accepted again."""
         self._used = {**self._living(now), challenge: now + CHALLENGE_SECONDS}
 
     def _living(self, now: float) -> dict[str, float]:

@@ -21,6 +21,8 @@ _USED_SECONDS: Final = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Device:
+    """A browser that comes in without a link."""
+
     id: str
     name: str
     public_key: bytes
@@ -34,7 +36,7 @@ class Device:
 
 
 class DeviceBook:
-    """Every browser that is remembered. `all` is what is to be kept when a method has changed something."""
+    """Every browser that is remembered. After a change the caller keeps `all` in the file."""
 
     def __init__(self, devices: Iterable[Device] = ()) -> None:
         self._devices = {device.id: device for device in devices}
@@ -68,7 +70,7 @@ class DeviceBook:
         return device
 
     def use(self, device_id: str, now: float) -> bool:
-        """Say that a browser is used; true if that is worth keeping."""
+        """Note that a browser is used; returns whether the note is new enough to be written to the file."""
         device = self.find(device_id, now)
         if device is None or abs(now - device.used) < _USED_SECONDS:
             return False

@@ -33,7 +33,7 @@ _MAX_BODY: Final = 1024
 
 
 class Advice(StrEnum):
-    """How a person gets a link who has none."""
+    """How a person who has no link gets one."""
 
     PROMPT = "prompt"
     """Type `console` at the computer's prompt."""
@@ -57,7 +57,7 @@ class Door:
 
 
 class Entrance:
-    """The routes about sessions and devices. `end_streams` ends what sessions follow."""
+    """The routes about sessions and devices. `end_streams` ends the streams of some sessions."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class Entrance:
 
         admitted = self._visitors.redeem(text_field(body, "token"), session, self._clock())
         if admitted is None:
-            self._log.warn("links", "refused a link that was used already, or is none of ours")
+            self._log.warn("links", "refused a link that was used already, or is not ours")
             raise ForbiddenError("this link was used already, or is too old: ask for another one")
         return admitted
 
@@ -134,7 +134,7 @@ class Entrance:
         admitted = self._visitors.admit(PageSession(device.name, device.id), self._clock())
         self._challenges.close(given[1], self._clock())
         if token is not None:
-            # It came by a link, and did not need it: a link works once all the same.
+            # It came by a link that it did not need. That link must not work again.
             self._visitors.discard(token)
         if self._devices.use(device.id, self._calendar()):
             self._keep_if_possible()

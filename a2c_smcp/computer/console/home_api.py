@@ -65,7 +65,7 @@ class HomeAPI:
 
     async def _about(self, request: Request) -> Response:
         """What can be changed: the file that gets new servers, and how the office is reached."""
-        file, offices = self._home.config.home, self._home.offices
+        file, offices = self._home.config.home_file, self._home.offices
         return PageResponse(
             {"file": None if file is None else str(file), "office_url": None if offices is None else offices.url}
         )

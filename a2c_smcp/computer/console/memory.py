@@ -4,14 +4,12 @@ One process at a time has the file. What is wrong with it is said, and never kee
 """
 
 import base64
-import contextlib
 import hashlib
 import json
 import os
 import secrets
 import stat
 import sys
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +18,7 @@ from typing import Any, Final, Self
 from a2c_smcp.computer.console.device_names import MAX_NAME
 from a2c_smcp.computer.console.device_proofs import is_public_key
 from a2c_smcp.computer.console.devices import MAX_DEVICES, Device
+from a2c_smcp.utils.replacing import replace_file
 
 if sys.platform != "win32":
     import fcntl
@@ -45,15 +44,15 @@ class Remembered:
 
 
 class ConsoleMemory:
-    """The file of one computer. `open` it, give it to a `Console`, and `close` it."""
+    """The file of one computer. `open` it, which may raise `NoMemoryError`, give it to a `Console`, and `close` it."""
 
     def __init__(self, file: Path, lock: int, now: float) -> None:
         self._file = file
         self._lock = lock
         self.notice: str | None = None
-        """What a person should know about the file."""
+        """What to tell the person about the file; `None` if there is nothing."""
         self.found = self._read(now)
-        """What was remembered at the last `keep`, or at the start."""
+        """What the file holds."""
 
     @classmethod
     def open(cls, folder: Path, computer: str, now: float) -> Self:
@@ -73,16 +72,8 @@ class ConsoleMemory:
         return memory
 
     def keep(self, what: Remembered) -> None:
-        """Write it, all or nothing. Raises `OSError`."""
-        handle, name = tempfile.mkstemp(prefix=self._file.stem, suffix=".new", dir=self._file.parent)  # with mode 0600
-        try:
-            with open(handle, "w", encoding="utf-8") as new:
-                json.dump(_as_json(what), new, indent=1)
-            os.replace(name, self._file)
-        except OSError:
-            with contextlib.suppress(OSError):
-                os.unlink(name)
-            raise
+        """Write it to the file, which only its owner may read. Raises `OSError`, and then the file is as it was."""
+        replace_file(self._file, json.dumps(_as_json(what), indent=1).encode())
         self.found = what
 
     def close(self) -> None:

@@ -1,9 +1,13 @@
 """A link as a QR code, for a page and for a terminal."""
 
+from typing import Final
+
 __all__ = ["qr_image", "qr_text"]
 
 #: Light modules around the code; readers need them.
-_BORDER = 4
+_BORDER: Final = 4
+#: The character for two modules, one above the other, by whether each of them is drawn.
+_HALVES: Final = {(True, True): "█", (True, False): "▀", (False, True): "▄", (False, False): " "}
 
 
 def qr_image(link: str) -> str:
@@ -23,6 +27,3 @@ def qr_text(link: str) -> str:
         "".join(_HALVES[pair] for pair in zip(upper, lower, strict=True))
         for upper, lower in zip(rows[::2], below[::2], strict=True)
     )
-
-
-_HALVES = {(True, True): "█", (True, False): "▀", (False, True): "▄", (False, False): " "}

@@ -6,7 +6,7 @@ A server is started first and written then. If it does not start, or cannot be w
 import json
 import logging
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ import anyio
 import anyio.to_thread
 
 from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.config_files import with_tool_prefix
 from a2c_smcp.computer.config_splice import meaning
 from a2c_smcp.computer.config_writer import ConfigWriter, FileChange, StoredEntry
 from a2c_smcp.computer.console.pasted import Pasted, read_paste
@@ -28,7 +29,7 @@ __all__ = ["ServerChanges"]
 
 logger = logging.getLogger(__name__)
 
-#: For a server of before to be there again.
+#: How long it may take to put back a server as it was.
 _BACK_SECONDS: Final = 60.0
 
 
@@ -45,7 +46,7 @@ class ServerChanges:
         """What adding this would do, and all that is wrong with it."""
         pasted = self._read(text)
         problems = list(pasted.problems)
-        if not problems and not until_stop and self._config.home is not None:
+        if not problems and not until_stop and self._config.home_file is not None:
             problems = _refusal(lambda: self._save(pasted))
         return {
             "servers": [
@@ -167,9 +168,7 @@ class ServerChanges:
 
     def _run_only(self, name: str, entry: str) -> dict[str, Any]:
         raw = meaning(name, entry)
-        if self._config.prefix_tools and raw.get("tool_prefix") is None:
-            raw = {**raw, "tool_prefix": f"{name}_"}
-        return raw
+        return with_tool_prefix(raw) if self._config.prefix_tools else raw
 
     def _clashes(self, pasted: Pasted) -> list[str]:
         """Aliases that other servers' tools have for a name. What the new tools are called shows when they start."""
@@ -224,8 +223,8 @@ def _aliases(raw: dict[str, Any]) -> list[str]:
     return [alias for alias in found if isinstance(alias, str)]
 
 
-def _refusal(attempt: Any) -> list[str]:
-    """What an attempt is refused with, one text for each problem."""
+def _refusal(attempt: Callable[[], object]) -> list[str]:
+    """The problems that an attempt is refused for, one text each; empty if it succeeds."""
     try:
         attempt()
     except InvalidConfigError as error:

@@ -34,9 +34,9 @@ class Console:
     """The console of one Computer. Start `run` in a task group; then `link` gives an address for a browser.
 
     Raises `ConsoleError` for a host that others reach without a certificate. `key` may be in the certificate's file.
-    Without a `memory`, which stays the caller's to close, nothing is kept: no port, and no browser that comes in
-    without a link. `advice` is what a page says that has no link.
-    `home` is what a page may change; without it servers are added until the computer stops, and no office is joined.
+    `memory` keeps the port, and the browsers that come in without a link; the caller closes it. Without it nothing is
+    kept. `advice` says how a person without a link gets one. `home` is what a page may change; without it, servers that
+    are added there are gone when the computer stops, and no office can be joined.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Console:
         self._memory = memory
         self._advice = advice
         self.notice: str | None = None
-        """What a person should know after `listen`."""
+        """What to tell the person after `listen`; `None` if there is nothing."""
         self._home = home
         self._listener: socket.socket | None = None
         self._app: ConsoleApp | None = None

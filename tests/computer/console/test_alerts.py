@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -12,6 +13,7 @@ from a2c_smcp.computer.decisions import Declined
 from tests.computer.console.harness import DEADLINE, as_agent, go, opened, tab
 from tests.computer.fakes.computers import server
 
+FORM = {"type": "object", "properties": {"name": {"type": "string"}}}
 ASKS = server("one", prefixed=False, default_tool_meta={})
 
 #: A browser without a screen shows no notification and plays no sound: what would be there is counted.
@@ -46,6 +48,16 @@ async def one_context(browser: Browser, **options: Any) -> AsyncIterator[Browser
         yield context
     finally:
         await context.close()
+
+
+@asynccontextmanager
+async def one_tab(browser: Browser) -> AsyncIterator[tuple[Computer, Page]]:
+    async with (
+        opened(ASKS) as (computer, console),
+        one_context(browser) as context,
+        tab(browser, console.link(), context) as page,
+    ):
+        yield computer, page
 
 
 @asynccontextmanager
@@ -146,18 +158,23 @@ async def test_a_decision_sounds_in_one_tab_and_a_flood_of_them_is_no_flood_of_s
 
 
 async def test_a_flood_of_decisions_is_no_flood_of_notifications(browser: Browser) -> None:
-    async with (
-        opened(ASKS) as (computer, console),
-        one_context(browser) as context,
-        tab(browser, console.link(), context) as page,
-        anyio.create_task_group() as tasks,
-    ):
+    async with one_tab(browser) as (computer, page), anyio.create_task_group() as tasks:
         await switch_on(page, "notification", "sound")
         for _ in range(20):
             tasks.start_soon(as_agent, computer, "echo")
         await expect(page.locator("aside .decision")).to_have_count(20)
         await until(page, "seen.notes.length")
         assert await page.evaluate("seen.notes.length") <= 5
+        await decide(computer)
+
+
+async def test_a_question_notifies_with_the_name_of_its_server(browser: Browser) -> None:
+    async with one_tab(browser) as (computer, page), anyio.create_task_group() as tasks:
+        await switch_on(page, "notification")
+        tasks.start_soon(partial(computer.decisions.ask_question, "o\u202ene", "s3cret", schema=FORM))
+        await until(page, "seen.notes.length")
+        (note,) = await page.evaluate(NOTES)
+        assert note["body"] == "A server asks you something: o\\u202ene"
         await decide(computer)
 
 

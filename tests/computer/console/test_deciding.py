@@ -5,7 +5,7 @@ from typing import Any
 
 import anyio
 import pytest
-from playwright.async_api import Browser, Page, Route, expect
+from playwright.async_api import Browser, Page, Request, Route, expect
 
 from a2c_smcp.computer.decisions import Accepted, AlreadyDecidedError, Declined, Resolution
 from a2c_smcp.computer.mcp_clients.model import PromptStringInput
@@ -185,13 +185,8 @@ async def test_a_secret_goes_in_and_is_never_seen_again(browser: Browser) -> Non
     inputs = [PromptStringInput(type="promptString", id="token", description="The token", password=True)]
     computer_and_console = opened(config, inputs=inputs, auto_connect=False)
     async with computer_and_console as (computer, console), tab(browser, console.link()) as page:
-        bodies: list[str] = []
-
-        async def keep(response: Any) -> None:
-            if "/api/" in response.url and "/feed" not in response.url:
-                bodies.append(await response.text())
-
-        page.on("response", keep)
+        finished: list[Request] = []
+        page.on("requestfinished", lambda request: finished.append(request))
         await page.evaluate(_RECORD)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(computer.start_server, "one")
@@ -208,7 +203,14 @@ async def test_a_secret_goes_in_and_is_never_seen_again(browser: Browser) -> Non
         await expect(page.locator(".row.input")).to_contain_text("has a value")
         found = await page.evaluate(_SEARCH, secret)
         assert found == []
+        bodies = [await body_of(request) for request in finished if "/api/" in request.url]
         assert bodies and not any(secret in body for body in bodies)
+
+
+async def body_of(request: Request) -> str:
+    response = await request.response()
+    assert response is not None
+    return await response.text()
 
 
 #: Keeps what the stream brings, as the page reads it.

@@ -10,6 +10,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from a2c_smcp.computer.decisions import Accepted, Declined
+from a2c_smcp.computer.events import RestartOffered, ToolInvalid
 from a2c_smcp.computer.mcp_clients.model import parse_input
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from tests.computer.console.harness import Visitor, go, opened, tab
@@ -29,8 +30,11 @@ SHOWN = """() => {
   }
   return [...new Set(found.map((text) => text.trim()).filter(Boolean))];
 }"""
-#: Names that are the same in every language.
-NAMES = {"JSON", "F8", "URI", "https", "alias", "tool_prefix", "window", "console", "connect", "url", "office", "NAME"}
+#: Names that are the same in every language: of keys, fields, options, and browsers and their systems.
+NAMES = {
+    *("JSON", "F8", "URI", "https", "alias", "tool_prefix", "window", "console", "connect", "url", "office", "NAME"),
+    *("cert", "HOST", "PORT", "FILE", "Chrome", "Linux", "macOS", "Windows"),
+}
 #: What the computer calls things in its messages: data to the page, but never shown as it is.
 OURS = {state.value for state in ServerState} | {
     *("accepted", "declined", "dismissed", "unanswered", "withdrawn", "confirmation", "question", "input"),
@@ -46,6 +50,18 @@ async def known(visitor: Visitor, document: str) -> set[str]:
     paths = ("tools", "desktop", "finder", "inputs", f"document?uri={document}", f"page?uri={document}&page=1")
     data += [(await visitor.get(f"/api/{path}")).json() for path in paths]
     return set(WORD.findall(json.dumps(data, ensure_ascii=False))) - OURS
+
+
+async def test_notices_are_in_the_words_of_the_page(browser: Browser) -> None:
+    async with opened() as (computer, console):
+        context = await browser.new_context(locale="zh-CN")
+        async with tab(browser, console.link(), context) as page:
+            computer._events.publish(ToolInvalid("shell", "run", "no schema"))
+            computer._events.publish(RestartOffered("shell", "its config was updated"))
+            await expect(page.locator(".notice .words")).to_have_text(
+                ["shell 的 run 已隐藏，它的定义无效：no schema", "shell 有更改，重启后生效。"]
+            )
+        await context.close()
 
 
 async def test_a_walk_through_the_page_in_chinese_meets_no_english(browser: Browser, tmp_path: Path) -> None:
@@ -76,7 +92,9 @@ async def _unfolded(page: Page, view: str) -> None:
         await page.locator(".row.ended button.line").first.click()
         await page.wait_for_selector(".details h3")
     if view == "servers":
-        await page.locator("li.server", has_text="calendar").locator("button[aria-expanded]").click()
+        for button in await page.locator("li.server", has_text="calendar").locator("button[aria-expanded]").all():
+            await button.click()
+        await page.wait_for_selector(".row.server textarea")
         await page.locator("li.input button[aria-expanded]").click()
         await page.wait_for_selector(".row.server .reason")
     if view == "tools":

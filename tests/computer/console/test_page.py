@@ -6,10 +6,16 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from a2c_smcp.computer import console
+from a2c_smcp.computer.call_log import KEPT_CALLS, SHOWN_CALLS, CallOutcome
+from a2c_smcp.computer.console import Advice
+from a2c_smcp.computer.console.call_search import MAX_SEARCH
+from a2c_smcp.computer.decisions import MAX_REASON, Outcome
+from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from tests.computer.console.scene import VIEWS
 
 ROOT = Path(__file__).parents[3]
@@ -52,6 +58,30 @@ def test_every_name_that_a_script_imports_is_exported_and_is_used() -> None:
                 )
                 assert re.search(pattern, exported, re.MULTILINE), f"{script.name}: {module} has no {theirs}"
                 assert len(re.findall(rf"\b{ours or theirs}\b", source)) > 1, f"{script.name}: {name} is not used"
+
+
+def test_there_is_a_text_for_all_that_the_computer_may_say() -> None:
+    said = {
+        *(f"calls.was.{outcome}" for outcome in get_args(CallOutcome)),
+        *(f"decisions.was.{outcome}" for outcome in Outcome),
+        *(f"banner.advice.{advice}" for advice in Advice),
+        *(f"state.{state.value}" for state in ServerState),
+    }
+    assert said - set(texts("en")) == set()
+
+
+@pytest.mark.parametrize(
+    ("script", "pattern", "value"),
+    [
+        ("history.js", r"OUTCOMES = \[(.*)\]", ", ".join(f'"{outcome}"' for outcome in get_args(CallOutcome))),
+        ("history.js", r'maxlength="(\d+)"', MAX_SEARCH),
+        ("confirmation.js", r'maxlength="(\d+)"', MAX_REASON),
+        ("past.js", r"EARLIER = (\d+)", SHOWN_CALLS),
+        ("state.js", r"MOST_ENDED = (\d+)", KEPT_CALLS),
+    ],
+)
+def test_a_limit_of_the_computer_is_the_same_in_the_page(script: str, pattern: str, value: object) -> None:
+    assert re.findall(pattern, (STATIC / "js" / script).read_text("utf-8")) == [str(value)]
 
 
 def test_a_script_can_be_held_in_the_head() -> None:

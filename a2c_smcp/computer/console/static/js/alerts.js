@@ -76,9 +76,10 @@ export function useAlerts({ notify, sound: loud }) {
 
 async function announce(shown, decision, stillKnown) {
   if ((await isInFront()) || !stillKnown() || shown.size >= MOST_OPEN) return;
+  const body = words(decision);
   let notification;
   try {
-    notification = new Notification(t("alerts.title"), { body: words(decision), tag: decision.id, requireInteraction: true });
+    notification = new Notification(t("alerts.title"), { body, tag: decision.id, requireInteraction: true });
   } catch {
     return; // phones want a service worker for it
   }

@@ -1,4 +1,4 @@
-// The arguments of a call, a row for each, with real line breaks. Whoever has not seen their end cannot allow it.
+// The arguments of a call, a row for each, with real line breaks. A call can be allowed once the person has seen their end.
 import { get } from "./api.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./html.js";
 import { t } from "./i18n.js";

@@ -42,7 +42,7 @@ function idOf({ item }) {
 }
 
 /** What each call waits for, by its id: a confirmation, the answer to its question, or perhaps to one of its server. */
-export function waitingCalls(pending) {
+function waitingCalls(pending) {
   const waits = new Map();
   for (const { kind, call, calls = [], decided } of pending) {
     if (decided) continue;

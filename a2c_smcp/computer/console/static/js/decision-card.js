@@ -71,7 +71,7 @@ function useLinger({ id, decided }, held) {
   }, [decided, held]);
 }
 
-/** Whoever answered with the keyboard stays where they are when the buttons go. */
+/** Keeps the focus of a person who answered with the keyboard on the card when its buttons go. */
 function useFocusKept(element, open) {
   const inside = useRef(false);
   useLayoutEffect(() => {

@@ -8,7 +8,7 @@ import { SteadyButton } from "./steady.js";
 import { useInside, useStill } from "./still.js";
 import { useStore } from "./store.js";
 
-/** How many cards are drawn at a time: whoever floods the person must not stop the page. */
+/** How many cards are drawn at a time: a flood of decisions must not stop the page. */
 const MOST_CARDS = 30;
 /** From how many calls on they can be refused together. */
 const FLOOD = 3;

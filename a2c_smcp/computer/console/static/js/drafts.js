@@ -1,12 +1,12 @@
 // What a person has typed for a decision, until it is sent or put away. It outlives the card: a timeout, a withdrawal, a
 // lost connection and another view cost nothing. It is in this tab's memory only.
-import { useReducer } from "./html.js";
+import { useRedraw } from "./html.js";
 
 const drafts = new Map();
 
 /** `[value, set, isTyped]` for a decision; `first` makes the value that a form begins with. A `secret` is never shown. */
 export function useDraft(id, first, secret = false) {
-  const [, draw] = useReducer((count) => count + 1, 0);
+  const draw = useRedraw();
   if (!drafts.has(id)) drafts.set(id, { value: first(), typed: false });
   const draft = drafts.get(id) ?? { value: first(), typed: false };
   const set = (value) => {

@@ -1,5 +1,5 @@
 // For how long something runs. One clock draws all that are shown.
-import { html, useEffect, useReducer } from "./html.js";
+import { html, useEffect, useRedraw } from "./html.js";
 import { duration } from "./i18n.js";
 import { serverNow } from "./store.js";
 
@@ -14,7 +14,7 @@ function tick() {
 
 /** The time since `since`, in seconds of the computer's clock. */
 export function Elapsed({ since }) {
-  const [, draw] = useReducer((count) => count + 1, 0);
+  const draw = useRedraw();
   useEffect(() => {
     shown.add(draw);
     clock ??= setInterval(tick, EVERY);

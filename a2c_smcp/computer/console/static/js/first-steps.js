@@ -1,9 +1,8 @@
 // What comes next on a computer that is new: a server, so that there are tools, and an office, so that an agent can come.
-import { get } from "./api.js";
+import { useHome } from "./home.js";
 import { html } from "./html.js";
 import { t } from "./i18n.js";
 import { Icon } from "./icons.js";
-import { useLoaded } from "./parts.js";
 import { path } from "./router.js";
 import { useStore } from "./store.js";
 
@@ -19,7 +18,7 @@ export function FirstSteps({ view }) {
 }
 
 function Steps({ hasServer, hasOffice }) {
-  const { value: home } = useLoaded((signal) => get("home", {}, signal), []);
+  const home = useHome();
   const steps = [
     ...(hasServer ? [] : [["servers", "first.server", "first.server.why"]]),
     ...(hasOffice || !home?.office_url ? [] : [["office", "first.office", "first.office.why"]]),

@@ -1,7 +1,7 @@
 // Calls that are over. They are searched and filtered at the computer, which keeps more of them than the page has.
 import { download, get } from "./api.js";
 import { CallDetails, OutcomeOf, toneOf } from "./call-details.js";
-import { html, useMemo, useReducer, useRef, useState } from "./html.js";
+import { html, useMemo, useRedraw, useRef, useState } from "./html.js";
 import { duration, moment, t } from "./i18n.js";
 import { Chip, Empty, Loading, Problem, useAction, useLoaded } from "./parts.js";
 import { EARLIER, joined } from "./past.js";
@@ -28,7 +28,7 @@ export function History() {
   const filtered = isFiltered(query);
   return html`<section class="history" aria-labelledby="calls-history">
     <h2><span id="calls-history">${t("calls.history")}</span>${news ? html`<span class="news">${t("calls.new", { count: news })}</span>` : null}</h2>
-    ${calls.length || filtered ? html`<${Tools} query=${query} onChange=${setQuery} />` : null}
+    ${calls.length || filtered ? html`<${SearchBar} query=${query} onChange=${setQuery} />` : null}
     <${Problem} text=${error} />
     <div ...${props} aria-busy=${loading}>
       ${calls.length
@@ -64,7 +64,7 @@ function useCalls(query, held) {
   const live = useMemo(() => ({ calls: [...ended].reverse(), more: ended.length >= EARLIER }), [ended]);
   const first = filtered ? (value?.key === key ? value : null) : live;
   const list = useRef({ key: null, first: null, calls: [], more: false });
-  const [, draw] = useReducer((count) => count + 1, 0);
+  const draw = useRedraw();
   const other = list.current.key !== key;
   if (first && first !== list.current.first && (!held || other || !list.current.calls.length)) {
     list.current = { key, first, ...joined(first, other ? NOTHING : list.current) };
@@ -88,7 +88,7 @@ function newer(live, shown) {
   return at < 0 ? live.length : at;
 }
 
-function Tools({ query, onChange }) {
+function SearchBar({ query, onChange }) {
   const set = (name) => (event) => onChange({ ...query, [name]: event.currentTarget.value });
   const [save, busy, error] = useAction(() => saved(query));
   return html`<form class="calls-tools" role="search" aria-label=${t("calls.search")} onSubmit=${(event) => event.preventDefault()} autocomplete="off">

@@ -1,11 +1,12 @@
 // Where this computer is: its connection, its office, its name, and who can decide.
-import { get, post } from "./api.js";
+import { post } from "./api.js";
 import { AskOnce } from "./ask-once.js";
 import { Devices } from "./devices.js";
+import { useHome } from "./home.js";
 import { html } from "./html.js";
 import { listed, t } from "./i18n.js";
 import { JoinForm } from "./office-form.js";
-import { Chip, Empty, Fold, Problem, useAction, useLoaded } from "./parts.js";
+import { Chip, Empty, Fold, Problem, useAction } from "./parts.js";
 import { useStore } from "./store.js";
 import { who } from "./who.js";
 
@@ -14,7 +15,7 @@ const TONES = { joined: "ok", connected: "warn", connecting: "warn", disconnecte
 export function Office() {
   const offices = useStore((state) => state.offices);
   const { name, version, protocol, answerers } = useStore((state) => state);
-  const { value: home } = useLoaded((signal) => get("home", {}, signal), []);
+  const home = useHome();
   const canJoin = Boolean(home?.office_url);
   const joined = offices.some((office) => office.office);
   return html`<section aria-labelledby="office-computer">

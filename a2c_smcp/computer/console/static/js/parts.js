@@ -1,11 +1,11 @@
 // Small things that every view is made of.
-import { html, useEffect, useReducer, useRef, useState } from "./html.js";
+import { html, useEffect, useRedraw, useRef, useState } from "./html.js";
 import { Icon } from "./icons.js";
 import { t } from "./i18n.js";
 
 /** Draws again every so often, for clocks that run. */
 export function useTick(milliseconds, running = true) {
-  const [, tick] = useReducer((count) => count + 1, 0);
+  const tick = useRedraw();
   useEffect(() => {
     if (!running) return undefined;
     const timer = setInterval(tick, milliseconds);

@@ -1,7 +1,7 @@
 // The calls that are over as one list without gaps, newest first. Pure.
 import { MOST_ENDED } from "./state.js";
 
-/** A computer begins with so many; a page that has fewer has them all. */
+/** How many calls that are over a snapshot has at the most; a page with fewer of them has them all. */
 export const EARLIER = 100;
 
 /** The newest calls, and behind them what the list had already, as long as nothing is missing in between. */

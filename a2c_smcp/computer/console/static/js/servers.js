@@ -2,6 +2,7 @@
 import { get, post } from "./api.js";
 import { AskOnce } from "./ask-once.js";
 import { InputForm } from "./decision-forms.js";
+import { useHome } from "./home.js";
 import { html, useEffect, useRef, useState } from "./html.js";
 import { t } from "./i18n.js";
 import { Chip, Empty, Loading, Problem, useAction, useLoaded } from "./parts.js";
@@ -15,7 +16,7 @@ export function Servers() {
   const servers = useStore((state) => state.servers);
   const [filter, setFilter] = useState("");
   const [adding, setAdding] = useState(false);
-  const { value: home } = useLoaded((signal) => get("home", {}, signal), []);
+  const home = useHome();
   const shown = servers.filter((server) => server.name.toLowerCase().includes(filter.toLowerCase()));
   const clashes = useClashes(servers);
   if (!servers.length) {

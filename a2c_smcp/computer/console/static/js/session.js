@@ -47,7 +47,7 @@ export function onEnd(each) {
   told.end.add(each);
 }
 
-/** The computer was started again, and this page is in all the same. */
+/** The computer was started again, and this page has a session with it, too. */
 export function onRun(each) {
   told.run.add(each);
 }

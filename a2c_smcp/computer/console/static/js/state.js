@@ -1,5 +1,5 @@
 // What the page knows, as one value. Pure: messages in, the next state out; null means that something was missed.
-/** How many calls that are over are kept here; the computer has as many. */
+/** How many calls that are over are kept here; the computer keeps as many. */
 export const MOST_ENDED = 1000;
 const MOST_NOTICES = 5;
 
@@ -114,10 +114,9 @@ function stamped(stamps, names) {
 }
 
 let notice = 0;
-/** What is said once more is counted, not shown once more. */
+/** A notice that comes again is counted, and not shown twice. */
 function withNotice(notices, said) {
-  const { text, server, restart } = said;
-  const same = notices.find((each) => each.text === text && each.server === server && each.restart === restart);
+  const same = notices.find((each) => each.text === said.text && each.server === said.server && each.says === said.says);
   if (same) return notices.map((each) => (each === same ? { ...each, count: each.count + 1 } : each));
   notice += 1;
   return [...notices, { ...said, id: notice, count: 1 }].slice(-MOST_NOTICES);

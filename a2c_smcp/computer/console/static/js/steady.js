@@ -1,6 +1,6 @@
 // Buttons that decide something. Such a button takes no click in the half second after it appeared or its box moved:
 // that click was meant for what stood there before. Boxes are compared in each frame, and once more when a click comes.
-import { html, useEffect, useReducer, useRef } from "./html.js";
+import { html, useEffect, useRedraw, useRef } from "./html.js";
 
 /** How long a button takes no click after it moved, in milliseconds. */
 const DEAF = 500;
@@ -93,7 +93,7 @@ function hasFocus(element) {
 export function SteadyButton({ onAnswer, ready = true, children, ...props }) {
   const element = useRef(null);
   const entry = useRef(null);
-  const [, draw] = useReducer((count) => count + 1, 0);
+  const draw = useRedraw();
   useEffect(() => {
     entry.current = new Watched(element.current, draw);
     watched.add(entry.current);

@@ -1,5 +1,5 @@
 // The state of this tab, and components that follow a part of it. A burst of messages is drawn once a frame.
-import { useEffect, useReducer, useRef } from "./html.js";
+import { useEffect, useRedraw, useRef } from "./html.js";
 import { EMPTY } from "./state.js";
 
 let state = { ...EMPTY, status: "connecting" };
@@ -23,7 +23,7 @@ export function change(next) {
 
 /** A part of the state; the component is drawn again when that part is another value. */
 export function useStore(select) {
-  const [, draw] = useReducer((count) => count + 1, 0);
+  const draw = useRedraw();
   const latest = useRef();
   latest.current = { select, value: select(state) };
   useEffect(() => {

@@ -346,7 +346,6 @@ export default {
   "time.min": "{minutes} min {seconds} s",
   "time.h": "{hours} h {minutes} min",
   "notice.restart": "{server} has changes that a restart takes over.",
-  "notice.hidden": "{tool} is hidden: another server has a tool of this name ({servers}).",
   "notice.invalid": "{tool} of {server} is hidden: its definition is invalid: {problem}",
   "refused.network": "The computer does not answer.",
   "refused.changed": "What was shown is not what is asked any more; nothing was decided. Look at it again.",

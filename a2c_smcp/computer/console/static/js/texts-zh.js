@@ -346,7 +346,6 @@ export default {
   "time.min": "{minutes} 分 {seconds} 秒",
   "time.h": "{hours} 小时 {minutes} 分",
   "notice.restart": "{server} 有更改，重启后生效。",
-  "notice.hidden": "{tool} 已隐藏：其他服务有同名的工具（{servers}）。",
   "notice.invalid": "{server} 的 {tool} 已隐藏，它的定义无效：{problem}",
   "refused.network": "计算机没有回应。",
   "refused.changed": "显示的内容已不是现在所问的，没有作出任何决定。请再看一遍。",

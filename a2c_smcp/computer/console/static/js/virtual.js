@@ -1,6 +1,6 @@
 // A long list of which only the rows in sight are in the document, whatever their heights are.
 // Its first and its last row are always there, so that Tab enters it from both sides; so is the row that has the focus.
-import { html, useEffect, useLayoutEffect, useReducer, useRef } from "./html.js";
+import { html, useEffect, useLayoutEffect, useRedraw, useRef } from "./html.js";
 
 /** How far beyond the window rows are drawn, in pixels. */
 const BEYOND = 400;
@@ -28,7 +28,7 @@ export function VirtualList({ items, row, keyOf, estimate, class: name }) {
   const range = useRef([0, 0]);
   const top = useRef(null);
   const gap = useRef(0);
-  const [, draw] = useReducer((count) => count + 1, 0);
+  const draw = useRedraw();
   const tops = topsOf(items, keyOf, heights.current, estimate, gap.current);
   // The same rows stay drawn when others come before them: only what is there can be held still.
   range.current = shifted(range.current, indexOf(items, keyOf, top.current));

@@ -1,5 +1,5 @@
 // What the computer says in English to programs, said to people in the page's own words, where there are some.
-import { listed, t } from "./i18n.js";
+import { t } from "./i18n.js";
 import { who } from "./who.js";
 
 const SAID = ["calls", "result", "text", "document"];
@@ -12,6 +12,6 @@ export function refusal(path, message, details) {
 }
 
 /** What happened that nobody asked for. */
-export function notice({ says, text, servers, ...values }) {
-  return says ? t(`notice.${says}`, { ...values, servers: listed(servers ?? [""]) }) : text;
+export function notice({ says, text, ...values }) {
+  return says ? t(`notice.${says}`, values) : text;
 }
