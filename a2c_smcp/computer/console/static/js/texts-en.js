@@ -67,7 +67,7 @@ export default {
   "decisions.no.name": "Refuse {tool} on {server}, asked by {agent}",
   "decisions.always": "Always allow this tool",
   "decisions.always.name": "Always allow this tool: {tool} on {server}",
-  "decisions.always.reach": "From now on {tool} runs unasked, for every agent and with any arguments, until this computer stops or the config of {server} changes.",
+  "decisions.always.reach": "From now on {tool} runs unasked, for every agent and with any arguments, until this computer stops, the config of {server} changes, or its server describes it in another way.",
   "decisions.undo": "Undo: ask again",
   "decisions.undo.name": "Undo: ask again before {tool}",
   "decisions.undone": "{tool} is asked about again.",

@@ -67,7 +67,7 @@ export default {
   "decisions.no.name": "拒绝 {agent} 在 {server} 上运行 {tool}",
   "decisions.always": "总是允许此工具",
   "decisions.always.name": "总是允许此工具：{server} 上的 {tool}",
-  "decisions.always.reach": "从现在起，{tool} 不再询问即可运行：任何智能体、任何参数，直到本计算机停止或 {server} 的配置改变。",
+  "decisions.always.reach": "从现在起，{tool} 不再询问即可运行：任何智能体、任何参数，直到本计算机停止、{server} 的配置改变，或服务改变对它的说明。",
   "decisions.undo": "撤销：重新询问",
   "decisions.undo.name": "撤销：运行 {tool} 前重新询问",
   "decisions.undone": "{tool} 会再次询问。",
