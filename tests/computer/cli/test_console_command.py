@@ -38,7 +38,7 @@ async def test_a_link_at_the_start_a_fresh_one_at_the_prompt_and_the_first_answe
                 tasks.start_soon(_call, agent, results)
                 asked = await anyio.to_thread.run_sync(it.line, "confirm_request")
                 decision = await _asked(messages)
-                assert decision["id"] == asked["decision"] and decision["call"]["arguments"] == '{\n  "text": "x"\n}'
+                assert decision["id"] == asked["decision"] and [row["text"] for row in decision["rows"]] == [["x"]]
                 answer = {"id": decision["id"], "digest": decision["digest"], "answer": "yes"}
                 assert (await visitor.post("/api/answer", answer)).status_code == 200
                 told: Line = await anyio.to_thread.run_sync(it.line, "decision_decided")
