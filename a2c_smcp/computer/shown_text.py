@@ -40,7 +40,7 @@ _MOST_ROWS: Final = 200
 _DEEPEST: Final = 8
 #: Characters of JSON that is laid out over several lines; Python takes seconds for megabytes of it.
 _MOST_INDENTED: Final = 100_000
-#: Escapes that are parts of their own: a page makes an element of each.
+#: Escapes of a text that are parts of their own: a page makes an element of each.
 _MOST_ESCAPES: Final = 100
 #: Scripts that are written together in one word, as Japanese does, and beside Latin letters everywhere.
 _EAST_ASIAN: Final = frozenset(
@@ -58,15 +58,15 @@ def visible(text: str) -> str:
     return _HIDDEN.sub(_escape, text)
 
 
-def words(text: str) -> list[str]:
+def words(text: str, most: int = _MOST_ESCAPES) -> list[str]:
     """The text in parts: every second one is an escape, so that a page can tell it from a backslash that was typed.
 
-    Where there are very many escapes, all that follows is one part with the last of them.
+    After `most` escapes all that follows is one part with the next of them.
     """
     parts: list[str] = []
     end = 0
     for number, hidden in enumerate(_HIDDEN.finditer(text)):
-        if number == _MOST_ESCAPES:
+        if number == most:
             return [*parts, text[end : hidden.start()], visible(text[hidden.start() :]), ""]
         parts += [text[end : hidden.start()], _escape(hidden)]
         end = hidden.end()

@@ -365,9 +365,7 @@ def _reason(body: Mapping[str, Any]) -> str:
 def _visible_words(document: Mapping[str, Any]) -> dict[str, Any]:
     """A document with nothing hidden in what is read of it. By its URI it is opened: that stays."""
     said = ("title", "summary", "file_name")
-    return {
-        key: visible(value) if key in said and isinstance(value, str) else value for key, value in document.items()
-    }
+    return {key: visible(value) if key in said and isinstance(value, str) else value for key, value in document.items()}
 
 
 def _query(request: Request, name: str) -> str:

@@ -16,7 +16,6 @@ from a2c_smcp.computer.events import (
     ServerStatus,
     ToolInvalid,
 )
-
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 
 
