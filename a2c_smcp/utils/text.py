@@ -27,7 +27,7 @@ __all__ = [
 
 #: How many characters of what a peer wrote a log line or an error message may have.
 MAX_QUOTED: Final = 2000
-#: How many escapes of a text are told apart from its other parts.
+#: Escapes of a text that are parts of their own: a page makes an element of each.
 _MOST_ESCAPES: Final = 100
 
 # Unicode's categories Cc (but for tabs and line breaks), Cf, Cs, Zl and Zp, and what shows as nothing without being in
@@ -55,15 +55,15 @@ def visible(text: str) -> str:
     return _HIDDEN.sub(_escape, text)
 
 
-def words(text: str) -> list[str]:
+def words(text: str, most: int = _MOST_ESCAPES) -> list[str]:
     """The text in parts: every second one is an escape, so that a page can tell it from a backslash that was typed.
 
-    Where there are very many escapes, all that follows is one part with the last of them.
+    After `most` escapes all that follows is one part with the next of them.
     """
     parts: list[str] = []
     end = 0
     for number, hidden in enumerate(_HIDDEN.finditer(text)):
-        if number == _MOST_ESCAPES:
+        if number == most:
             return [*parts, text[end : hidden.start()], visible(text[hidden.start() :]), ""]
         parts += [text[end : hidden.start()], _escape(hidden)]
         end = hidden.end()

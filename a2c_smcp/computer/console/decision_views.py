@@ -25,6 +25,9 @@ _MOST_CHARACTERS: Final = 100_000
 _MOST_OF_ALL: Final = 3_000_000
 #: So many of each argument are sent in any case: every name shows, whatever stands in the others.
 _LEAST_OF_A_ROW: Final = 20
+#: Escapes of all arguments of a card that are marked one by one, and of each in any case.
+_MOST_ESCAPES: Final = 300
+_LEAST_ESCAPES: Final = 5
 #: Of the name of an argument.
 _MOST_OF_A_NAME: Final = 1_000
 #: Of what a server says about its tool.
@@ -69,7 +72,7 @@ def decision_view(decision: Decision, most: int = _MOST_CHARACTERS) -> dict[str,
 
 def whole_call_view(decision: Confirmation) -> dict[str, Any]:
     """All arguments of a call, however long they are."""
-    return {"rows": [_row_view(row) for row in argument_rows(decision.call.arguments)], "cut": False}
+    return {"rows": _row_views(argument_rows(decision.call.arguments)), "cut": False}
 
 
 def _call_view(call: WatchedCall) -> dict[str, Any]:
@@ -105,15 +108,22 @@ def _cut_rows(call: WatchedCall, most_of_all: int) -> dict[str, Any]:
     rows = argument_rows(call.arguments)
     most = max(_LEAST_OF_A_ROW, most_of_all // max(1, len(rows)))
     cut = any(len(row.text) > most or len(row.name) > _MOST_OF_A_NAME for row in rows)
-    return {"rows": [_row_view(row, most, _MOST_OF_A_NAME) for row in rows], "cut": cut}
+    return {"rows": _row_views(rows, most, _MOST_OF_A_NAME), "cut": cut}
 
 
-def _row_view(row: ArgumentRow, most: int | None = None, most_of_name: int | None = None) -> dict[str, Any]:
+def _row_views(
+    rows: Sequence[ArgumentRow], most: int | None = None, most_of_name: int | None = None
+) -> list[dict[str, Any]]:
+    escapes = max(_LEAST_ESCAPES, _MOST_ESCAPES // max(1, len(rows)))
+    return [_row_view(row, most, most_of_name, escapes) for row in rows]
+
+
+def _row_view(row: ArgumentRow, most: int | None, most_of_name: int | None, escapes: int) -> dict[str, Any]:
     shown, name = row.text[:most], row.name[:most_of_name]
     rest = row.text[len(shown) :]
     return {
-        "name": words(name),
-        "text": words(shown),
+        "name": words(name, escapes),
+        "text": words(shown, escapes),
         "is_text": row.is_text,
         "more_lines": rest.count("\n") + bool(rest),
         "more": len(rest) + len(row.name) - len(name),

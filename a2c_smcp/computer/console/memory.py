@@ -105,7 +105,7 @@ def _make_private(folder: Path) -> None:
 
 
 def _content(file: Path) -> bytes | None:
-    """What is in a file; `None` if others may have put it there while the folder was not private: it lets browsers in."""
+    """What is in a file; `None` if others may have put it there, while the folder was not private yet."""
     with open(os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as opened:  # a pipe would wait for ever
         about = os.fstat(opened.fileno())
         if sys.platform != "win32" and (about.st_uid != os.geteuid() or about.st_mode & 0o022):

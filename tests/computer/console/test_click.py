@@ -232,7 +232,8 @@ async def test_a_bar_of_the_browser_that_moves_the_whole_page_makes_its_buttons_
 _COUNTS_DEAF = """() => {
   const allow = document.querySelector("[data-answer=yes]");
   globalThis.deaf = 0;
-  new MutationObserver(() => { globalThis.deaf += allow.ariaDisabled === "true"; }).observe(allow, { attributes: true });
+  const count = () => { globalThis.deaf += allow.ariaDisabled === "true"; };
+  new MutationObserver(count).observe(allow, { attributes: true });
 }"""
 
 

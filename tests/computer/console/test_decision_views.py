@@ -84,3 +84,9 @@ def test_a_flood_of_long_calls_makes_no_endless_message_and_a_long_name_is_cut_w
     named = decision_view(confirmation(**{"n" * 50_000: 1}))
     assert named["cut"] and named["rows"][0]["more"] == 49_000
     assert "".join(whole_call_view(confirmation(**{"n" * 50_000: 1}))["rows"][0]["name"]) == "n" * 50_000
+
+
+def test_very_many_escapes_are_few_elements_of_the_page() -> None:
+    rows = decision_view(confirmation(**{f"a{number}": "x\u200b" * 200 for number in range(200)}))["rows"]
+    assert sum(len(row["text"]) for row in rows) < 5_000
+    assert all("".join(row["text"]) == r"x\u200b" * 200 for row in rows)

@@ -150,7 +150,9 @@ async def test_a_server_that_does_not_start_says_so_once_at_the_form(browser: Br
     async with looking(browser, file) as (_, page):
         await go(page, "servers")
         await page.get_by_role("button", name="Add a server").click()
-        await page.get_by_role("textbox", name="The server’s entry").fill(paste("notes", "dies-on-start"))
+        await page.get_by_role("textbox", name="The server’s entry").fill(
+            paste("notes", "dies-on-start", default_tool_meta={})
+        )
         await page.get_by_role("button", name="Add", exact=True).click()
         await expect(page.locator(".editor > form > .problem")).to_contain_text("notes")
         await expect(page.locator(".problem, .reason, .notice")).to_have_count(1)
