@@ -6,11 +6,13 @@ The commands are real, and so is the terminal: what counts is each character tha
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pexpect
 import pytest
@@ -72,7 +74,16 @@ def at_a_terminal(command: Sequence[str], env: dict[str, str], until: str | None
         child.expect_exact(until or pexpect.EOF)
         return (child.before or "") + (child.after if until else "")
     finally:
-        child.close(force=True)
+        end(child)
+
+
+def end(child: Any) -> None:
+    """End a command at its terminal, however long a busy machine takes for it."""
+    if child.isalive():
+        child.kill(signal.SIGTERM)
+        child.expect(pexpect.EOF)
+        child.wait()
+    child.close()
 
 
 def in_a_pipe(command: Sequence[str], env: dict[str, str]) -> str:
@@ -178,7 +189,7 @@ class Person:
         self._terminal.send(f"{text}\r")
 
     def leave(self) -> None:
-        self._terminal.close(force=True)
+        end(self._terminal)
 
     @contextmanager
     def asked(self, **arguments: str) -> Iterator[Started]:

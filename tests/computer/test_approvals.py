@@ -61,8 +61,8 @@ def test_the_agent_reads_who_or_what_refused_and_the_words_of_the_person() -> No
     ("given", "kept"),
     [
         ("  two\r\nlines\n", "two\nlines"),
-        ("bell\x07 tab\there \x1b[31m", "bell\ufffd tab here \ufffd[31m"),
-        ("\ud800", "\ufffd"),
+        ("bell\x07 tab\there \x1b[31m", r"bell\u0007 tab here \u001b[31m"),
+        ("\ud800", r"\ud800"),
         ("x" * 5_000, "x" * 999 + "…"),
         ("x" * 999, "x" * 999),
     ],

@@ -1,6 +1,5 @@
 """`a2c demo`: no prompt, exit code 0, nothing left behind."""
 
-import json
 import os
 import re
 import signal
@@ -119,7 +118,8 @@ async def test_with_console_the_computer_stays_and_the_person_is_asked() -> None
                 answer = {"id": asked[0]["id"], "digest": asked[0]["digest"], "answer": "yes"}
                 assert (await visitor.post("/api/answer", answer)).status_code == 200
                 # Not an earlier one, which was written before the computer had read that it must ask.
-                note = json.loads(asked[0]["call"]["arguments"])["text"].partition(":")[0]
+                (text,) = [row["text"] for row in asked[0]["rows"] if row["name"] == ["text"]]
+                note = text[0].partition(":")[0]
                 await anyio.to_thread.run_sync(_until, process.stdout, rf"{note.lower()}: (allowed)")
             with anyio.fail_after(30):
                 while not await _is_shown(visitor, f"{note}: the person at the computer said yes"):  # noqa: ASYNC110

@@ -118,6 +118,14 @@ async def test_a_decision_notifies_in_one_tab_and_the_click_leads_to_it(browser:
         await until(page, "seen.notes.every(note => !note.open)")
 
 
+#: Waits until a decision that is drawn was thought about: effects run after the frame, and then ask for the locks.
+ALERTED = """async () => {
+  const frame = () => new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)));
+  for (let turn = 0; turn < 3; turn += 1) await frame();
+  await navigator.locks.query();
+}"""
+
+
 async def test_nothing_is_notified_while_any_tab_is_in_front_and_arguments_never(browser: Browser) -> None:
     async with two_tabs(browser) as (computer, page, other):
         await switch_on(page, "notification")
@@ -126,6 +134,7 @@ async def test_nothing_is_notified_while_any_tab_is_in_front_and_arguments_never
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(as_agent, computer, "echo")
             await expect(page.locator("aside .decision")).to_have_count(1)
+            await page.evaluate(ALERTED)
             await other.evaluate("front = false; dispatchEvent(new Event('blur'))")
             await until(other, "navigator.locks.query().then(({ held }) => held.length == 1)")
 
