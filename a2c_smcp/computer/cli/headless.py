@@ -88,6 +88,7 @@ class _Service:
         )
         self._computer.decisions.allow_all = options.yes
         self._link = options.link
+        self._office: str | None = options.office
         self._client: SMCPComputerClient | None = self._new_client(options.link, options.office)
         self._joining: anyio.CancelScope | None = None
         """The attempts of the start, while they last."""
@@ -141,9 +142,11 @@ class _Service:
         return masked_url(self._link.url)
 
     async def join(self, url: str, office: str, api_key: str | None) -> None:
-        """Join another office, as a person in the console wants. A server that cannot be reached changes nothing."""
+        """Join another office, as a person in the console wants. A server that cannot be reached changes nothing; after
+        a refusal the computer goes back to where it was.
+        """
         async with self._turn:
-            link = link_to(self._link, url, api_key)
+            link, before = link_to(self._link, url, api_key), (self._link, self._office)
             client = self._new_client(link, office)
             try:
                 await client.connect()
@@ -151,13 +154,30 @@ class _Service:
                 await client.disconnect()
                 raise
             await self._give_up_client()
-            self._client, self._link = client, link
-            await client.join_office(office)
+            self._client, self._link, self._office = client, link, office
+            try:
+                await client.join_office(office)
+            except SMCPError:
+                await self._give_up_client()
+                await self._go_back(*before)
+                raise
 
     async def leave(self) -> None:
         """Be in no office, until a person in the console joins one."""
         async with self._turn:
             await self._give_up_client()
+            self._office = None
+
+    async def _go_back(self, link: LinkOptions, office: str | None) -> None:
+        self._link, self._office = link, office
+        if office is None:
+            return
+        self._client = client = self._new_client(link, office)
+        try:
+            await client.connect()
+            await client.join_office(office)
+        except SMCPError as error:
+            logger.error("the computer is not back in office %s: %s", office, error)
 
     async def _give_up_client(self) -> None:
         if self._joining is not None:

@@ -90,6 +90,8 @@ async def test_a_service_moves_to_another_office_and_leaves_it_and_goes_on(hub: 
             assert (await agent.tool("a.stats"))["isError"] is False
             refused = await send(visitor, "join-office", url=hub.url, office=second)
             assert refused["code"] == 4105
+            # It is back where it was, and the agent there has its tools.
+            await eventually_tools(agent, {"a.stats"}, gone=set())
             third = new_office()
             assert await send(visitor, "join-office", url=hub.url, office=third) == {}
             await rival.join(hub.url, third)
