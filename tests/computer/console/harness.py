@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import anyio
 import httpx2
+from anyio.abc import TaskGroup
 from playwright.async_api import Browser, BrowserContext, Locator, Page, expect
 
 from a2c_smcp.computer.approvals import CALLING_AGENT
@@ -118,6 +119,17 @@ async def tab(
 def _is_cut(text: str) -> bool:
     """What Chromium says of connections that a test ends, and of answers that are refusals."""
     return "Failed to load resource" in text or "net::ERR_" in text
+
+
+@asynccontextmanager
+async def one_page(browser: Browser, **options: Any) -> AsyncIterator[tuple[Computer, Page, TaskGroup]]:
+    """A computer without servers, its page, and tasks that may wait for a decision; `options` are the tab's."""
+    async with (
+        opened() as (computer, console),
+        tab(browser, console.link(), **options) as page,
+        anyio.create_task_group() as tasks,
+    ):
+        yield computer, page, tasks
 
 
 async def press(button: Locator) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Page, expect
 
+from a2c_smcp.computer.events import RestartOffered
 from tests import browser as browsers
 from tests.computer.console.harness import go, tab
 from tests.computer.console.scene import VIEWS, scene
@@ -18,7 +19,7 @@ async def test_axe_finds_nothing(browser: Browser, tmp_path: Path, colours: str)
     if not browsers.AXE.exists():
         pytest.skip("axe-core is not installed: install Node.js with npm, and type make test again")
     found: list[str] = []
-    async with scene(tmp_path) as (_, console, document):
+    async with scene(tmp_path) as (computer, console, document):
         options: dict[str, Any] = {"color_scheme": colours, "reduced_motion": "reduce"}
         async with tab(browser, console.link(), **options) as page:
             await page.evaluate(browsers.AXE.read_text("utf-8"))
@@ -32,6 +33,11 @@ async def test_axe_finds_nothing(browser: Browser, tmp_path: Path, colours: str)
             await page.wait_for_selector("form.call .wrong")
             await page.locator(".bell").click()
             found += [f"a form with errors, and the alerts: {each}" for each in await _at_every_width(page)]
+            await page.keyboard.press("Escape")
+            computer._events.publish(RestartOffered("mail", "its config was updated"))
+            await page.locator(".told").click()
+            await expect(page.locator(".notice")).to_be_visible()
+            found += [f"the notices: {each}" for each in await _at_every_width(page)]
     assert not found, "\n".join(found)
 
 

@@ -15,7 +15,7 @@ from a2c_smcp.computer.call_log import WatchedCall
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.decisions import Accepted, DecisionAnswer, Declined, ToolDefinition
 from a2c_smcp.computer.events import ToolInvalid
-from tests.computer.console.harness import opened, tab
+from tests.computer.console.harness import one_page, opened, tab
 from tests.computer.fakes.processes import eventually
 
 _LONG = "cd /srv/data\ntar czf backup.tgz .\nsha256sum backup.tgz\nls -l\ndf -h\nuptime\ndate"
@@ -90,11 +90,7 @@ async def test_fourteen_notices_move_nothing_and_the_click_decides_what_it_point
 
 async def test_a_question_that_is_withdrawn_keeps_its_place_while_the_pointer_is_at_the_cards(browser: Browser) -> None:
     size = {"width": 2560, "height": 1300}
-    async with (
-        opened() as (computer, console),
-        tab(browser, console.link(), viewport=size) as page,
-        anyio.create_task_group() as tasks,
-    ):
+    async with one_page(browser, viewport=size) as (computer, page, tasks):
         tasks.start_soon(ask, computer, "Where to?")
         await waiting(page, 1)
         for number in (2, 3):
@@ -118,11 +114,7 @@ async def test_a_question_that_is_withdrawn_keeps_its_place_while_the_pointer_is
 async def test_what_moved_by_a_pixel_takes_no_click_for_half_a_second_not_even_in_the_same_frame(
     browser: Browser,
 ) -> None:
-    async with (
-        opened() as (computer, console),
-        tab(browser, console.link()) as page,
-        anyio.create_task_group() as tasks,
-    ):
+    async with one_page(browser) as (computer, page, tasks):
         tasks.start_soon(partial(confirm, computer, 1, path="~"))
         await waiting(page, 1)
         place = await centre(page, 1)
@@ -142,11 +134,7 @@ _MOVES_IN_THE_PRESS = """() => addEventListener(
 
 
 async def test_a_key_answers_the_card_that_has_the_focus_wherever_it_is_by_now(browser: Browser) -> None:
-    async with (
-        opened() as (computer, console),
-        tab(browser, console.link()) as page,
-        anyio.create_task_group() as tasks,
-    ):
+    async with one_page(browser) as (computer, page, tasks):
         for number in (1, 2):
             tasks.start_soon(partial(confirm, computer, number, path="~"))
             await waiting(page, number)
@@ -166,11 +154,7 @@ async def test_a_key_answers_the_card_that_has_the_focus_wherever_it_is_by_now(b
 
 
 async def test_a_long_press_that_began_when_the_button_had_just_moved_decides_nothing(browser: Browser) -> None:
-    async with (
-        opened() as (computer, console),
-        tab(browser, console.link()) as page,
-        anyio.create_task_group() as tasks,
-    ):
+    async with one_page(browser) as (computer, page, tasks):
         tasks.start_soon(partial(confirm, computer, 1, path="~"))
         await waiting(page, 1)
         place = await centre(page, 1)
@@ -188,11 +172,7 @@ async def test_a_long_press_that_began_when_the_button_had_just_moved_decides_no
 
 
 async def test_a_click_beside_or_under_the_notices_puts_them_away_and_decides_nothing(browser: Browser) -> None:
-    async with (
-        opened() as (computer, console),
-        tab(browser, console.link()) as page,
-        anyio.create_task_group() as tasks,
-    ):
+    async with one_page(browser) as (computer, page, tasks):
         tasks.start_soon(partial(confirm, computer, 1, path="~"))
         await waiting(page, 1)
         place = await centre(page, 1)
@@ -214,11 +194,7 @@ async def test_a_click_beside_or_under_the_notices_puts_them_away_and_decides_no
 
 
 async def test_a_bar_of_the_browser_that_moves_the_whole_page_makes_its_buttons_wait(browser: Browser) -> None:
-    async with (
-        opened() as (computer, console),
-        tab(browser, console.link()) as page,
-        anyio.create_task_group() as tasks,
-    ):
+    async with one_page(browser) as (computer, page, tasks):
         tasks.start_soon(partial(confirm, computer, 1, path="~"))
         await waiting(page, 1)
         place = await centre(page, 1)

@@ -138,6 +138,13 @@ async def test_no_long_word_is_wider_than_its_place(browser: Browser) -> None:
                 await page.set_viewport_size({"width": width, "height": 900})
                 found += [f"{view[:30]} at {width}: {each}" for each in await page.evaluate(STICKS_OUT)]
             await page.set_viewport_size({"width": 1400, "height": 900})
+        # The notices are behind a button: hidden texts are not looked at above.
+        await page.locator(".told").click()
+        for width in WIDTHS:
+            await page.set_viewport_size({"width": width, "height": 900})
+            await expect(page.locator(".notice").last).to_be_visible()
+            found += [f"notices at {width}: {each}" for each in await page.evaluate(STICKS_OUT)]
+            assert await page.locator("#notices").evaluate("each => each.scrollWidth <= each.clientWidth"), width
     assert not found, "\n".join(found[:50])
 
 

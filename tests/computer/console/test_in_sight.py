@@ -13,7 +13,7 @@ from a2c_smcp.computer.call_log import WatchedCall
 from a2c_smcp.computer.decisions import Resolution, ToolDefinition
 from a2c_smcp.computer.events import ToolInvalid
 from a2c_smcp.computer.mcp_clients.model import PromptStringInput
-from tests.computer.console.harness import opened, press, tab
+from tests.computer.console.harness import one_page, opened, press, tab
 from tests.computer.fakes.computers import server
 from tests.computer.fakes.processes import eventually
 
@@ -38,11 +38,7 @@ def button(page: Page, answer: str) -> Any:
 
 async def test_allow_waits_until_the_end_of_long_arguments_was_seen(browser: Browser) -> None:
     script = "\n".join(f"echo step {number}" for number in range(120)) + "\nrm -rf ~"
-    async with (
-        opened() as (computer, console),
-        tab(browser, console.link()) as page,
-        anyio.create_task_group() as tasks,
-    ):
+    async with one_page(browser) as (computer, page, tasks):
         ask = computer.decisions.ask_confirmation
         tasks.start_soon(ask, call(cwd="/srv", script=script))
         await expect(card(page)).to_contain_text("more lines below")
@@ -69,11 +65,7 @@ async def test_allow_waits_until_the_end_of_long_arguments_was_seen(browser: Bro
 
 async def test_arguments_too_long_for_a_card_are_cut_with_a_count_and_fetched_before_a_yes(browser: Browser) -> None:
     padding = "x" * 150_000
-    async with (
-        opened() as (computer, console),
-        tab(browser, console.link()) as page,
-        anyio.create_task_group() as tasks,
-    ):
+    async with one_page(browser) as (computer, page, tasks):
         asked = call(script=f"{padding}\nrm -rf ~\n", last="seen")
         tasks.start_soon(computer.decisions.ask_confirmation, asked)
         await expect(card(page)).to_contain_text("3 more lines, 100010 characters")
@@ -95,11 +87,7 @@ async def test_the_card_says_who_asks_from_where_and_what_the_server_says_of_the
         "d",
         is_dangerous=True,
     )
-    async with (
-        opened() as (computer, console),
-        tab(browser, console.link()) as page,
-        anyio.create_task_group() as tasks,
-    ):
+    async with one_page(browser) as (computer, page, tasks):
         tasks.start_soon(computer.decisions.ask_confirmation, call(office="lab", x=1), said)
         for part in ("planner", "lab", "shell", "run", "shell_run", "Runner", "Runs a command.\nIn a shell."):
             await expect(card(page)).to_contain_text(part)
@@ -116,11 +104,7 @@ async def test_the_card_says_who_asks_from_where_and_what_the_server_says_of_the
 async def test_a_tool_that_was_always_allowed_and_has_changed_shows_the_difference(browser: Browser) -> None:
     before = ToolDefinition(description="Lists files.", digest="1", schema_digest="a")
     after = ToolDefinition(description="Removes files.", digest="2", schema_digest="b")
-    async with (
-        opened() as (computer, console),
-        tab(browser, console.link()) as page,
-        anyio.create_task_group() as tasks,
-    ):
+    async with one_page(browser) as (computer, page, tasks):
         computer.decisions.allow("shell", "run", before)
         tasks.start_soon(computer.decisions.ask_confirmation, call(x=1), after)
         warning = card(page).locator(".danger-sign")
@@ -133,11 +117,7 @@ async def test_a_tool_that_was_always_allowed_and_has_changed_shows_the_differen
 
 @pytest.mark.parametrize("agent", ["planner (verified)", "pl\u0430nner", "\u202egnilla", "<b>this computer</b>"])
 async def test_a_name_cannot_pass_for_the_page_s_own_words(browser: Browser, agent: str) -> None:
-    async with (
-        opened() as (computer, console),
-        tab(browser, console.link()) as page,
-        anyio.create_task_group() as tasks,
-    ):
+    async with one_page(browser) as (computer, page, tasks):
         tasks.start_soon(computer.decisions.ask_confirmation, call(agent, x=1))
         name = card(page).locator("dd .given").first
         await expect(name).to_have_text(agent.replace("\u202e", r"\u202e"))
@@ -158,11 +138,7 @@ async def test_a_question_is_framed_as_the_server_s_words_and_hides_nothing(brow
         },
     }
     results: list[Resolution] = []
-    async with (
-        opened() as (computer, console),
-        tab(browser, console.link()) as page,
-        anyio.create_task_group() as tasks,
-    ):
+    async with one_page(browser) as (computer, page, tasks):
         ask = computer.decisions.ask_question
         tasks.start_soon(put, results, ask("shell", "Open \u202etxt.exe?\nThe computer asks.", schema=schema))
         frame = card(page).locator("figure.said")
@@ -193,11 +169,7 @@ async def test_a_reason_goes_with_the_refusal_and_always_says_its_reach_and_is_u
     browser: Browser,
 ) -> None:
     results: list[Resolution] = []
-    async with (
-        opened() as (computer, console),
-        tab(browser, console.link()) as page,
-        anyio.create_task_group() as tasks,
-    ):
+    async with one_page(browser) as (computer, page, tasks):
         tasks.start_soon(put, results, computer.decisions.ask_confirmation(call(x=1)))
         await expect(card(page)).to_contain_text("for every agent and with any arguments, until this computer stops")
         await page.get_by_label("Reason for a refusal").fill("not in production")
@@ -215,11 +187,7 @@ async def test_a_reason_goes_with_the_refusal_and_always_says_its_reach_and_is_u
 
 async def test_a_flood_is_refused_at_once_but_what_came_after_the_click_is_not(browser: Browser) -> None:
     results: list[Resolution] = []
-    async with (
-        opened() as (computer, console),
-        tab(browser, console.link()) as page,
-        anyio.create_task_group() as tasks,
-    ):
+    async with one_page(browser) as (computer, page, tasks):
         ask = computer.decisions.ask_confirmation
         for number in range(40):
             tasks.start_soon(put, results, ask(call(x=number)))
@@ -297,11 +265,7 @@ async def test_a_secret_whose_sending_failed_is_still_in_its_field(browser: Brow
 async def test_arguments_that_nobody_could_see_are_not_seen(browser: Browser, hidden: str) -> None:
     script = "\n".join(f"echo step {number}" for number in range(120)) + "\nrm -rf ~"
     size = {"width": 1000, "height": 900} if "rail" in hidden else {"width": 1400, "height": 150}
-    async with (
-        opened() as (computer, console),
-        tab(browser, console.link(), viewport=size) as page,
-        anyio.create_task_group() as tasks,
-    ):
+    async with one_page(browser, viewport=size) as (computer, page, tasks):
         asked = call(script=script if "rail" in hidden else "rm -rf ~")
         tasks.start_soon(computer.decisions.ask_confirmation, asked)
         await expect(card(page)).to_have_count(1)
