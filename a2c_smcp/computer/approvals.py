@@ -26,7 +26,6 @@ CALLING_AGENT: Final[ContextVar[str]] = ContextVar("calling_agent")
 #: The office that the call came from, where it came from one.
 CALLING_OFFICE: Final[ContextVar[str]] = ContextVar("calling_office")
 
-
 #: Who or what kept a call from running, as an agent reads it beside 4005.
 RefusalOutcome: TypeAlias = Literal["nobody", "unanswered", "refused", "rule"]
 
