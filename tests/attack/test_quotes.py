@@ -12,7 +12,8 @@ from tests.attack.harness import target
 from tests.attack.processes import A2C, started
 
 INDISCREET = str(Path(__file__).parents[1] / "computer" / "fakes" / "indiscreet.py")
-SECRETS = ("canary-4711", "canary-4712", "8831", "canary-in-the-file")
+#: The PIN is short, and nothing that a port, a time or an id could have in it.
+SECRETS = ("canary-4711", "canary-4712", "8~31", "canary-in-the-file")
 CONFIG = {
     "servers": [
         {
@@ -23,7 +24,7 @@ CONFIG = {
             "server_parameters": {
                 "command": sys.executable,
                 "args": ["-I", "-S", INDISCREET, "--token=${input:argument}"],
-                "env": {"TOKEN": "Bearer ${input:token}", "PIN": "8831", "PLAIN": "canary-in-the-file"},
+                "env": {"TOKEN": "Bearer ${input:token}", "PIN": "8~31", "PLAIN": "canary-in-the-file"},
             },
         }
     ],
