@@ -8,6 +8,7 @@ from typing import Final
 
 from a2c_smcp.docs.index import Index
 from a2c_smcp.docs.served import ServedFile, request_for
+from a2c_smcp.docs.walking import FoundFile
 from a2c_smcp.docs.workers import Workers
 from a2c_smcp.utils.text import well_formed
 
@@ -21,6 +22,8 @@ _MOST_CHARACTERS: Final = 20_000_000
 _LARGE_BYTES: Final = 2**20
 _RESTLESS_SECONDS: Final = 10.0
 """A large file that changes all the time, such as a log, is not read again at every change."""
+_AGAIN_SECONDS = 10.0
+"""When it looks again at what could not be read now."""
 
 
 class Indexer:
@@ -44,13 +47,15 @@ class Indexer:
         while True:
             await self._work.wait()
             self._work.clear()
-            whole = False
             try:
                 whole = await self._catch_up()
             except Exception:
                 # Search is worth less without these words; everything else works.
-                logger.exception("the words of %s could not be read", self._root)
-            if whole and not self._work.is_set():
+                logger.exception("the words of %s could not be read; they are tried again", self._root)
+                whole = False
+            if not whole:
+                asyncio.get_running_loop().call_later(_AGAIN_SECONDS, self.look)
+            elif not self._work.is_set():
                 self.known.set()
 
     async def _catch_up(self) -> bool:
@@ -59,17 +64,15 @@ class Indexer:
         files = [file for file in self._served() if file.found.path in todo]
         if files:
             self.known.clear()
-        restless = False
+        whole = True
         for number, file in enumerate(files):
-            if file.found.size > _LARGE_BYTES and time.time() - file.found.mtime_ns / 1e9 < _RESTLESS_SECONDS:
-                restless = True
+            if _is_restless(file.found):
+                whole = False
             elif file in self._served():
                 texts = await self._texts(file)
                 await asyncio.to_thread(self._index.add_words, file.found, texts)
             self.on_progress(number + 1, len(files))
-        if restless:
-            asyncio.get_running_loop().call_later(_RESTLESS_SECONDS, self._work.set)
-        return not restless
+        return whole
 
     async def _texts(self, file: ServedFile) -> list[tuple[int, int, str]]:
         """The texts of a document, as far as the index takes them. Pages that cannot be read have none."""
@@ -87,3 +90,9 @@ class Indexer:
             if size > _MOST_CHARACTERS or any("changed" in answer for answer in answers):
                 break
         return texts
+
+
+def _is_restless(file: FoundFile) -> bool:
+    """A date in the future says nothing: such a file may have it for years."""
+    age = time.time() - file.mtime_ns / 1e9
+    return file.size > _LARGE_BYTES and 0 <= age < _RESTLESS_SECONDS

@@ -58,6 +58,10 @@ async def by_uri(library: Library) -> dict[str, Document]:
 
 
 async def words_known(library: Library) -> None:
-    async with asyncio.timeout(DEADLINE):
-        for folder in library.folders:
-            await folder.indexer.known.wait()
+    try:
+        async with asyncio.timeout(DEADLINE):
+            for folder in library.folders:
+                await folder.indexer.known.wait()
+    except TimeoutError:
+        missing = [folder._index.without_words() for folder in library.folders]
+        raise AssertionError(f"without words: {missing}; workers: {library.workers.pids}") from None

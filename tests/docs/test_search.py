@@ -1,8 +1,14 @@
 """The index: Chinese by pairs, kept up to date, shared by processes, made again when it is broken."""
 
 import asyncio
+import os
+import sqlite3
 import threading
+import time
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from a2c_smcp.docs.index import Index
 from a2c_smcp.docs.library import Library
@@ -57,6 +63,34 @@ async def test_search_follows_changes(tmp_path: Path) -> None:
         heard.events.clear()
         await heard.until(lambda: heard.events)
         assert await titles(library, "new") == []
+
+
+async def test_a_large_file_from_the_future_is_read_at_once(tmp_path: Path) -> None:
+    large = tmp_path / "a.txt"
+    large.write_text("basil\n" + " " * 2**20)
+    tomorrow = time.time() + 86400
+    os.utime(large, (tomorrow, tomorrow))
+    async with running(tmp_path) as (library, _):
+        await words_known(library)
+        assert await titles(library, "basil") == ["a.txt"]
+
+
+async def test_words_that_could_not_be_kept_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mock: another process would have to hold the index for twenty seconds."""
+    keep, tries = Index.add_words, []
+
+    def locked_once(*args: Any) -> bool:
+        tries.append(1)
+        if len(tries) == 1:
+            raise sqlite3.OperationalError("database is locked")
+        return keep(*args)
+
+    monkeypatch.setattr(Index, "add_words", locked_once)
+    monkeypatch.setattr("a2c_smcp.docs.indexing._AGAIN_SECONDS", 0.01)
+    (tmp_path / "a.md").write_text("# One\n\nbasil")
+    async with running(tmp_path) as (library, _):
+        await words_known(library)
+        assert await titles(library, "basil") == ["One"]
 
 
 async def test_a_broken_index_is_made_again(tmp_path: Path) -> None:

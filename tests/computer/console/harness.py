@@ -132,11 +132,22 @@ async def one_page(browser: Browser, **options: Any) -> AsyncIterator[tuple[Comp
         yield computer, page, tasks
 
 
+#: A button that waits after a movement prevents what a click does otherwise.
+_LISTEN = (
+    "() => document.addEventListener('click', (event) => { window.ignored = event.defaultPrevented }, { once: true })"
+)
+
+
 async def press(button: Locator) -> None:
-    """Click as a person does: bring it into sight, wait until it listens again after that movement, and press."""
-    await button.scroll_into_view_if_needed()
-    await expect(button).to_be_enabled()
-    await button.click()
+    """Click as a person does: bring it into sight, press when it listens, and press again if it moved just then."""
+    with anyio.fail_after(DEADLINE):
+        while True:
+            await button.scroll_into_view_if_needed()
+            await expect(button).to_be_enabled()
+            await button.page.evaluate(_LISTEN)
+            await button.click()
+            if not await button.page.evaluate("window.ignored"):
+                return
 
 
 async def go(page: Page, view: str) -> None:

@@ -16,7 +16,7 @@ from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.computer.socketio import SMCPComputerClient
 from a2c_smcp.server import APIKeyAuthentication
 from tests import browser as browsers
-from tests.computer.console.harness import go, opened, tab
+from tests.computer.console.harness import go, opened, press, tab
 from tests.computer.console.homes import Door, at_home, flat, forbid_writing, paste, read, with_comments, write
 from tests.computer.console.test_accessible import _VIOLATIONS
 from tests.computer.fakes.computers import call, names, server, state
@@ -140,7 +140,7 @@ async def test_a_value_that_a_new_server_needs_is_asked_for_on_the_page(browser:
         await page.get_by_role("button", name="Add", exact=True).click()
         card = page.locator(".rail .decision", has_text="A value is missing")
         await card.get_by_label("How many?").fill("2")
-        await card.get_by_role("button", name="Send").click()
+        await press(card.get_by_role("button", name="Send"))
         await expect(row(page, "notes").locator(".chip")).to_have_text("running")
         assert [found.id for found in load_config_files(file).inputs] == ["count"]
 

@@ -9,7 +9,7 @@ from playwright.async_api import Browser, Page, expect
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.console import Console
-from tests.computer.console.harness import as_agent, go, opened, tab
+from tests.computer.console.harness import as_agent, go, opened, press, tab
 from tests.computer.console.page_server import MARKUP
 from tests.computer.fakes.computers import text
 
@@ -116,7 +116,7 @@ async def test_a_call_that_runs_shows_its_progress_and_is_cancelled(page: Page) 
     await go(page, "calls")
     running = page.locator(".row.running", has_text="climb")
     await expect(running).to_contain_text("you")
-    await running.get_by_role("button", name="Cancel climb").click()
+    await press(running.get_by_role("button", name="Cancel climb"))
     ended = page.locator(".row.ended", has_text="climb")
     await expect(ended).to_contain_text("cancelled")
 

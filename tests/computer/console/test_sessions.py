@@ -19,7 +19,7 @@ from a2c_smcp.utils.uvicorn_server import listen
 from tests import browser as browsers
 from tests.certificates import self_signed
 from tests.computer.cli.test_headless import Service, service, write
-from tests.computer.console.harness import DEADLINE, Visitor, as_agent, go, opened, tab
+from tests.computer.console.harness import DEADLINE, Visitor, as_agent, go, opened, press, tab
 from tests.computer.console.test_memory import memory as file
 from tests.computer.fakes.computers import server
 from tests.computer.fakes.offices import new_office
@@ -79,7 +79,7 @@ async def test_what_another_browser_decided_is_credited_to_it(browser: Browser) 
             tasks.start_soon(as_agent, computer, "stats")
             await expect(first.locator("aside .decision")).to_have_count(1)
             await first.locator("aside .decision h3").hover()  # what is decided stays to be looked at
-            await second.locator("aside").get_by_role("button", name=re.compile(r"^Allow\b")).click()
+            await press(second.locator("aside").get_by_role("button", name=re.compile(r"^Allow\b")))
             await expect(second.locator("aside .outcome")).to_have_text("Allowed by this browser")
             await expect(first.locator("aside .outcome")).to_have_text("Allowed by “Chrome on Linux (2)”")
         [ended] = computer.ended_calls
