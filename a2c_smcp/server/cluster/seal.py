@@ -58,9 +58,7 @@ class FrameSeal:
     everything.
     """
 
-    def __init__(
-        self, keys: Sequence[bytes] = (), *, accept_unsigned: bool = False, longest_way: float = 30.0
-    ) -> None:
+    def __init__(self, keys: Sequence[bytes] = (), *, accept_unsigned: bool = False, longest_way: float = 30.0) -> None:
         # The state of an HMAC after its key: a copy of it is twice as fast as a new one.
         self._keys = [hmac.new(key, b"", "sha256") for key in keys]
         self._accept_unsigned = accept_unsigned or not keys
