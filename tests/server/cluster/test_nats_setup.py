@@ -12,7 +12,9 @@ from pathlib import Path
 import nats.js.errors
 import pytest
 from nats.aio.client import Client as NatsClient
+from typer.testing import CliRunner
 
+from a2c_smcp.cli import app
 from a2c_smcp.server.cluster.checks import examine_nats
 from a2c_smcp.server.cluster.nats_keys import Account, Permissions, new_seed, server_permissions
 from a2c_smcp.server.cluster.nats_setup import make_files, write_files
@@ -25,15 +27,12 @@ A2C = str(Path(sys.executable).with_name("a2c"))
 FILES = {"auth.conf", "cluster.conf", "server.creds", "cluster.key", "operator.seed", "account.seed"}
 
 
-def setup(*words: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run([A2C, "server", "nats-setup", *words], capture_output=True, text=True, timeout=60)
-
-
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the command has made."""
     folder = tmp_path_factory.mktemp("setup") / "new" / "keys"
-    result = setup(str(folder))
+    command = [A2C, "server", "nats-setup", str(folder)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert result.returncode == 0, result.stderr
     for words in ("Next:", f"--nats-creds {folder}/server.creds --cluster-key-file {folder}/cluster.key", "a2c doctor"):
         assert words in result.stdout
@@ -61,13 +60,14 @@ def test_the_files_are_for_their_owner_alone_and_are_not_overwritten_unless_aske
     assert (tmp_path / "server.creds").read_text() != "old"
 
 
-def test_the_command_says_what_it_cannot_do(keys: Path) -> None:
+def test_the_command_says_what_it_cannot_do_and_what_comes_next(keys: Path, tmp_path: Path) -> None:
     before = (keys / "cluster.key").read_text()
-    again = setup(str(keys))
-    assert again.returncode == 1 and "is there already" in again.stderr and "--force" in again.stderr
-    assert (keys / "cluster.key").read_text() == before
-    assert setup(str(keys), "--nats-prefix", "a.b").returncode == 2
-    assert before not in again.stdout + again.stderr
+    again = CliRunner().invoke(app, ["server", "nats-setup", str(keys)])
+    assert again.exit_code == 1 and "is there already" in again.output and "--force" in again.output
+    assert (keys / "cluster.key").read_text() == before and before not in again.output
+    assert CliRunner().invoke(app, ["server", "nats-setup", str(keys), "--nats-prefix", "a.b"]).exit_code == 2
+    made = CliRunner().invoke(app, ["server", "nats-setup", str(tmp_path), "--node", "n", "--nats-prefix", "lab"])
+    assert made.exit_code == 0 and "nats://n:4222 " in made.output and "--nats-prefix lab" in made.output
 
 
 @pytest.mark.usefixtures("patient")
