@@ -221,28 +221,24 @@ class NatsBus:
 
     async def _take(self, message: Any) -> None:
         """Called for one message after another. Nothing here waits, so none holds up another."""
-        with self._dropping():
+        try:
             sender, receiver, number = self._subjects.read_reply(message.reply or message.subject)
             if message.headers and message.headers.get("Status") == _NO_RESPONDERS:
                 if sender == self._process:
                     self._refused(receiver, number)
             elif receiver == self._process:
                 self._let_in(sender, self._seal.open(sender, receiver, message.data))
+        except Exception as error:  # of whatever kind: this must not end for one message
+            self._note_failure(error)
 
-    @contextmanager
-    def _dropping(self) -> Iterator[None]:
-        """Count a message that is not acted on, and say so."""
-        try:
-            yield
-        except ValueError as error:
-            self._count_dropped(error if isinstance(error, DroppedFrameError) else DroppedFrameError("malformed"))
-        except Exception:
-            # nats-py would report it without a traceback, and this must not end for one message.
+    def _note_failure(self, error: Exception) -> None:
+        """Count a message that was not acted on, and say so. nats-py would report it without a traceback."""
+        if isinstance(error, ValueError):
+            dropped = error if isinstance(error, DroppedFrameError) else DroppedFrameError("malformed")
+            self._observer.dropped_across(dropped.reason)
+            self._log.warn(f"{dropped.reason} messages", "dropped a message on NATS: %s", dropped)
+        else:
             self._log.exception("faults", "failed to take a message of another server process")
-
-    def _count_dropped(self, error: DroppedFrameError) -> None:
-        self._observer.dropped_across(error.reason)
-        self._log.warn(f"{error.reason} messages", "dropped a message on NATS: %s", error)
 
     def _let_in(self, sender: str, opened: OpenedFrame) -> None:
         if sender not in self._peers and sender not in self._membership.processes:
@@ -278,8 +274,10 @@ class NatsBus:
 
     def _admit_newcomers(self, sender: str) -> None:
         for opened in self._newcomers.take(sender) if self._newcomers else ():
-            with self._dropping():
+            try:
                 self._admit(sender, opened)
+            except Exception as error:
+                self._note_failure(error)
 
     def _take_frame(self, peer: OtherProcess, frame: BusFrame, text: bytes) -> None:
         self._observer.heard_across(kind_of(frame))
@@ -434,7 +432,7 @@ class NatsBus:
     def _look_back(self) -> None:
         """Forget what nobody will want again; after a cut, have everything repeated, both ways."""
         for _ in range(self._newcomers.expire(elapsed())):
-            self._count_dropped(DroppedFrameError("unknown"))
+            self._note_failure(DroppedFrameError("unknown"))
         self._recent.forget_before(elapsed() - REMEMBERED_FOR_CUTS)
         reconnects = self._connection.client.stats["reconnects"]
         if reconnects != self._reconnects and self._connection.client.is_connected and self._process:

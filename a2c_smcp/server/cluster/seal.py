@@ -11,8 +11,7 @@ import hmac
 import itertools
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 __all__ = ["Arrivals", "DropReason", "DroppedFrameError", "FrameSeal", "OpenedFrame"]
 
@@ -32,7 +31,7 @@ _HEAD: Final = struct.Struct(">BQd")
 _MAC_BYTES: Final = 16
 _START: Final = _HEAD.size + _MAC_BYTES
 #: Numbers of one sender that are remembered. Frames change places only when their sender goes to another NATS server.
-_REMEMBERED: Final = 4096
+_REMEMBERED: Final = 1024
 _ALL: Final = (1 << _REMEMBERED) - 1
 
 
@@ -44,8 +43,7 @@ class DroppedFrameError(ValueError):
         self.reason = reason
 
 
-@dataclass(frozen=True, slots=True)
-class OpenedFrame:
+class OpenedFrame(NamedTuple):
     """A frame whose signature is right. The number is 0 where signatures are not looked at."""
 
     frame: bytes
