@@ -46,8 +46,8 @@ from a2c_smcp.server.cluster.frames import (
     kind_of,
     to_text,
 )
+from a2c_smcp.server.cluster.intake import Intake
 from a2c_smcp.server.cluster.line import REMEMBERED_FOR_CUTS, ProcessLine, Subjects
-from a2c_smcp.server.cluster.newcomers import Newcomers
 from a2c_smcp.server.cluster.other_process import BusConnection, BusMembership, OtherProcess
 from a2c_smcp.server.cluster.peers import PING_SECONDS, REFUSALS_APART
 from a2c_smcp.server.cluster.post import Post
@@ -55,7 +55,6 @@ from a2c_smcp.server.cluster.recent_notices import RecentNotices
 from a2c_smcp.server.cluster.seal import DroppedFrameError, FrameSeal, OpenedFrame
 from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.server.envelopes import Answer
-from a2c_smcp.utils.limited_log import LimitedLog
 
 __all__ = ["NatsBus"]
 
@@ -98,19 +97,17 @@ class NatsBus:
         self._subjects = Subjects(prefix)
         self._observer = observer
         self._seal = seal or FrameSeal()
-        self._newcomers = Newcomers()
-        self._awaits_newcomers = False
         self._post = Post(connection.client)
         self._process = ""
         self._subscription: Any = None
         self._inbox: BusInbox
         self._numbers = itertools.count(1)
         self._peers: dict[str, OtherProcess] = {}
+        self._intake = Intake(self._seal, membership, observer, self._peers, self._admit, self._start)
         self._asked: dict[Errand, OtherProcess] = {}
         self._senders: dict[str, _Sender] = {}
         self._recent = RecentNotices()
         self._reconnects = 0
-        self._log = LimitedLog(logger)
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> "NatsBus":
@@ -146,9 +143,10 @@ class NatsBus:
 
     def ended(self, process: str) -> None:
         self._process = ""
-        self._newcomers.clear()
-        peers, self._peers = self._peers, {}
-        for peer in peers.values():
+        self._intake.clear()
+        peers = list(self._peers.values())
+        self._peers.clear()
+        for peer in peers:
             peer.asking.give_up(InternalError("this server process was cut off from NATS for too long"))
             peer.answering.withdraw_all()
             peer.lane.clear()
@@ -227,28 +225,9 @@ class NatsBus:
                 if sender == self._process:
                     self._refused(receiver, number)
             elif receiver == self._process:
-                self._let_in(sender, self._seal.open(sender, receiver, message.data))
+                self._intake.take(sender, receiver, message.data)
         except Exception as error:  # of whatever kind: this must not end for one message
-            self._note_failure(error)
-
-    def _note_failure(self, error: Exception) -> None:
-        """Count a message that was not acted on, and say so. nats-py would report it without a traceback."""
-        if isinstance(error, ValueError):
-            dropped = error if isinstance(error, DroppedFrameError) else DroppedFrameError("malformed")
-            self._observer.dropped_across(dropped.reason)
-            self._log.warn(f"{dropped.reason} messages", "dropped a message on NATS: %s", dropped)
-        else:
-            self._log.exception("faults", "failed to take a message of another server process")
-
-    def _let_in(self, sender: str, opened: OpenedFrame) -> None:
-        if sender not in self._peers and sender not in self._membership.processes:
-            self._newcomers.add(sender, opened, elapsed())
-            if not self._awaits_newcomers:
-                self._awaits_newcomers = True
-                self._start(self._await_newcomers())
-            return
-        self._admit_newcomers(sender)
-        self._admit(sender, opened)
+            self._intake.note_failure(error)
 
     def _admit(self, sender: str, opened: OpenedFrame) -> None:
         peer, now = self._peer(sender), elapsed()
@@ -262,22 +241,6 @@ class NatsBus:
                 peer.line.send(PingFrame(now))  # its machine may have stood still: then its pong says so
             raise
         self._take_frame(peer, frame, text)
-
-    async def _await_newcomers(self) -> None:
-        """Let in what waits for the copy of the membership to show its sender."""
-        while self._newcomers:
-            with suppress(SMCPError):
-                await self._membership.reached(self._membership.revision + 1)
-            for sender in self._newcomers.senders().intersection(self._membership.processes):
-                self._admit_newcomers(sender)
-        self._awaits_newcomers = False
-
-    def _admit_newcomers(self, sender: str) -> None:
-        for opened in self._newcomers.take(sender) if self._newcomers else ():
-            try:
-                self._admit(sender, opened)
-            except Exception as error:
-                self._note_failure(error)
 
     def _take_frame(self, peer: OtherProcess, frame: BusFrame, text: bytes) -> None:
         self._observer.heard_across(kind_of(frame))
@@ -431,8 +394,7 @@ class NatsBus:
 
     def _look_back(self) -> None:
         """Forget what nobody will want again; after a cut, have everything repeated, both ways."""
-        for _ in range(self._newcomers.expire(elapsed())):
-            self._note_failure(DroppedFrameError("unknown"))
+        self._intake.expire(elapsed())
         self._recent.forget_before(elapsed() - REMEMBERED_FOR_CUTS)
         reconnects = self._connection.client.stats["reconnects"]
         if reconnects != self._reconnects and self._connection.client.is_connected and self._process:

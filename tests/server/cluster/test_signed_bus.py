@@ -154,7 +154,7 @@ async def test_processes_that_do_not_exist_cost_no_memory(
         await asker.ask()
         assert set(asked.bus._peers) <= {ASKER} and asked.count.heard["ping"] <= 1
         await eventually(lambda: asked.count.dropped["unknown"] == count)
-        assert not asked.bus._newcomers
+        assert not asked.bus._intake._newcomers
 
 
 async def test_a_message_that_is_nothing_of_ours_is_counted_and_does_no_harm(
