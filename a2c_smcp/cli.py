@@ -11,6 +11,7 @@ from a2c_smcp.agent.cli import DEFAULT_URL, ApiKey, NameOption, OfficeOption, Ur
 from a2c_smcp.agent.cli import app as agent_app
 from a2c_smcp.computer.cli.main import app as computer_app
 from a2c_smcp.docs.cli import app as docs_app
+from a2c_smcp.server.nats_setup_cli import app as server_app
 from a2c_smcp.utils.logs import LogFormat, configure_logging
 from a2c_smcp.utils.options import CaOption, ProxyOption, TransportOption, link_options
 from a2c_smcp.utils.quick_end import quick_end
@@ -28,6 +29,7 @@ app = typer.Typer(
 app.add_typer(agent_app)
 app.add_typer(computer_app)
 app.add_typer(docs_app)
+app.add_typer(server_app)
 
 LogLevelOption = Annotated[
     Literal["debug", "info", "warning", "error"], typer.Option(help="What goes to the log on stderr.")
@@ -50,8 +52,9 @@ def root(
     """Options that stand before any subcommand."""
 
 
-@app.command()
+@server_app.callback(invoke_without_command=True)
 def server(
+    context: typer.Context,
     host: Annotated[str, typer.Option(help="Address to bind.")] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(envvar="A2C_PORT", min=0, max=65535, help="Port to bind; 0 picks one and prints it.")
@@ -107,10 +110,32 @@ def server(
     nats_lease: Annotated[
         int, typer.Option(min=2, help="Seconds of silence after which a server counts as gone; the same for all.")
     ] = 15,
+    cluster_key_file: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="A2C_CLUSTER_KEY_FILE",
+            metavar="FILE",
+            help="The key that servers on NATS share and sign with: one a line, the first signs, all are accepted.",
+        ),
+    ] = None,
+    cluster_key: Annotated[
+        list[str] | None,
+        typer.Option(
+            envvar="A2C_CLUSTER_KEY", help="Such a key itself; repeatable. On a command line others can read it."
+        ),
+    ] = None,
+    accept_unsigned: Annotated[
+        bool,
+        typer.Option(
+            "--accept-unsigned", help="Take messages of servers that have no cluster key yet; for a rollout only."
+        ),
+    ] = False,
     log_level: LogLevelOption = "info",
     log_format: LogFormatOption = "text",
 ) -> None:
     """Run a server: offices for agents and computers, with health, readiness and metrics over HTTP."""
+    if context.invoked_subcommand is not None:
+        return
     from a2c_smcp.server.auth import KeyFileError
     from a2c_smcp.server.cli import ServerOptions, UsageProblem, serve
     from a2c_smcp.server.limits import Limits
@@ -143,6 +168,9 @@ def server(
         nats_creds=nats_creds,
         nats_prefix=nats_prefix,
         nats_lease=nats_lease,
+        cluster_keys=tuple(cluster_key or ()),
+        cluster_key_file=cluster_key_file,
+        accept_unsigned=accept_unsigned,
     )
     try:
         serve(options)

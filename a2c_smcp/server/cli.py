@@ -8,7 +8,7 @@ import uvicorn
 
 from a2c_smcp.server.app import ServerApp, create_app
 from a2c_smcp.server.auth import APIKeyAuthentication, AuthenticationProvider, Key, OpenAuthentication, load_keys
-from a2c_smcp.server.cluster.options import ClusterOptions, parse_servers
+from a2c_smcp.server.cluster.options import ClusterOptions, parse_keys, parse_servers
 from a2c_smcp.server.limits import Limits
 from a2c_smcp.server.uvicorn_parts import GuardedConfig
 from a2c_smcp.utils.hosts import is_loopback
@@ -43,6 +43,9 @@ class ServerOptions:
     nats_creds: Path | None = None
     nats_prefix: str = "a2c"
     nats_lease: int = 15
+    cluster_keys: tuple[str, ...] = ()
+    cluster_key_file: Path | None = None
+    accept_unsigned: bool = False
 
 
 def serve(options: ServerOptions) -> None:
@@ -85,8 +88,9 @@ def _authentication(options: ServerOptions) -> AuthenticationProvider:
 
 def _cluster(options: ServerOptions) -> ClusterOptions | None:
     if options.nats is None:
-        if options.nats_creds is not None:
-            raise UsageProblem("--nats-creds needs --nats")
+        for name, value in (("nats-creds", options.nats_creds), ("accept-unsigned", options.accept_unsigned)):
+            if value:
+                raise UsageProblem(f"--{name} needs --nats")
         return None
     if find_spec("nats") is None:
         raise UsageProblem("--nats needs the extra cluster: pip install 'a2c-smcp[cluster]'")
@@ -100,9 +104,20 @@ def _cluster(options: ServerOptions) -> ClusterOptions | None:
             options.nats_lease,
             # Seven renewals in a lease of 15 s: NATS may elect a leader meanwhile, which takes it up to 7 s.
             renewal=min(2.0, options.nats_lease / 5),
+            keys=_cluster_keys(options),
+            accept_unsigned=options.accept_unsigned,
         )
     except ValueError as error:
         raise UsageProblem(str(error)) from None
+
+
+def _cluster_keys(options: ServerOptions) -> tuple[bytes, ...]:
+    keys = tuple(key.encode() for key in options.cluster_keys)
+    if (file := options.cluster_key_file) is None:
+        return keys
+    if not (of_file := parse_keys(file.read_text("utf-8"))):
+        raise UsageProblem(f"{file} has no cluster key in it")
+    return (*of_file, *keys)
 
 
 def _config(app: ServerApp, options: ServerOptions) -> uvicorn.Config:

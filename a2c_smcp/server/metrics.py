@@ -32,6 +32,12 @@ class Metrics:
             registry=collectors,
         )
         self._across_of = cache(across.labels)
+        self._dropped_across = Counter(
+            "a2c_messages_dropped_across",
+            "Messages in the name of server processes that were not acted on.",
+            ["reason"],
+            registry=collectors,
+        )
         self._seconds_across = Histogram(
             "a2c_across_seconds",
             "Time until another server process had answered.",
@@ -63,6 +69,9 @@ class Metrics:
 
     def answered_across(self, seconds: float) -> None:
         self._seconds_across.observe(seconds)
+
+    def dropped_across(self, reason: str) -> None:
+        self._dropped_across.labels(reason).inc()
 
     def render(self) -> bytes:
         counts = self._registry.counts()

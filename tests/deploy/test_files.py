@@ -1,11 +1,14 @@
 """The files of `deploy/` that cannot be run whole here: their commands are, and what they name must be there."""
 
 import configparser
+import contextlib
 import os
 import re
 import shlex
+import socket
 import subprocess
 import sys
+import time
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -13,11 +16,14 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.nats_server import nats_binary
+from a2c_smcp.server.cluster.nats_setup import make_files, write_files
+from tests.nats_server import free_ports, nats_binary
 from tests.server.test_cli import A2C, Process
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
+#: The NATS servers of the compose file, which `a2c server nats-setup` names by itself.
+NODES = ("nats-1", "nats-2", "nats-3")
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +49,13 @@ def test_the_servers_of_the_compose_file_start_and_pass_their_health_check(compo
     service = compose["services"][name]
     command, *words = service["command"]
     assert command == "server"
-    assert set(service["environment"]) == {"A2C_API_KEY", "A2C_NATS"}
+    environment = service["environment"]
+    assert set(environment) == {"A2C_API_KEY", "A2C_NATS", "A2C_NATS_CREDS", "A2C_CLUSTER_KEY_FILE"}
+    mounted = {volume.split(":")[1]: volume.split(":")[0] for volume in service["volumes"]}
+    assert {mounted[environment[name]] for name in ("A2C_NATS_CREDS", "A2C_CLUSTER_KEY_FILE")} == {
+        "./nats/keys/server.creds",
+        "./nats/keys/cluster.key",
+    }
     process = started(words)
     try:
         kind, _, flag, check = service["healthcheck"]["test"]
@@ -61,7 +73,9 @@ def test_the_compose_file_mounts_what_there_is_and_names_its_own_services(compos
     for service in services.values():
         assert set(service.get("depends_on", [])) <= set(services)
         for source in [volume.partition(":")[0] for volume in service.get("volumes", [])]:
-            if source.startswith("./") and source != "./certificates":
+            if source.startswith("./nats/keys/"):
+                assert source.removeprefix("./nats/keys/") in make_files("a2c", NODES), source
+            elif source.startswith("./") and source != "./certificates":
                 assert (DEPLOY / source).is_file(), source
     assert set(re.findall(r"nats://([\w-]+):4222", services["server-1"]["environment"]["A2C_NATS"])) <= set(services)
     replaced = re.findall(r"s/([\d.:]+)/([\w-]+):\d+/", " ".join(services["nginx"]["command"]))
@@ -72,13 +86,63 @@ def test_the_compose_file_mounts_what_there_is_and_names_its_own_services(compos
         assert name in services
 
 
-def test_nats_accepts_its_configuration(tmp_path: Path) -> None:
+@pytest.fixture
+def nats_conf(tmp_path: Path) -> Path:
+    """The configuration of a NATS server as it is deployed, with new keys, on ports of its own."""
     config = (DEPLOY / "nats" / "nats.conf").read_text()
-    assert "store_dir: /data" in config
-    (tmp_path / "nats.conf").write_text(config.replace("/data", str(tmp_path)))
-    command = [nats_binary(), "-t", "-c", str(tmp_path / "nats.conf"), "--name", "nats-1"]
+    client, route, monitor = free_ports(3)
+    for old, new in (
+        ("store_dir: /data", f"store_dir: {tmp_path}"),
+        ("port: 4222", f"listen: 127.0.0.1:{client}"),
+        ("port: 6222", f"listen: 127.0.0.1:{route}"),
+        ("127.0.0.1:8222", f"127.0.0.1:{monitor}"),
+    ):
+        assert old in config
+        config = config.replace(old, new)
+    write_files(tmp_path / "keys", make_files("a2c", NODES))
+    (tmp_path / "nats.conf").write_text(config)
+    return tmp_path / "nats.conf"
+
+
+def test_nats_accepts_its_configuration_and_knows_the_other_servers(nats_conf: Path) -> None:
+    command = [nats_binary(), "-t", "-c", str(nats_conf), "--name", "nats-1"]
     said = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert said.returncode == 0, said.stderr
+    routes = re.findall(r"@([\w-]+):6222", (nats_conf.parent / "keys" / "cluster.conf").read_text())
+    assert routes == [f"nats-{number}" for number in (1, 2, 3)] == list(NODES)
+
+
+def test_nats_as_it_is_deployed_lets_in_nobody_without_credentials_and_no_other_nats_server(nats_conf: Path) -> None:
+    """Without the two files of keys it lets everybody in: so it is they that keep them out."""
+    assert greeted(nats_conf) == {"client": "-ERR 'Authorization Violation'", "route": "-ERR 'Authorization Violation'"}
+    text = nats_conf.read_text().replace("include ./keys/auth.conf", "")
+    nats_conf.write_text(text.replace("include ./keys/cluster.conf", "routes: [nats://127.0.0.1:1]"))
+    assert greeted(nats_conf) == {"client": "PONG", "route": "PONG"}
+
+
+def greeted(config: Path) -> dict[str, str]:
+    """What a stranger is told by a running NATS server, as a client and as another server."""
+    ports = re.findall(r"listen: 127.0.0.1:(\d+)", config.read_text())
+    log = config.with_name("log")
+    with log.open("wb") as output:
+        nats = subprocess.Popen([nats_binary(), "-c", str(config), "--name", "nats-1"], stdout=output, stderr=output)
+    try:
+        hello = b'CONNECT {"verbose":false,"name":"x","server_id":"x","cluster":"a2c"}\r\nPING\r\n'
+        return {kind: last_word(nats, int(port), hello) for kind, port in zip(("client", "route"), ports, strict=True)}
+    finally:
+        nats.kill()
+        nats.wait()
+
+
+def last_word(nats: "subprocess.Popen[bytes]", port: int, hello: bytes) -> str:
+    deadline = time.monotonic() + 60
+    while True:
+        with contextlib.suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port), 60) as sock:
+            sock.sendall(hello)
+            lines = sock.makefile("r", encoding="utf-8")
+            return next(line.strip() for line in lines if line.startswith(("-ERR", "PONG")))
+        assert nats.poll() is None and time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def test_the_unit_of_the_server_starts_one() -> None:

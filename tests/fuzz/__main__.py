@@ -5,6 +5,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.fuzz.nats_frames import fuzz_nats
 from tests.fuzz.run import fuzz
 
 
@@ -19,6 +20,8 @@ def main() -> int:
             problems += [
                 f"{kind}: {what}" for what in fuzz(Path(folder), kind, arguments.packets, arguments.seed, print)
             ]
+    with tempfile.TemporaryDirectory() as folder:
+        problems += [f"nats: {what}" for what in fuzz_nats(Path(folder), arguments.packets, arguments.seed, print)]
     for problem in problems:
         print(f"✗ {problem}")
     return 1 if problems else 0

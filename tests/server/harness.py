@@ -93,7 +93,7 @@ def async_server(
 @contextlib.contextmanager
 def two_servers(limits: Limits | None, nats_url: str, prefix: str, **options: Any) -> Iterator[Two]:
     """Two servers that share their offices over NATS. They are in one process here, and know nothing of that."""
-    cluster = ClusterOptions((nats_url,), prefix=prefix)
+    cluster = ClusterOptions((nats_url,), prefix=prefix, keys=(b"the key that these servers share",))
     with (
         async_server(OpenAuthentication(), limits, cluster=cluster, **options) as one,
         async_server(OpenAuthentication(), limits, cluster=cluster, **options) as other,

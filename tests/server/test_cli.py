@@ -165,6 +165,9 @@ def test_options_that_cannot_work_are_refused(args: list[str]) -> None:
         (["--nats", "redis://host"], "not the address of a NATS server"),
         (["--nats", "nats://host", "--nats-prefix", "a.b"], "prefix"),
         (["--nats-creds", "x.creds"], "--nats-creds needs --nats"),
+        (["--accept-unsigned"], "--accept-unsigned needs --nats"),
+        (["--nats", "nats://host", "--cluster-key", "short"], "32 characters"),
+        (["--nats", "nats://host", "--cluster-key-file", os.devnull], "no cluster key in it"),
     ],
 )
 def test_options_for_nats_that_cannot_work_are_refused_in_words(args: list[str], words: str) -> None:

@@ -6,9 +6,11 @@ from contextlib import contextmanager
 from typing import Final
 
 from a2c_smcp.server.bus import BusObserver
+from a2c_smcp.server.cluster.clock import now as elapsed
 from a2c_smcp.server.cluster.frames import CHUNK_BYTES, BusFrame, FrameText, encode, kind_of
 from a2c_smcp.server.cluster.peers import ProcessHealth, RemoteClock
 from a2c_smcp.server.cluster.post import ChunkWindow, Letter, Post
+from a2c_smcp.server.cluster.seal import FrameSeal
 
 __all__ = ["REMEMBERED_FOR_CUTS", "ProcessLine", "Subjects"]
 
@@ -47,7 +49,9 @@ class Subjects:
 class ProcessLine:
     """Everything that is sent to one process, and how it answers."""
 
-    def __init__(self, me: str, process: str, subjects: Subjects, post: Post, observer: BusObserver) -> None:
+    def __init__(
+        self, me: str, process: str, subjects: Subjects, post: Post, seal: FrameSeal, observer: BusObserver
+    ) -> None:
         self.process = process
         self.health = ProcessHealth()
         self.clock = RemoteClock()
@@ -57,6 +61,7 @@ class ProcessLine:
         self._inbox = subjects.inbox_of(process)
         self._no_number = subjects.reply(me, process, 0)
         self._post = post
+        self._seal = seal
         self._observer = observer
         self._queued = 0
         self._cuts = 0
@@ -76,7 +81,8 @@ class ProcessLine:
     ) -> None:
         reply = self._subjects.reply(self._me, self.process, number) if number else self._no_number
         keep_until = asyncio.get_running_loop().time() + keep if keep else 0.0
-        self._post.post(Letter(self._inbox, payload, reply, keep_until, undelivered))
+        sealed = self._seal.sign(self._me, self.process, payload, elapsed())
+        self._post.post(Letter(self._inbox, sealed, reply, keep_until, undelivered))
         self._observer.sent_across(kind)
 
     @contextmanager

@@ -15,12 +15,11 @@ A process takes frames at `<prefix>.p.<process>.m`. A frame has the reply subjec
 import asyncio
 import itertools
 import logging
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from nats.errors import Error as NatsError
 
@@ -47,13 +46,15 @@ from a2c_smcp.server.cluster.frames import (
     kind_of,
     to_text,
 )
+from a2c_smcp.server.cluster.intake import Intake
 from a2c_smcp.server.cluster.line import REMEMBERED_FOR_CUTS, ProcessLine, Subjects
+from a2c_smcp.server.cluster.other_process import BusConnection, BusMembership, OtherProcess
 from a2c_smcp.server.cluster.peers import PING_SECONDS, REFUSALS_APART
 from a2c_smcp.server.cluster.post import Post
 from a2c_smcp.server.cluster.recent_notices import RecentNotices
+from a2c_smcp.server.cluster.seal import DroppedFrameError, FrameSeal, OpenedFrame
 from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.server.envelopes import Answer
-from a2c_smcp.utils.limited_log import LimitedLog
 
 __all__ = ["NatsBus"]
 
@@ -71,42 +72,6 @@ _FLUSH_SECONDS: Final = 1.0
 _NO_RESPONDERS: Final = "503"
 
 
-class BusConnection(Protocol):
-    """What the bus uses of the connection to NATS."""
-
-    @property
-    def client(self) -> Any: ...
-    def check(self) -> None: ...
-
-
-class BusMembership(Protocol):
-    """What the bus uses of the registry."""
-
-    @property
-    def revision(self) -> int: ...
-    @property
-    def processes(self) -> Collection[str]: ...
-    async def reached(self, revision: int) -> None: ...
-    def holders(self, office_id: str) -> Collection[str]: ...
-    def check(self) -> None: ...
-
-
-class _OtherProcess:
-    """One other process: what we ask it, what it asks us."""
-
-    def __init__(self, line: ProcessLine, asking: Asking, answering: Answering) -> None:
-        self.line = line
-        self.asking = asking
-        self.answering = answering
-        self.was_seen = False
-        """Whether the registry knew it at some time."""
-        self.quiet = 0
-        """Ticks since something was heard."""
-        self.probing = False
-        self.lane: deque[tuple[int, Callable[[], object]]] = deque()
-        """What it sent, and what our copy of the membership must have seen before."""
-
-
 @dataclass(slots=True)
 class _Sender:
     """A session whose errands are being sent: how many, and what it announced meanwhile."""
@@ -120,23 +85,29 @@ class NatsBus:
     """`async with NatsBus(...)`, inside the connection's own `async with`. A `Bus`."""
 
     def __init__(
-        self, connection: BusConnection, membership: BusMembership, prefix: str, observer: BusObserver
+        self,
+        connection: BusConnection,
+        membership: BusMembership,
+        prefix: str,
+        observer: BusObserver,
+        seal: FrameSeal | None = None,
     ) -> None:
         self._connection = connection
         self._membership = membership
         self._subjects = Subjects(prefix)
         self._observer = observer
+        self._seal = seal or FrameSeal()
         self._post = Post(connection.client)
         self._process = ""
         self._subscription: Any = None
         self._inbox: BusInbox
         self._numbers = itertools.count(1)
-        self._peers: dict[str, _OtherProcess] = {}
-        self._asked: dict[Errand, _OtherProcess] = {}
+        self._peers: dict[str, OtherProcess] = {}
+        self._intake = Intake(self._seal, membership, observer, self._peers, self._admit, self._start)
+        self._asked: dict[Errand, OtherProcess] = {}
         self._senders: dict[str, _Sender] = {}
         self._recent = RecentNotices()
         self._reconnects = 0
-        self._log = LimitedLog(logger)
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> "NatsBus":
@@ -172,8 +143,10 @@ class NatsBus:
 
     def ended(self, process: str) -> None:
         self._process = ""
-        peers, self._peers = self._peers, {}
-        for peer in peers.values():
+        self._intake.clear()
+        peers = list(self._peers.values())
+        self._peers.clear()
+        for peer in peers:
             peer.asking.give_up(InternalError("this server process was cut off from NATS for too long"))
             peer.answering.withdraw_all()
             peer.lane.clear()
@@ -234,7 +207,7 @@ class NatsBus:
                     with suppress(SMCPError):  # its sender has its answer
                         self._spread(notice, text, self._others(notice))
 
-    def _announce(self, peer: _OtherProcess, notice: Broadcast, text: str) -> None:
+    def _announce(self, peer: OtherProcess, notice: Broadcast, text: str) -> None:
         if len(text) > MOST_WHOLE // 4:
             raise PayloadTooLargeError(f"{notice.event} is too large for other server processes")
         frame = NoticeFrame(
@@ -252,14 +225,24 @@ class NatsBus:
                 if sender == self._process:
                     self._refused(receiver, number)
             elif receiver == self._process:
-                self._take_frame(self._peer(sender), *decode(message.data))
-        except ValueError as error:
-            self._log.warn("strangers", "a message on NATS that is not ours: %s", error)
-        except Exception:
-            # nats-py would report it without a traceback, and this must not end for one message.
-            logger.exception("failed to take a message of another server process")
+                self._intake.take(sender, receiver, message.data)
+        except Exception as error:  # of whatever kind: this must not end for one message
+            self._intake.note_failure(error)
 
-    def _take_frame(self, peer: _OtherProcess, frame: BusFrame, text: bytes) -> None:
+    def _admit(self, sender: str, opened: OpenedFrame) -> None:
+        peer, now = self._peer(sender), elapsed()
+        frame, text = decode(opened.frame)
+        # A pong that names this moment was sent after it.
+        is_fresh = isinstance(frame, PongFrame) and 0 <= now - frame.sent <= PING_SECONDS
+        try:
+            peer.arrivals.take(opened, now, is_fresh=is_fresh)
+        except DroppedFrameError as error:
+            if error.reason == "late":
+                peer.line.send(PingFrame(now))  # its machine may have stood still: then its pong says so
+            raise
+        self._take_frame(peer, frame, text)
+
+    def _take_frame(self, peer: OtherProcess, frame: BusFrame, text: bytes) -> None:
         self._observer.heard_across(kind_of(frame))
         peer.quiet = 0
         refused = peer.line.health.is_refusing()
@@ -305,7 +288,7 @@ class NatsBus:
 
     # What one process sends is acted on in order.
 
-    def _in_order(self, peer: _OtherProcess, revision: int, act: Callable[[], object]) -> None:
+    def _in_order(self, peer: OtherProcess, revision: int, act: Callable[[], object]) -> None:
         waits = bool(peer.lane)
         peer.lane.append((revision, act))
         if not waits:
@@ -314,7 +297,7 @@ class NatsBus:
             else:
                 self._start(self._run_lane(peer))
 
-    async def _run_lane(self, peer: _OtherProcess) -> None:
+    async def _run_lane(self, peer: OtherProcess) -> None:
         while peer.lane:
             acts = 1
             try:
@@ -327,7 +310,7 @@ class NatsBus:
             for _ in range(min(acts, len(peer.lane))):
                 self._act(peer)
 
-    def _act(self, peer: _OtherProcess) -> None:
+    def _act(self, peer: OtherProcess) -> None:
         """Do what is first. A process that has lost its lease is not listened to: its members may be elsewhere."""
         _, act = peer.lane.popleft()
         if peer.line.process in self._membership.processes:
@@ -335,15 +318,15 @@ class NatsBus:
 
     # --- who is there
 
-    def _peer(self, process: str) -> _OtherProcess:
+    def _peer(self, process: str) -> OtherProcess:
         if (peer := self._peers.get(process)) is None:
             if not self._process:
                 raise InternalError("this server process is cut off from NATS")
-            line = ProcessLine(self._process, process, self._subjects, self._post, self._observer)
+            line = ProcessLine(self._process, process, self._subjects, self._post, self._seal, self._observer)
             revision = lambda: self._membership.revision  # noqa: E731
             asking = Asking(line, self._numbers.__next__, revision, self._membership.check, self._observer)
             answering = Answering(line, self._inbox, self._membership.check, self._process)
-            peer = self._peers[process] = _OtherProcess(line, asking, answering)
+            peer = self._peers[process] = OtherProcess(line, asking, answering, self._seal.arrivals())
         return peer
 
     def _refused(self, process: str, number: int) -> None:
@@ -358,13 +341,13 @@ class NatsBus:
             peer.probing = True
             asyncio.get_running_loop().call_later(REFUSALS_APART, self._probe, peer)
 
-    def _probe(self, peer: _OtherProcess) -> None:
+    def _probe(self, peer: OtherProcess) -> None:
         peer.probing = False
         if peer.line.health.is_refusing() and peer.asking:
             peer.asking.send_again()
             peer.asking.ping()
 
-    def _give_up(self, peer: _OtherProcess) -> None:
+    def _give_up(self, peer: OtherProcess) -> None:
         if peer.asking:
             logger.warning("server process %s is out of reach: %d requests fail", peer.line.process, len(peer.asking))
         peer.asking.give_up(None if self._connection.client.is_connected else InternalError("NATS is out of reach"))
@@ -384,7 +367,7 @@ class NatsBus:
                     # A fault with one process must not end the watch over the others.
                     logger.exception("failed to look after other server processes")
 
-    def _look_at(self, peer: _OtherProcess, late: float) -> None:
+    def _look_at(self, peer: OtherProcess, late: float) -> None:
         now = elapsed()
         if late > PING_SECONDS / 2:
             peer.line.health.slept(late)  # it was us who heard nothing
@@ -410,7 +393,8 @@ class NatsBus:
             del self._peers[peer.line.process]
 
     def _look_back(self) -> None:
-        """Forget announcements that nobody will want again; after a cut, have everything repeated, both ways."""
+        """Forget what nobody will want again; after a cut, have everything repeated, both ways."""
+        self._intake.expire(elapsed())
         self._recent.forget_before(elapsed() - REMEMBERED_FOR_CUTS)
         reconnects = self._connection.client.stats["reconnects"]
         if reconnects != self._reconnects and self._connection.client.is_connected and self._process:
@@ -421,7 +405,7 @@ class NatsBus:
                     peer.line.send(AgainFrame())
                     self._after_cut(peer)
 
-    def _after_cut(self, peer: _OtherProcess) -> None:
+    def _after_cut(self, peer: OtherProcess) -> None:
         """What was on its way between the two may be lost."""
         peer.line.cut()
         peer.asking.cut()

@@ -1,11 +1,16 @@
 """How a server process finds the others. Imports nothing of NATS."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 from urllib.parse import urlsplit
 
-__all__ = ["ClusterOptions", "parse_servers"]
+__all__ = ["ClusterOptions", "parse_keys", "parse_servers"]
+
+#: Of a key that signs messages, in characters, and of such keys: more would only cost time at what is forged.
+_SHORTEST_KEY: Final = 32
+_MOST_KEYS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +30,24 @@ class ClusterOptions:
     """Seconds without a renewal after which a process counts as gone."""
     renewal: float = 2.0
     """Seconds between renewals."""
+    keys: tuple[bytes, ...] = field(default=(), repr=False)
+    """The keys that sign what processes send each other: the first one signs, each of them is accepted."""
+    accept_unsigned: bool = False
+    """Whether what is not signed is accepted as well, for the time in which some processes have no key yet."""
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", self.prefix):
             raise ValueError("the prefix must have 1 to 64 letters, digits, '-' or '_'")
         if not (self.lease >= 2 and 0 < self.renewal <= self.lease / 2):
             raise ValueError("the lease must have two whole seconds or more, and two renewals at least")
+        if len(self.keys) > _MOST_KEYS:
+            raise ValueError(f"there can be {_MOST_KEYS} cluster keys at most")
+        if any(len(key) < _SHORTEST_KEY for key in self.keys):
+            raise ValueError(
+                f"a cluster key must have {_SHORTEST_KEY} characters or more; `a2c server nats-setup` makes one"
+            )
+        if self.accept_unsigned and not self.keys:
+            raise ValueError("without a cluster key everything is accepted: --accept-unsigned needs one")
 
 
 def parse_servers(text: str) -> tuple[str, ...]:
@@ -48,3 +65,9 @@ def parse_servers(text: str) -> tuple[str, ...]:
     if not servers:
         raise ValueError("no address of a NATS server was given")
     return servers
+
+
+def parse_keys(text: str) -> tuple[bytes, ...]:
+    """The keys of a file: one a line; empty lines and comments (`#`) do not count."""
+    lines = (line.strip() for line in text.splitlines())
+    return tuple(line.encode() for line in lines if line and not line.startswith("#"))

@@ -1,16 +1,30 @@
 """What ties one server process to the others: the connection to NATS, the membership and the bus over it."""
 
+import logging
 from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from a2c_smcp.server.cluster.connection import NatsConnection
+from a2c_smcp.server.cluster.line import REMEMBERED_FOR_CUTS
 from a2c_smcp.server.cluster.nats_bus import NatsBus
 from a2c_smcp.server.cluster.options import ClusterOptions
 from a2c_smcp.server.cluster.registry import ClusterRegistry
+from a2c_smcp.server.cluster.seal import FrameSeal
 from a2c_smcp.server.metrics import Metrics
 
 __all__ = ["ClusterTie"]
+
+logger = logging.getLogger(__name__)
+
+_NO_KEY: Final = (
+    "no cluster key: everybody who may write to NATS can use every computer in the name of a server; "
+    "give --cluster-key-file (see docs/scaling.md)"
+)
+_UNSIGNED: Final = (
+    "messages without a signature are accepted: everybody who may write to NATS can use every computer in the name of "
+    "a server; leave out --accept-unsigned when all servers have the key"
+)
 
 
 class ClusterTie:
@@ -24,6 +38,9 @@ class ClusterTie:
 
     async def __aenter__(self) -> Self:
         assert self.bus is not None
+        options = self.connection.options
+        if not options.keys or options.accept_unsigned:
+            logger.warning(_UNSIGNED if options.keys else _NO_KEY)
         for part in (self.connection, self.bus, self.registry):
             await self._stack.enter_async_context(part)
         return self
@@ -37,5 +54,12 @@ class ClusterTie:
         """Show in the metrics how it goes, and what crosses the bus, which is returned."""
         metrics.gauge("a2c_processes", "Server processes that know each other.", lambda: len(self.registry.processes))
         metrics.gauge("a2c_lease_age_seconds", "Time since the last renewal.", lambda: self.registry.lease_age)
-        self.bus = NatsBus(self.connection, self.registry, self.connection.options.prefix, metrics)
+        options = self.connection.options
+        seal = FrameSeal(
+            options.keys,
+            accept_unsigned=options.accept_unsigned,
+            # A process that was stopped for longer than its lease has another name.
+            longest_way=options.lease + REMEMBERED_FOR_CUTS,
+        )
+        self.bus = NatsBus(self.connection, self.registry, options.prefix, metrics, seal)
         return self.bus

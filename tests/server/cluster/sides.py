@@ -11,6 +11,7 @@ from a2c_smcp.server.bus import Errand
 from a2c_smcp.server.cluster.connection import NatsConnection
 from a2c_smcp.server.cluster.nats_bus import NatsBus
 from a2c_smcp.server.cluster.options import ClusterOptions
+from a2c_smcp.server.cluster.seal import FrameSeal
 from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.server.envelopes import Answer
 from a2c_smcp.server.offices import Member
@@ -55,6 +56,7 @@ class Counting:
     def __init__(self) -> None:
         self.sent: Counter[str] = Counter()
         self.heard: Counter[str] = Counter()
+        self.dropped: Counter[str] = Counter()
         self.seconds: list[float] = []
 
     def sent_across(self, kind: str) -> None:
@@ -65,6 +67,9 @@ class Counting:
 
     def answered_across(self, seconds: float) -> None:
         self.seconds.append(seconds)
+
+    def dropped_across(self, reason: str) -> None:
+        self.dropped[reason] += 1
 
 
 class Shell:
@@ -100,12 +105,12 @@ class Shell:
 class Side:
     """One process's part: its bus, its shell, its copy of the membership."""
 
-    def __init__(self, process: str, url: str, prefix: str) -> None:
+    def __init__(self, process: str, url: str, prefix: str, seal: FrameSeal | None = None) -> None:
         self.process = process
         self.connection = NatsConnection(ClusterOptions((url,), prefix=prefix))
         self.everybody = Everybody()
         self.count = Counting()
-        self.bus = NatsBus(self.connection, self.everybody, prefix, self.count)
+        self.bus = NatsBus(self.connection, self.everybody, prefix, self.count, seal)
         self.shell = Shell()
         self.bus.serve(self.shell)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from a2c_smcp.server.cluster.checks import examine_nats
+from a2c_smcp.server.cluster.nats_keys import server_permissions
 from a2c_smcp.server.cluster.options import ClusterOptions
 from tests.nats_server import NatsServer, free_ports, running_nats
 from tests.server.cluster.processes import patience, registries, registry
@@ -90,6 +91,9 @@ def documented(kind: str) -> list[str]:
 
 @pytest.mark.usefixtures("patient")
 async def test_a_user_with_the_documented_rights_can_do_everything(tmp_path: Path) -> None:
+    permissions = server_permissions("a2c")
+    assert set(documented("publish")) == set(permissions.publish)
+    assert set(documented("subscribe")) == set(permissions.subscribe)
     rights = {kind: {"allow": documented(kind)} for kind in ("publish", "subscribe")}
     config = tmp_path / "nats.conf"
     config.write_text(json.dumps({"authorization": {"users": [{"user": "u", "password": "p", "permissions": rights}]}}))

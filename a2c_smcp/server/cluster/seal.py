@@ -1,0 +1,138 @@
+"""The signatures of frames between server processes, and which frames have come before. Pure: the clock is handed in.
+
+A signed frame is a mark, a number, an instant, a signature, and the frame. The signature is an HMAC, by a key that the
+processes share, of all of that and of the names of sender and receiver. A process has a new name whenever it begins, so
+a frame of the past has no receiver any more. Numbers tell a frame that comes twice. The instant, by the sender's own
+clock, tells one that was held back: clocks of machines need not agree, because it is compared with the frame that took
+the least time so far, or with the last pong.
+"""
+
+import hmac
+import itertools
+import struct
+from collections.abc import Sequence
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+__all__ = ["Arrivals", "DropReason", "DroppedFrameError", "FrameSeal", "OpenedFrame"]
+
+DropReason: TypeAlias = Literal["unsigned", "forged", "replayed", "late", "unknown", "malformed"]
+
+_WORDS: Final[dict[DropReason, str]] = {
+    "unsigned": "it has no signature",
+    "forged": "its signature is by no key of this process",
+    "replayed": "it has come before",
+    "late": "it was held back for too long",
+    "unknown": "its sender is no server process that is known here",
+    "malformed": "it is not a message of a server process",
+}
+#: A frame without a signature begins with the length of its head, which never has this byte.
+_MARK: Final = 0xFF
+_HEAD: Final = struct.Struct(">BQd")
+_MAC_BYTES: Final = 16
+_START: Final = _HEAD.size + _MAC_BYTES
+#: Numbers of one sender that are remembered. Frames change places only when their sender goes to another NATS server.
+_REMEMBERED: Final = 1024
+_ALL: Final = (1 << _REMEMBERED) - 1
+
+
+class DroppedFrameError(ValueError):
+    """A message that is not acted on."""
+
+    def __init__(self, reason: DropReason) -> None:
+        super().__init__(_WORDS[reason])
+        self.reason = reason
+
+
+class OpenedFrame(NamedTuple):
+    """A frame whose signature is right. The number is 0 where signatures are not looked at."""
+
+    frame: bytes
+    number: int = 0
+    instant: float = 0.0
+
+
+class FrameSeal:
+    """Signs with the first key, and takes what any of the keys has signed. Without a key it signs nothing, and takes
+    everything.
+    """
+
+    def __init__(self, keys: Sequence[bytes] = (), *, accept_unsigned: bool = False, longest_way: float = 30.0) -> None:
+        # The state of an HMAC after its key: a copy of it is twice as fast as a new one.
+        self._keys = [hmac.new(key, b"", "sha256") for key in keys]
+        self._accept_unsigned = accept_unsigned or not keys
+        self._longest_way = longest_way
+        self._numbers = itertools.count(1)
+
+    def sign(self, sender: str, receiver: str, frame: bytes, now: float) -> bytes:
+        """The frame with its signature; `now` is the sender's clock."""
+        if not self._keys:
+            return frame
+        head = _HEAD.pack(_MARK, next(self._numbers), now)
+        return b"".join((head, _mac(self._keys[0], sender, receiver, head, frame), frame))
+
+    def open(self, sender: str, receiver: str, data: bytes) -> OpenedFrame:
+        """The frame without its signature, or `DroppedFrameError`."""
+        if not data or data[0] != _MARK:
+            if not self._accept_unsigned:
+                raise DroppedFrameError("unsigned")
+            return OpenedFrame(data)
+        if len(data) < _START:
+            raise DroppedFrameError("malformed")
+        head, mac, frame = data[: _HEAD.size], data[_HEAD.size : _START], data[_START:]
+        if not self._keys:
+            return OpenedFrame(frame)
+        for key in self._keys:
+            if hmac.compare_digest(mac, _mac(key, sender, receiver, head, frame)):
+                _, number, instant = _HEAD.unpack(head)
+                return OpenedFrame(frame, number, instant)
+        raise DroppedFrameError("forged")
+
+    def arrivals(self) -> "Arrivals":
+        """For the frames of one sender."""
+        return Arrivals(self._longest_way)
+
+
+def _mac(key: hmac.HMAC, sender: str, receiver: str, head: bytes, frame: bytes) -> bytes:
+    mac = key.copy()
+    # A name has no dot: it is a token of a subject.
+    mac.update(f"{sender}.{receiver}.".encode() + head)
+    mac.update(frame)
+    return mac.digest()[:_MAC_BYTES]
+
+
+class Arrivals:
+    """The frames of one sender that have come: each is taken once, and none that was on its way for too long."""
+
+    def __init__(self, longest_way: float) -> None:
+        self._longest_way = longest_way
+        self._highest = 0
+        self._seen = 0
+        """Bit n is for the number that is n less than the highest."""
+        self._least: float | None = None
+        """Our clock less the sender's instant, at a frame that was not held back."""
+
+    def take(self, opened: OpenedFrame, now: float, *, is_fresh: bool = False) -> None:
+        """Note a frame that came now, or raise `DroppedFrameError`. One that `is_fresh` shows by itself that it was not
+        held back.
+        """
+        if not opened.number:
+            if self._highest:
+                raise DroppedFrameError("unsigned")  # a process signs all that it sends, or nothing
+            return
+        self._note(opened.number)
+        way = now - opened.instant
+        if self._least is None or is_fresh:
+            self._least = way
+        elif way > self._least + self._longest_way:
+            raise DroppedFrameError("late")
+        self._least = min(self._least, way)
+
+    def _note(self, number: int) -> None:
+        ahead = number - self._highest
+        if ahead > 0:
+            self._highest = number
+            self._seen = (self._seen << ahead | 1) & _ALL if ahead < _REMEMBERED else 1
+        elif -ahead >= _REMEMBERED or self._seen >> -ahead & 1:
+            raise DroppedFrameError("replayed")
+        else:
+            self._seen |= 1 << -ahead

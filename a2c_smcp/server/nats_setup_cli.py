@@ -1,0 +1,71 @@
+"""`a2c server nats-setup`. What it needs is imported when it runs; `a2c server` itself is in `a2c_smcp.cli`."""
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from a2c_smcp.utils.screen import say
+
+__all__ = ["app"]
+
+app = typer.Typer(name="server")
+
+_NEXT = """\
+Written to {folder}, for you alone to read:
+  auth.conf, cluster.conf      for every NATS server; deploy/nats/nats.conf includes them from a folder keys beside it
+  server.creds, cluster.key    for every a2c server
+  operator.seed, account.seed  to make more users with; keep them elsewhere, no server needs them
+
+Next:
+  1. Start the NATS servers anew.
+  2. a2c doctor --nats {url} --nats-creds {folder}/server.creds{prefix}
+  3. Start every server with
+     a2c server --nats {url} --nats-creds {folder}/server.creds --cluster-key-file {folder}/cluster.key{prefix}
+     Where servers run already, docs/scaling.md says in which order."""
+
+
+@app.command("nats-setup")
+def nats_setup(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where the files go; it is made if it is not there.")],
+    nats_prefix: Annotated[str, typer.Option(help="The prefix of `a2c server --nats-prefix`.")] = "a2c",
+    node: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HOST",
+            help="A NATS server, by the name or address that the others reach it at; repeatable.",
+            show_default="nats-1, nats-2, nats-3",
+        ),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite what is there: all servers need the new files then.")
+    ] = False,
+) -> None:
+    """Make keys: NATS then lets in who shows a credentials file, and the a2c servers sign what they send each other.
+
+    One operator, one account with nothing but this system in it, and one user for all a2c servers, which may use the
+    subjects that they need and no other. Needs no tool of NATS.
+    """
+    if find_spec("nkeys") is None:
+        say("a2c server nats-setup needs the extra cluster: pip install 'a2c-smcp[cluster]'", err=True)
+        raise typer.Exit(1)
+    from a2c_smcp.server.cluster.nats_setup import make_files, write_files
+    from a2c_smcp.server.cluster.options import ClusterOptions, parse_servers
+
+    nodes = node or ["nats-1", "nats-2", "nats-3"]
+    url = ",".join(f"nats://{each}:4222" for each in nodes)
+    try:
+        ClusterOptions(parse_servers(url), prefix=nats_prefix)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    try:
+        write_files(folder, make_files(nats_prefix, nodes), overwrite=force)
+    except FileExistsError as error:
+        say(f"a2c server nats-setup: {error}; --force overwrites it, and then all servers need the new files", err=True)
+        raise typer.Exit(1) from None
+    except OSError as error:
+        say(f"a2c server nats-setup: {error}", err=True)
+        raise typer.Exit(1) from None
+    prefix = "" if nats_prefix == "a2c" else f" --nats-prefix {nats_prefix}"
+    say(_NEXT.format(folder=folder, url=url, prefix=prefix))
