@@ -7,13 +7,22 @@ from typing import Annotated, Literal
 import typer
 
 from a2c_smcp import PROTOCOL_VERSION, __version__
-from a2c_smcp.agent.cli import DEFAULT_URL, ApiKey, NameOption, OfficeOption, UrlOption
+from a2c_smcp.agent.cli import DEFAULT_URL, NameOption, OfficeOption, UrlOption
 from a2c_smcp.agent.cli import app as agent_app
 from a2c_smcp.computer.cli.main import app as computer_app
 from a2c_smcp.docs.cli import app as docs_app
 from a2c_smcp.server.nats_setup_cli import app as server_app
 from a2c_smcp.utils.logs import LogFormat, configure_logging
-from a2c_smcp.utils.options import CaOption, ProxyOption, TransportOption, link_options
+from a2c_smcp.utils.options import (
+    ApiKeyFileOption,
+    ApiKeyOption,
+    CaOption,
+    ProxyOption,
+    TransportOption,
+    key_from_file,
+    link_options,
+    secret_option,
+)
 from a2c_smcp.utils.quick_end import quick_end
 from a2c_smcp.utils.screen import say
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, DEFAULT_MAX_TIMEOUT
@@ -60,7 +69,12 @@ def server(
         int, typer.Option(envvar="A2C_PORT", min=0, max=65535, help="Port to bind; 0 picks one and prints it.")
     ] = 7000,
     api_key: Annotated[
-        list[str] | None, typer.Option(envvar="A2C_API_KEY", help="A key that may do everything; repeatable.")
+        list[str] | None,
+        typer.Option(envvar="A2C_API_KEY", help="A key that may do everything; repeatable.", callback=secret_option),
+    ] = None,
+    api_key_file: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="A file with such a key, which `ps` does not show; repeatable."),
     ] = None,
     keys: Annotated[Path | None, typer.Option(metavar="FILE", help="TOML file of keys and what each allows.")] = None,
     api_key_header: Annotated[str, typer.Option(help="Header that carries the key.")] = "x-api-key",
@@ -154,7 +168,7 @@ def server(
     options = ServerOptions(
         host=host,
         port=port,
-        api_keys=tuple(api_key or ()),
+        api_keys=(*(api_key or ()), *map(key_from_file, api_key_file or ())),
         keys_file=keys,
         api_key_header=api_key_header,
         tls_cert=tls_cert,
@@ -186,7 +200,8 @@ def mcp(
     office: OfficeOption,
     url: UrlOption = DEFAULT_URL,
     name: NameOption = "a2c-mcp",
-    api_key: ApiKey = None,
+    api_key: ApiKeyOption = None,
+    api_key_file: ApiKeyFileOption = None,
     computer: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Only this computer; its tools keep their names.", show_default=False),
@@ -214,6 +229,7 @@ def mcp(
         typer.Option(
             envvar="A2C_MCP_TOKEN",
             help="With --http: what hosts show as Authorization: Bearer …",
+            callback=secret_option,
             show_default="a new one, which is printed",
         ),
     ] = None,
@@ -271,7 +287,8 @@ def doctor(
     ] = None,
     inputs: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="File with inputs; repeatable.")] = None,
     url: Annotated[str, typer.Option(envvar="A2C_URL", help="The server's URL.")] = "http://127.0.0.1:7000",
-    api_key: Annotated[str | None, typer.Option(envvar="A2C_API_KEY", help="The server's key.")] = None,
+    api_key: ApiKeyOption = None,
+    api_key_file: ApiKeyFileOption = None,
     api_key_header: Annotated[str, typer.Option(help="Header that carries the key.")] = "x-api-key",
     transport: TransportOption = "auto",
     proxy: ProxyOption = None,

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from a2c_smcp.utils.options import CaOption, ProxyOption, TransportOption, link_options
+from a2c_smcp.utils.options import ApiKeyFileOption, ApiKeyOption, CaOption, ProxyOption, TransportOption, link_options
 
 if TYPE_CHECKING:
     from a2c_smcp.agent.commands import CommandOptions, Work
     from a2c_smcp.utils.link import LinkOptions, Transport
     from a2c_smcp.utils.values import Typed
 
-__all__ = ["DEFAULT_URL", "ApiKey", "NameOption", "OfficeOption", "UrlOption", "app"]
+__all__ = ["DEFAULT_URL", "NameOption", "OfficeOption", "UrlOption", "app"]
 
 BAD_USAGE: Final = 64
 
@@ -61,7 +61,6 @@ OfficeOption = Annotated[
     str, typer.Option("--office", envvar="A2C_OFFICE", help="The office to join; it has one agent.")
 ]
 NameOption = Annotated[str, typer.Option("--name", envvar="A2C_NAME", help="What this agent is called.")]
-ApiKey = Annotated[str | None, typer.Option("--api-key", envvar="A2C_API_KEY", help="The key for the server.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Raw = Annotated[
     bool, typer.Option("--raw", help="Print what others wrote as it is at a terminal too, where it may do anything.")
@@ -99,7 +98,8 @@ def room(
     office: OfficeOption,
     url: UrlOption = DEFAULT_URL,
     name: NameOption = DEFAULT_NAME,
-    api_key: ApiKey = None,
+    api_key: ApiKeyOption = None,
+    api_key_file: ApiKeyFileOption = None,
     transport: TransportOption = "auto",
     proxy: ProxyOption = None,
     ca: CaOption = None,
@@ -121,7 +121,8 @@ def tools(
     computer: Annotated[str | None, typer.Argument(help="One computer only.", show_default=False)] = None,
     url: UrlOption = DEFAULT_URL,
     name: NameOption = DEFAULT_NAME,
-    api_key: ApiKey = None,
+    api_key: ApiKeyOption = None,
+    api_key_file: ApiKeyFileOption = None,
     transport: TransportOption = "auto",
     proxy: ProxyOption = None,
     ca: CaOption = None,
@@ -164,7 +165,8 @@ def call(
     ] = 0,
     url: UrlOption = DEFAULT_URL,
     name: NameOption = DEFAULT_NAME,
-    api_key: ApiKey = None,
+    api_key: ApiKeyOption = None,
+    api_key_file: ApiKeyFileOption = None,
     transport: TransportOption = "auto",
     proxy: ProxyOption = None,
     ca: CaOption = None,
@@ -187,7 +189,8 @@ def desktop(
     window: Annotated[str | None, typer.Option(metavar="URI", help="This window only.")] = None,
     url: UrlOption = DEFAULT_URL,
     name: NameOption = DEFAULT_NAME,
-    api_key: ApiKey = None,
+    api_key: ApiKeyOption = None,
+    api_key_file: ApiKeyFileOption = None,
     transport: TransportOption = "auto",
     proxy: ProxyOption = None,
     ca: CaOption = None,
@@ -213,7 +216,8 @@ def finder(
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 20,
     url: UrlOption = DEFAULT_URL,
     name: NameOption = DEFAULT_NAME,
-    api_key: ApiKey = None,
+    api_key: ApiKeyOption = None,
+    api_key_file: ApiKeyFileOption = None,
     transport: TransportOption = "auto",
     proxy: ProxyOption = None,
     ca: CaOption = None,
@@ -235,7 +239,8 @@ def read(
     save: Save = None,
     url: UrlOption = DEFAULT_URL,
     name: NameOption = DEFAULT_NAME,
-    api_key: ApiKey = None,
+    api_key: ApiKeyOption = None,
+    api_key_file: ApiKeyFileOption = None,
     transport: TransportOption = "auto",
     proxy: ProxyOption = None,
     ca: CaOption = None,
@@ -257,7 +262,8 @@ def config(
     office: OfficeOption,
     url: UrlOption = DEFAULT_URL,
     name: NameOption = DEFAULT_NAME,
-    api_key: ApiKey = None,
+    api_key: ApiKeyOption = None,
+    api_key_file: ApiKeyFileOption = None,
     transport: TransportOption = "auto",
     proxy: ProxyOption = None,
     ca: CaOption = None,
@@ -278,7 +284,8 @@ def watch(
     office: OfficeOption,
     url: UrlOption = DEFAULT_URL,
     name: NameOption = DEFAULT_NAME,
-    api_key: ApiKey = None,
+    api_key: ApiKeyOption = None,
+    api_key_file: ApiKeyFileOption = None,
     transport: TransportOption = "auto",
     proxy: ProxyOption = None,
     ca: CaOption = None,

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from a2c_smcp.server.limits import AddressLimit, Limits, Place
 from a2c_smcp.server.loop_turns import SharedTurns
+from a2c_smcp.server.wrong_keys import WrongKeys
 from a2c_smcp.utils.limited_log import LimitedLog
 
 __all__ = ["Admission", "Peer", "peer_of", "put_peer"]
@@ -27,6 +28,7 @@ class Admission:
 
     limits: Limits
     addresses: AddressLimit = field(init=False)
+    wrong_keys: WrongKeys = field(init=False)
     address_log: LimitedLog = field(init=False)
     """Lines by address, about clients without a session."""
     session_log: LimitedLog = field(init=False)
@@ -35,6 +37,7 @@ class Admission:
 
     def __post_init__(self) -> None:
         self.addresses = AddressLimit(self.limits.connections_per_address)
+        self.wrong_keys = WrongKeys(self.limits.wrong_keys)
         self.address_log = LimitedLog(logger)
         self.session_log = LimitedLog(logger, per_second=20)
 

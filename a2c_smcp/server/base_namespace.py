@@ -17,7 +17,14 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from socketio.exceptions import ConnectionRefusedError
 
-from a2c_smcp.errors import InternalError, NotFoundError, NotInRoomError, SMCPError, TooManyRequestsError
+from a2c_smcp.errors import (
+    InternalError,
+    NotFoundError,
+    NotInRoomError,
+    SMCPError,
+    TooManyRequestsError,
+    UnauthorizedError,
+)
 from a2c_smcp.server import offices
 from a2c_smcp.server.admission import Admission
 from a2c_smcp.server.boundary import (
@@ -52,7 +59,7 @@ from a2c_smcp.utils.socketio_internals import (
 from a2c_smcp.utils.text import in_log, req_id_in_log
 from a2c_smcp.wire import Encoded
 
-__all__ = ["BaseSMCPNamespace", "Client", "PendingAck"]
+__all__ = ["BaseSMCPNamespace", "Client", "ObservedRelay", "PendingAck"]
 
 logger = logging.getLogger(__name__)
 
@@ -93,7 +100,7 @@ class PendingAck:
             self._future.set_exception(error)
 
 
-class _ObservedRelay:
+class ObservedRelay:
     """Tells the observer how one relay ended."""
 
     __slots__ = ("_event", "_observer", "_started", "outcome")
@@ -104,7 +111,7 @@ class _ObservedRelay:
         self._started = time.monotonic()
         self.outcome = "failed"
 
-    def __enter__(self) -> "_ObservedRelay":
+    def __enter__(self) -> "ObservedRelay":
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
@@ -174,8 +181,9 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
 
     # --- connections
 
-    def _arriving(self, sid: str) -> Any:
+    def _arriving(self, sid: str, address: str) -> Any:
         """The connection of a session that is about to be authenticated; it has a place now, or this raises."""
+        self.admission.wrong_keys.check(address, time.monotonic())
         socket = socket_of(self.server, self.namespace, sid)
         if socket is None:
             raise NotInRoomError("the connection has gone")
@@ -195,6 +203,12 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
     def _new_bucket(self) -> TokenBucket | None:
         rate = self.limits.requests_per_second
         return TokenBucket(rate, time.monotonic()) if rate else None
+
+    def _seconds_to_refusal(self, address: str, error: Exception) -> float:
+        """How long to hold the refusal back: who tries keys is to try few."""
+        if not isinstance(error, UnauthorizedError):
+            return 0.0
+        return self.admission.wrong_keys.wrong(address, time.monotonic())
 
     def _refused_connection(self, address: str, error: Exception) -> ConnectionRefusedError:
         """What python-socketio is to raise."""
@@ -253,10 +267,10 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
 
     # --- relays
 
-    def _observed(self, event: str) -> _ObservedRelay:
-        return _ObservedRelay(self._observer, event)
+    def _observed(self, event: str) -> ObservedRelay:
+        return ObservedRelay(self._observer, event)
 
-    def _passed_on(self, client: Client, message: Message, answer: Answer | None, relay: _ObservedRelay) -> Encoded:
+    def _passed_on(self, client: Client, message: Message, answer: Answer | None, relay: ObservedRelay) -> Encoded:
         """The reply to an agent, made from a computer's answer."""
         assert message.event is not None
         answer = answered(message.event, answer)

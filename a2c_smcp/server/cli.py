@@ -1,5 +1,6 @@
 """`a2c server`: options, the listening socket, and a clean exit."""
 
+import logging
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,9 +14,12 @@ from a2c_smcp.server.limits import Limits
 from a2c_smcp.server.uvicorn_parts import GuardedConfig
 from a2c_smcp.utils.hosts import is_loopback
 from a2c_smcp.utils.screen import say
+from a2c_smcp.utils.secret_files import exposure
 from a2c_smcp.utils.uvicorn_server import GracefulServer, listen
 
 __all__ = ["ServerOptions", "UsageProblem", "serve"]
+
+logger = logging.getLogger(__name__)
 
 _DRAIN_SECONDS = 2.0
 _CLOSE_SECONDS = 2
@@ -75,13 +79,16 @@ def _authentication(options: ServerOptions) -> AuthenticationProvider:
         raise UsageProblem("an API key must not be empty")
     keys: list[Key | str] = list(options.api_keys)
     if options.keys_file:
-        keys += load_keys(options.keys_file)
+        listed = load_keys(options.keys_file)
+        if (warning := exposure(options.keys_file, secret=any(key.key for key in listed))) is not None:
+            logger.warning("%s", warning)
+        keys += listed
     if keys:
         return APIKeyAuthentication(keys, header=options.api_key_header)
     if not is_loopback(options.host):
         raise UsageProblem(
             f"refusing to serve {options.host} without an API key: all who reach it could use every computer. "
-            "Give --api-key, A2C_API_KEY or --keys, or bind 127.0.0.1."
+            "Give --api-key-file, A2C_API_KEY or --keys, or bind 127.0.0.1."
         )
     return OpenAuthentication(options.allowed_hosts)
 

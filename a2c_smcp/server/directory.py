@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from a2c_smcp.server.lookalikes import skeleton
 from a2c_smcp.server.offices import Member
 from a2c_smcp.types import Role
 
@@ -14,6 +15,9 @@ __all__ = ["Directory"]
 class _Office:
     agent: Member | None = None
     computers: dict[str, Member] = field(default_factory=dict)
+    looks: dict[str, dict[str, Member]] = field(default_factory=dict)
+    """The computers by the skeleton of their names. Several look alike only where an older server process let them in.
+    """
     processes: Counter[str] = field(default_factory=Counter)
 
     def __iter__(self) -> Iterator[Member]:
@@ -51,11 +55,13 @@ class Directory:
         return office.computers.get(name) if office else None
 
     def holder(self, office_id: str, role: Role, name: str) -> Member | None:
-        """Who has this name in this role."""
+        """Who has this name in this role, or one that looks like it."""
         if role == "computer":
-            return self.computer(office_id, name)
+            office = self._offices.get(office_id)
+            alike = office.looks.get(skeleton(name), {}) if office else {}
+            return alike.get(name) or next(iter(alike.values()), None)
         seat = self.seat(office_id)
-        return seat if seat and seat.name == name else None
+        return seat if seat and skeleton(seat.name) == skeleton(name) else None
 
     def members(self, office_id: str) -> Sequence[Member]:
         return tuple(self._offices.get(office_id, ()))
@@ -71,6 +77,7 @@ class Directory:
             office.agent = member
         else:
             office.computers[member.name] = member
+            office.looks.setdefault(skeleton(member.name), {})[member.name] = member
         office.processes[member.process] += 1
         self._roles[member.role] += 1
 
@@ -81,6 +88,10 @@ class Directory:
             office.agent = None
         else:
             del office.computers[member.name]
+            look = skeleton(member.name)
+            del office.looks[look][member.name]
+            if not office.looks[look]:
+                del office.looks[look]
         office.processes[member.process] -= 1
         self._roles[member.role] -= 1
         if not office.processes[member.process]:

@@ -39,6 +39,9 @@ class Limits:
     """Requests of one connection, on average; one more is refused with 429."""
     connections_per_address: int | None = None
     """Connections of one address; one more is refused with 429."""
+    wrong_keys: int | None = 10
+    """Wrong keys of one address that are answered at once; of more, one a second. When five wait, an address that has
+    never shown a right key is refused with 429, and its keys are not looked at."""
     connect_timeout: float = 10.0
     """How long a connection may stay without joining a namespace; this is looked at once every ping timeout."""
     header_timeout: float = 10.0

@@ -144,12 +144,14 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
     async def _connect(self, sid: str, environ: dict[str, Any], auth: Any = None) -> None:
         address = remote_address(environ)
         try:
-            socket = self._arriving(sid)
+            socket = self._arriving(sid, address)
             grant = await self._auth.authenticate(credentials_of(environ, auth, address))
+            self.admission.wrong_keys.right(address)
             self._check_connected(sid)
             await self.registry.connect(sid, grant)
             self._let_in(_LockedClient(sid, self._new_bucket()), socket)
         except Exception as error:
+            await asyncio.sleep(self._seconds_to_refusal(address, error))
             raise self._refused_connection(address, error) from None
 
     async def _disconnect(self, sid: str) -> None:

@@ -181,12 +181,12 @@ def check_office_left(request: LeaveOfficeReq, max_office_id: int = MAX_OFFICE_I
 
 
 def join(
-    session: Session, request: EnterOfficeReq, *, seat: Member | None, holder: str | None, process: str = ""
+    session: Session, request: EnterOfficeReq, *, seat: Member | None, holder: Member | None, process: str = ""
 ) -> Transition:
     """Enter an office, move to another, or take another name in it.
 
-    `seat` is the office's agent, `holder` the session of that role which has the name there, `process` the server
-    process that holds the connection.
+    `seat` is the office's agent, `holder` the member of that role which has the name there, or one that looks like it,
+    `process` the server process that holds the connection.
     """
     role, name, office_id = request["role"], request["name"], request["office_id"]
     if role not in session.grant.roles:
@@ -201,9 +201,17 @@ def join(
             raise AlreadyInRoomError("this agent is in another office; it must leave that one first")
         if seat is not None and seat.sid != session.sid:
             raise RoomFullError(f"the office has an agent: {seat.name!r}", {"agent": seat.name})
-    if holder not in (None, session.sid):
-        raise NameTakenError(f"the name {name!r} is taken by another {role} of the office")
+    if holder is not None and holder.sid != session.sid:
+        raise _name_taken(name, holder)
     return _move(session, Member(session.sid, role, name, office_id, process))
+
+
+def _name_taken(name: str, holder: Member) -> NameTakenError:
+    if holder.name == name:
+        return NameTakenError(f"the name {name!r} is taken by another {holder.role} of the office")
+    return NameTakenError(
+        f"the name {name!r} looks like {holder.name!r}, which another {holder.role} of the office has"
+    )
 
 
 def leave(session: Session, request: LeaveOfficeReq) -> Transition:

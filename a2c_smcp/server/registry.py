@@ -108,7 +108,7 @@ class MemoryRegistry:
         session, office_id = self.session(sid), request["office_id"]
         holder = self._directory.holder(office_id, request["role"], request["name"])
         seat = self._directory.seat(office_id)
-        transition = offices.join(session, request, seat=seat, holder=holder.sid if holder else None)
+        transition = offices.join(session, request, seat=seat, holder=holder)
         return self._commit(sid, transition)
 
     def leave(self, sid: str, request: LeaveOfficeReq) -> Transition:

@@ -1,17 +1,19 @@
 """The threaded shell (Flask, Django, werkzeug): performs what `offices` decides. States no rule of its own."""
 
+import logging
 import threading
 from collections.abc import Iterable
 from concurrent.futures import Future
-from contextlib import suppress
-from typing import Any
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from typing import Any, Final
 
 import socketio
 
 from a2c_smcp.errors import NotFoundError, RequestTimeoutError, TooManyRequestsError
 from a2c_smcp.server import offices
 from a2c_smcp.server.auth import SyncAuthenticationProvider, credentials_of
-from a2c_smcp.server.base_namespace import BaseSMCPNamespace, Client, PendingAck
+from a2c_smcp.server.base_namespace import BaseSMCPNamespace, Client, ObservedRelay, PendingAck
 from a2c_smcp.server.boundary import Observer, ack_packet, cancellation, notice_of, remote_address
 from a2c_smcp.server.effects import Broadcast, EnterRoom, RoomChange, room_of
 from a2c_smcp.server.envelopes import Answer, Message
@@ -28,10 +30,30 @@ from a2c_smcp.smcp import (
     Kind,
 )
 from a2c_smcp.utils.engineio_internals import SocketIsClosedError
-from a2c_smcp.utils.socketio_internals import connections_in
+from a2c_smcp.utils.socketio_internals import SocketIOServer, connections_in
 from a2c_smcp.wire import Encoded
 
 __all__ = ["SyncSMCPNamespace"]
+
+logger = logging.getLogger(__name__)
+
+#: What `a2c server` bounds and this server cannot, because it is somebody else's web server that does it.
+_WITHOUT: Final = (
+    "the threaded server has no limits for what comes before a session: half-open connections, slow headers and "
+    "requests that nobody reads are its web server's to end; a2c server has such limits, see docs/limits.md"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wait:
+    """A request that was sent, whose answer is to be waited for in a thread of its own."""
+
+    client: Client
+    future: "Future[Answer | None]"
+    seconds: float
+    observed: ObservedRelay
+    exits: ExitStack
+    """What ends the relay."""
 
 
 class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type: ignore[misc]  # has no types
@@ -62,17 +84,36 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
         with self._lock:
             return len(self._relays)
 
+    def mounted(self, server: SocketIOServer) -> None:
+        """Called by the server that it is registered with. Says in the log which limits that server has not."""
+        super().mounted(server)
+        logger.warning(_WITHOUT)
+
     # --- messages
 
     def _start(self, socket: BoundedSocket, sid: str, ack_id: int | None, message: Message) -> None:
-        if message.body is None:
-            # It waits for no computer, so it needs no thread: the sender's next message is read after this one.
-            self._serve(socket, sid, ack_id, message)
-        else:
-            self.server.start_background_task(self._serve, socket, sid, ack_id, message)
+        """Serve an event in the thread that has read it, up to where a computer must be waited for.
 
-    def _serve(self, socket: BoundedSocket, sid: str, ack_id: int | None, message: Message) -> None:
+        A request is sent in that thread, too: a thread for each request would leave a large one's memory with the
+        allocator, which keeps an arena for each of many threads.
+        """
         reply = self._answer(sid, message)
+        if isinstance(reply, _Wait):
+            self.server.start_background_task(self._reply_later, socket, sid, ack_id, message, reply)
+        else:
+            self._reply(socket, sid, ack_id, message, reply)
+
+    def _reply_later(
+        self, socket: BoundedSocket, sid: str, ack_id: int | None, message: Message, wait: "_Wait"
+    ) -> None:
+        try:
+            reply: Any = self._waited_for(wait, message)
+        except Exception as error:
+            # The boundary, as in `_answer`.
+            reply = self._refused(sid, message, error)
+        self._reply(socket, sid, ack_id, message, reply)
+
+    def _reply(self, socket: BoundedSocket, sid: str, ack_id: int | None, message: Message, reply: Any) -> None:
         if ack_id is None:
             return
         with suppress(SocketIsClosedError):
@@ -87,13 +128,15 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
     def _connect(self, sid: str, environ: dict[str, Any], auth: Any = None) -> None:
         address = remote_address(environ)
         try:
-            socket = self._arriving(sid)
+            socket = self._arriving(sid, address)
             grant = self._auth.authenticate(credentials_of(environ, auth, address))
+            self.admission.wrong_keys.right(address)
             with self._lock:
                 self._check_connected(sid)
                 self.registry.connect(sid, grant)
                 self._let_in(Client(sid, self._new_bucket()), socket)
         except Exception as error:
+            self.server.sleep(self._seconds_to_refusal(address, error))
             raise self._refused_connection(address, error) from None
 
     def _disconnect(self, sid: str) -> None:
@@ -158,26 +201,31 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
 
     # --- relays
 
-    def _relay(self, client: Client, row: Event, message: Message) -> Encoded:
-        with self._observed(row.name) as observed:
-            return self._passed_on(client, message, self._ask(client.sid, row, message), observed)
-
-    def _ask(self, caller: str, row: Event, message: Message) -> Answer | None:
-        """Send a request to a computer and wait for its ack: not for ever, and not after either end has gone."""
-        future: Future[Answer | None] = Future()
-        pending = PendingAck(future)
-        seconds = self.limits.deadline(row.name, message.request.get("timeout"))
-        with self._lock:
-            target = self.registry.route(caller, row, message.request["computer"]).sid
-            relay = self._open_relay(caller, target, message, pending)
-        try:
-            self._send(relay, message, pending)
-            return future.result(seconds)
-        except TimeoutError:
-            raise RequestTimeoutError(f"the computer did not answer within {seconds:g} s") from None
-        finally:
+    def _relay(self, client: Client, row: Event, message: Message) -> "_Wait":
+        """Send a request to a computer. Its ack is waited for next: not for ever, and not after either end has gone."""
+        with ExitStack() as exits:
+            observed = exits.enter_context(self._observed(row.name))
+            future: Future[Answer | None] = Future()
+            pending = PendingAck(future)
+            seconds = self.limits.deadline(row.name, message.request.get("timeout"))
             with self._lock:
-                self._close_relay(relay)
+                target = self.registry.route(client.sid, row, message.request["computer"]).sid
+                relay = self._open_relay(client.sid, target, message, pending)
+            exits.callback(self._forget_relay, relay)
+            self._send(relay, message, pending)
+            return _Wait(client, future, seconds, observed, exits.pop_all())
+
+    def _waited_for(self, wait: "_Wait", message: Message) -> Encoded:
+        with wait.exits:
+            try:
+                answer = wait.future.result(wait.seconds)
+            except TimeoutError:
+                raise RequestTimeoutError(f"the computer did not answer within {wait.seconds:g} s") from None
+            return self._passed_on(wait.client, message, answer, wait.observed)
+
+    def _forget_relay(self, relay: Relay) -> None:
+        with self._lock:
+            self._close_relay(relay)
 
     def _send(self, relay: Relay, message: Message, pending: PendingAck) -> None:
         socket, packet = self._request(relay, message, pending)

@@ -147,6 +147,30 @@ async def test_keys_from_the_environment_and_from_a_file(tmp_path: Path) -> None
         assert "guess" not in rest
 
 
+@pytest.fixture
+def key_files(tmp_path: Path) -> tuple[Path, Path]:
+    """A file with a key, and a keys file that others may change."""
+    tmp_path.chmod(0o700)
+    key, keys = tmp_path / "key", tmp_path / "keys.toml"
+    key.write_text("from-a-file\n")
+    key.chmod(0o600)
+    keys.write_text('[[keys]]\nname = "a"\nkey = "listed"\n')
+    keys.chmod(0o664)
+    return key, keys
+
+
+async def test_a_key_in_a_file_lets_in_and_a_keys_file_that_others_may_change_is_warned_of(
+    key_files: tuple[Path, Path],
+) -> None:
+    key, keys = key_files
+    with running("--api-key-file", str(key), "--keys", str(keys)) as process:
+        warned = "".join(process.lines)
+        assert "may be changed by others" in warned and f"chmod 600 {keys}" in warned and "listed" not in warned
+        for secret in ("from-a-file", "listed"):
+            async with OfficeLink(LinkOptions(process.url, api_key=secret), {}) as link:
+                assert link.connected
+
+
 def test_without_a_key_it_refuses_to_bind_elsewhere_and_says_why() -> None:
     result = run("--host", "0.0.0.0", "--port", "0")
     assert result.returncode == 2

@@ -54,3 +54,23 @@ def test_members_are_counted_as_they_come_and_go() -> None:
         change(member)
         roles = [each.role for each in made]
         assert (made.count("agent"), made.count("computer")) == (roles.count("agent"), roles.count("computer"))
+
+
+def test_a_name_is_held_by_who_has_one_that_looks_like_it_and_routed_to_by_itself_only() -> None:
+    made = directory(AGENT, LAPTOP)
+    assert made.holder("o", "computer", "Laptop") == made.holder("o", "computer", "l\u0430ptop") == LAPTOP
+    assert made.holder("o", "agent", "A") == AGENT
+    assert made.computer("o", "Laptop") is None
+    made.remove(LAPTOP)
+    assert made.holder("o", "computer", "Laptop") is None
+
+
+def test_look_alikes_that_an_older_process_let_in_are_kept_apart() -> None:
+    capital = Member("s4", "computer", "Laptop", "o", "p2")
+    made = directory(LAPTOP, capital)
+    assert made.holder("o", "computer", "Laptop") == made.computer("o", "Laptop") == capital
+    assert made.holder("o", "computer", "LAPTOP") == LAPTOP
+    made.remove(LAPTOP)
+    assert made.holder("o", "computer", "laptop") == capital
+    made.remove(capital)
+    assert len(made) == 0

@@ -74,6 +74,35 @@ def test_a_full_office_names_who_has_the_seat() -> None:
         join(reg, "b", "agent", "b")
 
 
+@pytest.mark.parametrize("name", ["Laptop", "l\u0430ptop", "\uff4c\uff41\uff50\uff54\uff4f\uff50"])
+def test_a_name_that_looks_like_anothers_is_refused_with_the_other_name(name: str) -> None:
+    reg = registry("c", "d")
+    join(reg, "c", "computer", "laptop")
+    assert "'laptop'" in refused(4105, join, reg, "d", "computer", name)
+    assert reg.session("d").member is None
+    join(reg, "d", "computer", name, "elsewhere")
+    assert "'laptop'" in refused(4105, join, reg, "d", "computer", name)
+    assert reg.members("elsewhere")[0].name == name
+
+
+def test_plain_names_that_differ_in_more_than_case_are_all_let_in() -> None:
+    names = ["Iris", "lris", "1ris", "node0", "nodeO", "mac", "rnac", "a-b", "a_b", "a b"]
+    reg = registry(*names)
+    for name in names:
+        join(reg, name, "computer", name)
+    assert [member.name for member in reg.members("o")] == names
+
+
+def test_a_computer_may_take_a_name_that_looks_like_its_own_and_an_agent_one_like_a_computers() -> None:
+    reg = registry("c", "a")
+    join(reg, "c", "computer", "laptop")
+    assert join(reg, "c", "computer", "Laptop").notices == (left("laptop", sid="c"), entered("Laptop", sid="c"))
+    assert join(reg, "c", "computer", "Laptop").notices == ()
+    join(reg, "a", "agent", "laptop")
+    reg.disconnect("c")
+    assert join(reg, "a", "agent", "LAPTOP").notices[-1] == entered("LAPTOP", "agent", sid="a")
+
+
 def test_any_number_of_computers() -> None:
     reg = registry(*map(str, range(50)))
     for n in range(50):

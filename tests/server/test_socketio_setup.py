@@ -21,6 +21,8 @@ from a2c_smcp.server import (
     OpenAuthentication,
     SyncAPIKeyAuthentication,
     SyncOpenAuthentication,
+    SyncSMCPNamespace,
+    sync_server_options,
 )
 from a2c_smcp.server.socketio_setup import encode_request
 from a2c_smcp.server.sockets import BoundedSocket, _adopt
@@ -513,3 +515,12 @@ async def test_a_peer_cannot_write_lines_of_its_own_into_the_log(
     (refused,) = [message for message in messages if "refused" in message and "client:dance" in message]
     assert "\n" not in refused
     assert "forged: line" not in [line for message in messages for line in message.splitlines()]
+
+
+def test_a_threaded_server_says_when_it_is_mounted_what_it_leaves_to_its_web_server(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server = socketio.Server(async_mode="threading", **sync_server_options(1024))
+    server.register_namespace(SyncSMCPNamespace(SyncOpenAuthentication()))
+    said = [record.getMessage() for record in caplog.records if record.name == "a2c_smcp.server.sync_namespace"]
+    assert len(said) == 1 and "half-open connections" in said[0]

@@ -100,7 +100,7 @@ async def _server(link: LinkOptions) -> Finding:
     except UnauthorizedError:
         return Finding(
             f"{url} answers, and refuses the key" if link.api_key else f"{url} answers, and wants a key",
-            "give the right one with --api-key or A2C_API_KEY",
+            "give the right one with --api-key-file or A2C_API_KEY",
         )
     except ConnectionLostError as error:
         if error.advice:

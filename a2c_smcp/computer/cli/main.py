@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from a2c_smcp.utils.logs import LogFormat, configure_logging
-from a2c_smcp.utils.options import CaOption, ProxyOption, TransportOption, link_options
+from a2c_smcp.utils.options import ApiKeyFileOption, ApiKeyOption, CaOption, ProxyOption, TransportOption, link_options
 from a2c_smcp.utils.quick_end import quick_end
 from a2c_smcp.utils.screen import say
 
@@ -70,7 +70,8 @@ def run(
         typer.Option(metavar="FILE", help="File with inputs; repeatable. Headless, its changes are followed."),
     ] = None,
     url: Annotated[str, typer.Option(envvar="A2C_URL", help="The server's URL.")] = "http://127.0.0.1:7000",
-    api_key: Annotated[str | None, typer.Option(envvar="A2C_API_KEY", help="The server's key.")] = None,
+    api_key: ApiKeyOption = None,
+    api_key_file: ApiKeyFileOption = None,
     api_key_header: Annotated[str, typer.Option(help="Header that carries the key.")] = "x-api-key",
     transport: TransportOption = "auto",
     proxy: ProxyOption = None,

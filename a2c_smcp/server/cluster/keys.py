@@ -1,8 +1,8 @@
 """The keys and values of the bucket that several server processes share. Pure.
 
 `n.<process>` is the lease of a process. `m.<office>.agent` and `m.<office>.c.<name>` are claims: each makes one session
-a member, so that no claim needs two keys. Offices and names may have any character, keys may not: there they are
-hashed, and the value has the texts.
+a member, so that no claim needs two keys. Of a name its skeleton counts: names that look alike are one key. Offices and
+names may have any character, keys may not: there they are hashed, and the value has the texts.
 """
 
 import base64
@@ -12,9 +12,10 @@ from typing import Final
 
 import msgspec
 
+from a2c_smcp.server.lookalikes import skeleton
 from a2c_smcp.server.offices import Member
 
-__all__ = ["Entry", "claim_key", "encode_claim", "lease_key", "leased_process", "read_claim"]
+__all__ = ["Entry", "claim_key", "claim_keys", "encode_claim", "lease_key", "leased_process", "read_claim"]
 
 _LEASE: Final = "n."
 _CLAIM: Final = "m."
@@ -40,9 +41,19 @@ def leased_process(key: str) -> str | None:
 
 
 def claim_key(member: Member) -> str:
-    """Where a member's claim is: at the office's seat, or at the computer's name."""
+    """Where a member's claim is: at the office's seat, or at what the computer's name looks like."""
     office = _CLAIM + _hashed(member.office_id)
-    return f"{office}.agent" if member.role == "agent" else f"{office}.c.{_hashed(member.name)}"
+    return f"{office}.agent" if member.role == "agent" else f"{office}.c.{_hashed(skeleton(member.name))}"
+
+
+def claim_keys(member: Member) -> tuple[str, ...]:
+    """Where a member's claim may be. Processes of older versions make the key from the name itself. That is another key
+    if the name is not its own skeleton; they do not see a claim at the new one.
+    """
+    key = claim_key(member)
+    if member.role == "agent" or skeleton(member.name) == member.name:
+        return (key,)
+    return key, f"{_CLAIM}{_hashed(member.office_id)}.c.{_hashed(member.name)}"
 
 
 def encode_claim(member: Member) -> bytes:
@@ -57,7 +68,7 @@ def read_claim(entry: Entry) -> Member | None:
         member = _READER.decode(entry.value)
     except msgspec.DecodeError:
         return None
-    return member if claim_key(member) == entry.key else None
+    return member if entry.key in claim_keys(member) else None
 
 
 def _hashed(text: str) -> str:

@@ -16,7 +16,7 @@ from a2c_smcp.errors import InternalError, NameTakenError, NotInRoomError, RoomF
 from a2c_smcp.server import offices
 from a2c_smcp.server.cluster.bucket import Bucket, WrongRevisionError
 from a2c_smcp.server.cluster.connection import NatsConnection
-from a2c_smcp.server.cluster.keys import claim_key, encode_claim
+from a2c_smcp.server.cluster.keys import claim_key, claim_keys, encode_claim
 from a2c_smcp.server.cluster.tenure import Tenure
 from a2c_smcp.server.offices import Grant, Member, MemberChange, Session, Transition
 from a2c_smcp.server.registry import Counts, RegistryListener
@@ -238,12 +238,11 @@ class ClusterRegistry:
 
     def _decide(self, session: Session, request: EnterOfficeReq) -> tuple[Transition, Member]:
         directory, office_id = self._tenure.replica.directory, request["office_id"]
-        holder = directory.holder(office_id, request["role"], request["name"])
         transition = offices.join(
             session,
             request,
             seat=directory.seat(office_id),
-            holder=holder.sid if holder else None,
+            holder=directory.holder(office_id, request["role"], request["name"]),
             process=self.process,
         )
         assert transition.after is not None
@@ -258,12 +257,12 @@ class ClusterRegistry:
 
     async def _delete(self, member: Member) -> int:
         """Delete a claim, unless another has taken its key; returns a revision at which it has gone."""
-        key = claim_key(member)
         async with self._turns:
             replica = self._tenure.replica
-            if replica.claimed(key) == member:
-                with suppress(WrongRevisionError):
-                    return await self._bucket.delete(key, replica.revision_of(key))
+            for key in claim_keys(member):
+                if replica.claimed(key) == member:
+                    with suppress(WrongRevisionError):
+                        return await self._bucket.delete(key, replica.revision_of(key))
         return self._tenure.revision
 
     async def _give_up(self, member: Member) -> None:

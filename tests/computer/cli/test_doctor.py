@@ -68,7 +68,7 @@ def test_what_is_wrong_is_said_with_what_to_do_and_ends_with_1(tmp_path: Path) -
         assert "refuses the key\n    give the right one with --api-key" in said
         assert "hunter2" not in said
         assert "wants a key" in examine("--url", hub.url)[1]
-        assert "accepts the key" in examine("--url", hub.url, "--api-key", "right")[1]
+        assert "accepts the key" in examine("--url", hub.url, A2C_API_KEY="right")[1]
     write(tmp_path / "config.json", {**server("a"), "nonsense": 1})
     status, said = examine("--config", file, "--url", hub.url)
     assert status == 1

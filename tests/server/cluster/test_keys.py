@@ -2,7 +2,15 @@ import re
 
 import pytest
 
-from a2c_smcp.server.cluster.keys import Entry, claim_key, encode_claim, lease_key, leased_process, read_claim
+from a2c_smcp.server.cluster.keys import (
+    Entry,
+    claim_key,
+    claim_keys,
+    encode_claim,
+    lease_key,
+    leased_process,
+    read_claim,
+)
 from a2c_smcp.server.offices import Member
 
 STRANGE = Member("s", "computer", "Büro > 1.*\ud800", "部门.a b", "p")
@@ -38,3 +46,17 @@ def test_a_claim_at_the_key_of_another_makes_no_member() -> None:
 def test_a_lease_is_told_from_a_claim() -> None:
     assert leased_process(lease_key("p")) == "p"
     assert leased_process(claim_key(STRANGE)) is None
+
+
+def test_names_that_look_alike_are_one_key() -> None:
+    names = ["laptop", "Laptop", "l\u0430ptop"]
+    assert len({claim_key(Member("s", "computer", name, "o")) for name in names}) == 1
+    assert len({claim_key(Member("s", "computer", name, "o")) for name in ("Iris", "lris", "1ris")}) == 3
+
+
+def test_a_claim_of_an_older_process_which_is_at_the_name_itself_makes_a_member() -> None:
+    plain, capital = Member("s", "computer", "laptop", "o", "p"), Member("s", "computer", "Laptop", "o", "p")
+    assert claim_keys(plain) == (claim_key(plain),)  # both versions know each other's
+    new, old = claim_keys(capital)
+    assert new == claim_key(capital) != old
+    assert read_claim(Entry(old, 1, encode_claim(capital))) == capital

@@ -7,7 +7,7 @@ import pytest
 
 from a2c_smcp.errors import AlreadyInRoomError, NameTakenError, NotFoundError, RoomFullError, SMCPError
 from a2c_smcp.server.cluster.bucket import Bucket, WrongRevisionError
-from a2c_smcp.server.cluster.keys import leased_process
+from a2c_smcp.server.cluster.keys import claim_keys, encode_claim, lease_key, leased_process
 from a2c_smcp.server.cluster.options import ClusterOptions
 from a2c_smcp.server.offices import Grant, Member
 from a2c_smcp.smcp import EVENTS, GET_TOOLS_EVENT
@@ -63,6 +63,37 @@ async def test_a_seat_and_a_name_are_taken_in_all_processes_and_free_in_all(
         await there.registry.join("s2", request(role, "n", "o"))  # type: ignore[arg-type]
         await eventually(lambda: here.names("o") == ["n"])
         assert [bool(after) for _, after in here.heard.told] == [True, False, True]
+
+
+async def test_names_that_look_alike_are_one_name_in_all_processes(options: ClusterOptions) -> None:
+    async with registries(options, 2) as (here, there):
+        await here.join("s1", "computer", "laptop", "o")
+        # It has not waited for the other process to hear of it.
+        with pytest.raises(NameTakenError, match="'laptop'"):
+            await there.join("s2", "computer", "l\u0430ptop", "o")
+        await here.registry.join("s1", request("computer", "Laptop", "o"))
+        await eventually(lambda: there.names("o") == ["Laptop"])
+        with pytest.raises(NameTakenError, match="'Laptop'"):
+            await there.registry.join("s2", request("computer", "laptop", "o"))
+        await here.registry.leave("s1", {"office_id": "o"})
+        await there.registry.join("s2", request("computer", "laptop", "o"))
+        assert there.names("o") == ["laptop"]
+
+
+async def test_a_member_of_an_older_process_is_known_and_tidied_up_after(options: ClusterOptions) -> None:
+    async with registry(options) as here:
+        await here.registry.connect("s1", Grant())
+        bucket, older = Bucket(here.connection), Member("s2", "computer", "Laptop", "o", "older")
+        await bucket.write(lease_key("older"), b"", 0)
+        await bucket.write(claim_keys(older)[1], encode_claim(older), 0)
+        await eventually(lambda: here.names("o") == ["Laptop"])
+        with pytest.raises(NameTakenError, match="'Laptop'"):
+            await here.registry.join("s1", request("computer", "laptop", "o"))
+        await bucket.delete(lease_key("older"), (await bucket.read(lease_key("older"))).revision)
+        await eventually(lambda: here.names("o") == [])
+        await here.registry.join("s1", request("computer", "laptop", "o"))
+        await eventually(lambda: here.registry._tenure.replica.abandoned() == [])
+        assert (await bucket.read(claim_keys(older)[1])).value is None
 
 
 async def test_a_move_and_a_rename_are_one_change_each_and_free_what_was_left(options: ClusterOptions) -> None:

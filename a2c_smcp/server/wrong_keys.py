@@ -1,0 +1,75 @@
+"""How fast one address may try keys. Plain counters; the clock is handed in.
+
+A right key is never refused for the wrong ones of others who share its address, behind a NAT or a proxy. So an address
+that has shown one is only slowed, and who opens many connections there at once tries more: keys must be long.
+"""
+
+import ipaddress
+import threading
+from collections.abc import MutableMapping
+from typing import Final, TypeVar
+
+from a2c_smcp.errors import TooManyRequestsError
+
+__all__ = ["LONGEST_WAIT", "WrongKeys"]
+
+#: Seconds that the answer to a wrong key is held back at most; clients give up after twice as long.
+LONGEST_WAIT: Final = 5.0
+#: Addresses that are remembered; of more the oldest are forgotten.
+_MOST: Final = 4096
+#: Bits of an IPv6 address that one customer of a provider has in common.
+_NETWORK_BITS: Final = 64
+
+_T = TypeVar("_T")
+
+
+class WrongKeys:
+    """The wrong keys of each address: so many are answered at once, then one a second. Threads may share it."""
+
+    def __init__(self, at_once: int | None) -> None:
+        self._at_once = at_once
+        self._lock = threading.Lock()
+        self._paid_at: dict[str, float] = {}
+        """When all wrong keys of an address will have had their second."""
+        self._right: dict[str, None] = {}
+
+    def check(self, address: str, now: float) -> None:
+        """Raise `TooManyRequestsError` if keys from there are not even looked at now."""
+        with self._lock:
+            network = _network(address)
+            if network not in self._right and self._wait(network, now) >= LONGEST_WAIT:
+                raise TooManyRequestsError("too many wrong keys from this address; try again later")
+
+    def right(self, address: str) -> None:
+        """A right key was shown."""
+        with self._lock:
+            _put(self._right, _network(address), None)
+
+    def wrong(self, address: str, now: float) -> float:
+        """A wrong key was shown; returns the seconds after which to say so."""
+        with self._lock:
+            network = _network(address)
+            if self._wait(network, now) < LONGEST_WAIT:
+                _put(self._paid_at, network, max(self._paid_at.get(network, now), now) + 1)
+            return min(self._wait(network, now), LONGEST_WAIT)
+
+    def _wait(self, network: str, now: float) -> float:
+        return 0.0 if self._at_once is None else max(0.0, self._paid_at.get(network, now) - now - self._at_once)
+
+
+def _put(kept: MutableMapping[str, _T], key: str, value: _T) -> None:
+    kept.pop(key, None)
+    kept[key] = value
+    if len(kept) > _MOST:
+        del kept[next(iter(kept))]
+
+
+def _network(address: str) -> str:
+    """What counts as one address: IPv6 has as many as one likes."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if found.version == 4:
+        return address
+    return str(found.ipv4_mapped or ipaddress.ip_network((found, _NETWORK_BITS), strict=False))

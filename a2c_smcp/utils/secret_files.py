@@ -1,0 +1,52 @@
+"""Files with keys in them: who else may read or change them, and the key that a file has. Knows no command."""
+
+import os
+import shlex
+import stat
+import sys
+from pathlib import Path
+
+from a2c_smcp.errors import BadRequestError
+
+__all__ = ["exposure", "key_in"]
+
+#: A key is much shorter; whatever else was named by mistake is not read.
+_MOST_BYTES = 64 * 1024
+
+
+def key_in(path: Path) -> str:
+    """The key that a file has, without the blanks and line breaks around it. Raises `BadRequestError`."""
+    try:
+        with path.open("rb") as file:
+            key = file.read(_MOST_BYTES + 1).decode().strip()
+    except OSError as error:
+        raise BadRequestError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise BadRequestError(f"{path}: is not text") from None
+    if not key or len(key.splitlines()) > 1:
+        raise BadRequestError(f"{path}: must have one key, on a line of its own")
+    return key
+
+
+def exposure(path: Path, *, secret: bool = True) -> str | None:
+    """What other users of the machine can do with a file of keys, and the command against it; `None` if nothing.
+
+    Without `secret` they may read it: it has hashes only.
+    """
+    if sys.platform == "win32":
+        return None
+    try:
+        about, folder = path.stat(), path.resolve().parent
+        above = folder.stat()
+    except OSError:
+        return None  # whoever reads it says so
+    name, place = shlex.quote(str(path)), shlex.quote(str(folder))
+    if about.st_uid not in (0, os.geteuid()):
+        return f"{path} belongs to another user, who may put keys into it; type: sudo chown {os.geteuid()} {name}"
+    if about.st_mode & 0o022:
+        return f"{path} may be changed by others, who may put keys into it; type: chmod 600 {name}"
+    if above.st_mode & 0o022 and not above.st_mode & stat.S_ISVTX:
+        return f"{path} may be replaced by others, who may write to its folder; type: chmod go-w {place}"
+    if secret and about.st_mode & 0o044:
+        return f"{path} may be read by others, and has keys in it; type: chmod 600 {name}"
+    return None
