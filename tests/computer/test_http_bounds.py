@@ -21,8 +21,8 @@ from tests.computer.test_mcp_connection import connected, connection_to, text
 
 HOSTILE = str(Path(__file__).parent / "fakes" / "hostile_http.py")
 #: A message may have so much, and an answer a quarter more.
-MESSAGE = 4 * 1024 * 1024
-LIMIT = 5 * 1024 * 1024
+MESSAGE = 2 * 1024 * 1024
+LIMIT = MESSAGE + MESSAGE // 4
 
 
 @pytest.fixture(scope="module")
@@ -181,6 +181,12 @@ async def test_what_answers_no_request_is_bounded_too(base: str) -> None:
             await http.get(base + "/metadata")
         with pytest.raises(httpx2.StreamError, match="encoded as 'gzip'"):
             await http.get(base + "/metadata?packed")
+
+
+async def test_the_proxy_of_the_environment_is_used(base: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", base)
+    async with connected(config("http://nowhere.invalid")) as connection:
+        await alive(connection)
 
 
 # --- SSE, where one stream has the answers to all requests
