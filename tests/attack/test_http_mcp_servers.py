@@ -8,7 +8,7 @@ from tests.attack.processes import Started, started
 from tests.attack.test_mcp_servers import memory, peak
 
 HOSTILE = str(HERE.parent / "computer" / "fakes" / "hostile_http.py")
-ATTACKS = ("bomb", "endless_json", "endless_event", "endless_events", "cut", "refused")
+ATTACKS = ("bomb", "endless_json", "endless_event", "endless_events", "cut", "crumbs", "refused")
 
 
 def attack(hostile: Started) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import httpx2
 import pytest
 
@@ -173,6 +174,36 @@ async def test_events_come_no_faster_than_they_may(base: str) -> None:
                 break
     # Two thousand at once, and two thousand in a second. The first and the last chunk have a few hundred of them.
     assert anyio.current_time() - began > 0.5
+
+
+class Crumbs(httpx2.AsyncBaseTransport, httpx2.AsyncByteStream):
+    """A server whose answer is there at once, in a thousand pieces."""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, stream=self)
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for _ in range(1000):
+            yield b"x"
+
+
+async def test_an_answer_in_many_pieces_leaves_the_loop_to_others() -> None:
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            await anyio.lowlevel.checkpoint()
+            turns += 1
+
+    way = BoundedTransport("web", HttpBounds(LIMIT, LIMIT), list)
+    async with httpx2.AsyncClient(transport=Crumbs()) as way._client, anyio.create_task_group() as tasks:
+        request = httpx2.Request("GET", "http://web")
+        response = await way.handle_async_request(request)
+        tasks.start_soon(count)
+        assert len(await response.aread()) == 1000
+        assert turns > 30
+        tasks.cancel_scope.cancel()
 
 
 async def test_what_answers_no_request_is_bounded_too(base: str) -> None:

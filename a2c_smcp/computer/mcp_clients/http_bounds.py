@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Final, TypeVar
 
 import anyio
+import anyio.lowlevel
 import httpx2
 from mcp_types import INTERNAL_ERROR, PARSE_ERROR, RequestId
 
@@ -34,6 +35,8 @@ _LARGE_ANSWERS: Final = 4
 #: What the pace counts for an event besides its bytes, and for the opening of a stream: they cost time, too.
 _EVENT_COST: Final = 16 * 1024
 _STREAM_COST: Final = 1024 * 1024
+#: How many pieces of one body are read before others get a turn: a server may send each byte in a chunk of its own.
+_READS_A_TURN: Final = 16
 _ENDS: Final = 4096
 _LOGGED: Final = 3
 _TOO_LARGE: Final = PayloadTooLargeError.default_code
@@ -59,6 +62,13 @@ class RefusedAnswerError(httpx2.StreamError):
     def __init__(self, message: str, code: int = _TOO_LARGE) -> None:
         super().__init__(message)
         self.code = code
+
+
+class _WithdrawnError(RefusedAnswerError):
+    """Nobody waits for the answer any more."""
+
+    def __init__(self) -> None:
+        super().__init__("the request was withdrawn", INTERNAL_ERROR)
 
 
 class BoundedTransport(httpx2.AsyncBaseTransport):
@@ -111,7 +121,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
                 await anyio.sleep(self.pause_after(_STREAM_COST))
             send = self._client.send(request, stream=True, auth=None, follow_redirects=False)
             response = await exchange.wait(send)
-        except RefusedAnswerError as withdrawn:
+        except _WithdrawnError as withdrawn:
             self.forget(exchange)
             content = json.dumps(_error(exchange.request_id, withdrawn)).encode()
             return httpx2.Response(200, headers={"content-type": "application/json"}, content=content)
@@ -146,12 +156,12 @@ class _Exchange:
             self._scope.cancel()
 
     async def wait(self, awaited: Awaitable[_T]) -> _T:
-        """Raises `RefusedAnswerError` when it is withdrawn."""
+        """Raises `_WithdrawnError` when it is withdrawn."""
         with anyio.CancelScope() as self._scope:
             if self._withdrawn:
                 self._scope.cancel()
             return await awaited
-        raise RefusedAnswerError("the request was withdrawn", INTERNAL_ERROR)
+        raise _WithdrawnError
 
 
 class _Body(httpx2.AsyncByteStream):
@@ -163,6 +173,7 @@ class _Body(httpx2.AsyncByteStream):
         self._exchange = exchange
         self._response = response
         self._holds_place = False
+        self._reads = 0
         kind = response.headers.get("content-type", "").lower()
         self._has_events = response.status_code < 400 and kind.startswith("text/event-stream")
         self._encoding = response.headers.get("content-encoding", "").strip().lower()
@@ -234,6 +245,9 @@ class _Body(httpx2.AsyncByteStream):
 
     async def _next(self, chunks: AsyncIterator[bytes], size: int) -> bytes:
         """The next bytes, or none at the end; when much has come already, after a place for it was found."""
+        self._reads += 1
+        if self._reads % _READS_A_TURN == 0:
+            await anyio.lowlevel.checkpoint()
         if size > _SMALL and not self._holds_place:
             await self._exchange.wait(self._transport.large_answers.acquire())
             self._holds_place = True
@@ -267,7 +281,7 @@ class _Body(httpx2.AsyncByteStream):
             raise httpx2.SSEError(str(refusal)) from refusal  # which ends a start with these words
         if self._exchange.request_id is None or self._response.status_code >= 400:
             raise refusal  # mcp then goes by the status
-        if refusal.code != INTERNAL_ERROR:
+        if not isinstance(refusal, _WithdrawnError):
             self._transport.note(refusal, 1)
         message = json.dumps(_error(self._exchange.request_id, refusal)).encode()
         return as_event(message) if self._has_events else message

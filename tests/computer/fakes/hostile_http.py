@@ -132,6 +132,15 @@ async def endless_events(client: Client, request_id: Any, params: Answer) -> Non
 
 
 @tool
+async def crumbs(client: Client, request_id: Any, params: Answer) -> None:
+    """Many bytes, each in a chunk of its own."""
+    await client.begin(params.get("kind", "application/json"))
+    for _ in range(params.get("count", 6000) // 1000):
+        await client.write(b"1\r\n[\r\n" * 1000)
+    client.writer.close()
+
+
+@tool
 async def sized(client: Client, request_id: Any, params: Answer) -> None:
     """An answer, or an event, of exactly so many bytes."""
     field = b"" if params["kind"] == "json" else b"data:"
