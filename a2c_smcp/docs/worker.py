@@ -6,7 +6,6 @@ something of one file or several, and is answered by as many frames as it asked 
 
 import json
 import os
-import resource
 import signal
 import struct
 import sys
@@ -18,6 +17,7 @@ from a2c_smcp.docs.describing import describe, page_to_json, texts_of
 from a2c_smcp.docs.formats import OpenDocument, open_document
 from a2c_smcp.docs.limits import DocumentLimits, Unreadable
 from a2c_smcp.docs.paths import open_inside
+from a2c_smcp.utils.worker_bounds import bound_memory
 
 __all__ = ["main"]
 
@@ -144,9 +144,7 @@ def main() -> None:
     # Libraries print: not into the frames.
     sys.stdout = sys.stderr
     limits = DocumentLimits(**_read(incoming))
-    with suppress(ValueError, OSError):  # not every system lets a process limit itself
-        resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    bound_memory(limits.memory_bytes)
     desk = Desk(limits)
     while request := _read(incoming):
         for answer in answers(desk, request, limits.seconds):

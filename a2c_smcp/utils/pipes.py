@@ -33,27 +33,36 @@ Line: TypeAlias = bytes | LongLine
 
 
 class LineSplitter:
-    """Cuts bytes at newlines, in linear time for a line of any length. Of one over `limit` only `ends` are kept."""
+    """Cuts bytes at newlines, in linear time for a line of any length. Of one over `limit` only `ends` are kept.
 
-    def __init__(self, limit: int, ends: int = 4096) -> None:
+    `separator` is what ends a line. One of several bytes has to come in one chunk.
+    """
+
+    def __init__(self, limit: int, ends: int = 4096, separator: bytes = b"\n") -> None:
         self._limit = limit
         self._ends = ends
-        self._parts: list[bytes] = []
+        self._separator = separator
+        self._parts: list[bytes | bytearray] = []
         self._size = 0
         self._head: bytes | None = None
         """The beginning of a line that is over the limit; its parts then hold no more than its end."""
 
+    @property
+    def size(self) -> int:
+        """The bytes so far of the line that has not ended."""
+        return self._size
+
     def feed(self, chunk: bytes) -> list[Line]:
         # Mostly a chunk is a piece of a long line, or ends with its only one: finding that out is ten times as fast as
         # splitting.
-        end = chunk.find(b"\n")
+        end = chunk.find(self._separator)
         if end < 0:
             self._append(chunk)
             return []
-        if end == len(chunk) - 1:
-            self._append(chunk[:-1])
+        if end == len(chunk) - len(self._separator):
+            self._append(chunk[:end])
             return [self.rest()]
-        first, *others = chunk.split(b"\n")
+        first, *others = chunk.split(self._separator)
         self._append(first)
         lines: list[Line] = []
         for part in others:
@@ -62,20 +71,36 @@ class LineSplitter:
         return lines
 
     def rest(self) -> Line:
-        line = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        line = self._joined()
         head, size = self._head, self._size
         self._parts, self._size, self._head = [], 0, None
         return line if head is None else LongLine(head, line, size)
 
+    def _joined(self) -> bytes:
+        match self._parts:
+            case [bytes(only)]:
+                return only
+        return b"".join(self._parts)
+
     def _append(self, part: bytes) -> None:
         if part:
-            self._parts.append(part)
+            self._keep(part)
             self._size += len(part)
             if self._size > self._limit:
                 self._keep_ends()
 
+    def _keep(self, part: bytes) -> None:
+        """Small parts in one: a line that comes byte by byte would take fifty times its size."""
+        if not self._parts or len(self._parts[-1]) >= _CHUNK or len(part) >= _CHUNK:
+            self._parts.append(part)
+            return
+        last = self._parts[-1]
+        if not isinstance(last, bytearray):
+            last = self._parts[-1] = bytearray(last)
+        last += part
+
     def _keep_ends(self) -> None:
-        kept = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        kept = self._joined()
         if self._head is None:
             self._head = kept[: self._ends]
         self._parts = [kept[-self._ends :]]

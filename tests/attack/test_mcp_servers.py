@@ -31,8 +31,13 @@ def hostile(*options: str) -> dict[str, Any]:
 
 def peak(process: Started) -> int:
     """The most memory that a process ever had, in MiB. Linux only."""
+    return memory(process, "VmHWM")
+
+
+def memory(process: Started, which: str = "VmRSS") -> int:
+    """The memory that a process has, in MiB. Linux only."""
     status = Path(f"/proc/{process.pid}/status").read_text()
-    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    found = re.search(rf"{which}:\s+(\d+) kB", status)
     assert found is not None
     return int(found[1]) // 1024
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2c_smcp.computer.mcp_clients.long_lines import Answered, answered_by
+from a2c_smcp.computer.mcp_clients.long_lines import Answered, answered_by, request_in
 from a2c_smcp.utils.pipes import LineSplitter, LongLine
 
 BIG = '{"content":[' + ",".join(['{"id":7,"method":"no"}'] * 1000) + '],"id":8}'
@@ -69,3 +69,18 @@ def test_a_long_line_is_not_kept_while_it_comes() -> None:
         assert sum(map(len, lines._parts)) <= 100_000 + 65536
     [line] = lines.feed(b"end\n")
     assert line == LongLine(b"x" * 4096, b"x" * 4093 + b"end", 65_536_003)
+
+
+@pytest.mark.parametrize(
+    ("text", "request_id"),
+    [
+        (f'{{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{BIG}}}', 5),
+        ('{"jsonrpc":"2.0","id":"a","method":"ping"}', "a"),
+        (f'{{"jsonrpc":"2.0","method":"notifications/progress","params":{BIG.replace(",", ", ")[:-7]}}}}}', None),
+        (f'{{"jsonrpc":"2.0","id":5,"result":{BIG}}}', None),
+        ("grant_type=refresh_token", None),
+    ],
+)
+def test_the_id_of_a_request_that_we_send(text: str, request_id: int | str | None) -> None:
+    content = text.encode()
+    assert request_in(LongLine(content[:4096], content[-4096:], len(content))) == request_id

@@ -17,6 +17,7 @@ from mcp_types import CallToolResult, TextContent
 from a2c_smcp.computer.mcp_clients.vrl import VRLWorker
 from a2c_smcp.computer.mcp_clients.vrl_syntax import check_vrl
 from a2c_smcp.errors import BadRequestError, VRLSyntaxError
+from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
 
 #: With so many numbers this takes minutes.
 SLOW = """
@@ -187,6 +188,36 @@ async def test_a_program_over_its_deadline_is_killed_and_the_worker_replaced(cap
         assert transformed(await worker.transform(".a = 1", before, "read", {}))["a"] == 1
         assert len(workers()) == 1
     assert workers() == []
+
+
+#: Doubles a text until it has a gigabyte.
+GREEDY = "s = string!(.content[0].text)\n" + "s = s + s\n" * 29 + ".n = length(s)"
+
+
+async def test_a_program_that_takes_a_gigabyte_fails_and_the_worker_is_replaced(
+    worker: VRLWorker, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = result()
+    with caplog.at_level(logging.WARNING):
+        assert await worker.transform(GREEDY, before, "read", {}) is before
+    assert "VRL left the result of read alone: it took more than 768 MiB of memory" in caplog.text
+    assert workers() == []
+    assert transformed(await worker.transform(".a = 1", before, "read", {}))["a"] == 1
+
+
+async def test_a_result_that_does_not_fit_into_the_memory_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
+    before = CallToolResult(content=[TextContent(text="x" * 40_000_000)])
+    async with VRLWorker(DEADLINE, memory=100 * 2**20) as worker:
+        with caplog.at_level(logging.WARNING):
+            assert await worker.transform(".", before, "read", {}) is before
+        assert "it took more than 100 MiB of memory" in caplog.text
+        assert transformed(await worker.transform(".a = 1", result(), "read", {}))["a"] == 1
+
+
+async def test_the_largest_result_fits_into_the_memory(worker: VRLWorker) -> None:
+    text = "x" * DEFAULT_MAX_MESSAGE
+    after = await worker.transform(".", CallToolResult(content=[TextContent(text=text)]), "read", {})
+    assert transformed(after)["content"][0]["text"] == text
 
 
 async def test_a_cancelled_transformation_leaves_no_process_and_no_answer_behind(worker: VRLWorker) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import os
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -59,6 +60,18 @@ def test_lines_are_the_same_however_the_bytes_arrive(
         found += lines.feed(whole[at : at + size])
         at += size
     assert [*found, lines.rest()] == whole.split(b"\n")
+
+
+def test_a_line_that_comes_in_many_small_parts_takes_no_more_memory_than_in_few(anyio_backend: object) -> None:
+    lines, parts = LineSplitter(10_000_000), 100_000
+    tracemalloc.start()
+    try:
+        for number in range(parts):
+            assert not lines.feed(bytes((120, number % 10 + 48)))
+        assert tracemalloc.get_traced_memory()[1] < 5 * 2 * parts
+    finally:
+        tracemalloc.stop()
+    assert lines.size == len(lines.rest()) == 2 * parts  # type: ignore[arg-type]
 
 
 # --- reading

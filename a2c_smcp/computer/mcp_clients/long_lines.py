@@ -1,4 +1,4 @@
-"""Which request a line answers that was too long to be kept, or cannot be read, from its ends. Pure.
+"""Which request a message is, or answers, from its ends: it may be too long to be kept, or to be read for that. Pure.
 
 A JSON-RPC message is an object whose `id` stands among its first members or its last ones; what is large is between.
 """
@@ -10,7 +10,7 @@ from typing import Final
 
 from a2c_smcp.utils.pipes import LongLine
 
-__all__ = ["Answered", "answered_by"]
+__all__ = ["Answered", "answered_by", "request_in"]
 
 _TEXT: Final = rb'"(?:[^"\\]|\\.)*"'
 #: A member whose value is no object and no list.
@@ -29,12 +29,25 @@ class Answered:
 
 def answered_by(line: LongLine) -> Answered:
     """The request that this line answers, as far as its ends tell."""
-    members = {**_last_members(line.tail), **_first_members(line.head)}
+    members = _members(line)
     if "method" in members:
         return Answered(is_answer=False)
+    return Answered(is_answer=True, request_id=_id(members))
+
+
+def request_in(line: LongLine) -> int | str | None:
+    """The id of the request that this line is; `None` if it is a notification or an answer."""
+    members = _members(line)
+    return _id(members) if "method" in members else None
+
+
+def _members(line: LongLine) -> dict[str, object]:
+    return {**_last_members(line.tail), **_first_members(line.head)}
+
+
+def _id(members: dict[str, object]) -> int | str | None:
     request_id = members.get("id")
-    is_id = isinstance(request_id, int | str) and not isinstance(request_id, bool)
-    return Answered(is_answer=True, request_id=request_id if is_id else None)  # type: ignore[arg-type]
+    return request_id if isinstance(request_id, int | str) and not isinstance(request_id, bool) else None
 
 
 def _first_members(head: bytes) -> dict[str, object]:

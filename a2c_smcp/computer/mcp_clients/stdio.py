@@ -17,6 +17,7 @@ from typing import IO, Any, Final
 import anyio
 from mcp_types import PARSE_ERROR
 
+from a2c_smcp.computer.mcp_clients.item_limits import largest_answer
 from a2c_smcp.computer.mcp_clients.long_lines import answered_by
 from a2c_smcp.computer.mcp_clients.model import StdioParameters
 from a2c_smcp.computer.mcp_clients.pipe_dispatcher import PipeDispatcher
@@ -49,9 +50,8 @@ class StdioTransport:
 
     `on_end` is called when the server hangs up on the session. `screen` is the dispatcher's. `redaction` takes secrets
     out of what the server writes to stderr. `probe` follows the first requests, where they are a probe. A line of its
-    stdout may have a quarter more than `max_message`, because the same JSON can be written longer than we write it. Of
-    a longer one nothing is kept, and the request that it answers fails with an error of code 413. A request whose
-    answer cannot be read fails, too.
+    stdout may have what `largest_answer` says of `max_message`. Of a longer one nothing is kept, and the request that
+    it answers fails with an error of code 413. A request whose answer cannot be read fails, too.
 
     Entering raises `OSError` when the command cannot be run, `ValueError` when its parameters are impossible.
     """
@@ -71,7 +71,7 @@ class StdioTransport:
         self._parameters = parameters
         self._redaction = redaction
         self._probe = probe
-        self._max_line = max_message + max_message // 4
+        self._max_line = largest_answer(max_message)
         self._timings = timings or StdioTimings()
         self._on_stderr = on_stderr
         self._on_end = on_end

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from types import TracebackType
-from typing import Any
+from typing import Any, Final
 
 import anyio
 import httpx2
@@ -17,10 +17,11 @@ from mcp import MCPError
 from mcp.client.sse import sse_client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import ErrorData, JSONRPCError, JSONRPCResponse
+from mcp_types import ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse, RequestId
 
 from a2c_smcp.computer.mcp_clients.declaring import DeclaringDispatcher
-from a2c_smcp.computer.mcp_clients.item_limits import too_many_items
+from a2c_smcp.computer.mcp_clients.http_bounds import BoundedTransport, HttpBounds
+from a2c_smcp.computer.mcp_clients.item_limits import largest_answer, too_many_items
 from a2c_smcp.computer.mcp_clients.mcp_internals import (
     Dispatcher,
     JSONRPCDispatcher,
@@ -28,6 +29,7 @@ from a2c_smcp.computer.mcp_clients.mcp_internals import (
     SessionMessage,
     TransportStreams,
     WriteStream,
+    cancelled_request_id_from_params,
 )
 from a2c_smcp.computer.mcp_clients.model import (
     MCPServerConfig,
@@ -47,6 +49,9 @@ from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, codec
 
 __all__ = ["Wire", "describe_failure"]
 
+#: Of one event that mcp's SSE client takes: over it the session would die.
+_SSE_EVENT: Final = 1024 * 1024
+
 
 def _never(_: str) -> bool:
     return False
@@ -55,7 +60,8 @@ def _never(_: str) -> bool:
 class Wire:
     """One way to a server, entered once, that tells when the server last spoke and when it hung up.
 
-    `declares` tells for a method whether its request may declare that the server's questions are answered.
+    `declares` tells for a method whether its request may declare that the server's questions are answered. An answer
+    may have what `largest_answer` says of `max_message`.
     """
 
     def __init__(
@@ -85,7 +91,11 @@ class Wire:
         """The resources that the server lists, which the session does not get to see."""
         self.invalid_tools: dict[str, str] = {}
         """The tools that were left out of the server's lists, and what is wrong with each; for the reader to clear."""
+        self._waiting: dict[RequestId, None] = {}
+        """The requests over HTTP that were not answered yet, oldest first."""
+        self._http: BoundedTransport | None = None
         self._way: AbstractAsyncContextManager[Dispatcher[Any]]
+        largest = largest_answer(max_message)
         if isinstance(config, StdioServerConfig):
             if sys.platform == "win32":
                 self._way = self._over_streams(_stdio_of_the_sdk(config.server_parameters))
@@ -102,9 +112,12 @@ class Wire:
                     max_message=max_message,
                 )
         elif isinstance(config, SSEServerConfig):
-            self._way = self._over_streams(_sse(config.server_parameters))
+            bounds = HttpBounds(largest, min(largest, _SSE_EVENT), answers_posts=False)
+            self._http = BoundedTransport(config.name, bounds, lambda: self._waiting)
+            self._way = self._over_streams(_sse(config.server_parameters, self._http))
         else:
-            self._way = self._over_streams(_streamable(config.server_parameters))
+            self._http = BoundedTransport(config.name, HttpBounds(largest, largest), lambda: self._waiting)
+            self._way = self._over_streams(_streamable(config.server_parameters, self._http))
 
     async def __aenter__(self) -> Dispatcher[Any]:
         return DeclaringDispatcher(await self._way.__aenter__(), self._declares)
@@ -119,7 +132,7 @@ class Wire:
         self, transport: AbstractAsyncContextManager[TransportStreams]
     ) -> AsyncGenerator[Dispatcher[Any], None]:
         async with transport as (incoming, outgoing):
-            yield JSONRPCDispatcher(_Watched(incoming, self), _WellFormed(outgoing))
+            yield JSONRPCDispatcher(_Watched(incoming, self), _WellFormed(outgoing, self))
 
     def _screen(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
         """What the session is given of a result that came over a pipe."""
@@ -150,6 +163,21 @@ class Wire:
         self.heard_at = anyio.current_time()
         if isinstance(item, Exception):
             self.failure = item
+        elif isinstance(item.message, JSONRPCResponse | JSONRPCError) and item.message.id is not None:
+            self._waiting.pop(item.message.id, None)
+
+    def _note_request(self, item: SessionMessage) -> None:
+        if isinstance(item.message, JSONRPCRequest):
+            self._waiting[item.message.id] = None
+
+    def _note_withdrawal(self, item: SessionMessage) -> None:
+        message = item.message
+        if isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+            request_id = cancelled_request_id_from_params(message.params)
+            if request_id is not None:
+                self._waiting.pop(request_id, None)
+                if self._http is not None:
+                    self._http.withdraw(request_id)
 
     def _note_end(self) -> None:
         if not self.has_ended:
@@ -218,11 +246,16 @@ class _WellFormed:
     it, and the connection ends with all its calls.
     """
 
-    def __init__(self, inner: WriteStream[SessionMessage]) -> None:
+    def __init__(self, inner: WriteStream[SessionMessage], wire: Wire) -> None:
         self._inner = inner
+        self._wire = wire
 
     async def send(self, item: SessionMessage) -> None:
-        await self._inner.send(_well_formed(item))
+        self._wire._note_request(item)
+        try:
+            await self._inner.send(_well_formed(item))
+        finally:
+            self._wire._note_withdrawal(item)
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -254,25 +287,33 @@ async def _stdio_of_the_sdk(parameters: StdioParameters) -> AsyncGenerator[Trans
             yield streams
 
 
-def _sse(parameters: SSEParameters) -> AbstractAsyncContextManager[TransportStreams]:
+def _sse(parameters: SSEParameters, way: BoundedTransport) -> AbstractAsyncContextManager[TransportStreams]:
+    def client(
+        headers: dict[str, str] | None = None, timeout: httpx2.Timeout | None = None, auth: httpx2.Auth | None = None
+    ) -> httpx2.AsyncClient:
+        return httpx2.AsyncClient(headers=headers, timeout=timeout, auth=auth, transport=way)
+
     return sse_client(
         parameters.url,
         headers=dict(parameters.headers or {}),
         timeout=parameters.timeout,
         sse_read_timeout=parameters.sse_read_timeout,
+        httpx_client_factory=client,
     )
 
 
 @asynccontextmanager
-async def _streamable(parameters: StreamableHttpParameters) -> AsyncGenerator[TransportStreams, None]:
+async def _streamable(
+    parameters: StreamableHttpParameters, way: BoundedTransport
+) -> AsyncGenerator[TransportStreams, None]:
     timeout = httpx2.Timeout(parameters.timeout.total_seconds(), read=parameters.sse_read_timeout.total_seconds())
     async with (
-        httpx2.AsyncClient(headers=parameters.headers, timeout=timeout) as http,
+        httpx2.AsyncClient(headers=parameters.headers, timeout=timeout, transport=way) as http,
         streamable_http_client(
             parameters.url,
             http_client=http,
             terminate_on_close=parameters.terminate_on_close,
-            max_sse_event_size=None,  # by default a result over 1 MiB kills the session
+            max_sse_event_size=None,  # by default a result over 1 MiB kills the session; `way` has a limit of its own
         ) as streams,
     ):
         yield streams

@@ -1,0 +1,83 @@
+"""The events of a stream that an MCP server sends over HTTP, cut apart, and how fast they may come. Pure: no clock."""
+
+from a2c_smcp.utils.pipes import Line, LineSplitter, LongLine
+
+__all__ = ["EventPace", "EventSplitter", "as_event", "message_in"]
+
+_END = b"\n\n"
+_OTHER_FIELDS = (b"id:", b"event:", b"retry:", b":")
+
+
+class EventSplitter:
+    """Cuts bytes into whole events, with `\\n` for every end of a line, which SSE writes in three ways.
+
+    Of an event over `limit` bytes only the ends are kept. Comments alone are left out.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._events = LineSplitter(limit, separator=_END)
+        self._after_cr = False
+        self._held = b""
+
+    @property
+    def size(self) -> int:
+        """The bytes so far of the event that has not ended."""
+        return self._events.size
+
+    def feed(self, chunk: bytes) -> list[Line]:
+        if self._after_cr and chunk.startswith(b"\n"):
+            chunk = chunk[1:]
+            self._after_cr = False
+        if not chunk:
+            return []
+        self._after_cr = chunk.endswith(b"\r")
+        if b"\r" in chunk:
+            chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        chunk = self._held + chunk
+        self._held = b"\n" if chunk.endswith(b"\n") and not chunk.endswith(_END) else b""
+        found = self._events.feed(chunk[: -len(self._held) or None])
+        return [event for event in map(self._readable, found) if event and not _is_comment(event)]
+
+    def _readable(self, event: Line) -> Line:
+        """An event in UTF-8: bytes that are none grow when they are read, and must not grow over the limit."""
+        if isinstance(event, LongLine):
+            return event
+        event = event.lstrip(b"\n")  # of several blank lines
+        if event.isascii():
+            return event
+        text = event.decode("utf-8", "replace").encode()
+        return text if len(text) <= self._limit else LongLine(text[:4096], text[-4096:], len(text))
+
+
+def _is_comment(event: Line) -> bool:
+    return not isinstance(event, LongLine) and event.startswith(b":") and b"\n" not in event
+
+
+def as_event(message: bytes) -> bytes:
+    """One message on one line as it is written into a stream."""
+    return b"data: " + message + _END
+
+
+def message_in(event: LongLine) -> LongLine:
+    """The ends of the message that an event carries, without the event's other fields."""
+    _, found, head = (b"\n" + event.head).partition(b"\ndata:")
+    tail = event.tail.split(b"\n")
+    while len(tail) > 1 and tail[-1].startswith(_OTHER_FIELDS):
+        tail.pop()
+    return LongLine(head if found else event.head, b"\n".join(tail), event.size)
+
+
+class EventPace:
+    """How many bytes of events come in a second, on average, from one server; a second's worth at once."""
+
+    def __init__(self, per_second: float) -> None:
+        self._per_second = per_second
+        self._left = per_second
+        self._at = 0.0
+
+    def spend(self, size: float, now: float) -> float:
+        """Count these bytes. Returns for how many seconds nothing more is to be read."""
+        self._left = min(self._per_second, self._left + (now - self._at) * self._per_second) - size
+        self._at = now
+        return max(0.0, -self._left / self._per_second)
