@@ -1,17 +1,20 @@
 """Who holds the connections of a web server: strangers, who have a fixed number of places, and those who have shown a
 key. Pure.
 
-A new connection always comes in while one of the strangers keeps us waiting: that one goes. So nobody who asks at once
-is kept out by others who only hold connections, however many they are.
+When there are too many strangers, the oldest of those that keep us waiting go. So nobody who asks at once is kept out
+by others who only hold connections, however many they are.
 """
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any, Final, Protocol
 
 __all__ = ["ConnectionPlaces", "PlaceHolder", "put_holder", "vouch"]
 
 #: Where an ASGI scope has its connection.
 _EXTENSION: Final = "a2c_smcp.connection"
+#: How many times the strangers that may stay may come in one go.
+_AT_A_TIME: Final = 4
 
 
 class PlaceHolder(Protocol):
@@ -26,7 +29,11 @@ class PlaceHolder(Protocol):
 
 
 class ConnectionPlaces:
-    """Counts connections. Of those that are known there may be `known`; one more keeps the place of a stranger."""
+    """Counts connections. Of those that are known there may be `known`; one more keeps the place of a stranger.
+
+    More than `strangers` may come at a time, four times as many at most: what they send must be read before anybody can
+    say who of them keeps us waiting.
+    """
 
     def __init__(self, strangers: int, known: int | None = None) -> None:
         self._most_strangers = strangers
@@ -34,20 +41,23 @@ class ConnectionPlaces:
         self._strangers: dict[PlaceHolder, None] = {}
         self._known: set[PlaceHolder] = set()
 
-    def __len__(self) -> int:
+    @property
+    def taken(self) -> int:
+        """How many connections have a place."""
         return len(self._strangers) + len(self._known)
 
-    def come(self, holder: PlaceHolder) -> PlaceHolder | None:
-        """Give a place to a new connection. Returns the connection that has to go for it, if one has to: the oldest
-        stranger that keeps us waiting, or the new one itself.
-        """
-        leaving = None
-        if len(self._strangers) >= self._most_strangers:
-            leaving = next((each for each in self._strangers if each.is_waited_for), holder)
-            self._strangers.pop(leaving, None)
-        if leaving is not holder:
-            self._strangers[holder] = None
-        return leaving
+    def come(self, holder: PlaceHolder) -> bool:
+        """Give a place to a new connection; whether there was one."""
+        if len(self._strangers) >= _AT_A_TIME * self._most_strangers:
+            return False
+        self._strangers[holder] = None
+        return True
+
+    @property
+    def surplus(self) -> list[PlaceHolder]:
+        """The connections that have to go now."""
+        many = max(0, len(self._strangers) - self._most_strangers)
+        return list(islice((each for each in self._strangers if each.is_waited_for), many))
 
     def vouch(self, holder: PlaceHolder, known: bool) -> None:
         """Count a connection among those that are known, or no longer."""

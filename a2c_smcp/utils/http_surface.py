@@ -12,8 +12,8 @@ __all__ = ["STRANGERS", "SurfaceConfig", "SurfaceHTTP"]
 
 #: Connections that have not shown a key.
 STRANGERS: Final = 128
-#: Connections that are accepted in one turn of the loop. What those before them sent is read before they are too many.
-_BACKLOG: Final = STRANGERS // 2
+#: Connections that are accepted in one turn of the loop.
+_BACKLOG: Final = 2 * STRANGERS
 
 
 class SurfaceConfig(BoundedConfig):
@@ -24,7 +24,7 @@ class SurfaceConfig(BoundedConfig):
     def __init__(
         self, app: Any, *, places: ConnectionPlaces | None = None, bounds: HttpBounds | None = None, **options: Any
     ) -> None:
-        self.places = places or ConnectionPlaces(STRANGERS)
+        self.places = ConnectionPlaces(STRANGERS) if places is None else places
         # Without proxies' headers: whom a log line is about is nobody's choice.
         fixed: dict[str, Any] = {"http": SurfaceHTTP, "ws": "none", "proxy_headers": False, "backlog": _BACKLOG}
         super().__init__(app, bounds or HttpBounds(), SharedTurns(), **{**options, **fixed})
@@ -51,15 +51,20 @@ class SurfaceHTTP(GuardedHTTP):
             self._places.vouch(self, known)
 
     def let_in(self) -> bool:
-        leaving = self._places.come(self)
-        if leaving is self:
-            self.logger.warning("refused a connection: %d others are being answered", len(self._places))
+        if not self._places.come(self):
+            self.logger.warning("refused a connection: there are %d others", self._places.taken)
             self.refuse(b"503 Service Unavailable")
-        elif leaving is not None:
+            return False
+        # In the turn after the next: by then what came with the connection has been read.
+        self.loop.call_soon(self.loop.call_soon, self._make_room)
+        return True
+
+    def _make_room(self) -> None:
+        for leaving in self._places.surplus:
             assert isinstance(leaving, SurfaceHTTP)
+            self._places.leave(leaving)
             # Without an answer: a browser that sends a request at this moment would take it for the answer to that.
             leaving.transport.abort()
-        return leaving is not self
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._places.leave(self)
