@@ -183,11 +183,23 @@ class HttpApp:
                 opened = True
                 self._server.sessions.stream_opened(stream_of)
 
+        body_came = False
+
+        async def received() -> ASGIMessage:
+            """mcp takes a client that leaves in the middle of its request for a fault."""
+            nonlocal body_came
+            message = await receive()
+            if message["type"] == "http.disconnect" and not body_came:
+                exchange.cancel()
+                await anyio.sleep_forever()
+            body_came = body_came or not message.get("more_body", False)
+            return message
+
         with anyio.CancelScope() as exchange:
             if stream_of is not None:
                 self._streams.add(exchange)
             try:
-                await manager.handle_request(scope, receive, watched)
+                await manager.handle_request(scope, received, watched)
             finally:
                 self._streams.discard(exchange)
                 if stream_of is not None and opened:

@@ -9,7 +9,8 @@ documented, and relies on this:
 - It hands its bytes to `parser` in `data_received`, which may be given them in pieces of any size; calls
   `on_message_begin`, `on_headers_complete`, `on_body`, `on_message_complete` and `on_response_complete` at the moments
   that the names say, has the `url` of a request, answers by `send_400_response` when one of these raises, and reads no
-  further; keeps requests that came early in `pipeline`, has a `flow` that pauses reading and knows whether writing is
+  further; keeps requests that came early in `pipeline`, and the latest request in `cycle`, which hears of the end of
+  the connection by `disconnected` and `message_event`; has a `flow` that pauses reading and knows whether writing is
   paused, and has websockets made in `handle_websocket_upgrade`. Why: uvicorn has no deadline for headers, none for a
   peer that does not read, and takes apart in one go whatever has arrived.
 - `Config.get_loop_factory` makes the loop, on which `Server` calls `create_server(…, ssl=…)`. Why: a TLS handshake,
@@ -46,14 +47,20 @@ _MOST_FIELDS: Final = 32
 #: Headers that a request may have.
 _MOST_HEADERS: Final = 100
 
+#: How uvloop says that a connection has ended, of which it has not told us yet.
+_CLOSED: Final = "the handler is closed"
+
 #: What uvicorn and websockets themselves say of a connection: at INFO that it opened and closed.
 library_log: Final = logging.getLogger(f"{__name__}.libraries")
 library_log.setLevel(logging.WARNING)
 
 
 def _without_traceback(record: logging.LogRecord) -> bool:
-    """uvicorn takes text that is not UTF-8 for a fault; it is a peer's."""
-    if record.exc_info and isinstance(record.exc_info[1], UnicodeDecodeError):
+    """uvicorn takes text that is not UTF-8 for a fault, and so it does when a peer leaves while it is written to; both
+    are a peer's.
+    """
+    error = record.exc_info[1] if record.exc_info else None
+    if isinstance(error, UnicodeDecodeError) or (isinstance(error, RuntimeError) and _CLOSED in str(error)):
         record.exc_info = None
     return True
 
@@ -127,6 +134,7 @@ class GuardedHTTP(HttpToolsProtocol):
         self._refusal: bytes | None = None
         self._patience: asyncio.TimerHandle | None = None
         self._unread = 0
+        self._unanswered: deque[Any] = deque()
 
     @property
     def known(self) -> bool:
@@ -152,6 +160,7 @@ class GuardedHTTP(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._end_patience()
         self._arrived.clear()
+        self._tell_gone()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -230,7 +239,10 @@ class GuardedHTTP(HttpToolsProtocol):
         if not self.known:
             self.turns.used(2 * TASK_SECONDS)  # to answer it, as measured for /healthz and for a new session
         self._be_patient()  # with its body; without one the message is complete at once
+        before = self.cycle
         super().on_headers_complete()
+        if self.cycle is not before:
+            self._unanswered.append(self.cycle)
 
     def _refusal_of_head(self) -> bytes | None:
         """The status of a request whose head would take long to look at."""
@@ -261,6 +273,8 @@ class GuardedHTTP(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
+        while self._unanswered and self._unanswered[0].response_complete:
+            self._unanswered.popleft()
         if self.cycle.response_complete:  # and is not that of a request which was waiting
             self._be_patient()
         if self._arrived and not self._reading:
@@ -287,7 +301,7 @@ class GuardedHTTP(HttpToolsProtocol):
         if unread and unread <= self._unread - _BODY_PIECE:
             self._be_patient()  # it reads, if slowly
         elif self.transport.is_closing() or self.flow.write_paused:
-            self.transport.abort()
+            self.send_away()
         elif self._arrived or self.flow.read_paused:
             self._be_patient()  # it is us who do not read
         elif self.cycle is None or self.cycle.response_complete:
@@ -303,4 +317,19 @@ class GuardedHTTP(HttpToolsProtocol):
     def give_up(self) -> None:
         """Close. A peer that does not read what was written before has as long for it as for headers."""
         self.transport.close()
+        self._tell_gone()
         self._be_patient()
+
+    def send_away(self) -> None:
+        """Close at once, whatever is still to be written."""
+        self.transport.abort()
+        self._tell_gone()
+
+    def _tell_gone(self) -> None:
+        """Tell every request that nobody waits for its answer. uvicorn tells the latest one, when the loop has closed
+        the connection; until then it would write, which uvloop takes for a fault.
+        """
+        while self._unanswered:
+            cycle = self._unanswered.popleft()
+            cycle.disconnected = True
+            cycle.message_event.set()

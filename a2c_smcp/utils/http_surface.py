@@ -64,7 +64,7 @@ class SurfaceHTTP(GuardedHTTP):
             assert isinstance(leaving, SurfaceHTTP)
             self._places.leave(leaving)
             # Without an answer: a browser that sends a request at this moment would take it for the answer to that.
-            leaving.transport.abort()
+            leaving.send_away()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._places.leave(self)

@@ -5,6 +5,7 @@ Each is a process of its own, with a session that asks it something honest, over
 
 import http.client
 import json
+import re
 import sys
 import threading
 import time
@@ -49,6 +50,14 @@ class Surface:
     def descriptors(self) -> int:
         """How many files and connections its process has open. Linux only."""
         return len(list(Path(f"/proc/{self.process.pid}/fd").iterdir()))
+
+    @property
+    def memory(self) -> int:
+        """What its process has in memory, in MiB. Linux only."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        found = re.search(r"VmRSS:\s+(\d+) kB", status)
+        assert found
+        return int(found[1]) // 1024
 
     def ask(self) -> int:
         """The status that the session hears."""

@@ -105,7 +105,11 @@ def test_a_flood_of_refused_requests_is_a_few_lines_and_noticed_by_nobody(scene:
                 sock.shutdown(socket.SHUT_WR)
                 assert is_closed(sock)
 
+    attack()
     unharmed([surface], lambda: all_at_once(*[attack] * 4))
+    before = surface.memory
+    all_at_once(*[attack] * 4)
+    assert surface.memory - before < 20
     surface.process.says("more lines about refused requests were left out", after=said)
     log = surface.log[said:]
     assert "Traceback" not in log

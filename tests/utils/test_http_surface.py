@@ -29,11 +29,12 @@ LONG = HttpBounds(header_timeout=DEADLINE)
 
 
 class App:
-    """Answers by its path; `/known` has shown a key, `/wait` waits for `go`."""
+    """Answers by its path; `/known` has shown a key, `/wait` waits for `go`, and `/gone` until nobody waits for it."""
 
     def __init__(self) -> None:
         self.go = asyncio.Event()
         self.waiting = 0
+        self.gone = 0
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["path"] in ("/known", "/stranger"):
@@ -43,6 +44,11 @@ class App:
         if scope["path"] == "/wait":
             self.waiting += 1
             await self.go.wait()
+        if scope["path"] == "/gone":
+            self.waiting += 1
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            self.gone += 1
         body = LARGE if scope["path"] == "/large" else b"fine"
         size = str(len(body)).encode()
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", size)]})
@@ -193,6 +199,20 @@ async def test_a_handshake_that_does_not_come_is_not_waited_for_in_a_loop_of_oth
     async with surface(LONG, **tls) as it:
         await anyio.to_thread.run_sync(in_time, it.url)
     assert asyncio.get_running_loop().create_server == create_server
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+async def test_every_request_hears_that_nobody_waits_for_it_any_more(leaves: bool) -> None:
+    """uvicorn tells the latest request of a connection; one that was being answered before it went on for ever."""
+    async with surface(LONG) as it:
+        with connect(it.url) as sock:
+            sock.sendall(request("/gone"))
+            await eventually(lambda: it.app.waiting == 1)
+            sock.sendall(request() if leaves else b"nonsense\r\n\r\n")
+            if not leaves:
+                await eventually(lambda: it.app.gone == 1)
+        await eventually(lambda: it.app.gone == 1)
+        await it.empty()
 
 
 # --- places
