@@ -20,6 +20,7 @@ from tests.attack.processes import A2C, DEADLINE, Started, started
 __all__ = ["Surface", "bridge", "console_surface", "kit", "unharmed"]
 
 TOKEN = "s3cret"
+_QUIET_SECONDS = 1.5
 _INITIALIZE = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "honest", "version": "1"}}
 _MCP = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 
@@ -50,6 +51,13 @@ class Surface:
     def descriptors(self) -> int:
         """How many files and connections its process has open. Linux only."""
         return len(list(Path(f"/proc/{self.process.pid}/fd").iterdir()))
+
+    def settles(self, descriptors: int) -> bool:
+        """Wait until it has no more open than so many."""
+        deadline = time.monotonic() + DEADLINE
+        while self.descriptors > descriptors and time.monotonic() < deadline:
+            time.sleep(0.1)
+        return self.descriptors <= descriptors
 
     @property
     def memory(self) -> int:
@@ -163,9 +171,11 @@ class Session:
             self.failures.append(f"{self.surface.name}: {status}")
 
 
-def unharmed(surfaces: list[Surface], attack: Callable[[], object], *, times: float = 25.0) -> None:
-    """Run the attack, and assert that no session was refused, nor had to wait long. Quiet is measured before and after,
-    because a shared machine is quiet in different ways.
+def unharmed(
+    surfaces: list[Surface], attack: Callable[[], object], then: Callable[[], object] | None = None, times: float = 25.0
+) -> None:
+    """Run the attack, and what comes after it, and assert that no session was refused during the attack, nor had to
+    wait long. Quiet is measured before and after, because a shared machine is quiet in different ways.
     """
     sessions = [Session(each) for each in surfaces]
 
@@ -177,9 +187,11 @@ def unharmed(surfaces: list[Surface], attack: Callable[[], object], *, times: fl
         assert [failure for session in sessions for failure in session.failures] == []
         return [session.slowest for session in sessions]
 
-    before = watched(lambda: time.sleep(1))
+    before = watched(lambda: time.sleep(_QUIET_SECONDS))
     during = watched(attack)
-    after = watched(lambda: time.sleep(1))
+    if then is not None:
+        then()
+    after = watched(lambda: time.sleep(_QUIET_SECONDS))
     for session, one, slowest, two in zip(sessions, before, during, after, strict=True):
         quiet = max(one, two)
         assert slowest <= times * quiet, f"{session.surface.name}: {slowest:.3f} s against {quiet:.3f} s in quiet"

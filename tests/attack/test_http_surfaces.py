@@ -2,9 +2,10 @@
 
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
-from functools import partial
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 
@@ -14,7 +15,7 @@ from tests.attack.surfaces import Surface, bridge, console_surface, kit, unharme
 from tests.server.raw import connect, is_closed
 
 #: Connections that are held at each surface: more than strangers may have, and a few for each way of holding one.
-HELD = 200
+HELD = 150
 #: Connections of each of four strangers; every third sends ten requests.
 FLOOD = 60
 SURFACES = ("console", "kit", "bridge")
@@ -41,55 +42,74 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
 
 
 def all_at_once(*attacks: Callable[[], object]) -> None:
-    threads = [threading.Thread(target=attack) for attack in attacks]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    """All of these at the same time, to their end. Raises what one of them raises."""
+    with ThreadPoolExecutor(len(attacks)) as pool:
+        for attack in [pool.submit(each) for each in attacks]:
+            attack.result()
 
 
-def hold(surface: Surface) -> None:
-    """Hold connections in every way: say nothing, half a head, half a body, a drop now and then, and read nothing."""
-    ways = [
-        b"",
-        b"GET / HTTP/1.1\r\nHost: loc",
-        f"POST {surface.path} HTTP/1.1\r\nHost: localhost:{surface.port}\r\nContent-Length: 10\r\n\r\n4".encode(),
-        b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Drop: ",
-        f"GET /js/app.js HTTP/1.1\r\nHost: localhost:{surface.port}\r\n\r\n".encode() * 20,
-    ]
-    with ExitStack() as held:
-        socks = [held.enter_context(connect(surface.url, DEADLINE)) for _ in range(HELD)]
+class Holding:
+    """Holds connections to a surface in every way: says nothing, half a head, half a body, a drop now and then, and
+    reads no answer.
+    """
+
+    def __init__(self, surface: Surface) -> None:
+        here = f"localhost:{surface.port}"
+        self._ways = [
+            b"",
+            b"GET / HTTP/1.1\r\nHost: loc",
+            f"POST {surface.path} HTTP/1.1\r\nHost: {here}\r\nContent-Length: 10\r\n\r\n4".encode(),
+            b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Drop: ",
+            f"GET /js/texts-en.js HTTP/1.1\r\nHost: {here}\r\n\r\n".encode() * 8,
+        ]
+        self._url = surface.url
+        self._socks: list[socket.socket] = []
+
+    def begin(self) -> None:
+        for number in range(HELD):
+            sock = connect(self._url, DEADLINE)
+            self._socks.append(sock)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            with suppress(OSError):  # it has been sent away already
+                sock.sendall(self._ways[number % 5])
+
+    def end(self) -> None:
+        """Wait until it is closed, whatever was sent. What is not read needs no more than to be closed at our end."""
         stop = threading.Event()
 
         def drip() -> None:
             while not stop.wait(0.5):
-                for sock in socks[3::5]:
+                for sock in self._socks[3::5]:
                     with suppress(OSError):
                         sock.sendall(b"x")
 
-        for number, sock in enumerate(socks):
-            with suppress(OSError):  # it has been sent away already
-                sock.sendall(ways[number % len(ways)])
         dripping = threading.Thread(target=drip)
         dripping.start()
         try:
-            assert all(is_closed(sock) for number, sock in enumerate(socks) if number % len(ways) != 4)
+            assert all(is_closed(sock) for number, sock in enumerate(self._socks) if number % 5 != 4)
         finally:
             stop.set()
             dripping.join()
+            for sock in self._socks:
+                sock.close()
 
 
 def test_connections_that_are_only_held_keep_nobody_out_and_are_closed(scene: Scene) -> None:
     surfaces = list(scene.surfaces.values())
     before = [surface.descriptors for surface in surfaces]
+    holding = [Holding(surface) for surface in surfaces]
 
     def attack() -> None:
-        scene.pair.unharmed_by(lambda: all_at_once(*[partial(hold, surface) for surface in surfaces]))
+        all_at_once(*[each.begin for each in holding])
+        time.sleep(1)  # and while they are held
 
-    unharmed(surfaces, attack)
+    def then() -> None:
+        all_at_once(*[each.end for each in holding])
+
+    scene.pair.unharmed_by(lambda: unharmed(surfaces, attack, then))
     for surface, descriptors in zip(surfaces, before, strict=True):
         assert surface.process.alive
-        assert surface.descriptors <= descriptors + 5
+        assert surface.settles(descriptors)
 
 
 @pytest.mark.parametrize("name", SURFACES)

@@ -6,7 +6,6 @@ import json
 import random
 import socket
 import struct
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -69,7 +68,8 @@ def fuzz_surface(
                 if number % _BATCH == 0 and (problem := _heard(surface)):
                     return [f"{problem} after {number} conversations (seed {seed})"]
             problems = [problem] if (problem := _heard(surface)) else []
-            problems += _settled(surface, before)
+            if not surface.settles(before):
+                problems.append(f"it has {surface.descriptors} descriptors, {before} before")
         say(f"{name}: {conversations} conversations, {len(surface.log)} characters in the log")
         if len(surface.log) > _MAX_LOG:
             problems.append(f"the log has {len(surface.log)} characters")
@@ -126,13 +126,3 @@ def _heard(surface: Surface) -> str | None:
     except OSError as error:
         return f"its session was not answered: {error!r}"
     return None if status == 200 else f"its session heard {status}"
-
-
-def _settled(surface: Surface, before: int) -> list[str]:
-    """Wait until it holds no more connections than before."""
-    deadline = time.monotonic() + _DEADLINE
-    while (now := surface.descriptors) > before:
-        if time.monotonic() > deadline:
-            return [f"it has {now} descriptors, {before} before"]
-        time.sleep(0.2)
-    return []
