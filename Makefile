@@ -26,7 +26,7 @@ help:
 	@echo "make hooks   have git run make check before every commit"
 	@echo "make bench   side by side with the existing implementation"
 	@echo "make chaos   five minutes of kills, cuts and pauses; SEED= picks others"
-	@echo "make fuzz    twenty thousand hostile frames; SEED= picks others"
+	@echo "make fuzz    twenty thousand hostile frames, 7,500 conversations over HTTP; SEED= picks others"
 	@echo "make clean   forget the virtual environments and the built pages"
 
 # A stamp in each environment: a second run does not install again.

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import anyio
-import uvicorn
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from a2c_smcp.utils.asgi import ASGIMessage, Receive, Send
+from a2c_smcp.utils.connection_places import vouch
 from a2c_smcp.utils.hosts import AllowedHosts, is_loopback, is_unspecified
+from a2c_smcp.utils.http_surface import SurfaceConfig
+from a2c_smcp.utils.limited_log import LimitedLog
 from a2c_smcp.utils.text import in_log
 from a2c_smcp.utils.uvicorn_server import GracefulServer, listen
 
@@ -29,6 +31,10 @@ _SESSION_HEADER = "mcp-session-id"
 _CLOSE_SECONDS = 2
 _SLOWEST = 2**14
 """Bytes a second: a client that reads a large message at this rate is slow, and not gone."""
+
+
+_NOT_RUNNING = "a request came while the application does not run: enter running() in the outer lifespan"
+_STALLED = "a client has read nothing for %g s: its request is ended"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +99,7 @@ class HttpApp:
         self._max_request = max_request
         self._manager: StreamableHTTPSessionManager | None = None
         self._streams: set[anyio.CancelScope] = set()
+        self._log = LimitedLog(logger)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -137,12 +144,14 @@ class HttpApp:
         if scope["path"].removeprefix(scope.get("root_path", "")).rstrip("/") != self._path:
             await _respond(send, Refusal(404, f"not found; the MCP endpoint is {self._path or '/'}"))
         elif (refusal := self._gate.refusal(headers)) is not None:
-            logger.warning("refused a request: %s", refusal.reason)
+            vouch(scope, False)
+            self._log.warn("refused requests", "refused a request: %s", refusal.reason)
             await _respond(send, refusal)
         elif (manager := self._manager) is None:
-            logger.error("a request came while the application does not run: enter running() in the outer lifespan")
+            self._log.warn("such requests", _NOT_RUNNING)
             await _respond(send, Refusal(503, "not running"))
         else:
+            vouch(scope, True)
             session_id = dict(headers).get(_SESSION_HEADER) if scope["method"] == "GET" else None
             await self._serve(manager, session_id, scope, receive, send)
 
@@ -166,7 +175,7 @@ class HttpApp:
                 await send(message)
             if patience.cancelled_caught:
                 stalled = True
-                logger.warning("a client has read nothing for %g s: its request is ended", self._stall_seconds)
+                self._log.warn("slow clients", _STALLED, self._stall_seconds)
                 exchange.cancel()
                 await anyio.sleep_forever()
             ended = message["type"] == "http.response.body" and not message.get("more_body", False)
@@ -174,11 +183,23 @@ class HttpApp:
                 opened = True
                 self._server.sessions.stream_opened(stream_of)
 
+        body_came = False
+
+        async def received() -> ASGIMessage:
+            """mcp takes a client that leaves in the middle of its request for a fault."""
+            nonlocal body_came
+            message = await receive()
+            if message["type"] == "http.disconnect" and not body_came:
+                exchange.cancel()
+                await anyio.sleep_forever()
+            body_came = body_came or not message.get("more_body", False)
+            return message
+
         with anyio.CancelScope() as exchange:
             if stream_of is not None:
                 self._streams.add(exchange)
             try:
-                await manager.handle_request(scope, receive, watched)
+                await manager.handle_request(scope, received, watched)
             finally:
                 self._streams.discard(exchange)
                 if stream_of is not None and opened:
@@ -228,19 +249,8 @@ async def serve(
         async def ending() -> None:
             app.end_streams()
 
-        await GracefulServer(_config(app), ready=lambda: tell(address), ending=ending).serve([listener])
-
-
-def _config(app: HttpApp) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        lifespan="on",
-        ws="none",
-        timeout_graceful_shutdown=_CLOSE_SECONDS,
-    )
+        config = SurfaceConfig(app, timeout_graceful_shutdown=_CLOSE_SECONDS)
+        await GracefulServer(config, ready=lambda: tell(address), ending=ending).serve([listener])
 
 
 def _digest(secret: str) -> bytes:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from a2c_smcp.server.limits import AddressLimit, Limits, Place
-from a2c_smcp.server.loop_turns import SharedTurns
 from a2c_smcp.server.wrong_keys import WrongKeys
 from a2c_smcp.utils.limited_log import LimitedLog
+from a2c_smcp.utils.loop_turns import SharedTurns
 
 __all__ = ["Admission", "Peer", "peer_of", "put_peer"]
 

@@ -7,7 +7,6 @@ from contextlib import aclosing, contextmanager, suppress
 from typing import Any, Final
 
 from a2c_smcp.server.admission import Peer, peer_of
-from a2c_smcp.server.loop_turns import TASK_SECONDS, OwnTurn
 from a2c_smcp.server.outbox import Queued
 from a2c_smcp.server.socket_bounds import POLL_PACKETS, Bounded, packet_of
 from a2c_smcp.utils.engineio_internals import (
@@ -25,6 +24,7 @@ from a2c_smcp.utils.engineio_internals import (
     body_of,
     scope_of,
 )
+from a2c_smcp.utils.loop_turns import TASK_SECONDS, OwnTurn
 
 __all__ = ["BoundedAsyncSocket"]
 

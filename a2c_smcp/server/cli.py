@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-import uvicorn
-
 from a2c_smcp.server.app import ServerApp, create_app
 from a2c_smcp.server.auth import APIKeyAuthentication, AuthenticationProvider, Key, OpenAuthentication, load_keys
 from a2c_smcp.server.cluster.options import ClusterOptions, parse_keys, parse_servers
@@ -127,7 +125,7 @@ def _cluster_keys(options: ServerOptions) -> tuple[bytes, ...]:
     return (*of_file, *keys)
 
 
-def _config(app: ServerApp, options: ServerOptions) -> uvicorn.Config:
+def _config(app: ServerApp, options: ServerOptions) -> GuardedConfig:
     if (options.tls_cert is None) != (options.tls_key is None):
         raise UsageProblem("--tls-cert and --tls-key belong together")
     return GuardedConfig(

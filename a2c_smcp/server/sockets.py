@@ -13,11 +13,11 @@ from typing import Any, Final
 from a2c_smcp.server.admission import Admission, peer_of
 from a2c_smcp.server.async_socket import BoundedAsyncSocket
 from a2c_smcp.server.boundary import remote_address
-from a2c_smcp.server.loop_turns import OwnTurn
 from a2c_smcp.server.outbox import Outbox
 from a2c_smcp.server.socket_bounds import TOO_MANY, Take
 from a2c_smcp.server.threaded_socket import BoundedSocket
 from a2c_smcp.utils.engineio_internals import adopt, scope_of
+from a2c_smcp.utils.loop_turns import OwnTurn
 from a2c_smcp.utils.socketio_internals import (
     CONNECT,
     SocketIOServer,

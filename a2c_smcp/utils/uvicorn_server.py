@@ -1,15 +1,19 @@
 """A uvicorn server that says when it is ready, has something to do before it ends, and exits with 0.
 
 uvicorn documents none of the methods that this overrides, `startup`, `shutdown` and `capture_signals`, nor
-`handle_exit`; `test_uvicorn_server.py` names them. What we use of its protocols is in `a2c_smcp.server.uvicorn_parts`.
+`handle_exit`; `test_uvicorn_server.py` names them. What we use of its protocols is in `a2c_smcp.utils.guarded_http`.
 """
 
+import asyncio
 import contextlib
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
 
 import uvicorn
+
+from a2c_smcp.utils.guarded_http import BoundedConfig, create_server_within
 
 __all__ = ["GracefulServer", "listen"]
 
@@ -28,19 +32,27 @@ class GracefulServer(uvicorn.Server):
 
     def __init__(
         self,
-        config: uvicorn.Config,
+        config: BoundedConfig,
         *,
         ready: Callable[[], None],
         ending: Callable[[], Awaitable[None]],
         signals: bool = True,
     ) -> None:
         super().__init__(config)
+        self._handshake_seconds = config.bounds.header_timeout
         self._ready = ready
         self._ending = ending
         self._signals = (signal.SIGINT, signal.SIGTERM) if signals else ()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        # The loop may be another's, which was there before: only this server's handshakes are ours to limit.
+        loop: Any = asyncio.get_running_loop()
+        before = loop.create_server
+        loop.create_server = create_server_within(loop, self._handshake_seconds)
+        try:
+            await super().startup(sockets)
+        finally:
+            loop.create_server = before
         self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

@@ -116,10 +116,14 @@ class Pair:
 
 @contextmanager
 def honest_pair(
-    server: Target, office: str = "honest", config: list[object] | None = None, *, agent_at: Target | None = None
+    server: Target,
+    office: str = "honest",
+    config: list[object] | None = None,
+    *options: str,
+    agent_at: Target | None = None,
 ) -> Iterator[Pair]:
     """An agent and its computer, the agent at another server if one is named; `config` adds MCP servers to the
-    computer's echo server.
+    computer's echo server, `options` are the computer's.
     """
     echo = {
         "name": "echo",
@@ -133,10 +137,11 @@ def honest_pair(
     name = f"honest-{number}"
     keys = ["--api-key", server.api_key] if server.api_key else []
     place = ["--url", server.url, "--office", office, "--name", name]
+    state = ["env", f"XDG_STATE_HOME={server.folder}"]  # what a console remembers
     with ExitStack() as exits:
         computer = exits.enter_context(
             started(
-                [A2C, "computer", "run", "--headless", "--yes", "--config", str(file), *place, *keys],
+                [*state, A2C, "computer", "run", "--headless", "--yes", "--config", str(file), *place, *keys, *options],
                 server.folder / f"{name}-computer.log",
             )
         )

@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import httpx2
 import pytest
 import uvicorn
@@ -36,6 +37,7 @@ from tests.mcp_server.clients import (
     watching,
 )
 from tests.mcp_server.fakes.shop import DOOR, make_server
+from tests.server.raw import connect, is_closed
 
 both_eras = pytest.mark.parametrize("era", ERAS)
 
@@ -97,6 +99,30 @@ async def test_only_this_machine_with_the_token_comes_in() -> None:
                 target = streamable_http_client(f"{url}/mcp", http_client=authorised)
                 async with Client(target, mode="legacy" if era == LEGACY else "auto", cache=None) as client:
                     assert await text(client, DOOR) == "The door is open."
+
+
+async def test_a_request_that_is_cut_off_is_not_a_fault(caplog: pytest.LogCaptureFixture) -> None:
+    def blocking(url: str) -> None:
+        head = "".join(f"{name}: {value}\r\n" for name, value in ACCEPT.items())
+        for length in ("Content-Length: 10", "Transfer-Encoding: chunked"):
+            with connect(url) as sock:
+                sock.sendall(f"POST /mcp HTTP/1.1\r\nHost: localhost\r\n{head}{length}\r\n\r\n5\r\n{{".encode())
+                sock.shutdown(socket.SHUT_WR)
+                assert is_closed(sock)
+
+    async with serving(make_server().http_app()) as url:
+        await anyio.to_thread.run_sync(blocking, url)
+        async with httpx2.AsyncClient(timeout=DEADLINE) as web:
+            assert (await web.post(f"{url}/mcp", headers=ACCEPT, content=b"{")).status_code == 400
+    assert "Traceback" not in caplog.text
+
+
+async def test_refused_requests_are_a_few_lines(caplog: pytest.LogCaptureFixture) -> None:
+    app = make_server().http_app(token="s3cret")
+    async with serving(app) as url, httpx2.AsyncClient(timeout=DEADLINE) as web:
+        for _ in range(50):
+            assert (await web.post(f"{url}/mcp", headers=ACCEPT, content=b"{}")).status_code == 401
+    assert 0 < caplog.text.count("a bearer token is needed") < 50
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ import pytest
 
 from a2c_smcp.server import APIKeyAuthentication, Limits, OpenAuthentication
 from a2c_smcp.server.app import create_app
-from a2c_smcp.server.uvicorn_parts import GuardedConfig, GuardedWebSocket
+from a2c_smcp.server.guarded_websocket import GuardedWebSocket
+from a2c_smcp.server.uvicorn_parts import GuardedConfig
 from tests.certificates import self_signed
 from tests.server.conftest import MakePeer
 from tests.server.harness import Running, async_server, eventually, serving

@@ -123,8 +123,9 @@ ROOMS = {
     "engineio": "utils/engineio_internals.py",
     "socketio.packet": "utils/socketio_internals.py",
     "uvicorn.middleware": "server/uvicorn_parts.py",
-    "uvicorn.protocols": "server/uvicorn_parts.py",
-    "websockets": "server/uvicorn_parts.py",
+    "uvicorn.protocols.http": "utils/guarded_http.py",
+    "uvicorn.protocols.websockets": "server/guarded_websocket.py",
+    "websockets": "server/guarded_websocket.py",
     "simple_websocket": "server/simple_websocket_internals.py",
 }
 

@@ -6,18 +6,22 @@ from typing import Any
 import pytest
 import uvicorn
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
 from websockets.protocol import Protocol
 
-from a2c_smcp.server.uvicorn_parts import GuardedHTTP, GuardedWebSocket
+from a2c_smcp.server.guarded_websocket import GuardedWebSocket
+from a2c_smcp.server.uvicorn_parts import ServerHTTP
+from a2c_smcp.utils.guarded_http import GuardedHTTP
+from a2c_smcp.utils.http_surface import SurfaceHTTP
 from a2c_smcp.utils.uvicorn_server import GracefulServer
 from tests.undocumented import Library
 
 library = Library("uvicorn", "a2c_smcp.utils.uvicorn_server")
-protocols = Library("uvicorn", "a2c_smcp.server.uvicorn_parts")
-websockets = Library("websockets", "a2c_smcp.server.uvicorn_parts")
+protocols = Library("uvicorn", "a2c_smcp.utils.guarded_http")
+websockets = Library("websockets", "a2c_smcp.server.guarded_websocket")
 
 
 async def app(scope: Any, receive: Any, send: Any) -> None: ...
@@ -38,6 +42,7 @@ async def test_the_protocols_have_what_ours_use_of_them() -> None:
     http: Any = HttpToolsProtocol(config, ServerState(), {})
     protocols.has(http, ["transport", "client", "config", "loop", "logger", "flow", "scope", "pipeline", "cycle"])
     protocols.has(http, ["parser", "ws_protocol_class"])
+    protocols.has(FlowControl(http.transport), ["read_paused", "write_paused", "pause_reading", "resume_reading"])
     websocket: Any = WebSocketsSansIOProtocol(config, ServerState(), {})
     protocols.has(websocket, ["transport", "config", "loop", "logger", "queue", "read_paused", "writable"])
     protocols.has(websocket, ["close_timeout", "close_sent", "conn"])
@@ -52,25 +57,28 @@ def test_the_parts_of_a_message_are_added_up_as_they_come() -> None:
     websockets.says(Protocol, "self.max_message_size")
 
 
+_HTTP = [
+    "connection_lost",
+    "connection_made",
+    "data_received",
+    "handle_websocket_upgrade",
+    "on_body",
+    "on_headers_complete",
+    "on_message_begin",
+    "on_message_complete",
+    "on_response_complete",
+    "pause_writing",
+    "resume_writing",
+    "send_400_response",
+]
+
+
 @pytest.mark.parametrize(
     ("ours", "theirs", "names"),
     [
-        (
-            GuardedHTTP,
-            HttpToolsProtocol,
-            [
-                "connection_lost",
-                "connection_made",
-                "data_received",
-                "handle_websocket_upgrade",
-                "on_body",
-                "on_headers_complete",
-                "on_message_begin",
-                "on_message_complete",
-                "on_response_complete",
-                "send_400_response",
-            ],
-        ),
+        (GuardedHTTP, HttpToolsProtocol, _HTTP),
+        (ServerHTTP, HttpToolsProtocol, _HTTP),
+        (SurfaceHTTP, HttpToolsProtocol, _HTTP),
         (
             GuardedWebSocket,
             WebSocketsSansIOProtocol,

@@ -21,6 +21,8 @@ from a2c_smcp.computer.console.requests import VISITOR
 from a2c_smcp.computer.console.static_files import page_files
 from a2c_smcp.computer.home import ComputerHome
 from a2c_smcp.errors import SMCPError
+from a2c_smcp.utils.connection_places import vouch
+from a2c_smcp.utils.limited_log import LimitedLog
 
 __all__ = ["ConsoleApp"]
 
@@ -46,6 +48,7 @@ class ConsoleApp:
     ) -> None:
         self._origins = origins
         self._clock = clock
+        self._log = LimitedLog(logger)
         self._visitors = VisitorBook()
         self._files = page_files()
         self.run = secrets.token_hex(8)
@@ -69,12 +72,13 @@ class ConsoleApp:
         refused = refusal(headers, self._origins, method=method, is_api=is_api)
         if refused is not None:
             status, reason = refused
-            logger.warning("refused a request: %s", reason)
+            self._log.warn("refused requests", "refused a request: %s", reason)
             return _error(status, reason)
         if is_api:
             if path in OUTSIDE:
                 return self._inner
             session = self.entrance.find(dict(headers).get(SESSION_HEADER, ""))
+            vouch(scope, session is not None)
             if session is None:
                 return _error(401, "this page has no session")
             scope[VISITOR] = session

@@ -3,7 +3,7 @@
 import json
 from typing import Any, Final
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from a2c_smcp.computer.console.admission import PageSession
 from a2c_smcp.errors import BadRequestError, PayloadTooLargeError, UnauthorizedError
@@ -23,10 +23,13 @@ async def object_body(request: Request, most: int = MAX_BODY) -> dict[str, Any]:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise BadRequestError("the body must be application/json")
     body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > most:
-            raise PayloadTooLargeError(f"a request has at most {most} bytes")
+    try:
+        async for part in request.stream():
+            body += part
+            if len(body) > most:
+                raise PayloadTooLargeError(f"a request has at most {most} bytes")
+    except ClientDisconnect:
+        raise BadRequestError("the body was cut off") from None
     if VISITOR in request.scope:
         visitor(request)
     try:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Final
 
 import anyio
-import uvicorn
 from anyio.abc import TaskStatus
 
 from a2c_smcp.computer.computer import Computer
@@ -18,12 +17,15 @@ from a2c_smcp.computer.console.entrance import Advice, Door
 from a2c_smcp.computer.console.memory import ConsoleMemory
 from a2c_smcp.computer.events import CallProgressed, EventStream
 from a2c_smcp.computer.home import ComputerHome
+from a2c_smcp.utils.connection_places import ConnectionPlaces
+from a2c_smcp.utils.http_surface import STRANGERS, SurfaceConfig
 from a2c_smcp.utils.uvicorn_server import GracefulServer, listen
 
 __all__ = ["Console", "ConsoleError"]
 
 _CLOSE_SECONDS: Final = 2
-_MAX_CONNECTIONS: Final = 64
+#: Connections of pages that have a session: 16 sessions, and a browser opens six for each.
+_PAGE_CONNECTIONS: Final = 128
 
 
 class ConsoleError(RuntimeError):
@@ -144,16 +146,11 @@ class Console:
             raise ConsoleError("the console does not run")
         return self._app.entrance.new_link()
 
-    def _config(self, app: ConsoleApp) -> uvicorn.Config:
-        return uvicorn.Config(
+    def _config(self, app: ConsoleApp) -> SurfaceConfig:
+        return SurfaceConfig(
             app,
-            log_config=None,
-            access_log=False,
-            server_header=False,
+            places=ConnectionPlaces(STRANGERS, _PAGE_CONNECTIONS),
             lifespan="off",
-            ws="none",
-            proxy_headers=False,
-            limit_concurrency=_MAX_CONNECTIONS,
             timeout_graceful_shutdown=_CLOSE_SECONDS,
             ssl_certfile=self._cert,
             ssl_keyfile=self._key,

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import re
+import socket
 import ssl
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import httpx2
 import pytest
 
@@ -20,6 +22,7 @@ from a2c_smcp.computer.console.requests import MAX_BODY
 from tests.certificates import self_signed
 from tests.computer.console.harness import DEADLINE, Visitor, opened
 from tests.computer.fakes.computers import server
+from tests.server.raw import connect, is_closed
 
 READS = [
     *("feed", "tools", "desktop", "finder", "document", "page", "element", "inputs", "log", "result", "decision"),
@@ -146,6 +149,22 @@ async def test_a_body_that_is_too_large_or_no_json_is_refused(visitor: Visitor) 
     for body in (b"", b"{", b"[" * 200_000, b"\xff", b'{"tool": NaN}'):
         assert (await visitor.post("/api/call", body)).status_code == 400
     assert (await visitor.post("/api/session", b"x" * 5000)).status_code == 413
+
+
+async def test_a_body_that_is_cut_off_is_not_a_fault(visitor: Visitor, caplog: pytest.LogCaptureFixture) -> None:
+    head = f"POST /api/session HTTP/1.1\r\nHost: {visitor.base[7:]}\r\nOrigin: {visitor.base}\r\n"
+    head += "Content-Type: application/json\r\nContent-Length: 10\r\n\r\n{"
+
+    def blocking() -> None:
+        for _ in range(5):
+            with connect(visitor.base) as sock:
+                sock.sendall(head.encode())
+                sock.shutdown(socket.SHUT_WR)
+                assert is_closed(sock)
+
+    await anyio.to_thread.run_sync(blocking)
+    await visitor.enter()  # by now the requests before it have ended, too
+    assert "Traceback" not in caplog.text and "ASGI" not in caplog.text
 
 
 async def test_only_so_many_pages_follow_at_a_time(visitor: Visitor) -> None:

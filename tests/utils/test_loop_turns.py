@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.server.loop_turns import OWN_SECONDS, SHARED_SECONDS, OwnTurn, SharedTurns
+from a2c_smcp.utils.loop_turns import OWN_SECONDS, SHARED_SECONDS, OwnTurn, SharedTurns
 
 
 class Clock:

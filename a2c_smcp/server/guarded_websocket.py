@@ -1,0 +1,147 @@
+"""A websocket of the server: small messages until a key was shown, and a few frames decoded at a time. What we use of
+uvicorn's websockets, and of the library *websockets* under them, beyond their documentation is here.
+
+uvicorn documents that `Config(ws=…)` takes a protocol class. Ours extends `WebSocketsSansIOProtocol`, which is not
+documented, and relies on this:
+
+- It is made with `config`, `server_state` and `app_state`, has `transport`, `config`, `loop`, `logger`, and keeps its
+  `scope` as an attribute.
+- It gets the request in the first call of `data_received` and frames in those that follow; messages go to
+  `queue`, reading is paused (`read_paused`) until the queue is empty, which `receive` sees to; `close_timeout` is how
+  long a peer may take to answer a close frame; `handle_ping` writes what `conn.data_to_send()` has; `writable` is set
+  while the peer reads. Why: the frames of one read are decoded in one go, and pongs for a peer that does not read pile
+  up. With `close_sent`, `shutdown` closes and sends no close frame. Why: `conn` refuses to send one after the peer's,
+  and that exception would end the server's shutdown.
+- `conn.max_message_size` of *websockets* is looked at anew for every frame, as soon as its header is there.
+  Why: that refuses a message before it has arrived, and can be raised once a key was shown.
+
+`tests/server/test_uvicorn_parts.py` has a test for each.
+"""
+
+from typing import TYPE_CHECKING, Any, Final
+
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.protocol import State
+
+from a2c_smcp.server.admission import Admission, Peer, put_peer
+from a2c_smcp.server.websocket_frames import FrameFinder
+from a2c_smcp.utils.guarded_http import library_log
+
+if TYPE_CHECKING:
+    from a2c_smcp.server.uvicorn_parts import GuardedConfig
+
+__all__ = ["GuardedWebSocket"]
+
+#: Frames that are decoded at once.
+_FRAMES: Final = 16
+
+#: How long a peer may take to answer that the connection is closed.
+_CLOSE_SECONDS: Final = 1.0
+
+
+class GuardedWebSocket(WebSocketsSansIOProtocol):
+    """A websocket whose messages are small until a key was shown, and are decoded a few at a time."""
+
+    def __init__(self, config: "GuardedConfig", *args: Any, peer: Peer, **kwargs: Any) -> None:
+        super().__init__(config, *args, **kwargs)
+        self.logger = library_log
+        self.close_timeout = _CLOSE_SECONDS
+        self.admission: Admission = config.admission
+        self.peer = peer
+        self.peer.on_known = self._raise_limit
+        self._raise_limit(self.peer.limit)
+        self._asked = False
+        self._frames = FrameFinder()
+        self._arrived = b""
+        self._at = 0
+        self._has_frames = False
+        self._feeding = False
+
+    def _raise_limit(self, limit: int) -> None:
+        self.conn.max_message_size = limit
+
+    # --- from the network
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._arrived, self._has_frames = b"", False
+        self.peer.leave()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if not self._asked:
+            self._asked = True
+            super().data_received(data)
+            return
+        self._arrived = self._arrived[self._at :] + data if self._arrived else data
+        self._at = 0
+        if not self._feeding:
+            self._feed()
+
+    def _feed(self) -> None:
+        """Decode a few frames. The next follow when the application has taken these."""
+        self._feeding = False
+        start = self._at
+        end, more = self._frames.end_of(self._arrived, start, _FRAMES)
+        self._has_frames = more
+        whole = self._arrived if start == 0 and end == len(self._arrived) else self._arrived[start:end]
+        if more:
+            self._at = end
+        else:
+            self._arrived, self._at = self._arrived[end:], 0
+        if whole:
+            super().data_received(whole)
+        if self.transport.is_closing():
+            self._arrived, self._has_frames = b"", False
+        elif more:
+            self._pause()
+            if self.queue.empty():  # nothing but pings, for instance
+                self._feeding = True
+                self._feed_later()
+        elif self.queue.empty():
+            self._resume()
+
+    def _feed_later(self) -> None:
+        if self.peer.known:
+            self.loop.call_soon(self._feed)
+        else:
+            self.admission.turns.call(self._feed)
+
+    def _pause(self) -> None:
+        if not self.read_paused:
+            self.read_paused = True
+            self.transport.pause_reading()
+
+    def _resume(self) -> None:
+        if self.read_paused:
+            self.read_paused = False
+            self.transport.resume_reading()
+
+    # --- from the parser
+
+    def handle_connect(self, event: Any) -> None:
+        super().handle_connect(event)
+        if self.response.status_code == 101:
+            put_peer(self.scope, self.peer)
+
+    def handle_ping(self) -> None:
+        if self.writable.is_set():
+            super().handle_ping()
+        else:
+            self.conn.data_to_send()  # a peer that does not read our pongs needs none
+
+    # --- from the server
+
+    def shutdown(self) -> None:
+        if self.conn.state in (State.CLOSING, State.CLOSED):  # the peer said goodbye, and its connection is still there
+            self.close_sent = True
+        super().shutdown()
+
+    # --- from the application
+
+    async def receive(self) -> Any:
+        if self.queue.empty() and self._has_frames and not self._feeding:
+            self._feed()
+        message = await self.queue.get()
+        if self.queue.empty() and not self._has_frames:
+            self._resume()
+        return message

@@ -1,0 +1,335 @@
+"""uvicorn's HTTP with limits that hold before a request is read, for everything of ours that serves HTTP. What we use
+of uvicorn's HTTP beyond its documentation is here.
+
+uvicorn documents that `Config(http=…)` takes a protocol class. Ours extends `HttpToolsProtocol`, which is not
+documented, and relies on this:
+
+- It is made with `config`, `server_state` and `app_state`, has `transport`, `client`, `config`, `loop`, `logger`, and
+  keeps its `scope` as an attribute. Why: the scope is how a request and the connection under it are brought together.
+- It hands its bytes to `parser` in `data_received`, which may be given them in pieces of any size; calls
+  `on_message_begin`, `on_headers_complete`, `on_body`, `on_message_complete` and `on_response_complete` at the moments
+  that the names say, has the `url` of a request, answers by `send_400_response` when one of these raises, and reads no
+  further; keeps requests that came early in `pipeline`, and the latest request in `cycle`, which hears of the end of
+  the connection by `disconnected` and `message_event`; has a `flow` that pauses reading and knows whether writing is
+  paused, and has websockets made in `handle_websocket_upgrade`. Why: uvicorn has no deadline for headers, none for a
+  peer that does not read, and takes apart in one go whatever has arrived.
+- `Config.get_loop_factory` makes the loop, on which `Server` calls `create_server(…, ssl=…)`. Why: a TLS handshake,
+  which comes before our protocol hears of a connection, may take a minute.
+
+`tests/server/test_uvicorn_parts.py` and `tests/utils/test_http_surface.py` have a test for each.
+"""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from a2c_smcp.utils.limited_log import SparseFilter
+from a2c_smcp.utils.loop_turns import OWN_SECONDS, TASK_SECONDS, SharedTurns
+
+__all__ = ["BoundedConfig", "GuardedHTTP", "HttpBounds", "create_server_within", "library_log"]
+
+#: Bytes of HTTP that are taken apart at once: before a key was shown, and after.
+_FIRST_PIECE: Final = 2 * 1024
+_PIECE: Final = 16 * 1024
+#: What of a body must arrive, and what of an answer must be read, in the time that headers may take.
+_BODY_PIECE: Final = 16 * 1024
+#: Bytes that may come between two parts of a request, its head for instance.
+_MOST_HEAD: Final = 64 * 1024
+#: Fields that the query of a URL may have. They are looked up before a key was shown.
+_MOST_FIELDS: Final = 32
+#: Headers that a request may have.
+_MOST_HEADERS: Final = 100
+
+#: How uvloop says that a connection has ended, of which it has not told us yet.
+_CLOSED: Final = "the handler is closed"
+
+#: What uvicorn and websockets themselves say of a connection: at INFO that it opened and closed.
+library_log: Final = logging.getLogger(f"{__name__}.libraries")
+library_log.setLevel(logging.WARNING)
+
+
+def _without_traceback(record: logging.LogRecord) -> bool:
+    """uvicorn takes text that is not UTF-8 for a fault, and so it does when a peer leaves while it is written to; both
+    are a peer's.
+    """
+    error = record.exc_info[1] if record.exc_info else None
+    if isinstance(error, UnicodeDecodeError) or (isinstance(error, RuntimeError) and _CLOSED in str(error)):
+        record.exc_info = None
+    return True
+
+
+library_log.addFilter(SparseFilter())
+library_log.addFilter(_without_traceback)
+
+
+@dataclass(frozen=True, slots=True)
+class HttpBounds:
+    """What holds before a request is read. Times are in seconds."""
+
+    header_timeout: float = 10.0
+    """How long a request's headers may take, how long 16 KiB of its body, and how long a peer without a key may take to
+    read 16 KiB of an answer. A TLS handshake has as long."""
+    stall_timeout: float = 60.0
+    """How long a peer that has shown a key may take to read 16 KiB of an answer that is complete."""
+    max_url: int = 8 * 1024
+    """Bytes of a URL."""
+
+
+class BoundedConfig(uvicorn.Config):
+    """A uvicorn configuration whose HTTP is a `GuardedHTTP`; takes the options of `uvicorn.Config`."""
+
+    def __init__(self, app: Any, bounds: HttpBounds, turns: SharedTurns, **options: Any) -> None:
+        self.bounds = bounds
+        self.turns = turns
+        defaults: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False, "lifespan": "on"}
+        super().__init__(app, **{**defaults, **options})
+
+    def get_loop_factory(self) -> Callable[[], asyncio.AbstractEventLoop]:
+        """uvicorn's own event loop, on which a TLS handshake has no more time than the headers of a request."""
+        make = super().get_loop_factory() or asyncio.new_event_loop
+
+        def make_guarded() -> asyncio.AbstractEventLoop:
+            loop: Any = make()
+            loop.create_server = create_server_within(loop, self.bounds.header_timeout)
+            guarded: asyncio.AbstractEventLoop = loop
+            return guarded
+
+        return make_guarded
+
+
+def create_server_within(loop: Any, seconds: float) -> Callable[..., Any]:
+    """The loop's own `create_server`, which gives TLS handshakes so many seconds."""
+    create_server = loop.create_server
+
+    async def create_guarded(*args: Any, ssl: Any = None, **options: Any) -> Any:
+        if ssl is not None:
+            options["ssl_handshake_timeout"] = seconds
+        return await create_server(*args, ssl=ssl, **options)
+
+    return create_guarded
+
+
+class GuardedHTTP(HttpToolsProtocol):
+    """HTTP whose headers must come in time, and whose answers must be read in time, a piece at a time."""
+
+    config: BoundedConfig
+
+    def __init__(self, config: BoundedConfig, *args: Any, **kwargs: Any) -> None:
+        super().__init__(config, *args, **kwargs)
+        self.logger = library_log
+        self.turns = config.turns
+        self.bounds = config.bounds
+        self._arrived: deque[bytes | memoryview] = deque()
+        self._reading = False
+        self._upgraded = False
+        self._body_bytes = 0
+        self._head_bytes = 0
+        self._refusal: bytes | None = None
+        self._patience: asyncio.TimerHandle | None = None
+        self._unread = 0
+        self._unanswered: deque[Any] = deque()
+
+    @property
+    def known(self) -> bool:
+        """Whether the peer has shown a key."""
+        return False
+
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether it is the peer's turn: to send a request, the rest of one, or to read an answer."""
+        return self._patience is not None and not self._arrived
+
+    # --- from the network
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if self.let_in():
+            self._be_patient()
+
+    def let_in(self) -> bool:
+        """Whether this new connection may stay. One that may not is closed here."""
+        return True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end_patience()
+        self._arrived.clear()
+        self._tell_gone()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        self._arrived.append(data)
+        self.flow.pause_reading()
+        if not self._reading:
+            self._reading = True
+            self._read_later()
+
+    def _read_later(self) -> None:
+        if self.known:
+            self.loop.call_soon(self._read_piece)
+        else:
+            self.turns.call(self._read_piece)
+
+    def _read_piece(self) -> None:
+        self._reading = False
+        until = time.perf_counter() + (OWN_SECONDS if self.known else 0.0)
+        while self._may_read:
+            piece = self._next_piece()
+            # The parser keeps a head, of whatever size, until it is complete. It sets this back to 0.
+            self._head_bytes += len(piece)
+            super().data_received(piece)
+            if self._head_bytes > _MOST_HEAD and not self.transport.is_closing():
+                self.refuse(b"431 Request Header Fields Too Large")
+            if time.perf_counter() >= until:
+                break
+        if self._may_read:
+            self._reading = True
+            self._read_later()
+        elif not self._arrived and not self._upgraded and self._has_room:
+            self.flow.resume_reading()
+
+    @property
+    def _may_read(self) -> bool:
+        # A request that waits for the answer to an earlier one is enough: what follows it can wait, too.
+        return bool(self._arrived) and not self._upgraded and not self.pipeline and not self.transport.is_closing()
+
+    @property
+    def _has_room(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete or len(self.cycle.body) <= _BODY_PIECE
+
+    def _next_piece(self) -> bytes:
+        most = _PIECE if self.known else _FIRST_PIECE
+        piece = self._arrived.popleft()
+        if len(piece) > most:
+            self._arrived.appendleft(memoryview(piece)[most:])
+        return bytes(piece[:most])
+
+    def handle_websocket_upgrade(self) -> None:
+        self._upgraded = True
+        self._end_patience()
+        self.flow.resume_reading()
+        super().handle_websocket_upgrade()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if not self.known:
+            self._be_patient()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self.cycle is not None and not self.cycle.response_complete and not self.cycle.more_body:
+            self._end_patience()
+
+    # --- from the parser
+
+    def on_message_begin(self) -> None:
+        self._head_bytes = 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self._refusal = self._refusal_of_head()
+        if self._refusal is not None:
+            raise ValueError(self._refusal)
+        if not self.known:
+            self.turns.used(2 * TASK_SECONDS)  # to answer it, as measured for /healthz and for a new session
+        self._be_patient()  # with its body; without one the message is complete at once
+        before = self.cycle
+        super().on_headers_complete()
+        if self.cycle is not before:
+            self._unanswered.append(self.cycle)
+
+    def _refusal_of_head(self) -> bytes | None:
+        """The status of a request whose head would take long to look at."""
+        if len(self.url) > self.bounds.max_url:
+            return b"414 URI Too Long"
+        if self.url.count(b"&") >= _MOST_FIELDS:
+            return b"400 Bad Request"
+        return b"431 Request Header Fields Too Large" if len(self.headers) > _MOST_HEADERS else None
+
+    def send_400_response(self, msg: str) -> None:
+        if self._refusal is None:
+            super().send_400_response(msg)
+            self.give_up()
+        else:
+            self.refuse(self._refusal)
+
+    def on_body(self, body: bytes) -> None:
+        self._head_bytes = 0
+        self._body_bytes += len(body)
+        if self._body_bytes >= _BODY_PIECE:
+            self._be_patient()
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._head_bytes = 0
+        self._end_patience()
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        while self._unanswered and self._unanswered[0].response_complete:
+            self._unanswered.popleft()
+        if self.cycle.response_complete:  # and is not that of a request which was waiting
+            self._be_patient()
+        if self._arrived and not self._reading:
+            self._reading = True
+            self._read_later()
+
+    # --- deadlines
+
+    def _be_patient(self) -> None:
+        """Wait this long, from now, for the rest of what has begun."""
+        self._end_patience()
+        self._body_bytes = 0
+        self._unread = self.transport.get_write_buffer_size()
+        seconds = self.bounds.stall_timeout if self._unread and self.known else self.bounds.header_timeout
+        self._patience = self.loop.call_later(seconds, self._lose_patience)
+
+    def _end_patience(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+
+    def _lose_patience(self) -> None:
+        unread = self.transport.get_write_buffer_size()
+        if unread and unread <= self._unread - _BODY_PIECE:
+            self._be_patient()  # it reads, if slowly
+        elif self.transport.is_closing() or self.flow.write_paused:
+            self.send_away()
+        elif self._arrived or self.flow.read_paused:
+            self._be_patient()  # it is us who do not read
+        elif self.cycle is None or self.cycle.response_complete:
+            self.refuse(b"408 Request Timeout")
+        else:
+            self.give_up()
+
+    def refuse(self, status: bytes) -> None:
+        """Answer with this status, and close."""
+        self.transport.write(b"HTTP/1.1 %b\r\nconnection: close\r\ncontent-length: 0\r\n\r\n" % status)
+        self.give_up()
+
+    def give_up(self) -> None:
+        """Close. A peer that does not read what was written before has as long for it as for headers."""
+        self.transport.close()
+        self._tell_gone()
+        self._be_patient()
+
+    def send_away(self) -> None:
+        """Close at once, whatever is still to be written."""
+        self.transport.abort()
+        self._tell_gone()
+
+    def _tell_gone(self) -> None:
+        """Tell every request that nobody waits for its answer. uvicorn tells the latest one, when the loop has closed
+        the connection; until then it would write, which uvloop takes for a fault.
+        """
+        while self._unanswered:
+            cycle = self._unanswered.popleft()
+            cycle.disconnected = True
+            cycle.message_event.set()

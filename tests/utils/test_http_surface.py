@@ -1,0 +1,296 @@
+"""A web server of ours that is not the office's: what is half sent, not read or only held costs nobody anything."""
+
+import asyncio
+import logging
+import socket
+import ssl
+import threading
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from a2c_smcp.utils.connection_places import ConnectionPlaces, vouch
+from a2c_smcp.utils.guarded_http import HttpBounds
+from a2c_smcp.utils.http_surface import STRANGERS, SurfaceConfig
+from a2c_smcp.utils.uvicorn_server import GracefulServer
+from tests.certificates import self_signed
+from tests.server.harness import DEADLINE, eventually
+from tests.server.raw import connect, is_closed, receive_until
+
+#: More than the buffers of both ends take.
+LARGE = b"x" * 2**22
+SHORT = HttpBounds(header_timeout=0.5, stall_timeout=0.5)
+LONG = HttpBounds(header_timeout=DEADLINE)
+
+
+class App:
+    """Answers by its path; `/known` has shown a key, `/wait` waits for `go`, and `/gone` until nobody waits for it."""
+
+    def __init__(self) -> None:
+        self.go = asyncio.Event()
+        self.waiting = 0
+        self.gone = 0
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["path"] in ("/known", "/stranger"):
+            vouch(scope, scope["path"] == "/known")
+        while (await receive()).get("more_body"):
+            pass
+        if scope["path"] == "/wait":
+            self.waiting += 1
+            await self.go.wait()
+        if scope["path"] == "/gone":
+            self.waiting += 1
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            self.gone += 1
+        body = LARGE if scope["path"] == "/large" else b"fine"
+        size = str(len(body)).encode()
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", size)]})
+        await send({"type": "http.response.body", "body": body})
+
+
+class Surface:
+    def __init__(self, url: str, app: App, places: ConnectionPlaces) -> None:
+        self.url = url
+        self.app = app
+        self.places = places
+
+    async def empty(self) -> None:
+        await eventually(lambda: self.places.taken == 0)
+
+
+@asynccontextmanager
+async def surface(
+    bounds: HttpBounds, places: ConnectionPlaces | None = None, send_buffer: int | None = None, **options: Any
+) -> AsyncIterator[Surface]:
+    app, ready = App(), asyncio.Event()
+
+    async def ending() -> None:
+        app.go.set()
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    if send_buffer is not None:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)  # which accepted ones inherit
+    options = {"lifespan": "off", "timeout_graceful_shutdown": 1, "timeout_keep_alive": 60, **options}
+    config = SurfaceConfig(app, bounds=bounds, places=places, **options)
+    server = GracefulServer(config, ready=ready.set, ending=ending, signals=False)
+    task = asyncio.create_task(server.serve([listener]))
+    with anyio.fail_after(DEADLINE):
+        await ready.wait()
+    try:
+        yield Surface(f"http://127.0.0.1:{listener.getsockname()[1]}", app, config.places)
+    finally:
+        server.should_exit = True
+        with anyio.fail_after(DEADLINE):
+            await task
+
+
+def request(path: str = "/", more: str = "") -> bytes:
+    return f"GET {path} HTTP/1.1\r\nHost: localhost\r\n{more}\r\n".encode()
+
+
+def ask(sock: socket.socket, path: str = "/") -> None:
+    sock.sendall(request(path))
+    assert b" 200 " in receive_until(sock, b"fine")
+
+
+# --- deadlines
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        b"",
+        b"GET / HTTP/1.1\r\nHost: loc",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n4",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nx",
+        request("/known") + b"GET /hea",
+    ],
+    ids=["nothing", "half a header", "half a body", "half a chunk", "half a second request"],
+)
+async def test_what_is_only_half_sent_is_closed_in_time_however_slowly_it_drips(says: bytes) -> None:
+    def blocking(url: str) -> None:
+        with connect(url) as sock:
+            sock.sendall(says)
+            stop = threading.Event()
+
+            def drip() -> None:
+                while says and not stop.wait(0.1):
+                    try:
+                        sock.sendall(b"x")
+                    except OSError:
+                        return
+
+            dripping = threading.Thread(target=drip)
+            dripping.start()
+            try:
+                assert is_closed(sock)
+            finally:
+                stop.set()
+                dripping.join()
+
+    async with surface(SHORT) as it:
+        await anyio.to_thread.run_sync(blocking, it.url)
+        await it.empty()
+
+
+@pytest.mark.parametrize(
+    "asks",
+    [
+        request("/large", "Connection: close\r\n"),
+        request("/large"),
+        request("/large") * 3,
+        request("/known") + request("/large"),
+    ],
+    ids=["and is to be closed", "and stays", "of several", "of somebody known"],
+)
+async def test_an_answer_that_is_not_read_is_not_waited_for(asks: bytes) -> None:
+    async with surface(SHORT, send_buffer=4096) as it:
+        with connect(it.url) as sock:
+            sock.sendall(asks)
+            await eventually(lambda: it.places.taken == 1)
+            await it.empty()
+
+
+async def test_an_answer_that_is_read_slowly_comes_whole() -> None:
+    seconds = 2.0
+
+    def blocking(url: str) -> None:
+        with connect(url) as sock:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**16)
+            sock.sendall(request("/large", "Connection: close\r\n"))
+            left = len(receive_until(sock, b"\r\n\r\n").partition(b"\r\n\r\n")[2]) - len(LARGE)
+            waited = threading.Event()
+            while left < 0:
+                if left > -len(LARGE) // 2:
+                    waited.wait(1.2 * seconds / 32)  # for half of it longer than one deadline in all
+                chunk = sock.recv(2**16, socket.MSG_WAITALL)
+                assert chunk, f"cut {-left} bytes before its end"
+                left += len(chunk)
+
+    async with surface(HttpBounds(header_timeout=seconds), send_buffer=4096) as it:
+        await anyio.to_thread.run_sync(blocking, it.url)
+
+
+async def test_a_handshake_that_does_not_come_is_not_waited_for_in_a_loop_of_others(tmp_path: Path) -> None:
+    certificate = self_signed(tmp_path, "localhost")
+    tls: dict[str, Any] = {"ssl_certfile": certificate.cert, "ssl_keyfile": certificate.key}
+
+    def late(url: str) -> None:
+        with connect(url) as silent, connect(url) as half:
+            half.sendall(b"\x16\x03\x01\x02")
+            assert is_closed(silent)
+            assert is_closed(half)
+
+    def in_time(url: str) -> None:
+        trusting = ssl.create_default_context(cafile=certificate.cert)
+        with trusting.wrap_socket(connect(url), server_hostname="localhost") as sock:
+            ask(sock)
+
+    create_server = asyncio.get_running_loop().create_server
+    async with surface(SHORT, **tls) as it:
+        await anyio.to_thread.run_sync(late, it.url)
+    async with surface(LONG, **tls) as it:
+        await anyio.to_thread.run_sync(in_time, it.url)
+    assert asyncio.get_running_loop().create_server == create_server
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+async def test_every_request_hears_that_nobody_waits_for_it_any_more(leaves: bool) -> None:
+    """uvicorn tells the latest request of a connection; one that was being answered before it went on for ever."""
+    async with surface(LONG) as it:
+        with connect(it.url) as sock:
+            sock.sendall(request("/gone"))
+            await eventually(lambda: it.app.waiting == 1)
+            sock.sendall(request() if leaves else b"nonsense\r\n\r\n")
+            if not leaves:
+                await eventually(lambda: it.app.gone == 1)
+        await eventually(lambda: it.app.gone == 1)
+        await it.empty()
+
+
+# --- places
+
+
+async def test_who_asks_is_answered_however_many_connections_are_held() -> None:
+    def blocking(url: str) -> None:
+        with ExitStack() as held:
+            page = held.enter_context(connect(url))
+            ask(page, "/known")
+            idle = [held.enter_context(connect(url)) for _ in range(STRANGERS + 20)]
+            for sock in idle[::2]:
+                with suppress(OSError):  # it may have been sent away already
+                    sock.sendall(b"GET / HT")
+            for _ in range(3):
+                with connect(url) as sock:
+                    ask(sock)
+            ask(page, "/known")
+            assert all(is_closed(sock) for sock in idle[:20])
+
+    async with surface(LONG) as it:
+        await anyio.to_thread.run_sync(blocking, it.url)
+        await it.empty()
+
+
+async def test_who_is_being_answered_stays_and_a_new_one_hears_503(caplog: pytest.LogCaptureFixture) -> None:
+    def hold(url: str, held: ExitStack) -> list[socket.socket]:
+        socks = [held.enter_context(connect(url)) for _ in range(4)]
+        for sock in socks:
+            sock.sendall(request("/wait"))
+        return socks
+
+    def refused(url: str) -> None:
+        for _ in range(30):
+            with connect(url) as sock:
+                assert b" 503 " in sock.recv(1000)
+                assert is_closed(sock)
+
+    with ExitStack() as held, caplog.at_level(logging.WARNING):
+        async with surface(LONG, ConnectionPlaces(1)) as it:
+            socks = await anyio.to_thread.run_sync(hold, it.url, held)
+            await eventually(lambda: it.app.waiting == 4)
+            await anyio.to_thread.run_sync(refused, it.url)
+            it.app.go.set()
+            for sock in socks:
+                assert b"fine" in await anyio.to_thread.run_sync(receive_until, sock, b"fine")
+    assert caplog.text.count("there are 4 others") in range(1, 30)
+
+
+async def test_who_is_not_known_any_more_can_be_sent_away() -> None:
+    def blocking(url: str) -> None:
+        with connect(url) as page:
+            ask(page, "/known")
+            with connect(url) as sock:
+                ask(sock)
+            ask(page, "/stranger")
+            with connect(url) as sock:
+                ask(sock)
+                assert is_closed(page)
+
+    async with surface(LONG, ConnectionPlaces(1)) as it:
+        await anyio.to_thread.run_sync(blocking, it.url)
+
+
+# --- the log
+
+
+async def test_nonsense_is_a_few_lines(caplog: pytest.LogCaptureFixture) -> None:
+    upgrade = request("/", "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n")
+
+    def blocking(url: str) -> None:
+        for says in [b"nonsense\r\n\r\n", upgrade] * 100:
+            with connect(url) as sock:
+                sock.sendall(says)
+                sock.shutdown(socket.SHUT_WR)
+                assert is_closed(sock)
+
+    async with surface(LONG) as it:
+        await anyio.to_thread.run_sync(blocking, it.url)
+    said = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert 0 < len(said) < 100
