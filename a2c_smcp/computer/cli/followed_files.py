@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 #: Editors write a file in several steps; in milliseconds.
 _DEBOUNCE: Final = 200
 
+_DOWN: Final = (ServerState.FAILED, ServerState.BACKING_OFF)
+
 
 class FollowedFiles:
     """Config files whose changes a Computer takes over while it runs, each server on its own."""
@@ -92,8 +94,8 @@ class FollowedFiles:
     async def take_over(self, files: ConfigFiles) -> dict[SERVER_NAME, str]:
         """Make the Computer what files without problems say; what became of the servers that would not change, and why.
 
-        A server that has failed is started again, whether or not it has changed. Servers and inputs that never were in
-        a file stay as they are.
+        A server that has failed or is backing off is started again, whether or not it has changed. Servers and inputs
+        that never were in a file stay as they are.
         """
         self._latest = files
         wanted = _by_name(files)
@@ -108,7 +110,7 @@ class FollowedFiles:
                     continue
                 if self._servers.get(name) != raw or name not in there:
                     tasks.start_soon(self._update, name, raw, refused)
-                elif name in affected or there[name] is ServerState.FAILED:
+                elif name in affected or there[name] in _DOWN:
                     tasks.start_soon(self._restart, name, refused)
         if self._latest is files:
             self._forget_inputs(files.inputs)
@@ -191,7 +193,7 @@ def _outcome(state: ServerState | None) -> str:
     match state:
         case None:
             return "is not added"
-        case ServerState.FAILED:
+        case ServerState.FAILED | ServerState.BACKING_OFF | ServerState.STARTING:
             return "does not start"
         case _:
             return "is left as it is"

@@ -205,11 +205,13 @@ class BaseServerConfig(_Written):
     """Our own key: put before the name of every tool that has no alias."""
     protocol: Literal["auto", "legacy", "2026-07-28"] | None = None
     """Our own key: which era of MCP to speak; unset means that the Computer finds out."""
+    start_timeout: _Seconds | None = None
+    """Our own key: how many seconds a start may take; unset means 30, or 180 where the command downloads first."""
 
     # Not `name` and `type`, which say what this is before any input is asked for.
     _stood_for = field_validator(
         *("disabled", "forbidden_tools", "tool_meta", "default_tool_meta", "vrl"),
-        *("tool_prefix", "protocol", "server_parameters"),
+        *("tool_prefix", "protocol", "start_timeout", "server_parameters"),
         mode="wrap",
         check_fields=False,
     )(_or_placeholder)
@@ -346,7 +348,7 @@ def wire_server(config: MCPServerConfig) -> dict[str, Any]:
     """The config in the full shape of the protocol; durations are ISO 8601, our own keys are there only when set."""
     # `warnings=False`: in an unrendered config a placeholder may stand where a bool or a duration is declared.
     data = config.model_dump(mode="json", warnings=False)
-    for key in ("tool_prefix", "protocol"):
+    for key in ("tool_prefix", "protocol", "start_timeout"):
         if data[key] is None:
             del data[key]
     return data
