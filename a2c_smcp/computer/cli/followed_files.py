@@ -73,8 +73,8 @@ class FollowedFiles:
         return read_config_files(*self.paths, prefix_tools=self.prefix_tools)
 
     async def reload(self) -> None:
-        """Take over what the files say now, if they were written since; files with a problem are reported, and change
-        nothing.
+        """Take over what the files say now, if they were written since. What is wrong is reported: an entry with a
+        problem stays as it was, and so does everything if a file cannot be read.
         """
         before, self._read = (self._touched, self._read), self.read()
         self._touched = self._times()
@@ -85,15 +85,16 @@ class FollowedFiles:
             logger.warning("%s", warning)
         for problem in self._read.problems:
             logger.error("%s", problem)
-        if self._read.problems:
+        if self._read.unusable:
             logger.error("the config files are not taken over; what runs stays")
             return
         for name, outcome in (await self.take_over(self._read)).items():
             logger.error("MCP server %s %s", name, outcome)
 
     async def take_over(self, files: ConfigFiles) -> dict[SERVER_NAME, str]:
-        """Make the Computer what files without problems say; what became of the servers that would not change, and why.
+        """Make the Computer what the files say; what became of the servers that would not change, and why.
 
+        What the Computer has of entries that are wrong now stays.
         A server that has failed or is backing off is started again, whether or not it has changed. Servers and inputs
         that never were in a file stay as they are.
         """
@@ -101,7 +102,7 @@ class FollowedFiles:
         wanted = _by_name(files)
         there = self._states()
         refused: dict[SERVER_NAME, SMCPError] = {}
-        for name in [name for name in {**self._servers, **self._changing} if name not in wanted]:
+        for name in {**self._servers, **self._changing}.keys() - wanted.keys() - files.wrong:
             await self._remove(name)
         affected = self._define(files.inputs, wanted)
         async with anyio.create_task_group() as tasks:
@@ -112,7 +113,7 @@ class FollowedFiles:
                     tasks.start_soon(self._update, name, raw, refused)
                 elif name in affected or there[name] in _DOWN:
                     tasks.start_soon(self._restart, name, refused)
-        if self._latest is files:
+        if self._latest is files and not files.problems:
             self._forget_inputs(files.inputs)
         states = self._states()
         return {name: f"{_outcome(states.get(name))}: {error}" for name, error in refused.items()}

@@ -28,7 +28,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
-from a2c_smcp.computer.problems import InvalidConfigError, Problem, field_path
+from a2c_smcp.computer.problems import InvalidConfigError, Problem, did_you_mean, field_path
 from a2c_smcp.computer.utils.placeholder import PLACEHOLDER, holds_placeholder
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME
 from a2c_smcp.utils.text import has_control_characters
@@ -327,6 +327,14 @@ MCPServerInput: TypeAlias = Annotated[PromptStringInput | PickStringInput | Comm
 
 _SERVER: Final[TypeAdapter[MCPServerConfig]] = TypeAdapter(MCPServerConfig)
 _INPUT: Final[TypeAdapter[MCPServerInput]] = TypeAdapter(MCPServerInput)
+_KNOWN_KEYS: Final = sorted(
+    {
+        key
+        for part in (StdioServerConfig, StdioParameters, StreamableHttpParameters, SSEParameters, ToolMeta)
+        for key in part.model_fields
+    }
+    | {key for part in (PromptStringInput, PickStringInput, CommandInput) for key in part.model_fields}
+)
 
 
 def parse_server(rendered: object) -> MCPServerConfig:
@@ -381,7 +389,7 @@ def _problem(finding: ErrorDetails, subject: str) -> Problem:
         case "union_tag_invalid":
             return Problem(f"must be one of {finding['ctx']['expected_tags']}", "type", subject)
         case "extra_forbidden":
-            message = "unknown key"
+            message = f"unknown key{did_you_mean(str(finding['loc'][-1]), _KNOWN_KEYS)}"
         case "missing":
             message = "required, and missing"
         case "model_type" | "model_attributes_type" | "dict_type":

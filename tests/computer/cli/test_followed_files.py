@@ -183,3 +183,21 @@ async def test_a_server_of_the_files_that_waits_for_an_input_holds_up_no_later_c
             assert [status.server for status in computer.statuses] == ["a", "last"]
             await record.until(lambda: computer.get_config()["inputs"] == [])
         tasks.cancel_scope.cancel()
+
+
+async def test_a_wrong_entry_costs_that_entry_and_leaves_what_runs_as_it_was(
+    file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(file, server("a"), server("b"))
+    files = load_config_files(file)
+    async with Computer("pc", mcp_servers=files.servers, timings=FAST) as computer:
+        followed = FollowedFiles(computer, [file], files)
+        write(file, {**server("a"), "nonsense": 1}, server("c"))
+        await followed.reload()
+        assert "nonsense: unknown key" in caplog.text
+        assert [status.server for status in computer.statuses] == ["a", "c"]
+        assert state(computer, "a") is ServerState.RUNNING
+        file.write_text("{")
+        await followed.reload()
+        assert "what runs stays" in caplog.text
+        assert [status.server for status in computer.statuses] == ["a", "c"]
