@@ -363,6 +363,9 @@ def _read_foreign(name: str, raw: dict[str, Any], reading: _ConfigFile) -> None:
     kind = raw.get("type") or ("stdio" if "command" in raw else "streamable" if "url" in raw else None)
     if kind is None:
         reading.problem("needs a command or a url", "", subject)
+        for key in raw:
+            if meant := did_you_mean(key, ("command", "url")):
+                reading.problem(f"unknown key{meant}", key, subject)
         return
     kind = _TYPES.get(str(kind), kind)
     parameters = _PARAMETERS.get(str(kind), frozenset())

@@ -197,7 +197,7 @@ async def test_a_wrong_entry_costs_that_entry_and_leaves_what_runs_as_it_was(
         assert "nonsense: unknown key" in caplog.text
         assert [status.server for status in computer.statuses] == ["a", "c"]
         assert state(computer, "a") is ServerState.RUNNING
-        file.write_text("{")
+        write(file, server("d"), nonsense=True)
         await followed.reload()
         assert "what runs stays" in caplog.text
         assert [status.server for status in computer.statuses] == ["a", "c"]

@@ -170,10 +170,9 @@ async def test_what_cannot_work_is_said_and_ends_with_1(file: Path) -> None:
             assert it.wait() == 1
             assert it.said("401")
             assert not it.said("hunter2")
-    file.write_text("{")
-    with service("--config", str(file), "--office", "o", "--name", "pc") as it:
+    with service("--config", write(file, nonsense=True), "--office", "o", "--name", "pc") as it:
         assert it.wait() == 1
-        assert it.said("invalid JSON")
+        assert it.said("nonsense: unknown key")
 
 
 async def test_one_wrong_entry_is_said_and_the_others_start(hub: Running, file: Path) -> None:
