@@ -18,7 +18,8 @@
     │   ├── ToolNotFoundError         4001
     │   ├── ToolDisabledError         4002
     │   ├── ToolExecutionError        4003
-    │   │   └── ServerNotActiveError
+    │   │   ├── ServerNotActiveError
+    │   │   └── ServerStartError            an MCP server did not start
     │   ├── ToolExecutionTimeoutError 4004
     │   └── ToolConfirmationError     4005
     ├── RoomError
@@ -42,6 +43,7 @@ An error's attributes live in its `details`, so one that came over the wire has 
 
 import re
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar, TypeGuard
 
 from a2c_smcp.utils.text import cut
@@ -71,6 +73,7 @@ __all__ = [
     "RoomNotFoundError",
     "SMCPError",
     "ServerNotActiveError",
+    "ServerStartError",
     "SmcpError",
     "TooManyRequestsError",
     "ToolConfirmationError",
@@ -91,6 +94,7 @@ __all__ = [
 
 #: How much a message quotes of what it only names, a URI for instance.
 _MAX_NAMED = 200
+_MOST_DOWN = 5
 _REASON = re.compile(r"(\d{3,4}) ([^:]*): (.*)", re.DOTALL)
 
 
@@ -332,10 +336,17 @@ class ToolNotFoundError(ToolError):
     default_code = 4001
     title = "Tool Not Found"
 
-    def __init__(self, tool_name: str, starting: Sequence[str] = ()) -> None:
+    def __init__(
+        self, tool_name: str, starting: Sequence[str] = (), down: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        down = dict(list(down.items())[:_MOST_DOWN])
+        said = [f"still starting: {', '.join(starting)}"] if starting else []
+        said += [f"server {name} does not run: {reason}" for name, reason in down.items()]
         super().__init__(
-            f"Tool not found: {_named(tool_name)}" + (f" (still starting: {', '.join(starting)})" if starting else ""),
-            {"tool_name": _named(tool_name)} | ({"starting": list(starting)} if starting else {}),
+            f"Tool not found: {_named(tool_name)}" + (f" ({'; '.join(said)})" if said else ""),
+            {"tool_name": _named(tool_name)}
+            | ({"starting": list(starting)} if starting else {})
+            | ({"down": down} if down else {}),
         )
 
     @property
@@ -347,6 +358,11 @@ class ToolNotFoundError(ToolError):
     def starting(self) -> list[str]:
         """The MCP servers that are still starting: one of them may have the tool."""
         return list(self.details.get("starting", []))
+
+    @property
+    def down(self) -> dict[str, str]:
+        """MCP servers that should run and do not, with the reasons: one of them may have the tool."""
+        return dict(self.details.get("down", {}))
 
 
 class ToolDisabledError(ToolError):
@@ -368,13 +384,37 @@ class ServerNotActiveError(ToolExecutionError):
 
     title = "Server Not Active"
 
-    def __init__(self, server_name: str) -> None:
-        super().__init__(f"Server {server_name} is not active", {"server_name": server_name})
+    def __init__(self, server_name: str, state: str | None = None, reason: str | None = None) -> None:
+        said = f" ({state}{': ' + reason if reason else ''})" if state else ""
+        known = {"state": state, "reason": reason}
+        super().__init__(
+            f"Server {server_name} is not active{said}",
+            {"server_name": server_name, **{key: value for key, value in known.items() if value}},
+        )
 
     @property
     def server_name(self) -> str | None:
         """The name of the MCP server in the config."""
         return self.details.get("server_name")
+
+    @property
+    def state(self) -> str | None:
+        """The state that the server is in instead, such as `failed` or `backing_off`."""
+        return self.details.get("state")
+
+    @property
+    def why(self) -> str | None:
+        """Why it does not run."""
+        return self.details.get("reason")
+
+
+class ServerStartError(ToolExecutionError):
+    """The MCP server could not be started; the message says why."""
+
+    def __init__(self, server_name: str, reason: str, *, is_lasting: bool = False) -> None:
+        super().__init__(f"Server {server_name} failed: {reason}", {"server_name": server_name})
+        self.is_lasting = is_lasting
+        """Whether it is of no use to wait and try again."""
 
 
 class ToolExecutionTimeoutError(ToolError):

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from a2c_smcp.errors import (
     BadRequestError,
+    ServerNotActiveError,
     SMCPError,
     ToolConfirmationError,
     ToolExecutionTimeoutError,
@@ -26,10 +27,12 @@ if TYPE_CHECKING:
 __all__ = [
     "ANNOTATION_KEY",
     "CANCELLED_MARKER",
+    "DOWN_MARKER",
     "ERROR_CODE_MARKER",
     "OUTCOME_MARKER",
     "REASON_MARKER",
     "STARTING_MARKER",
+    "STATE_MARKER",
     "TIMEOUT_MARKER",
     "TITLE_KEY",
     "TOOL_META_MARKER",
@@ -54,6 +57,9 @@ OUTCOME_MARKER: Final = "outcome"
 REASON_MARKER: Final = "reason"
 #: Beside 4001: the servers that are still starting, and may yet have the tool.
 STARTING_MARKER: Final = "starting"
+#: The state of the server that has the tool, and the servers that do not run while nobody has it.
+STATE_MARKER: Final = "state"
+DOWN_MARKER: Final = "down"
 #: In `SMCPTool.meta`: MCP's annotations of the tool, as JSON text, and its title.
 ANNOTATION_KEY: Final = "MCP_TOOL_ANNOTATION"
 TITLE_KEY: Final = "MCP_TOOL_TITLE"
@@ -107,6 +113,11 @@ def error_result(error: SMCPError) -> "CallToolResult":
         markers[TIMEOUT_MARKER] = True
     if isinstance(error, ToolNotFoundError) and error.starting:
         markers[STARTING_MARKER] = error.starting
+    if isinstance(error, ToolNotFoundError) and error.down:
+        markers[DOWN_MARKER] = error.down
+    if isinstance(error, ServerNotActiveError):
+        known = {STATE_MARKER: error.state, REASON_MARKER: error.why}
+        markers |= {name: value for name, value in known.items() if value}
     if isinstance(error, ToolConfirmationError):
         given = {OUTCOME_MARKER: error.outcome, REASON_MARKER: error.words}
         markers |= {name: value for name, value in given.items() if value}

@@ -79,6 +79,7 @@ __all__ = [
     "ReadResourceReq",
     "ReadResourceRet",
     "SMCPTool",
+    "ServerInfo",
     "SessionInfo",
     "ToolCallReq",
     "ToolMeta",
@@ -389,11 +390,22 @@ class GetComputerConfigReq(AgentCallData):
     computer: str
 
 
+class ServerInfo(TypedDict):
+    """How an MCP server does: `running`, `starting`, `backing_off`, `failed`, `stopped`, `disabled`…, and why."""
+
+    state: str
+    since: str
+    """An ISO 8601 instant."""
+    reason: NotRequired[str]
+
+
 class GetComputerConfigRet(TypedDict):
     """The answer to `client:get_config`. Secrets are masked, or are placeholders."""
 
     inputs: NotRequired[list[MCPServerInput] | None]
     servers: dict[SERVER_NAME, MCPServerConfig]
+    server_info: NotRequired[dict[SERVER_NAME, ServerInfo]]
+    """An extension: how each server does."""
 
 
 # --- Desktop

@@ -12,6 +12,7 @@ from a2c_smcp.agent.printing import Printer
 from a2c_smcp.agent.requests import DEFAULT_WAIT, computers_in, still_starting
 from a2c_smcp.agent.seat.place import NotSharedError
 from a2c_smcp.agent.seat.seat_link import NobodyHoldsItError, shared_seat
+from a2c_smcp.agent.server_infos import servers_not_running
 from a2c_smcp.agent.types import Change, Disconnected, Joined, LinkEvent, Part, RejoinFailed
 from a2c_smcp.agent.view import ComputerView
 from a2c_smcp.errors import BadRequestError, ConnectionLostError, NotFoundError, SMCPError, ToolNotFoundError
@@ -42,6 +43,8 @@ NOT_ROUTED: Final = 2
 INTERRUPTED: Final = 130
 #: Between attempts to reach a server that is not there yet.
 _RETRY_SECONDS: Final = 0.5
+#: How long a computer is waited for that is to say how its MCP servers do.
+_CONFIG_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +134,11 @@ def room() -> Work:
     async def work(agent: AsyncSMCPAgentClient, output: Printer) -> int:
         sessions = await agent.list_room()
         rows = sorted((str(session.get("role", "")), str(session.get("name", ""))) for session in sessions)
+        down = await servers_not_running(agent, sorted(computers_in(sessions)), _CONFIG_SECONDS)
         output.table(("role", "name"), rows, sessions)
+        for computer, lines in down.items():
+            for line in lines:
+                output.note(f"{computer}: the MCP server {line}")
         return 0
 
     return work

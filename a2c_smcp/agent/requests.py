@@ -285,7 +285,11 @@ def read_config(request: Request, args: tuple[Any, ...]) -> GetComputerConfigRet
         raise _misfit(request, "servers", "must map names to configs")
     if inputs is not None and not isinstance(inputs, list):
         raise _misfit(request, "inputs", "must be a list")
-    return cast("GetComputerConfigRet", {"servers": servers, "inputs": inputs})
+    found = {"servers": servers, "inputs": inputs}
+    infos = reply.get("server_info")
+    if isinstance(infos, dict) and all(isinstance(info, dict) for info in infos.values()):
+        found["server_info"] = infos
+    return cast("GetComputerConfigRet", found)
 
 
 def read_sent(request: Request, args: tuple[Any, ...]) -> None:

@@ -23,6 +23,7 @@ from a2c_smcp.computer.desktop.cutting import MAX_WINDOW, DesktopLimits
 from a2c_smcp.computer.events import (
     BUFFERED_BYTES,
     BUFFERED_EVENTS,
+    ComputerEvent,
     ConfigChanged,
     DecisionAsked,
     DecisionEvent,
@@ -38,6 +39,7 @@ from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
 from a2c_smcp.computer.mcp_clients.masking import config_view
 from a2c_smcp.computer.mcp_clients.mcp_connection import Timings
 from a2c_smcp.computer.mcp_clients.model import BaseServerConfig, MCPServerConfig, MCPServerInput, wire_server
+from a2c_smcp.computer.mcp_clients.remembered_tools import RememberedTools
 from a2c_smcp.computer.office_states import OfficeStates
 from a2c_smcp.computer.progress import OnProgress
 from a2c_smcp.computer.questions import QuestionDesk
@@ -72,6 +74,7 @@ class Computer:
     - `max_calls` is how many calls run at a time on one server; the others wait.
     - `max_message` is how many bytes a message may have where the results go, `max_window` how many bytes of a
       window's text show on the desktop.
+    - `remembered_tools` knows from earlier runs which server has which tool, for calls of tools whose server is down.
     """
 
     def __init__(
@@ -89,6 +92,7 @@ class Computer:
         max_message: int = DEFAULT_MAX_MESSAGE,
         max_window: int = MAX_WINDOW,
         timings: Timings | None = None,
+        remembered_tools: RememberedTools | None = None,
         resource_timings: ResourceTimings | None = None,
     ) -> None:
         self.name = name
@@ -107,7 +111,7 @@ class Computer:
         self._resources = ShownResources(self._events.publish, resource_timings, resolver.redaction.quote)
         self._manager = MCPServerManager(
             resolver,
-            on_event=self._events.publish,
+            on_event=partial(_publish_of_servers, self._events),
             on_resources=self._resources.changed,
             auto_connect=auto_connect,
             auto_reconnect=auto_reconnect,
@@ -116,10 +120,11 @@ class Computer:
             max_message=max_message,
             timings=timings,
             asker=QuestionDesk(self.decisions),
+            remembered=remembered_tools,
         )
         self._manager.load(map(_as_written, mcp_servers))
         self._calls = ToolCalls(self._manager, self.decisions, self._events, self._log, resolver.redaction)
-        self._shown_config = self.get_config()
+        self._shown_config = self._configs()
         self.inputs.subscribe(self._input_changed)
 
     # --- lifecycle
@@ -240,7 +245,13 @@ class Computer:
         return self._manager.tool_servers
 
     def get_config(self) -> GetComputerConfigRet:
-        """The configs of all servers and inputs as agents see them: with placeholders, and with secrets masked."""
+        """The configs of all servers and inputs as agents see them: with placeholders, and with secrets masked.
+
+        `server_info` says how each server does.
+        """
+        return {**self._configs(), "server_info": self._manager.server_info}
+
+    def _configs(self) -> GetComputerConfigRet:
         return config_view(self._manager.configs.values(), self.inputs.definitions.values())
 
     def server_config(self, name: SERVER_NAME) -> dict[str, Any] | None:
@@ -340,7 +351,7 @@ class Computer:
             self._announce_config()
 
     def _announce_config(self) -> None:
-        before, self._shown_config = self._shown_config, self.get_config()
+        before, self._shown_config = self._shown_config, self._configs()
         if self._shown_config != before:
             self._events.publish(ConfigChanged())
 
@@ -420,6 +431,12 @@ class Computer:
 
 def _as_written(config: MCPServerConfig | dict[str, Any]) -> dict[str, Any]:
     return wire_server(config) if isinstance(config, BaseServerConfig) else deepcopy(config)
+
+
+def _publish_of_servers(events: EventHub, event: ComputerEvent) -> None:
+    events.publish(event)
+    if isinstance(event, ServerStatus):
+        events.publish(ConfigChanged())  # agents read there how servers do
 
 
 def _publish_decision(events: EventHub, event: DecisionEvent) -> None:

@@ -27,7 +27,7 @@ from a2c_smcp.computer.mcp_clients.model import (
     parse_unrendered,
 )
 from a2c_smcp.computer.mcp_clients.vrl_syntax import check_written_vrl
-from a2c_smcp.computer.problems import InvalidConfigError, Problem
+from a2c_smcp.computer.problems import InvalidConfigError, Problem, did_you_mean
 
 __all__ = [
     "ConfigFiles",
@@ -36,6 +36,7 @@ __all__ = [
     "read_config_text",
     "read_config_texts",
     "read_snippet",
+    "usable_config_files",
     "with_tool_prefix",
 ]
 
@@ -49,6 +50,13 @@ class ConfigFiles:
     inputs: tuple[MCPServerInput, ...] = ()
     problems: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
+    wrong: frozenset[str] = frozenset()
+    """The names of servers that are in the files and cannot be used."""
+
+    @property
+    def unusable(self) -> tuple[Problem, ...]:
+        """What is wrong with files as a whole; other problems cost their own entries only."""
+        return tuple(problem for problem in self.problems if not problem.subject)
 
 
 def load_config_files(*paths: str | Path, prefix_tools: bool = False) -> ConfigFiles:
@@ -60,6 +68,17 @@ def load_config_files(*paths: str | Path, prefix_tools: bool = False) -> ConfigF
     """
     files = read_config_files(*paths, prefix_tools=prefix_tools)
     if files.problems:
+        raise InvalidConfigError(files.problems)
+    return files
+
+
+def usable_config_files(*paths: str | Path, prefix_tools: bool = False) -> ConfigFiles:
+    """The same, but one wrong entry costs that entry only; `problems` says what was left out.
+
+    Raises `InvalidConfigError` for a file that cannot be read.
+    """
+    files = read_config_files(*paths, prefix_tools=prefix_tools)
+    if files.unusable:
         raise InvalidConfigError(files.problems)
     return files
 
@@ -100,9 +119,11 @@ def _together(readings: Sequence["_ConfigFile"], defined: Iterable[str], prefix_
     inputs = [(definition, reading.file) for reading in readings for definition in reading.inputs]
     servers = [(raw, reading.file) for reading in readings for raw in reading.servers]
     known = {*defined, *(input_id for reading in readings for input_id in reading.input_ids)}
+    first_servers = {raw["name"]: raw for raw, _ in reversed(servers)}
+    first_inputs = {definition.id: definition for definition, _ in reversed(inputs)}
     return ConfigFiles(
-        servers=tuple(with_tool_prefix(raw) if prefix_tools else raw for raw, _ in servers),
-        inputs=tuple(definition for definition, _ in inputs),
+        servers=tuple(with_tool_prefix(raw) if prefix_tools else raw for raw in reversed(first_servers.values())),
+        inputs=tuple(reversed(first_inputs.values())),
         problems=(
             *(problem for reading in readings for problem in reading.problems),
             *_twice((f"server {raw['name']!r}", file) for raw, file in servers),
@@ -110,6 +131,7 @@ def _together(readings: Sequence["_ConfigFile"], defined: Iterable[str], prefix_
             *(problem for reading in readings for problem in reading.undefined(known)),
         ),
         warnings=tuple(warning for reading in readings for warning in reading.warnings),
+        wrong=frozenset(name for reading in readings for name in reading.wrong) - first_servers.keys(),
     )
 
 
@@ -130,6 +152,7 @@ class _ConfigFile:
         self.inputs: list[MCPServerInput] = []
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
+        self.wrong: set[str] = set()
         #: The ids of wrong inputs are here, too: a config that refers to one of them is not wrong for that.
         self.input_ids: set[str] = set()
         self._references: list[tuple[str, bool, str, str]] = []
@@ -140,12 +163,12 @@ class _ConfigFile:
     def warn(self, message: str, field: str = "", subject: str = "") -> None:
         self.warnings.append(Problem(message, field, subject, self.file))
 
-    def unknown(self, keys: Iterable[str], known: Container[str], subject: str = "", *, refuse: bool = False) -> None:
+    def unknown(self, keys: Iterable[str], known: Collection[str], subject: str = "", *, refuse: bool = False) -> None:
         for key in keys:
             if key not in known and refuse:
-                self.problem("unknown key", key, subject)
+                self.problem(f"unknown key{did_you_mean(key, known)}", key, subject)
             elif key not in known:
-                self.warn("unknown key, ignored", key, subject)
+                self.warn(f"unknown key, ignored{did_you_mean(key, known)}", key, subject)
 
     def add_server(self, raw: object, position: int = 1, *, flat: bool = False) -> bool:
         """Take in a config and say whether it is right.
@@ -161,6 +184,8 @@ class _ConfigFile:
             config = parse_unrendered(raw)
             check_written_vrl(config)
         if len(self.problems) > before:
+            if isinstance(raw, dict):
+                self.wrong.add(str(raw.get("name")))
             return False
         assert isinstance(raw, dict)
         self.servers.append({**raw, "name": config.name})
@@ -286,6 +311,7 @@ def _read_collection(data: dict[str, Any], key: str, reading: _ConfigFile) -> No
 
 def _read_named(name: str, raw: object, foreign: bool, reading: _ConfigFile) -> None:
     subject = f"server {name!r}"
+    reading.wrong.add(name)  # unless it turns out to be right
     if not isinstance(raw, dict):
         reading.problem("must be an object", "", subject)
     elif foreign and "server_parameters" not in raw:
@@ -337,6 +363,9 @@ def _read_foreign(name: str, raw: dict[str, Any], reading: _ConfigFile) -> None:
     kind = raw.get("type") or ("stdio" if "command" in raw else "streamable" if "url" in raw else None)
     if kind is None:
         reading.problem("needs a command or a url", "", subject)
+        for key in raw:
+            if meant := did_you_mean(key, ("command", "url")):
+                reading.problem(f"unknown key{meant}", key, subject)
         return
     kind = _TYPES.get(str(kind), kind)
     parameters = _PARAMETERS.get(str(kind), frozenset())

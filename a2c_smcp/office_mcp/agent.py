@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from a2c_smcp.agent.types import ProgressCallback
 from a2c_smcp.agent.view import ComputerView
-from a2c_smcp.smcp import GetFinderRet
+from a2c_smcp.smcp import GetComputerConfigRet, GetFinderRet
 from a2c_smcp.types import Desktop
 
 if TYPE_CHECKING:
@@ -47,6 +47,10 @@ class OfficeAgent(Protocol):
         on_progress: ProgressCallback | None = None,
     ) -> "CallToolResult":
         """Run a tool. Cancelling the task that waits cancels the call at the computer."""
+        ...
+
+    async def get_config(self, computer: str) -> GetComputerConfigRet:
+        """The config of a computer, with how its MCP servers do."""
         ...
 
     async def get_desktop(self, computer: str, *, size: int | None = None, window: str | None = None) -> list[Desktop]:

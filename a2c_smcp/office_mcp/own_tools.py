@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 import mcp_types as types
 
 from a2c_smcp.agent.requests import document_pages_uri, element_of, page_of, read_document
+from a2c_smcp.agent.server_infos import servers_not_running
 from a2c_smcp.agent.view import Part
 from a2c_smcp.errors import BadRequestError, NotFoundError, PageOutOfRangeError, SMCPError
 from a2c_smcp.mcp_server.tools import ToolCall
@@ -32,6 +33,8 @@ _LOOKED_AT: Final = 200
 _MOST_KEYWORDS: Final = 100
 _MOST_CHARACTERS: Final = 10_000
 _SUMMARY: Final = 300
+#: How long a computer is waited for that is to say how its MCP servers do.
+_CONFIG_SECONDS: Final = 2.0
 _COMPUTER: Final = {"type": "string", "description": "The name of the computer; list_computers has them."}
 
 
@@ -139,6 +142,7 @@ class _Reader:
             text = f"The office {office} is empty: no computer is in it. One joins with: a2c computer run --office "
             return answered(f"{text}{office} --url … --name … --config …")
         lines = [f"In the office {office}:"]
+        down = await servers_not_running(self._agent, views, _CONFIG_SECONDS)
         for name, view in views.items():
             if (error := view.failures.get(Part.TOOLS)) is not None and not view.tools:
                 lines.append(f"- {name}: its tools cannot be listed: {error.message}")
@@ -148,6 +152,7 @@ class _Reader:
                 called = "" if self._office.only is not None else f", called {self._office.label(name)}__…"
                 more = f" (of which the first {MOST_TOOLS} are used)" if len(view.tools) > MOST_TOOLS else ""
                 lines.append(f"- {name}: {len(view.tools)} tools{more}{called}")
+            lines += [f"  - its MCP server {line}" for line in down[name]]
         return answered("\n".join(lines))
 
     # --- windows

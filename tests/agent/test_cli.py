@@ -26,6 +26,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from a2c_smcp.smcp import (
     ENTER_OFFICE_NOTIFICATION,
+    GET_CONFIG_EVENT,
     GET_TOOLS_EVENT,
     TOOL_CALL_EVENT,
     TOOL_PROGRESS_EVENT,
@@ -88,6 +89,18 @@ async def test_room_and_tools(env: dict[str, str], computer: FakeComputer) -> No
     ]
     assert "echo" in (await a2c(env, "tools")).stdout.decode()
     assert await a2c_json(env, "tools", "laptop") == {"laptop": computer.tools}
+
+
+async def test_the_room_says_which_servers_do_not_run(env: dict[str, str], computer: FakeComputer) -> None:
+    infos = {
+        "mail": {"state": "backing_off", "since": "now", "reason": "exit code 1\x1b[31m"},
+        "ok": {"state": "running"},
+        "off": {"state": "disabled"},
+    }
+    computer.override[GET_CONFIG_EVENT] = lambda _: {"servers": {}, "inputs": None, "server_info": infos}
+    done = await a2c(env, "room")
+    assert done.stderr.decode().splitlines() == ["laptop: the MCP server mail is backing_off: exit code 1\\x1b[31m"]
+    assert (await a2c_json(env, "config", "laptop"))["server_info"] == infos
 
 
 async def test_one_computer_that_fails_does_not_keep_the_others_tools_back(

@@ -226,22 +226,24 @@ async def test_the_config_is_there_before_the_boot_and_announced_when_it_changes
     assert shown["servers"]["a"]["server_parameters"]["env"] == {"KEY": "${input:key}", "PLAIN": "***"}  # type: ignore[typeddict-item]
     assert "hunter2" not in str(shown)
     async with running(config, inputs=inputs) as (computer, record):
-        assert computer.get_config() == shown
+        now = computer.get_config()
+        assert (now["servers"], now["inputs"]) == (shown["servers"], shown["inputs"])
+        assert [shown["server_info"]["a"]["state"], now["server_info"]["a"]["state"]] == ["stopped", "running"]
+        record.events.clear()
         computer.inputs.set_value("key", "other")
-        await computer.restart_server("a")
         assert record.now(ConfigChanged) == []
         computer.inputs.add(parse_input({"id": "more", "type": "promptString"}))
         await record.of(ConfigChanged, 1)
         await computer.add_or_update_server(server("b"))
-        await record.of(ConfigChanged, 2)
+        known = len(await record.of(ConfigChanged, 2))
         await computer.add_or_update_server(server("b"))
         with pytest.raises(NotFoundError):
             await computer.remove_server("c")
-        await computer.stop_server("b")
+        assert len(record.now(ConfigChanged)) == known
         await computer.remove_server("b")
-        await record.of(ConfigChanged, 3)
+        known = len(await record.of(ConfigChanged, known + 1))
         computer.inputs.remove("more")
-        assert len(await record.of(ConfigChanged, 4)) == 4
+        assert len(await record.of(ConfigChanged, known + 1)) == known + 1
 
 
 async def test_servers_added_before_the_boot_start_with_it() -> None:

@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.computer.config_files import ConfigFiles, load_config_files, read_config_files, read_snippet
+from a2c_smcp.computer.config_files import (
+    ConfigFiles,
+    load_config_files,
+    read_config_files,
+    read_snippet,
+    usable_config_files,
+)
 from a2c_smcp.computer.mcp_clients.masking import config_view
 from a2c_smcp.computer.mcp_clients.model import parse_unrendered
 from a2c_smcp.computer.problems import InvalidConfigError
@@ -82,7 +88,7 @@ def test_what_get_config_shows_can_be_read(folder: Folder) -> None:
 
 def test_unknown_keys_are_refused_by_name_but_not_in_tool_meta(folder: Folder) -> None:
     assert folder.problems({"servers": [own("a", colour=1, tool_meta={"t": {"colour": 1}})], "server": []}) == [
-        "1.json: server: unknown key",
+        "1.json: server: unknown key; did you mean 'servers'?",
         "1.json: server 'a': colour: unknown key",
     ]
 
@@ -183,7 +189,7 @@ def test_vscode_mcp_json_with_its_comments(folder: Folder) -> None:
     assert files.inputs[0].description == "API key // not a comment, /* neither */"
     assert [folder.short(warning) for warning in files.warnings] == [
         "1.json: sandbox: unknown key, ignored",
-        "1.json: server 'perplexity': dev: unknown key, ignored",
+        "1.json: server 'perplexity': dev: unknown key, ignored; did you mean 'env'?",
         "1.json: server 'perplexity': envFile: cannot be read, and is ignored: No such file or directory",
         "1.json: server 'fetch': ${workspaceFolder} has no meaning here and is left as it is",
     ]
@@ -354,3 +360,29 @@ def test_a_snippet_may_refer_to_inputs_that_are_defined_elsewhere() -> None:
 @pytest.mark.parametrize("snippet", [{}, {"fs": "npx"}, {"command": "npx"}, 5, {"name": 5, "command": "npx"}])
 def test_what_is_no_snippet_is_a_problem(snippet: Any) -> None:
     assert read_snippet(snippet).problems
+
+
+def test_one_wrong_entry_costs_that_entry_only(tmp_path: Path) -> None:
+    file = tmp_path / "c.json"
+    entries = {"good": {"command": "x"}, "typo": {"comand": "x"}, "list": [], "bad": {"command": 1, "args": 2}}
+    file.write_text(json.dumps({"mcpServers": entries}))
+    files = usable_config_files(file)
+    assert [raw["name"] for raw in files.servers] == ["good"]
+    assert files.wrong == {"typo", "list", "bad"}
+    assert {problem.subject for problem in files.problems} == {"server 'typo'", "server 'list'", "server 'bad'"}
+    assert any("comand: unknown key; did you mean 'command'?" in str(problem) for problem in files.problems)
+    with pytest.raises(InvalidConfigError):
+        load_config_files(file)
+    file.write_text("{")
+    with pytest.raises(InvalidConfigError, match="invalid JSON"):
+        usable_config_files(file)
+
+
+def test_of_two_with_one_name_the_first_is_used(tmp_path: Path) -> None:
+    file = tmp_path / "c.json"
+    file.write_text(json.dumps([own("a", "first"), own("a", "second"), own("b")]))
+    files = usable_config_files(file)
+    assert [raw["name"] for raw in files.servers] == ["a", "b"]
+    assert "first" in json.dumps(files.servers)
+    assert files.wrong == frozenset()
+    assert "defined 2 times" in str(files.problems[0])

@@ -153,7 +153,7 @@ def test_every_problem_is_named_with_its_place() -> None:
             "server_parameters.command",
         )
     )
-    assert "server 'files': nmae: unknown key" in found
+    assert "server 'files': nmae: unknown key; did you mean 'name'?" in found
     assert "server 'files': server_parameters.command: required, and missing" in found
 
 

@@ -175,10 +175,7 @@ async def test_a_computer_shows_no_secret_whatever_becomes_of_its_servers(
     computer = Computer("pc", inputs=INPUTS, mcp_servers=configs, input_resolver=Person(), timings=FAST)
     clean(computer, computer.get_config())
     async with recorded(computer) as record, computer:
-        assert {status.server: status.state.value for status in computer.statuses} == {
-            "good": "running",
-            **dict.fromkeys(["dies", "remote", "bad", "wrong"], "failed"),
-        }
+        assert [status.server for status in computer.statuses if status.state is ServerState.RUNNING] == ["good"]
         results = [await call(computer, tool) for tool in ("good.crash", "dies.echo", "good.broken", CANARY[:6])]
         await record.reached("good", ServerState.RUNNING, 2)
         for config in configs[1:]:

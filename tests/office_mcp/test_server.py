@@ -20,6 +20,7 @@ from a2c_smcp.office_mcp import office_server
 from a2c_smcp.office_mcp.sizing import MODEL_SIZE
 from a2c_smcp.server import APIKeyAuthentication
 from a2c_smcp.smcp import (
+    GET_CONFIG_EVENT,
     GET_DESKTOP_EVENT,
     GET_FINDER_EVENT,
     READ_RESOURCE_EVENT,
@@ -159,6 +160,22 @@ async def test_a_short_name_stands_for_a_computer(make_agent: MakeAgent, make_co
     async with host(await make_agent(), short_names={"书房的电脑": "study"}) as (client, _):
         assert "study__echo" in await names(client)
         assert "called study__…" in await say(client, "list_computers")
+
+
+async def test_servers_that_do_not_run_are_told_of(make_agent: MakeAgent, make_computer: MakeComputer) -> None:
+    computer = await make_computer("laptop")
+    infos: dict[str, Any] = {f"s{n}": {"state": "failed", "reason": "HTTP 401" + "x" * 9000} for n in range(30)}
+    computer.override[GET_CONFIG_EVENT] = lambda _: {"servers": {}, "inputs": None, "server_info": infos}
+    async with host(await make_agent()) as (client, _):
+        said = await say(client, "list_computers")
+        assert "its MCP server s0 is failed: HTTP 401" in said
+        assert "and 10 more" in said
+        assert len(said) < 20 * 400
+        infos.clear()
+        infos["odd"] = {}
+        assert "its MCP server odd is unknown" in await say(client, "list_computers")
+        computer.override[GET_CONFIG_EVENT] = lambda _: {"servers": {}, "server_info": ["odd"]}
+        assert "its MCP server" not in await say(client, "list_computers")
 
 
 @pytest.mark.parametrize("short", [{"a": "no blanks"}, {"a": "x__y"}, {"a": "same", "b": "same"}])

@@ -134,10 +134,10 @@ async def config_validate(session: CLISession, words: list[str]) -> None:
 
 @COMMANDS.command("config reload")
 async def config_reload(session: CLISession, words: list[str]) -> None:
-    """Take over what the config files say now; files with a problem change nothing."""
+    """Take over what the config files say now; entries with a problem stay as they were."""
     arguments(words)
     files = session.files.read()
-    refused = {} if files.problems else await session.files.take_over(files)
+    refused = {} if files.unusable else await session.files.take_over(files)
     problems = [f"server {name!r} {outcome}" for name, outcome in refused.items()]
     _show_check(session, [*files.problems, *problems], files.warnings)
 

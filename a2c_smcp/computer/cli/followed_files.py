@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 #: Editors write a file in several steps; in milliseconds.
 _DEBOUNCE: Final = 200
 
+_DOWN: Final = (ServerState.FAILED, ServerState.BACKING_OFF)
+
 
 class FollowedFiles:
     """Config files whose changes a Computer takes over while it runs, each server on its own."""
@@ -71,8 +73,8 @@ class FollowedFiles:
         return read_config_files(*self.paths, prefix_tools=self.prefix_tools)
 
     async def reload(self) -> None:
-        """Take over what the files say now, if they were written since; files with a problem are reported, and change
-        nothing.
+        """Take over what the files say now, if they were written since. What is wrong is reported: an entry with a
+        problem stays as it was, and so does everything if a file cannot be read.
         """
         before, self._read = (self._touched, self._read), self.read()
         self._touched = self._times()
@@ -83,23 +85,24 @@ class FollowedFiles:
             logger.warning("%s", warning)
         for problem in self._read.problems:
             logger.error("%s", problem)
-        if self._read.problems:
+        if self._read.unusable:
             logger.error("the config files are not taken over; what runs stays")
             return
         for name, outcome in (await self.take_over(self._read)).items():
             logger.error("MCP server %s %s", name, outcome)
 
     async def take_over(self, files: ConfigFiles) -> dict[SERVER_NAME, str]:
-        """Make the Computer what files without problems say; what became of the servers that would not change, and why.
+        """Make the Computer what the files say; what became of the servers that would not change, and why.
 
-        A server that has failed is started again, whether or not it has changed. Servers and inputs that never were in
-        a file stay as they are.
+        What the Computer has of entries that are wrong now stays.
+        A server that has failed or is backing off is started again, whether or not it has changed. Servers and inputs
+        that never were in a file stay as they are.
         """
         self._latest = files
         wanted = _by_name(files)
         there = self._states()
         refused: dict[SERVER_NAME, SMCPError] = {}
-        for name in [name for name in {**self._servers, **self._changing} if name not in wanted]:
+        for name in {**self._servers, **self._changing}.keys() - wanted.keys() - files.wrong:
             await self._remove(name)
         affected = self._define(files.inputs, wanted)
         async with anyio.create_task_group() as tasks:
@@ -108,9 +111,9 @@ class FollowedFiles:
                     continue
                 if self._servers.get(name) != raw or name not in there:
                     tasks.start_soon(self._update, name, raw, refused)
-                elif name in affected or there[name] is ServerState.FAILED:
+                elif name in affected or there[name] in _DOWN:
                     tasks.start_soon(self._restart, name, refused)
-        if self._latest is files:
+        if self._latest is files and not files.problems:
             self._forget_inputs(files.inputs)
         states = self._states()
         return {name: f"{_outcome(states.get(name))}: {error}" for name, error in refused.items()}
@@ -191,7 +194,7 @@ def _outcome(state: ServerState | None) -> str:
     match state:
         case None:
             return "is not added"
-        case ServerState.FAILED:
+        case ServerState.FAILED | ServerState.BACKING_OFF | ServerState.STARTING:
             return "does not start"
         case _:
             return "is left as it is"

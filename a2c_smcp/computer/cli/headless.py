@@ -20,7 +20,7 @@ from a2c_smcp.computer.cli.followed_files import FollowedFiles
 from a2c_smcp.computer.cli.office_links import link_to
 from a2c_smcp.computer.cli.session import BOOT_SECONDS
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.config_files import ConfigFiles, load_config_files
+from a2c_smcp.computer.config_files import ConfigFiles, usable_config_files
 from a2c_smcp.computer.mcp_clients.masking import masked_url
 from a2c_smcp.computer.socketio import SMCPComputerClient
 from a2c_smcp.errors import (
@@ -67,9 +67,12 @@ class HeadlessOptions:
 def run_headless(options: HeadlessOptions) -> None:
     """Serve until SIGTERM, SIGINT or, where it is not ignored (`nohup`), SIGHUP.
 
-    Raises `InvalidConfigError` before anything is started, or the refusal of a server that will not have it.
+    Raises `InvalidConfigError` before anything is started, or the refusal of a server that will not have it. One wrong
+    entry in a file is reported, and costs that entry only.
     """
-    files = load_config_files(*options.files, prefix_tools=options.prefix_tools)
+    files = usable_config_files(*options.files, prefix_tools=options.prefix_tools)
+    for problem in files.problems:
+        logger.error("%s; the other entries are used", problem)
     for warning in files.warnings:
         logger.warning("%s", warning)
     with asyncio.Runner(loop_factory=fast_command_loop) as runner:

@@ -3,19 +3,23 @@
 Each command imports what it needs when it runs, so that `--help` stays quick.
 """
 
+import hashlib
 import importlib
 import platform
 import sys
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
+from a2c_smcp.errors import BadRequestError
 from a2c_smcp.utils.logs import LogFormat, configure_logging
 from a2c_smcp.utils.options import ApiKeyFileOption, ApiKeyOption, CaOption, ProxyOption, TransportOption, link_options
 from a2c_smcp.utils.quick_end import quick_end
 from a2c_smcp.utils.screen import say
+from a2c_smcp.utils.state_folder import state_folder
 
 __all__ = ["app", "main"]
 
@@ -136,8 +140,9 @@ def run(
     from a2c_smcp.errors import SMCPError
     from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
 
+    name = name or platform.node()[:64] or "computer"
     common: dict[str, Any] = {
-        "name": name or platform.node()[:64] or "computer",
+        "name": name,
         "office": office,
         "link": link_options(
             url,
@@ -155,7 +160,7 @@ def run(
         "auto_reconnect": auto_reconnect,
         "prefix_tools": prefix_tools,
         "console": ConsoleOptions(console, console_cert, console_key),
-        **_factory(computer_factory, {"max_message": max_message, "max_window": max_window}),
+        "factory": _factory(computer_factory, name, {"max_message": max_message, "max_window": max_window}),
     }
     try:
         if headless:
@@ -177,17 +182,20 @@ def run(
         raise typer.Exit(1) from None
 
 
-def _factory(path: str | None, limits: dict[str, int | None]) -> dict[str, Any]:
-    """The function that makes the Computer, if it is not the class itself. A factory of the user's own need not know
-    limits that are not given.
+def _factory(path: str | None, name: str, limits: dict[str, int | None]) -> Any:
+    """The function that makes the Computer. A factory of the user's own need not know limits that are not given, nor
+    the tools of earlier runs.
     """
-    given = {name: value for name, value in limits.items() if value is not None}
-    if path is None and not given:
-        return {}
+    given: dict[str, Any] = {limit: value for limit, value in limits.items() if value is not None}
+    if path is not None:
+        return partial(_load(path), **given)
     from a2c_smcp.computer.computer import Computer
+    from a2c_smcp.computer.mcp_clients.remembered_tools import RememberedTools
 
-    factory: Any = Computer if path is None else _load(path)
-    return {"factory": partial(factory, **given)}
+    with suppress(BadRequestError):  # there is no home
+        file = state_folder() / "tools" / f"{hashlib.sha256(name.encode()).hexdigest()[:16]}.json"
+        given["remembered_tools"] = RememberedTools(file)
+    return partial(Computer, **given)
 
 
 def _load(path: str) -> Any:

@@ -22,7 +22,7 @@ from a2c_smcp.computer.cli.prompts import CliInputResolver
 from a2c_smcp.computer.cli.session import BOOT_SECONDS, CLISession
 from a2c_smcp.computer.cli.terminal import Terminal
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.config_files import ConfigFiles, load_config_files
+from a2c_smcp.computer.config_files import ConfigFiles, usable_config_files
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.errors import InternalError, SMCPError
 from a2c_smcp.utils.link import LinkOptions
@@ -58,7 +58,7 @@ def run_repl(options: ReplOptions, configure_logging: Callable[[], None]) -> Non
 
     Logging is configured once the terminal is shared, so that it does not break the line that is being typed.
     """
-    files = load_config_files(*options.files, prefix_tools=options.prefix_tools)
+    files = usable_config_files(*options.files, prefix_tools=options.prefix_tools)
     # The standard library's loop: uvloop makes the terminal non-blocking, for every other writer as well.
     with asyncio.Runner(loop_factory=command_loop) as runner:
         runner.run(_run(options, files, configure_logging))
@@ -71,7 +71,8 @@ async def _run(options: ReplOptions, files: ConfigFiles, configure_logging: Call
 class _Repl:
     def __init__(self, options: ReplOptions, files: ConfigFiles) -> None:
         self._options = options
-        self._warnings = files.warnings
+        self._said = (*files.problems, *files.warnings)
+        """What the person is told of the config files."""
         self._terminal = Terminal(
             history=command_history(commands.is_kept),
             completer=CommandCompleter(lambda line: commands.completions(self._session, line)),
@@ -124,7 +125,7 @@ class _Repl:
         (self._command or self._scope).cancel()
 
     async def _work(self) -> None:
-        for warning in self._warnings:
+        for warning in self._said:
             self._output.text(f"! {printable(str(warning))}")
         async with anyio.create_task_group() as tasks:
             self._session.tasks = tasks

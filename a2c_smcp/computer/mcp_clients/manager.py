@@ -18,7 +18,8 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
@@ -41,6 +42,7 @@ from a2c_smcp.computer.mcp_clients.catalogue import Catalogue, ShownTool, ToolLi
 from a2c_smcp.computer.mcp_clients.change_feed import ChangeKind, ServerChange
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection, Timings, client_factory
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, parse_unrendered
+from a2c_smcp.computer.mcp_clients.remembered_tools import RememberedTools
 from a2c_smcp.computer.mcp_clients.server_state import ServerState, StateChange
 from a2c_smcp.computer.mcp_clients.server_turns import ServerTurns
 from a2c_smcp.computer.mcp_clients.vrl import VRLWorker
@@ -53,21 +55,29 @@ from a2c_smcp.errors import (
     BadRequestError,
     NotFoundError,
     ServerNotActiveError,
+    ServerStartError,
     SMCPError,
-    ToolExecutionError,
     ToolNameDuplicatedError,
     ToolNotFoundError,
 )
-from a2c_smcp.smcp import SMCPTool
+from a2c_smcp.smcp import ServerInfo, SMCPTool
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME
+from a2c_smcp.utils.text import cut
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
 
 __all__ = ["MCPServerManager"]
 
 logger = logging.getLogger(__name__)
 
+#: How often the reason of a server's state becomes what it says while it starts, in seconds.
+_SAID_EVERY: Final = 1.0
+_LONGEST_SAID: Final = 200
+
 #: How many lines of a server's stderr are kept.
 _STDERR_LINES: Final = 200
+
+#: A server that should run, and does not.
+_DOWN: Final = (ServerState.FAILED, ServerState.BACKING_OFF)
 
 #: A config as written: our own shape, placeholders in place.
 RawConfig = dict[str, Any]
@@ -87,6 +97,10 @@ class _Life:
         """Which of its tools are hidden because their definitions are invalid, as far as that was logged."""
 
 
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
 @dataclass(slots=True)
 class _ManagedServer:
     raw: RawConfig
@@ -94,10 +108,22 @@ class _ManagedServer:
     life: _Life | None = None
     failure: SMCPError | None = None
     """Why the state is `failed`, if one of our own errors is the reason."""
+    tries: int = 0
+    """How many times in a row it did not start."""
+    timer: asyncio.TimerHandle | None = None
+    """Until it is tried again, or until the state tells what it says while it starts."""
+    since: str = field(default_factory=_now)
+    """The instant when its state became what it is."""
+    last_line: str | None = None
+    """What it wrote to stderr last, while it starts."""
 
     @property
     def name(self) -> SERVER_NAME:
         return self.status.server
+
+    @property
+    def did_not_start(self) -> bool:
+        return self.life is None and self.status.state in (ServerState.FAILED, ServerState.BACKING_OFF)
 
 
 def _ignore(*_: object) -> None:
@@ -109,7 +135,8 @@ class MCPServerManager:
 
     `on_event` is called from the event loop and must return at once. So is `on_resources`: for every change of the
     resources of a server that serves, and when one begins or ceases to serve, with the connection that serves now.
-    `asker` puts the servers' questions to a person; without one nobody is asked. A manager that is dropped while its
+    `asker` puts the servers' questions to a person; without one nobody is asked. `remembered` knows whose tools were
+    there in earlier runs. A manager that is dropped while its
     servers run has them stopped.
     """
 
@@ -126,14 +153,17 @@ class MCPServerManager:
         max_message: int = DEFAULT_MAX_MESSAGE,
         timings: Timings | None = None,
         asker: Asker | None = None,
+        remembered: RememberedTools | None = None,
     ) -> None:
         self.auto_connect = auto_connect
         self.auto_reconnect = auto_reconnect
+        self._remembered = remembered or RememberedTools()
         self._resolver = resolver
         self._redaction = resolver.redaction
         self._on_event = on_event
         self._on_resources = on_resources
         self._timings = timings or Timings()
+        self._max_restarts = max_restarts
         self._connection_options = {
             "max_restarts": max_restarts,
             "max_calls": max_calls,
@@ -154,6 +184,8 @@ class MCPServerManager:
         resolver.on_waiting = partial(_tell_waiting, weakref.ref(self))
         self._stderr: dict[SERVER_NAME, deque[str]] = {}
         self._vrl: VRLWorker | None = None
+        #: Starts that are tried again.
+        self._retrying: set[asyncio.Task[None]] = set()
         self._connections: dict[MCPConnection, asyncio.AbstractEventLoop] = {}
         weakref.finalize(self, _abandon, self._connections).atexit = False
 
@@ -171,6 +203,16 @@ class MCPServerManager:
             replace(server.status, ignored=server.life.connection.ignored_resources) if server.life else server.status
             for server in self._servers.values()
         ]
+
+    @property
+    def server_info(self) -> dict[SERVER_NAME, ServerInfo]:
+        """What agents are told of every server beside its config."""
+        infos: dict[SERVER_NAME, ServerInfo] = {}
+        for name, server in self._servers.items():
+            infos[name] = {"state": server.status.state.value, "since": server.since}
+            if server.status.reason is not None:
+                infos[name]["reason"] = server.status.reason
+        return infos
 
     @property
     def connections(self) -> Mapping[SERVER_NAME, MCPConnection]:
@@ -239,9 +281,10 @@ class MCPServerManager:
         try:
             async with anyio.create_task_group() as tasks:
                 for name in names:
-                    tasks.start_soon(self._start_at_boot, name)
+                    tasks.start_soon(self._start_by_itself, name)
         finally:
             self._turns.end()
+        await asyncio.to_thread(self._remembered.save)
 
     async def settled(self) -> None:
         """Wait until each server of `start_all` runs, has failed, or waits for a person who is to give an input.
@@ -265,6 +308,7 @@ class MCPServerManager:
             vrl, self._vrl = self._vrl, None
             if vrl is not None:
                 await vrl.aclose()
+            await asyncio.to_thread(self._remembered.save)
 
     # --- one server
 
@@ -286,7 +330,7 @@ class MCPServerManager:
             server = self._servers.get(written.name)
             if server is None:
                 await self._add(raw, written)
-            elif raw != server.raw or server.status.state is ServerState.FAILED:
+            elif raw != server.raw or server.did_not_start:
                 await self._update(server, raw, written, starts=waited)
 
     async def remove_server(self, name: SERVER_NAME) -> None:
@@ -345,8 +389,13 @@ class MCPServerManager:
         """
         try:
             return self._catalogue.resolve(tool_name)
+        except ServerNotActiveError as error:
+            raise self._inactive(error.server_name or "") from None
         except ToolNotFoundError:
-            raise ToolNotFoundError(tool_name, self._starting()) from None
+            server = self._servers.get(self._remembered.server_of(tool_name) or "")
+            if server is not None and server.status.state in _DOWN:
+                raise self._inactive(server.name) from None
+            raise ToolNotFoundError(tool_name, self._starting(), self._down()) from None
 
     async def call_tool(
         self,
@@ -358,7 +407,7 @@ class MCPServerManager:
         """Call a tool, and transform its result if the config says so. Raises what `MCPConnection.call_tool` raises."""
         server = self._servers.get(tool.server)
         if server is None or server.life is None:
-            raise ServerNotActiveError(tool.server)
+            raise self._inactive(tool.server)
         life = server.life
         try:
             result = await life.connection.call_tool(tool.original, params, timeout, progress)
@@ -380,6 +429,20 @@ class MCPServerManager:
         }
         return error
 
+    def _inactive(self, name: SERVER_NAME) -> ServerNotActiveError:
+        server = self._servers.get(name)
+        if server is None:
+            return ServerNotActiveError(name)
+        return ServerNotActiveError(name, server.status.state.value, server.status.reason)
+
+    def _down(self) -> dict[SERVER_NAME, str]:
+        """The servers that should run and do not, and why."""
+        return {
+            name: server.status.reason or server.status.state.value
+            for name, server in self._servers.items()
+            if server.status.state in _DOWN
+        }
+
     def _starting(self) -> list[SERVER_NAME]:
         """The servers on their way to `running`, also those that wait for an input or are only being added."""
         names = dict.fromkeys([*self._servers, *self._turns.starting])
@@ -399,11 +462,13 @@ class MCPServerManager:
         except KeyError:
             raise NotFoundError(f"no MCP server is called {name!r}") from None
 
-    async def _start_at_boot(self, name: SERVER_NAME) -> None:
+    async def _start_by_itself(self, name: SERVER_NAME) -> None:
+        """Start a server that nobody waits for; if it does not start, try again later."""
         try:
             async with self._turns.take(name, is_start=True):
-                if self._is_open:
-                    await self._start(self._server(name))
+                server = self._servers.get(name)
+                if self._is_open and server is not None and server.life is None:
+                    await self._start(server)
         except SMCPError:
             pass  # its state says why
         except Exception:
@@ -412,20 +477,33 @@ class MCPServerManager:
         finally:
             self._turns.settle(name)
 
+    def _not_started(self, server: _ManagedServer, error: Exception) -> None:
+        passes = isinstance(error, ServerStartError) and not error.is_lasting
+        failure = error if isinstance(error, SMCPError) else None
+        reason = failure.message if failure else "internal error"
+        if not passes or not self.auto_reconnect or server.tries >= self._max_restarts:
+            self._set(server, ServerState.FAILED, reason, failure=failure)
+            return
+        server.tries += 1
+        self._set(server, ServerState.BACKING_OFF, reason, server.tries)
+        self._later(server, self._timings.backoff(server.tries), _try_again)
+
     async def _start(self, server: _ManagedServer) -> None:
-        """Start a server that does not run, unless it is disabled. If this raises, the state says why."""
+        """Start a server that does not run, unless it is disabled. If this raises, the state says why, and what may
+        start later is tried again.
+        """
         try:
             if _is_off(parse_unrendered(server.raw)):
                 self._set(server, ServerState.DISABLED)
                 return
+            server.last_line = None
             self._set(server, ServerState.STARTING)
             if await self._resolver.is_disabled(server.raw):
                 self._set(server, ServerState.DISABLED)
                 return
             await self._replace(server.name, server.raw)
         except Exception as error:
-            failure = error if isinstance(error, SMCPError) else None
-            self._set(server, ServerState.FAILED, failure.message if failure else "internal error", failure=failure)
+            self._not_started(server, error)
             raise
         except BaseException:
             self._set(server, ServerState.STOPPED)
@@ -442,8 +520,9 @@ class MCPServerManager:
     async def _stop(self, server: _ManagedServer) -> None:
         if server.life is not None:
             await self._close(server.life)
-        elif server.status.state is ServerState.FAILED:
+        elif server.did_not_start:
             self._set(server, ServerState.STOPPED)
+        server.tries = 0
 
     async def _stop_in_the_end(self, name: SERVER_NAME) -> None:
         async with self._turns.take(name):
@@ -550,11 +629,11 @@ class MCPServerManager:
     def _admit(self, name: SERVER_NAME, life: _Life, raw: RawConfig) -> _Life | None:
         """Let a connection serve, and return the one that served before. If it raises a clash, nothing changed."""
         if life.connection.state is not ServerState.RUNNING:
-            raise ToolExecutionError(f"Server {name} ended right after its start", {"server_name": name})
+            raise ServerStartError(name, "it ended right after its start")
         listing = ToolListing(life.config, tuple(life.tools))
         admitted = self._catalogue.update(listing, [*self._servers, name])
         server = self._servers.setdefault(name, _ManagedServer(raw, _at_rest(name, disabled=False)))
-        old, server.life, server.raw = server.life, life, raw
+        old, server.life, server.raw, server.tries = server.life, life, raw, 0
         if old is not None:
             old.admitted = False
         life.admitted = True
@@ -592,6 +671,7 @@ class MCPServerManager:
     def _show(self, catalogue: Catalogue) -> None:
         before, self._catalogue = self._catalogue.tools, catalogue
         if catalogue.tools != before:
+            self._remembered.note(self.tool_servers)
             self._on_event(ToolListChanged())
 
     def _relist_soon(self, life: _Life) -> asyncio.Task[None]:
@@ -654,6 +734,22 @@ class MCPServerManager:
             reason = None if input_id is None else f"waits for input {input_id!r}"
             self._set(server, ServerState.STARTING, reason, waits_for=input_id)
 
+    def _tell_start(self, name: SERVER_NAME) -> None:
+        """A start may take minutes: the state tells what the server says meanwhile."""
+        server = self._servers.get(name)
+        if server is not None and server.status.state is ServerState.STARTING:
+            said = server.last_line
+            self._set(server, ServerState.STARTING, None if said is None else f"it says: {cut(said, _LONGEST_SAID)}")
+
+    def _later(
+        self,
+        server: _ManagedServer,
+        seconds: float,
+        what: "Callable[[weakref.ref[MCPServerManager], SERVER_NAME], None]",
+    ) -> None:
+        """Unless its state changes before."""
+        server.timer = asyncio.get_running_loop().call_later(seconds, what, weakref.ref(self), server.name)
+
     def _set(
         self,
         server: _ManagedServer,
@@ -663,13 +759,20 @@ class MCPServerManager:
         failure: SMCPError | None = None,
         waits_for: str | None = None,
     ) -> None:
+        if server.timer is not None:
+            server.timer.cancel()
+            server.timer = None
+        if state is ServerState.STARTING and waits_for is None:
+            self._later(server, _SAID_EVERY, _tell_start)
         server.failure = failure
         reason = reason and self._redaction(reason)
         status = ServerStatus(server.name, state, reason, restarts, waits_for=waits_for)
         if status != server.status:
             before, server.status = server.status, status
-            bad = state in (ServerState.FAILED, ServerState.BACKING_OFF)
-            logger.log(logging.WARNING if bad else logging.INFO, "MCP server %s is %s", server.name, _words(status))
+            if before.state is not state:
+                server.since = _now()
+            level = logging.WARNING if state in _DOWN else logging.INFO
+            logger.log(level, "MCP server %s is %s", server.name, _words(status))
             self._on_event(status)
             if (before.state is ServerState.RUNNING) != (state is ServerState.RUNNING):
                 self._tell_resources(server)
@@ -697,9 +800,7 @@ async def _list_tools(connection: MCPConnection) -> list[Tool]:
     try:
         return await connection.list_tools()
     except MCPError as error:
-        raise ToolExecutionError(
-            f"Server {connection.name} failed to list its tools: {error.message}", {"server_name": connection.name}
-        ) from error
+        raise ServerStartError(connection.name, f"it cannot list its tools: {error.message}") from error
 
 
 # --- between a connection and its manager, which may be gone
@@ -714,6 +815,20 @@ def _tell_line(manager: weakref.ref[MCPServerManager], server: SERVER_NAME, line
     lines.append(line)
     if (this := manager()) is not None:
         this._on_event(ServerLogged(server, line))
+        if (managed := this._servers.get(server)) is not None:
+            managed.last_line = line
+
+
+def _tell_start(manager: weakref.ref[MCPServerManager], server: SERVER_NAME) -> None:
+    if (this := manager()) is not None:
+        this._tell_start(server)
+
+
+def _try_again(manager: weakref.ref[MCPServerManager], server: SERVER_NAME) -> None:
+    if (this := manager()) is not None:
+        task = asyncio.get_running_loop().create_task(this._start_by_itself(server), name=f"start of {server}")
+        this._retrying.add(task)
+        task.add_done_callback(this._retrying.discard)
 
 
 def _tell_waiting(manager: weakref.ref[MCPServerManager], server: SERVER_NAME, input_id: str | None) -> None:

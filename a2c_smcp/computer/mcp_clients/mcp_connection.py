@@ -18,6 +18,7 @@ import random
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import PurePath
 from typing import Any, Final, TypeVar
 
 import anyio
@@ -49,19 +50,20 @@ from a2c_smcp.computer.mcp_clients.mcp_internals import (
     ping,
 )
 from a2c_smcp.computer.mcp_clients.mcp_session import MCPSession
-from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, SSEServerConfig
+from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, SSEServerConfig, StdioServerConfig
 from a2c_smcp.computer.mcp_clients.pipe_dispatcher import InvalidAnswerError
 from a2c_smcp.computer.mcp_clients.probe import Patience
 from a2c_smcp.computer.mcp_clients.process import StdioTimings, describe_exit
 from a2c_smcp.computer.mcp_clients.resource_lists import ListedResource, ResourceList
 from a2c_smcp.computer.mcp_clients.server_state import TRANSITIONS, ServerState, StateChange
-from a2c_smcp.computer.mcp_clients.transports import Wire, describe_failure
+from a2c_smcp.computer.mcp_clients.transports import Wire, describe_failure, is_lasting
 from a2c_smcp.computer.progress import CallProgress
 from a2c_smcp.computer.redaction import Redaction
 from a2c_smcp.errors import (
     PayloadTooLargeError,
     RequestTimeoutError,
     ServerNotActiveError,
+    ServerStartError,
     SMCPError,
     ToolExecutionError,
     ToolExecutionTimeoutError,
@@ -76,6 +78,8 @@ logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
+#: Commands that download what they run, if it is not there yet.
+_DOWNLOADERS: Final = frozenset({"bunx", "docker", "npx", "pipx", "pnpx", "podman", "uvx"})
 _STDERR_LINES_IN_A_REASON: Final = 5
 _FELL_BACK: Final = "it asks the person as in MCP's older era, and needs a start with that handshake"
 _MAY_ASK_NOW: Final = "somebody can answer its questions now, which it was not told at its start"
@@ -87,6 +91,8 @@ class Timings:
     """Every wait of a connection, in seconds."""
 
     start: float = 30.0
+    download: float = 180.0
+    """For the start of a command that may download the server first, such as `npx`."""
     order: float = 5.0
     """How long servers that start together wait for those before them in the config, so that the earlier one wins."""
     patience: Patience = field(default_factory=Patience)
@@ -106,6 +112,12 @@ class Timings:
     stdio: StdioTimings = field(default_factory=StdioTimings)
     feed: ChangeFeedTimings = field(default_factory=ChangeFeedTimings)
 
+    def start_of(self, config: MCPServerConfig) -> float:
+        """How long the start of a server may take."""
+        if config.start_timeout is not None:
+            return config.start_timeout
+        return self.download if _may_download(config) else self.start
+
     def backoff(self, restarts: int) -> float:
         """How long to wait before that restart; with jitter, so that servers do not come back in step."""
         pause = backoff(restarts, self.backoff_first, self.backoff_most)
@@ -122,6 +134,8 @@ class _Ending:
     asks_for_the_old_handshake: bool = False
     is_planned: bool = False
     """It was ended to be started anew."""
+    is_lasting: bool = False
+    """It never ran, and trying again is of no use."""
 
 
 class MCPConnection:
@@ -225,7 +239,7 @@ class MCPConnection:
     # --- lifecycle, from any task
 
     async def connect(self) -> None:
-        """Return once the server runs, or raise `ToolExecutionError` that says why it does not.
+        """Return once the server runs, or raise `ServerStartError` that says why it does not.
 
         While it is backing off, try now. Cancelling this call does not stop the server from starting.
         """
@@ -475,7 +489,7 @@ class MCPConnection:
                     self._move(ServerState.BACKING_OFF, ending.reason)
                     self._move(ServerState.STARTING)
                     continue
-                failed = self._failed(f"Server {self.name} failed: {ending.reason}")
+                failed = ServerStartError(self.name, self._redaction.quote(ending.reason), is_lasting=ending.is_lasting)
                 if not self._may_restart(ending):
                     self._move(ServerState.FAILED, ending.reason)
                     self._resolve(failed)
@@ -565,7 +579,7 @@ class MCPConnection:
         session: MCPSession | None = None
         failure: Exception | None = None
         stuck = False
-        with anyio.CancelScope(deadline=anyio.current_time() + self._timings.start) as scope:
+        with anyio.CancelScope(deadline=anyio.current_time() + self._timings.start_of(self.config)) as scope:
             self._interrupt = scope
 
             def give_up() -> None:
@@ -591,7 +605,8 @@ class MCPConnection:
             return _Ending(session.ending or "", anyio.current_time() - (session.since or 0), is_planned=True)
         if session is not None and session.since is not None:
             return _Ending(reason, anyio.current_time() - session.since)
-        return _Ending(reason, None, probing and (wire.has_ended or stuck) and self.pid is not None)
+        wants_old = probing and (wire.has_ended or stuck) and self.pid is not None
+        return _Ending(reason, None, wants_old, is_lasting=is_lasting(wire.failure or failure))
 
     async def _log(self, params: LoggingMessageNotificationParams) -> None:
         """A log message of the server goes beside what it writes to stderr."""
@@ -652,7 +667,7 @@ class MCPConnection:
         elif session is not None and session.ending is not None:
             why = session.ending
         else:
-            why = f"no answer within {self._timings.start:g} s"
+            why = f"no answer within {self._timings.start_of(self.config):g} s"
         tail = self.stderr_tail[-_STDERR_LINES_IN_A_REASON:]
         return self._redaction.quote(why) + (f"; stderr: {cut(' | '.join(tail))}" if tail else "")
 
@@ -672,6 +687,10 @@ class MCPConnection:
             except Exception:
                 # A boundary: the callback is not ours.
                 logger.exception("the state callback of MCP server %s failed", self.name)
+
+
+def _may_download(config: MCPServerConfig) -> bool:
+    return isinstance(config, StdioServerConfig) and PurePath(config.server_parameters.command).stem in _DOWNLOADERS
 
 
 def client_factory(config: MCPServerConfig, **options: Any) -> MCPConnection:

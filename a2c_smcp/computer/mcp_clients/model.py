@@ -28,7 +28,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
-from a2c_smcp.computer.problems import InvalidConfigError, Problem, field_path
+from a2c_smcp.computer.problems import InvalidConfigError, Problem, did_you_mean, field_path
 from a2c_smcp.computer.utils.placeholder import PLACEHOLDER, holds_placeholder
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME
 from a2c_smcp.utils.text import has_control_characters
@@ -205,11 +205,13 @@ class BaseServerConfig(_Written):
     """Our own key: put before the name of every tool that has no alias."""
     protocol: Literal["auto", "legacy", "2026-07-28"] | None = None
     """Our own key: which era of MCP to speak; unset means that the Computer finds out."""
+    start_timeout: _Seconds | None = None
+    """Our own key: how many seconds a start may take; unset means 30, or 180 where the command downloads first."""
 
     # Not `name` and `type`, which say what this is before any input is asked for.
     _stood_for = field_validator(
         *("disabled", "forbidden_tools", "tool_meta", "default_tool_meta", "vrl"),
-        *("tool_prefix", "protocol", "server_parameters"),
+        *("tool_prefix", "protocol", "start_timeout", "server_parameters"),
         mode="wrap",
         check_fields=False,
     )(_or_placeholder)
@@ -325,6 +327,14 @@ MCPServerInput: TypeAlias = Annotated[PromptStringInput | PickStringInput | Comm
 
 _SERVER: Final[TypeAdapter[MCPServerConfig]] = TypeAdapter(MCPServerConfig)
 _INPUT: Final[TypeAdapter[MCPServerInput]] = TypeAdapter(MCPServerInput)
+_KNOWN_KEYS: Final = sorted(
+    {
+        key
+        for part in (StdioServerConfig, StdioParameters, StreamableHttpParameters, SSEParameters, ToolMeta)
+        for key in part.model_fields
+    }
+    | {key for part in (PromptStringInput, PickStringInput, CommandInput) for key in part.model_fields}
+)
 
 
 def parse_server(rendered: object) -> MCPServerConfig:
@@ -346,7 +356,7 @@ def wire_server(config: MCPServerConfig) -> dict[str, Any]:
     """The config in the full shape of the protocol; durations are ISO 8601, our own keys are there only when set."""
     # `warnings=False`: in an unrendered config a placeholder may stand where a bool or a duration is declared.
     data = config.model_dump(mode="json", warnings=False)
-    for key in ("tool_prefix", "protocol"):
+    for key in ("tool_prefix", "protocol", "start_timeout"):
         if data[key] is None:
             del data[key]
     return data
@@ -379,7 +389,7 @@ def _problem(finding: ErrorDetails, subject: str) -> Problem:
         case "union_tag_invalid":
             return Problem(f"must be one of {finding['ctx']['expected_tags']}", "type", subject)
         case "extra_forbidden":
-            message = "unknown key"
+            message = f"unknown key{did_you_mean(str(finding['loc'][-1]), _KNOWN_KEYS)}"
         case "missing":
             message = "required, and missing"
         case "model_type" | "model_attributes_type" | "dict_type":

@@ -47,7 +47,7 @@ from a2c_smcp.computer.mcp_clients.tool_lists import without_invalid_tools
 from a2c_smcp.errors import PayloadTooLargeError
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, codec
 
-__all__ = ["Wire", "describe_failure"]
+__all__ = ["Wire", "describe_failure", "is_lasting"]
 
 #: Of one event that mcp's SSE client takes: over it the session would die.
 _SSE_EVENT: Final = 1024 * 1024
@@ -193,6 +193,15 @@ def describe_failure(error: BaseException) -> str:
         return f"HTTP {error.response.status_code}"
     text = str(error)
     return type(error).__name__ if not text or "://" in text else f"{type(error).__name__}: {text}"
+
+
+def is_lasting(error: BaseException | None) -> bool:
+    """Whether a server that did not start will not start later either: its command is missing, or a key is refused."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, httpx2.HTTPStatusError):
+        return error.response.status_code in (401, 403)
+    return isinstance(error, FileNotFoundError | NotADirectoryError | PermissionError)
 
 
 def _nothing() -> None:

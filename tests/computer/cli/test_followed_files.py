@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,9 @@ from a2c_smcp.computer.config_files import load_config_files
 from a2c_smcp.computer.decisions import Accepted
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from tests.computer.fakes.computers import FAST, call, names, recorded, server, state, text
+
+PATIENT = replace(FAST, backoff_first=60, backoff_most=60)
+"""What does not start is not tried again before the test is over."""
 
 
 @pytest.fixture
@@ -118,12 +122,12 @@ async def test_a_server_that_failed_is_started_again_when_the_file_is_touched_or
     }
     write(file, late)
     files = load_config_files(file)
-    async with Computer("pc", mcp_servers=files.servers, timings=FAST) as computer:
+    async with Computer("pc", mcp_servers=files.servers, timings=PATIENT) as computer:
         followed = FollowedFiles(computer, [file], files)
-        assert state(computer, "late") is ServerState.FAILED
+        assert state(computer, "late") is ServerState.BACKING_OFF
         flag.touch()
         await followed.reload()  # another file of the folder has changed
-        assert state(computer, "late") is ServerState.FAILED
+        assert state(computer, "late") is ServerState.BACKING_OFF
         os.utime(file, ns=(0, 0))
         await followed.reload()
         assert "late.echo" in names(computer)
@@ -137,7 +141,7 @@ async def test_a_server_that_failed_is_started_again_when_the_file_is_touched_or
 async def test_what_became_of_a_server_that_does_not_start_is_said(file: Path) -> None:
     write(file, server("runs"), server("failed", "dies-on-start"))
     files = load_config_files(file)
-    async with Computer("pc", mcp_servers=files.servers, timings=FAST) as computer:
+    async with Computer("pc", mcp_servers=files.servers, timings=PATIENT) as computer:
         followed = FollowedFiles(computer, [file], files)
         write(file, server("runs", "dies-on-start"), server("failed", "dies-on-start"), server("new", "dies-on-start"))
         outcomes = await followed.take_over(followed.read())
@@ -179,3 +183,21 @@ async def test_a_server_of_the_files_that_waits_for_an_input_holds_up_no_later_c
             assert [status.server for status in computer.statuses] == ["a", "last"]
             await record.until(lambda: computer.get_config()["inputs"] == [])
         tasks.cancel_scope.cancel()
+
+
+async def test_a_wrong_entry_costs_that_entry_and_leaves_what_runs_as_it_was(
+    file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(file, server("a"), server("b"))
+    files = load_config_files(file)
+    async with Computer("pc", mcp_servers=files.servers, timings=FAST) as computer:
+        followed = FollowedFiles(computer, [file], files)
+        write(file, {**server("a"), "nonsense": 1}, server("c"))
+        await followed.reload()
+        assert "nonsense: unknown key" in caplog.text
+        assert [status.server for status in computer.statuses] == ["a", "c"]
+        assert state(computer, "a") is ServerState.RUNNING
+        write(file, server("d"), nonsense=True)
+        await followed.reload()
+        assert "what runs stays" in caplog.text
+        assert [status.server for status in computer.statuses] == ["a", "c"]

@@ -170,9 +170,18 @@ async def test_what_cannot_work_is_said_and_ends_with_1(file: Path) -> None:
             assert it.wait() == 1
             assert it.said("401")
             assert not it.said("hunter2")
-    with service("--config", write(file, {**server("a"), "nonsense": 1}), "--office", "o", "--name", "pc") as it:
+    with service("--config", write(file, nonsense=True), "--office", "o", "--name", "pc") as it:
         assert it.wait() == 1
         assert it.said("nonsense: unknown key")
+
+
+async def test_one_wrong_entry_is_said_and_the_others_start(hub: Running, file: Path) -> None:
+    write(file, {**server("a"), "nonsense": 1}, server("b"))
+    with service("--config", str(file), "--url", hub.url, "--office", new_office(), "--name", "pc") as it:
+        await it.says("pc is in office")
+        await it.says("MCP server b is running")
+        assert it.said("nonsense: unknown key")
+        assert it.stop() == 0
 
 
 async def test_stopping_takes_next_to_no_time_of_the_machine(hub: Running, file: Path) -> None:

@@ -1,6 +1,7 @@
 """Computers for the tests: quick timings, servers that misbehave by name, and a record of what happened."""
 
 import asyncio
+import itertools
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -107,7 +108,9 @@ class Record:
         return found()[times - 1]
 
     def states(self, name: str) -> list[str]:
-        return [event.state.value for event in self.now(ServerStatus) if event.server == name]
+        """Those that it went through; one that starts slowly may say several times what it does."""
+        found = [event.state.value for event in self.now(ServerStatus) if event.server == name]
+        return [state for state, _ in itertools.groupby(found)]
 
 
 @asynccontextmanager

@@ -1,0 +1,46 @@
+"""Which MCP servers of computers do not run, and why, in lines for people and models."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Final, Protocol
+
+from a2c_smcp.errors import SMCPError
+from a2c_smcp.smcp import GetComputerConfigRet
+from a2c_smcp.utils.text import cut, printable
+
+__all__ = ["not_running", "servers_not_running"]
+
+_AS_MEANT: Final = ("running", "disabled")
+_MOST_SERVERS: Final = 20
+_LONGEST: Final = 300
+
+
+class _Asks(Protocol):
+    async def get_config(self, computer: str) -> GetComputerConfigRet: ...
+
+
+def not_running(config: GetComputerConfigRet) -> list[str]:
+    """One line for each server that does not run; none where the computer does not tell."""
+    infos = config.get("server_info") or {}
+    states = [(name, str(info.get("state", "unknown")), info.get("reason")) for name, info in infos.items()]
+    lines = [
+        printable(cut(f"{name} is {state}" + (f": {reason}" if reason else ""), _LONGEST))
+        for name, state, reason in states
+        if state not in _AS_MEANT
+    ]
+    more = len(lines) - _MOST_SERVERS
+    return lines if more <= 0 else [*lines[:_MOST_SERVERS], f"and {more} more"]
+
+
+async def servers_not_running(agent: _Asks, computers: Iterable[str], seconds: float) -> dict[str, list[str]]:
+    """The lines by computer; a computer that does not answer in time has none."""
+
+    async def one(computer: str) -> list[str]:
+        try:
+            async with asyncio.timeout(seconds):
+                return not_running(await agent.get_config(computer))
+        except (SMCPError, TimeoutError):
+            return []
+
+    names = list(computers)
+    return dict(zip(names, await asyncio.gather(*map(one, names)), strict=True))

@@ -1,0 +1,65 @@
+"""Which server had which tool in earlier runs, so that a call of a tool whose server is down can be told why.
+
+Names only. A file that cannot be read or written costs nothing but that.
+"""
+
+import json
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from a2c_smcp.types import SERVER_NAME, TOOL_NAME
+from a2c_smcp.utils.replacing import replace_file
+
+__all__ = ["RememberedTools"]
+
+logger = logging.getLogger(__name__)
+
+_MOST_TOOLS: Final = 2000
+_LONGEST_NAME: Final = 256
+
+
+class RememberedTools:
+    """The tools that were shown last, by their names. Without a `file` they are remembered until this one goes."""
+
+    def __init__(self, file: Path | None = None) -> None:
+        self._file = file
+        self._servers: dict[TOOL_NAME, SERVER_NAME] = {}
+        if file is not None:
+            with suppress(OSError, ValueError, RecursionError):
+                self._servers = _checked(json.loads(file.read_text("utf-8")))
+        self._saved = self._servers
+
+    def server_of(self, tool: TOOL_NAME) -> SERVER_NAME | None:
+        return self._servers.get(tool)
+
+    def note(self, shown: Mapping[TOOL_NAME, SERVER_NAME]) -> None:
+        """These are shown now. What other servers showed before is kept: they may be down."""
+        now = set(shown.values())
+        kept = {tool: server for tool, server in self._servers.items() if server not in now}
+        self._servers = _checked({**kept, **shown})
+
+    def save(self) -> None:
+        """Keep them for the next run. Blocking."""
+        names = self._servers
+        if self._file is None or names == self._saved:
+            return
+        try:
+            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            replace_file(self._file, json.dumps(names).encode())
+            self._saved = names
+        except OSError as error:
+            logger.warning("the names of tools are not kept for the next run: %s", error)
+
+
+def _checked(found: object) -> dict[TOOL_NAME, SERVER_NAME]:
+    if not isinstance(found, dict):
+        return {}
+    usable = [
+        (tool, server)
+        for tool, server in found.items()
+        if isinstance(server, str) and max(len(tool), len(server)) <= _LONGEST_NAME
+    ]
+    return dict(usable[-_MOST_TOOLS:])

@@ -1,0 +1,222 @@
+"""Servers that do not start at once: tried again, given the time that they need, and told of to agents."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.events import ConfigChanged, ServerStatus
+from a2c_smcp.computer.mcp_clients.mcp_connection import Timings
+from a2c_smcp.computer.mcp_clients.model import parse_server
+from a2c_smcp.computer.mcp_clients.remembered_tools import RememberedTools
+from a2c_smcp.computer.mcp_clients.server_state import ServerState
+from a2c_smcp.errors import ServerStartError
+from tests.computer.fakes.computers import (
+    FAST,
+    call,
+    code,
+    names,
+    reason,
+    recorded,
+    running,
+    server,
+    state,
+    text,
+)
+from tests.computer.fakes.processes import nothing_left_over
+
+PATIENT = replace(FAST, backoff_first=60, backoff_most=60)
+"""What does not start is not tried again before the test is over."""
+
+
+def late(flag: Path, name: str = "late") -> dict[str, Any]:
+    """A server that exits at once while the file is not there."""
+    config = server(name)
+    parameters = config["server_parameters"]
+    script = 'test -e "$0" || { echo "no $0 yet" >&2; exit 1; }; exec "$@"'
+    config["server_parameters"] = {
+        "command": "/bin/sh",
+        "args": ["-c", script, str(flag), parameters["command"], *parameters["args"]],
+    }
+    return config
+
+
+@asynccontextmanager
+async def answering(status: str) -> AsyncIterator[str]:
+    """The URL of a web server that answers everything with one status."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(f"HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as listener:
+        port = listener.sockets[0].getsockname()[1]
+        yield f"http://127.0.0.1:{port}/mcp"
+
+
+def remote(url: str, kind: str = "streamable") -> dict[str, Any]:
+    return {"name": "remote", "type": kind, "server_parameters": {"url": url}}
+
+
+async def test_a_first_start_that_fails_is_tried_again_until_it_succeeds(tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+    computer = Computer("pc", mcp_servers=[late(flag)], timings=FAST, max_restarts=1000)
+    with nothing_left_over():
+        async with recorded(computer) as record, computer:
+            await record.reached("late", ServerState.BACKING_OFF, 2)
+            assert any(f"no {flag} yet" in (event.reason or "") for event in record.now(ServerStatus))
+            flag.touch()
+            await record.reached("late", ServerState.RUNNING)
+            assert text(await call(computer, "late.echo", text="hi")) == "hi"
+
+
+async def test_a_start_is_not_tried_for_ever() -> None:
+    async with running(server("dies", "dies-on-start"), max_restarts=2) as (computer, record):
+        await record.reached("dies", ServerState.FAILED)
+        assert record.states("dies").count("backing_off") == 2
+        assert "cannot open the database" in reason(computer, "dies")
+
+
+async def test_who_is_backing_off_can_be_started_stopped_changed_and_removed(tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+    async with running(late(flag), timings=PATIENT) as (computer, _):
+        with pytest.raises(ServerStartError, match="yet"):
+            await computer.start_server("late")
+        assert state(computer, "late") is ServerState.BACKING_OFF
+        await computer.stop_server("late")
+        assert state(computer, "late") is ServerState.STOPPED
+        with pytest.raises(ServerStartError):
+            await computer.start_server("late")
+        flag.touch()
+        await computer.start_server("late")
+        assert state(computer, "late") is ServerState.RUNNING
+        flag.unlink()
+        with pytest.raises(ServerStartError):
+            await computer.restart_server("late")
+        await computer.add_or_update_server(server("late"))
+        assert state(computer, "late") is ServerState.RUNNING
+        flag.touch()
+        flag.unlink()
+        await computer.stop_server("late")
+        await computer.remove_server("late")
+        assert computer.statuses == []
+
+
+@pytest.mark.parametrize("status", ["401 Unauthorized", "403 Forbidden"])
+@pytest.mark.parametrize("kind", ["streamable", "sse"])
+async def test_a_refused_key_is_not_tried_again(status: str, kind: str) -> None:
+    async with answering(status) as url, running(remote(url, kind), timings=PATIENT) as (computer, _):
+        assert state(computer, "remote") is ServerState.FAILED
+        assert status[:3] in reason(computer, "remote")
+
+
+async def test_a_web_server_that_is_not_ready_is_tried_again() -> None:
+    async with answering("503 Busy") as url, running(remote(url), timings=PATIENT) as (computer, _):
+        assert state(computer, "remote") is ServerState.BACKING_OFF
+        assert "503" in reason(computer, "remote")
+
+
+async def test_a_server_may_be_given_less_time_or_more() -> None:
+    config = {**server("hangs", "silent"), "start_timeout": 0.5}
+    async with running(config, timings=PATIENT) as (computer, _):
+        assert "no answer within 0.5 s" in reason(computer, "hangs")
+
+
+@pytest.mark.parametrize(
+    ("command", "seconds"),
+    [("npx", 180), ("/usr/local/bin/uvx", 180), ("docker", 180), ("pipx", 180), ("npx.cmd", 180), ("python", 30)],
+)
+def test_commands_that_download_first_have_more_time(command: str, seconds: float) -> None:
+    raw = {"name": "x", "type": "stdio", "server_parameters": {"command": command}}
+    assert Timings().start_of(parse_server(raw)) == seconds
+    assert Timings().start_of(parse_server({**raw, "start_timeout": 7})) == 7
+
+
+async def test_the_state_tells_what_a_server_says_while_it_starts() -> None:
+    config = server("hangs")
+    parameters = {"command": "/bin/sh", "args": ["-c", "echo 'fetching 12 packages' >&2; exec sleep 60"]}
+    config["server_parameters"] = parameters
+    computer = Computer("pc", mcp_servers=[config], timings=FAST)
+    async with recorded(computer) as record:
+        boot = asyncio.create_task(computer.boot_up())
+        await record.until(lambda: "fetching 12 packages" in (computer.statuses[0].reason or ""))
+        assert state(computer, "hangs") is ServerState.STARTING
+        await computer.shutdown()
+        await boot
+
+
+async def test_agents_are_told_how_servers_do_and_that_it_changed(tmp_path: Path) -> None:
+    secret = "correct-horse-battery"
+    flag = tmp_path / secret
+    config = late(flag)
+    config["server_parameters"]["env"] = {"API_TOKEN": secret}
+    async with running(server("good"), config, timings=PATIENT) as (computer, record):
+        infos = computer.get_config()["server_info"]
+        assert infos["good"]["state"] == "running"
+        assert "reason" not in infos["good"]
+        assert infos["late"]["state"] == "backing_off"
+        assert "exit code 1" in infos["late"]["reason"]
+        assert secret not in json.dumps(infos)
+        known = len(record.now(ConfigChanged))
+        flag.touch()
+        await computer.start_server("late")
+        assert computer.get_config()["server_info"]["late"]["state"] == "running"
+        assert len(record.now(ConfigChanged)) > known
+
+
+async def test_a_call_of_a_tool_whose_server_is_down_is_told_why(tmp_path: Path) -> None:
+    flag, file = tmp_path / "flag", tmp_path / "state" / "tools.json"
+    flag.touch()
+    async with running(late(flag), remembered_tools=RememberedTools(file)) as (computer, _):
+        assert "late.echo" in names(computer)
+    flag.unlink()
+    async with running(late(flag), timings=PATIENT, remembered_tools=RememberedTools(file)) as (computer, _):
+        result = await call(computer, "late.echo")
+        assert code(result) == 4003
+        assert result.meta is not None
+        assert result.meta["state"] == "backing_off"
+        assert "exit code 1" in result.meta["reason"]
+        assert "exit code 1" in text(result)
+        unknown = await call(computer, "nobody.knows")
+        assert code(unknown) == 4001
+        assert "late" in text(unknown)
+        assert "exit code 1" in text(unknown)
+    async with running(late(flag), timings=PATIENT) as (computer, _):
+        assert code(await call(computer, "late.echo")) == 4001
+
+
+@pytest.mark.parametrize("content", [b"", b"[1]", b"{", b"\xff", b'{"a": 1}', b"[" * 100_000])
+def test_a_broken_memory_of_tools_is_none(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "tools.json"
+    file.write_bytes(content)
+    tools = RememberedTools(file)
+    assert tools.server_of("a") is None
+    tools.note({"a": "one"})
+    tools.save()
+    assert RememberedTools(file).server_of("a") == "one"
+
+
+def test_a_memory_of_tools_is_bounded_and_keeps_what_others_had(tmp_path: Path) -> None:
+    tools = RememberedTools(tmp_path / "tools.json")
+    tools.note({"a": "one", "b": "two"})
+    tools.note({"c": "two", "x" * 1000: "two"})
+    assert [tools.server_of(name) for name in ("a", "b", "c", "x" * 1000)] == ["one", None, "two", None]
+    tools.note({f"t{number}": "three" for number in range(5000)})
+    assert tools.server_of("a") is None
+    assert tools.server_of("t4999") == "three"
+
+
+def test_a_memory_of_tools_that_cannot_be_written_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "file").write_text("")
+    tools = RememberedTools(tmp_path / "file" / "tools.json")
+    tools.note({"a": "one"})
+    tools.save()
+    assert "not kept for the next run" in caplog.text
