@@ -39,6 +39,7 @@ from a2c_smcp.computer.mcp_clients.masking import config_view
 from a2c_smcp.computer.mcp_clients.mcp_connection import Timings
 from a2c_smcp.computer.mcp_clients.model import BaseServerConfig, MCPServerConfig, MCPServerInput, wire_server
 from a2c_smcp.computer.office_states import OfficeStates
+from a2c_smcp.computer.paced_events import PacedEvents
 from a2c_smcp.computer.progress import OnProgress
 from a2c_smcp.computer.questions import QuestionDesk
 from a2c_smcp.computer.shown_resources import ResourceTimings, ShownResources
@@ -95,6 +96,7 @@ class Computer:
         self.inputs = InputStore(inputs)
         self._limits = DesktopLimits(max_window, max_message)
         self._events = EventHub()
+        self._happened = PacedEvents(self._events.publish)
         self._log = CallLog()
         self._offices = OfficeStates()
         self.decisions = DecisionStore(partial(_publish_decision, self._events))
@@ -104,10 +106,10 @@ class Computer:
         if input_resolver is not None:
             self.decisions.attend(CALLBACK, {"input"}, resolving(input_resolver)).begin()
         resolver = InputResolver(self.inputs, AskedInputResolver(self.decisions, self._servers_of))
-        self._resources = ShownResources(self._events.publish, resource_timings, resolver.redaction.quote)
+        self._resources = ShownResources(self._happened, resource_timings, resolver.redaction.quote)
         self._manager = MCPServerManager(
             resolver,
-            on_event=self._events.publish,
+            on_event=self._happened,
             on_resources=self._resources.changed,
             auto_connect=auto_connect,
             auto_reconnect=auto_reconnect,
@@ -154,6 +156,7 @@ class Computer:
         await self._manager.stop_all()
         with anyio.CancelScope(shield=True):
             await self._resources.aclose()
+        self._happened.flush()
 
     async def __aenter__(self) -> Self:
         await self.boot_up()
@@ -342,7 +345,7 @@ class Computer:
     def _announce_config(self) -> None:
         before, self._shown_config = self._shown_config, self.get_config()
         if self._shown_config != before:
-            self._events.publish(ConfigChanged())
+            self._happened(ConfigChanged())
 
     def _input_changed(self, input_id: str) -> None:
         self._announce_config()
