@@ -115,8 +115,12 @@ class Pair:
 
 
 @contextmanager
-def honest_pair(server: Target, office: str = "honest", config: list[object] | None = None) -> Iterator[Pair]:
-    """An agent and its computer; `config` adds MCP servers to the computer's echo server."""
+def honest_pair(
+    server: Target, office: str = "honest", config: list[object] | None = None, *, live: bool = False
+) -> Iterator[Pair]:
+    """An agent, with a live view or without, and its computer; `config` adds MCP servers to the computer's echo
+    server.
+    """
     echo = {
         "name": "echo",
         "type": "stdio",
@@ -138,7 +142,15 @@ def honest_pair(server: Target, office: str = "honest", config: list[object] | N
         )
         agent = exits.enter_context(
             started(
-                [sys.executable, str(HERE / "honest_agent.py"), server.url, office, name, *keys[1:]],
+                [
+                    sys.executable,
+                    str(HERE / "honest_agent.py"),
+                    *(["--live"] if live else []),
+                    server.url,
+                    office,
+                    name,
+                    *keys[1:],
+                ],
                 server.folder / f"{name}-agent.log",
             )
         )
