@@ -41,7 +41,9 @@ RESULT = '{"content":[' + ",".join(['{"type":"text","text":""}'] * 500_000) + "]
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Target, Pair]]:
-    with target(tmp_path_factory.mktemp("computers")) as server, honest_pair(server, OFFICE, live=True) as pair:
+    folder = tmp_path_factory.mktemp("computers")
+    attacker = hostile("tools", str(folder / "go"))
+    with target(folder) as server, honest_pair(server, OFFICE, [attacker], live=True) as pair:
         yield server, pair
 
 
@@ -126,24 +128,22 @@ def test_a_result_of_500000_items_is_an_error_of_its_call(scene: tuple[Target, P
         assert memory(pair.agent) - before < 60
 
 
-def test_an_mcp_server_with_other_tools_all_the_time_is_announced_at_a_pace(tmp_path: Path) -> None:
-    go = tmp_path / "go"
-    with (
-        target(tmp_path, api_key="secret") as server,
-        honest_pair(server, config=[hostile("tools", str(go))]) as pair,
-        member(server, "computer", "listener", "honest") as listener,
-    ):
+def test_an_mcp_server_with_other_tools_all_the_time_is_announced_at_a_pace(scene: tuple[Target, Pair]) -> None:
+    server, pair = scene
+    go, notice = server.folder / "go", '42/smcp,["notify:update_tool_list"'
+    with member(server, "computer", "listener", OFFICE) as listener:
         heard = 0
 
         def attack() -> None:
             nonlocal heard
             go.touch()
-            began = time.monotonic()
-            listener.until('42/smcp,["notify:update_tool_list"')
-            while time.monotonic() - began < 3:
-                listener.until('42/smcp,["notify:update_tool_list"')
+            listener.until(notice)
+            until = time.monotonic() + 2
+            while time.monotonic() < until:
+                listener.until(notice)
                 heard += 1
             go.unlink()
 
+        began = time.monotonic()
         pair.unharmed_by(attack)
-        assert 5 <= heard <= 40
+        assert 2 <= heard <= 2 + 10 * (time.monotonic() - began)

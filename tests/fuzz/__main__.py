@@ -1,10 +1,11 @@
-"""`python -m tests.fuzz`: hostile frames at each server, and what came of it. Exits with 1 when something did."""
+"""`python -m tests.fuzz`: hostile frames for servers, and answers for an agent. Exits with 1 when something is wrong."""
 
 import argparse
 import sys
 import tempfile
 from pathlib import Path
 
+from tests.fuzz.answers import fuzz_answers
 from tests.fuzz.run import fuzz
 
 
@@ -19,6 +20,7 @@ def main() -> int:
             problems += [
                 f"{kind}: {what}" for what in fuzz(Path(folder), kind, arguments.packets, arguments.seed, print)
             ]
+    problems += [f"agent: {what}" for what in fuzz_answers(arguments.packets, arguments.seed, print)]
     for problem in problems:
         print(f"✗ {problem}")
     return 1 if problems else 0
