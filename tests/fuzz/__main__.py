@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz`: hostile frames for servers, and answers for an agent. Exits with 1 when something is wrong."""
+"""`python -m tests.fuzz`: hostile frames for servers and answers for an agent. Exits with 1 when something is wrong."""
 
 import argparse
 import sys
