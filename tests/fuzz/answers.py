@@ -67,6 +67,9 @@ def answer(source: random.Random, event: str) -> str:
     """The JSON after the ack id; it need not be JSON."""
     if source.random() < 0.2:
         return acks(source)
+    if event == READ_RESOURCE_EVENT and source.random() < 0.3:  # the text of a document is JSON as well
+        text = source.choice((*_HARD, "[" * 50_000))
+        return json.dumps([{"contents": [{"uri": DOCUMENT, "mimeType": "application/json", "text": text}]}])
     text = json.dumps(_RIGHT[event])
     for _ in range(source.randrange(1, 4)):
         text = source.choice((_replaced, _replaced, _cut, _doubled))(source, text)
