@@ -27,6 +27,7 @@ MAX_DEPTH: Final = 100
 _HEAD: Final = re.compile(r"([0-6])(?:(\d{1,10})-)?(?:(/[^,?]*)(?:\?[^,]*)?(?:,|$))?(\d{1,100}(?!\d))?", re.ASCII)
 
 
+_CONTAINERS: Final = frozenset({dict, list})
 _NAME: Final = re.compile(r'\s*\[\s*"([^"\\\x00-\x1f]{1,100})"\s*[,\]]')
 
 
@@ -163,7 +164,7 @@ def _has_more_than(most: int, text: str) -> bool:
 
 
 def _deeper_than(value: Any, limit: int) -> bool:
-    level = [value] if isinstance(value, dict | list) else []
+    level = [value] if type(value) in _CONTAINERS else []
     depth = 0
     while level:
         depth += 1
@@ -172,7 +173,7 @@ def _deeper_than(value: Any, limit: int) -> bool:
         level = [
             child
             for container in level
-            for child in (container.values() if isinstance(container, dict) else container)
-            if isinstance(child, dict | list)
+            for child in (container.values() if type(container) is dict else container)
+            if type(child) in _CONTAINERS  # a third of the time that `isinstance` takes, and JSON makes no others
         ]
     return False

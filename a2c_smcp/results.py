@@ -6,9 +6,10 @@ made: an agent that only looks around needs none.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from pydantic import ValidationError
+from pydantic import FailFast, TypeAdapter, ValidationError
 
 from a2c_smcp.errors import (
     BadRequestError,
@@ -63,6 +64,7 @@ DOWN_MARKER: Final = "down"
 #: In `SMCPTool.meta`: MCP's annotations of the tool, as JSON text, and its title.
 ANNOTATION_KEY: Final = "MCP_TOOL_ANNOTATION"
 TITLE_KEY: Final = "MCP_TOOL_TITLE"
+_MANY: Final = 20
 
 
 def to_wire(result: "CallToolResult") -> CallToolRet:
@@ -85,15 +87,39 @@ def from_wire(data: Mapping[str, Any]) -> "CallToolResult":
     meta = data.get("meta")
     known = {
         "_meta": data.get("_meta") if meta is None else meta,
-        "content": data.get("content") or [],
+        "content": _content(data.get("content") or []),
         "structuredContent": data.get("structuredContent"),
         "isError": data.get("isError") or False,
     }
     try:
         return CallToolResult.model_validate(known)
     except ValidationError as error:
-        field, message = first_problem(error)
-        raise BadRequestError(f"tool result: field {field!r}: {message}", {"field": field}) from None
+        raise _misfit(error) from None
+
+
+def _content(items: Any) -> Any:
+    """Many items are checked up to the first one that is wrong. The model would say of each what is wrong with it, for
+    half a second.
+    """
+    if not isinstance(items, list) or len(items) < _MANY:
+        return items
+    try:
+        return _content_adapter().validate_python(items)
+    except ValidationError as error:
+        raise _misfit(error, "content.") from None
+
+
+@cache
+def _content_adapter() -> TypeAdapter[Any]:
+    from mcp_types import ContentBlock
+
+    return TypeAdapter(Annotated[list[ContentBlock], FailFast()])
+
+
+def _misfit(error: ValidationError, place: str = "") -> BadRequestError:
+    field, message = first_problem(error)
+    field = place + field
+    return BadRequestError(f"tool result: field {field!r}: {message}", {"field": field})
 
 
 def text_of(result: "CallToolResult") -> str:

@@ -9,12 +9,12 @@ import math
 import re
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Final, cast
+from typing import Annotated, Any, Final, cast, get_origin
 
 import msgspec
 import orjson
-from pydantic import TypeAdapter, ValidationError
-from typing_extensions import is_typeddict
+from pydantic import FailFast, TypeAdapter, ValidationError
+from typing_extensions import get_type_hints, is_typeddict
 
 from a2c_smcp.errors import BadRequestError, PayloadTooLargeError
 from a2c_smcp.smcp import EVENTS, TOOL_CALL_EVENT
@@ -46,6 +46,8 @@ DEFAULT_MAX_MESSAGE: Final = 16 * 1024 * 1024
 PACKET_OVERHEAD: Final = 64
 #: The longest `timeout` that a tool call may ask for, in seconds.
 DEFAULT_MAX_TIMEOUT: Final = 3600
+#: From here on a list is checked by itself, up to its first item that is wrong.
+_MANY: Final = 20
 
 
 # --- validation
@@ -74,6 +76,15 @@ class _Validator:
     def _adapter(self) -> TypeAdapter[Any]:
         return TypeAdapter(self._shape)
 
+    @cached_property
+    def _lists(self) -> Mapping[str, TypeAdapter[Any]]:
+        """Its lists, each checked up to the first item that is wrong: of thousands one is enough to know."""
+        hints: Mapping[str, Any] = get_type_hints(self._shape) if is_typeddict(self._shape) else {}
+        lists = {
+            key: cast("Any", Annotated[hint, FailFast()]) for key, hint in hints.items() if get_origin(hint) is list
+        }
+        return {key: TypeAdapter(hint) for key, hint in lists.items()}
+
     def __call__(self, data: object) -> Any:
         if isinstance(data, Unacceptable):
             raise data.error
@@ -82,14 +93,24 @@ class _Validator:
         # A null in an optional field means absent.
         if any(data.get(key, "") is None for key in self._nullable):
             data = {key: value for key, value in data.items() if value is not None or key not in self._nullable}
-        try:
-            return self._adapter.validate_python(data, strict=True)
-        except ValidationError as error:
-            raise self._refusal(error) from None
+        lists = {}
+        for key, adapter in self._lists.items():
+            if isinstance(items := data.get(key), list) and len(items) >= _MANY:
+                lists[key] = self._checked(adapter, items, f"{key}.")
+        if not lists:
+            return self._checked(self._adapter, data)
+        return self._checked(self._adapter, {**data, **{key: [] for key in lists}}) | lists
 
-    def _refusal(self, error: ValidationError) -> BadRequestError:
+    def _checked(self, adapter: TypeAdapter[Any], value: Any, place: str = "") -> Any:
+        try:
+            return adapter.validate_python(value, strict=True)
+        except ValidationError as error:
+            raise self._refusal(error, place) from None
+
+    def _refusal(self, error: ValidationError, place: str) -> BadRequestError:
         """Names the first offending field; never its value, which may be a secret or a megabyte."""
         field, message = first_problem(error)
+        field = place + field
         return BadRequestError(f"{self._subject}: field {field!r}: {message}", {"field": field})
 
 

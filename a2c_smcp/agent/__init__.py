@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from a2c_smcp.agent.bounds import AnswerLimits
     from a2c_smcp.agent.client import AsyncSMCPAgentClient
     from a2c_smcp.agent.requests import Deadlines, NotSupportedError
     from a2c_smcp.agent.seat.place import NotSharedError
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AgentHandler",
+    "AnswerLimits",
     "AsyncSMCPAgentClient",
     "Change",
     "ComputerView",
@@ -30,6 +32,7 @@ __all__ = [
 
 _ROOMS = {
     "AgentHandler": "a2c_smcp.agent.types",
+    "AnswerLimits": "a2c_smcp.agent.bounds",
     "AsyncSMCPAgentClient": "a2c_smcp.agent.client",
     "Change": "a2c_smcp.agent.types",
     "ComputerView": "a2c_smcp.agent.types",

@@ -1,33 +1,36 @@
 """The agent, for asyncio: asks, cancels, and keeps a live view of its office.
 
-A shell: what to send and how to read it is decided in `requests`, what to fetch in `view`, how to stay connected in
-`OfficeLink`.
+A shell: what to send and how to read it is decided in `requests`, how much may be read in `bounds`; `live_view` fetches
+what there is, and `OfficeLink` stays connected.
 """
 
 import asyncio
 import inspect
 import logging
+import time
 import uuid
-from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
 
 import anyio
 
 from a2c_smcp.agent import requests
+from a2c_smcp.agent.bounds import AnswerLimits, AnswerTooLargeError, build_answer
 from a2c_smcp.agent.happenings import Happenings
+from a2c_smcp.agent.live_view import LiveView
+from a2c_smcp.agent.pacing import Cost
 from a2c_smcp.agent.progress import ProgressListeners
 from a2c_smcp.agent.requests import DEFAULT_LIMIT, DEFAULT_TIMEOUT, DEFAULT_WAIT, Deadlines, Request
-from a2c_smcp.agent.types import HAPPENINGS, AgentHandler, Callback, Change, ProgressCallback, happening
-from a2c_smcp.agent.view import REFRESHES, ComputerView, Fetch, OfficeView, Part, Retry, retry_delay
+from a2c_smcp.agent.types import HAPPENINGS, AgentHandler, Callback, ProgressCallback, happening
+from a2c_smcp.agent.view import ComputerView, Part
 from a2c_smcp.agent.waiting import News, wait_for_tools
 from a2c_smcp.errors import ConnectionLostError, NotInRoomError, RequestTimeoutError, SMCPError
+from a2c_smcp.results import error_result
 from a2c_smcp.smcp import (
-    ENTER_OFFICE_NOTIFICATION,
     EVENTS,
-    LEAVE_OFFICE_NOTIFICATION,
     TOOL_PROGRESS_NOTIFICATION,
     AgentCallData,
     DPEPageSummary,
@@ -60,9 +63,8 @@ logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 _CallbackT = TypeVar("_CallbackT", bound=Callback)
+_Read: TypeAlias = Callable[[Request, tuple[Any, ...]], _T]
 
-#: How many parts of the live view are fetched at a time; servers limit what may wait for an answer.
-_FETCHES: Final = 16
 #: The most that a computer gives at once.
 _CATALOGUE: Final = 1000
 _NO_OFFICE: Final = "join an office first"
@@ -73,8 +75,9 @@ class AsyncSMCPAgentClient:
 
     Join an office next, then ask its computers. Instead of a URL the client takes `LinkOptions`, which say more about
     the connection. `handler` hears what happens in the office; so do functions that are registered with `on`. With
-    `live=False` the client does not fetch what the computers have: `computers` stays empty. `link` makes the way to the
-    office; by default it is a connection of this client's own.
+    `live=False` the client does not fetch what the computers have: `computers` stays empty. `limits` says how much an
+    answer of a computer may have. `link` makes the way to the office; by default it is a connection of this client's
+    own.
 
     A tool that ran and failed is a result with `is_error`. Every other failure raises the `SMCPError` of its code:
     `NotFoundError` for a computer that is not in the office, `NotInRoomError` without an office, `RequestTimeoutError`
@@ -91,22 +94,16 @@ class AsyncSMCPAgentClient:
         handler: AgentHandler | None = None,
         live: bool = True,
         deadlines: Deadlines | None = None,
+        limits: AnswerLimits | None = None,
         link: LinkFactory = OfficeLink,
     ) -> None:
         self.name = name
         self._deadlines = deadlines or Deadlines()
+        self._limits = limits or AnswerLimits()
         self._live = live
-        self._view = OfficeView()
-        self._listing_error: SMCPError | None = None
+        self._view = LiveView(self.list_room, self._get, partial(self._tell, "change"))
         self._closed = False
         self._news = News()
-        self._listed = asyncio.Event()
-        self._settled = asyncio.Event()
-        if not live:
-            self._settled.set()
-        self._fetching = asyncio.Semaphore(_FETCHES)
-        self._lister: asyncio.Task[None] | None = None
-        self._background: set[asyncio.Task[None]] = set()
         self._listener: asyncio.Task[None] | None = None
         self._happened = Happenings()
         self._progress = ProgressListeners()
@@ -152,10 +149,10 @@ class AsyncSMCPAgentClient:
         self._closed = True
         self._wake()
         await self._link.close()
-        tasks = {*self._background, *filter(None, [self._listener])} - {asyncio.current_task()}
-        self._listener = None
-        for task in tasks:
-            task.cancel()
+        listener, self._listener = self._listener, None
+        if listener is not None and listener is not asyncio.current_task():
+            listener.cancel()
+        tasks = {*self._view.end(), *filter(None, [listener])} - {asyncio.current_task()}
         if tasks:
             # A handler of the caller's may take no notice of its cancellation.
             await asyncio.wait(tasks, timeout=self._deadlines.cancel)
@@ -176,7 +173,7 @@ class AsyncSMCPAgentClient:
     def problem(self) -> str | None:
         """Why the office cannot be used right now, in a sentence; `None` if it can. The agent tries again by itself."""
         if self.joined:
-            return None if self._listing_error is None else self._listing_error.message
+            return None if self.listing_error is None else self.listing_error.message
         if self._link.problem is not None:
             return self._link.problem.message
         return "not in the office yet" if self.connected else "not connected to the server yet"
@@ -202,7 +199,7 @@ class AsyncSMCPAgentClient:
     @property
     def listing_error(self) -> SMCPError | None:
         """Why the last attempt to list the office failed, `None` if it worked. The agent tries again by itself."""
-        return self._listing_error
+        return self._view.listing_error
 
     async def join_office(self, office_id: str) -> None:
         """Join an office. On return `computers` has its computers; `settled` waits for their tools.
@@ -215,28 +212,29 @@ class AsyncSMCPAgentClient:
         if self._live:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._deadlines.reply):
-                    await self._listed.wait()
+                    await self._view.listed.wait()
 
     async def leave_office(self) -> None:
         """Leave the office. Without one this does nothing."""
         try:
             await self._link.leave()
         finally:
-            if self._live:
-                self._forget()
+            self._view.forget()
             self._wake()
 
     async def settled(self, timeout: float = 20.0) -> None:
         """Wait until the live view is complete; `RequestTimeoutError` after `timeout` seconds.
 
-        A part that could not be fetched does not hold it up: the `failures` of its `ComputerView` say why. Without an
-        office, or once it is left, this raises `NotInRoomError`.
+        What is announced meanwhile is not waited for. A part that could not be fetched does not hold this up: the
+        `failures` of its `ComputerView` say why. Nor does one that changes again and again and costs so much that its
+        next fetch has to wait. Without an office, or once it is left, this raises `NotInRoomError`.
         """
         self._check_office()
+        if not self._live:
+            return
         try:
             async with asyncio.timeout(timeout):
-                await self._settled.wait()
-            self._check_office()
+                await self._view.complete(self._check_office)
         except TimeoutError:
             raise RequestTimeoutError(f"the view of the office was not complete within {timeout:g} s") from None
 
@@ -256,9 +254,7 @@ class AsyncSMCPAgentClient:
     def _wake(self) -> None:
         """Have `settled` and `wait_for_tools` check again whether it is of use to wait."""
         self._news.heard()
-        if self._live:
-            self._settled.set()
-            self._settled.clear()
+        self._view.wake()
 
     # --- tools
 
@@ -322,6 +318,8 @@ class AsyncSMCPAgentClient:
     async def _result(self, request: Request) -> "CallToolResult":
         try:
             return await self._ask(request, requests.read_result)
+        except AnswerTooLargeError as error:
+            return error_result(error)
         except asyncio.CancelledError:
             await self._give_up(request)
             raise
@@ -392,14 +390,14 @@ class AsyncSMCPAgentClient:
 
     async def read_document_metadata(self, computer: str, uri: str) -> Any:
         """The fields of a document, as `DPEDocumentSummary` names them. Raises what `read_resource` raises."""
-        return requests.read_document(await self.read_resource(computer, uri))
+        return requests.read_document(await self.read_resource(computer, uri), self._limits)
 
     async def read_document_pages(
         self, computer: str, uri: str, offset: int = 0, limit: int = DEFAULT_LIMIT
     ) -> dict[str, Any]:
         """A document's fields with a part of the index of its pages: `pages`, out of `page_total`."""
         paged = requests.document_pages_uri(uri, offset, limit)
-        index = requests.read_document(await self.read_resource(computer, paged))
+        index = requests.read_document(await self.read_resource(computer, paged), self._limits)
         requests.pages_in(index)
         return cast("dict[str, Any]", index)
 
@@ -414,12 +412,12 @@ class AsyncSMCPAgentClient:
     ) -> Any:
         """One page of the document at `uri`: the decoded object, or text for `markdown` and `text`."""
         page = requests.page_of(uri, page_index, format, categories)
-        return requests.read_document(await self.read_resource(computer, page))
+        return requests.read_document(await self.read_resource(computer, page), self._limits)
 
     async def read_element(self, computer: str, uri: str, element_id: str, format: str = "json") -> Any:
         """One element of the document at `uri`: a `DPEElementDetail`, or text for `markdown` and `text`."""
         element = requests.element_of(uri, element_id, format)
-        return requests.read_document(await self.read_resource(computer, element))
+        return requests.read_document(await self.read_resource(computer, element), self._limits)
 
     async def iter_document_pages(
         self, computer: str, uri: str, batch: int = DEFAULT_LIMIT
@@ -443,16 +441,37 @@ class AsyncSMCPAgentClient:
     def _call(self, req_id: str | None = None) -> AgentCallData:
         return {"agent": self.name, "req_id": req_id or uuid.uuid4().hex}
 
-    async def _ask(self, request: Request, read: Callable[[Request, tuple[Any, ...]], _T]) -> _T:
+    async def _ask(self, request: Request, read: _Read[_T], cost: Cost | None = None) -> _T:
         try:
             try:
-                args = await self._link.request(request.event, request.data, request.deadline)
+                body = await self._link.exchange(request.event, request.data, request.deadline)
             except RequestTimeoutError:
                 raise requests.UnansweredError(request) from None
-            return read(request, args)
+            if cost is None:
+                return read(request, build_answer(request.event, body, self._limits))
+            began = time.thread_time()
+            try:
+                return read(request, build_answer(request.event, body, self._limits))
+            finally:
+                cost.seconds, cost.size = time.thread_time() - began, len(body)
         except SMCPError as error:
             logger.info("%s failed, req_id %s: %s", request.event, request.req_id, error)
             raise
+
+    async def _get(self, computer: str, part: Part, cost: Cost) -> Any:
+        """A part of the live view."""
+        call, deadlines = self._call(), self._deadlines
+        match part:
+            case Part.TOOLS:
+                return await self._ask(requests.get_tools(call, deadlines, computer), requests.read_tools, cost)
+            case Part.CONFIG:
+                return await self._ask(requests.get_config(call, deadlines, computer), requests.read_config, cost)
+            case Part.DESKTOP:
+                request = requests.get_desktop(call, deadlines, computer, None, None)
+                return await self._ask(request, requests.read_desktop, cost)
+            case Part.DOCUMENTS:
+                request = requests.get_finder(call, deadlines, computer, None, None, 0, _CATALOGUE)
+                return await self._ask(request, requests.read_finder, cost)
 
     # --- listening
 
@@ -496,19 +515,14 @@ class AsyncSMCPAgentClient:
                     # Not our code: whatever it raises, the next one is still called.
                     logger.exception("a handler of %s failed", name)
 
-    # --- the live view
-
     def _on_link_event(self, event: LinkEvent) -> None:
         self._news.heard()
         if self._live:
             match event:
                 case Joined():
-                    self._begin_listing()
-                    self._lister = self._start(self._list())
+                    self._view.joined()
                 case Disconnected():
-                    # What is being fetched fails by itself; what is known stays until the office is listed again.
-                    self._begin_listing()
-                    self._listed.set()
+                    self._view.disconnected()
         self._tell("connection", event)
 
     def _notification_handler(self, event: str) -> Callable[[Any], Coroutine[Any, Any, None]]:
@@ -519,7 +533,7 @@ class AsyncSMCPAgentClient:
                 return
             self._news.heard(notice.get("computer"))
             if self._live:
-                self._take_note(event, notice)
+                self._view.take_note(event, notice)
             self._tell(happening(event), notice)
 
         return handle
@@ -527,103 +541,3 @@ class AsyncSMCPAgentClient:
     async def _take_progress(self, data: Any) -> None:
         # Nothing is awaited here, so it is taken before the result that comes next.
         self._progress.take(parse(TOOL_PROGRESS_NOTIFICATION, data))
-
-    def _take_note(self, event: str, notice: Mapping[str, Any]) -> None:
-        computer = notice.get("computer")
-        if computer is None:
-            return
-        if event == ENTER_OFFICE_NOTIFICATION:
-            self._perform(self._view.enter(computer))
-        elif event == LEAVE_OFFICE_NOTIFICATION:
-            self._view.leave(computer)
-            self._perform(())
-        elif event in REFRESHES:
-            self._perform(self._view.update(event, computer))
-
-    def _begin_listing(self) -> None:
-        if self._lister is not None:
-            self._lister.cancel()
-        self._view.begin_listing()
-        self._listed.clear()
-        self._settled.clear()
-
-    async def _list(self) -> None:
-        """List the office, until it works."""
-        failures = 0
-        while True:
-            try:
-                sessions = await self.list_room()
-            except SMCPError as error:
-                failures += 1
-                self._listing_error = error
-                logger.warning("cannot list the office: %s", error)
-                self._listed.set()
-                await asyncio.sleep(retry_delay(failures))
-            else:
-                self._listing_error = None
-                self._perform(self._view.end_listing(requests.computers_in(sessions)))
-                self._listed.set()
-                return
-
-    async def _fetch(self, fetch: Fetch) -> None:
-        async with self._fetching:
-            try:
-                value = await self._get(fetch.computer, fetch.part)
-            except SMCPError as error:
-                self._after_failure(fetch, error)
-                return
-        news, more = self._view.fetched(fetch, value)
-        if news:
-            self._tell("change", Change(fetch.computer, fetch.part))
-        self._perform(more)
-
-    async def _get(self, computer: str, part: Part) -> Any:
-        match part:
-            case Part.TOOLS:
-                return await self.get_tools(computer)
-            case Part.CONFIG:
-                return await self.get_config(computer)
-            case Part.DESKTOP:
-                return await self.get_desktop(computer)
-            case Part.DOCUMENTS:
-                return await self.get_finder(computer, limit=_CATALOGUE)
-
-    def _after_failure(self, fetch: Fetch, error: SMCPError) -> None:
-        outcome = self._view.failed(fetch, error)
-        if outcome is None:
-            return
-        # Of a lost connection the link speaks, once; and one that this side closed is no news.
-        level = logging.INFO if isinstance(error, ConnectionLostError) else logging.WARNING
-        logger.log(level, "cannot fetch the %s of %s: %s", fetch.part.value, fetch.computer, error)
-        self._tell("change", Change(fetch.computer, fetch.part, error))
-        if isinstance(outcome, Retry):
-            self._start(self._retry(outcome))
-            self._perform(())
-        else:
-            self._perform(outcome)
-
-    async def _retry(self, retry: Retry) -> None:
-        await asyncio.sleep(retry.delay)
-        self._perform(self._view.retry(retry.fetch))
-
-    def _perform(self, fetches: Iterable[Fetch]) -> None:
-        for fetch in fetches:
-            self._start(self._fetch(fetch))
-        if self._view.settled:
-            self._settled.set()
-        else:
-            self._settled.clear()
-
-    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(work)
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
-        return task
-
-    def _forget(self) -> None:
-        for task in self._background:
-            task.cancel()
-        self._view.clear()
-        self._listing_error = None
-        self._listed.clear()
-        self._settled.clear()

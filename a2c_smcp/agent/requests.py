@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from a2c_smcp.agent.bounds import AnswerLimits, AnswerTooLargeError, has_more_values
 from a2c_smcp.errors import (
     BadRequestError,
     RequestTimeoutError,
@@ -91,6 +92,7 @@ DEFAULT_LIMIT: Final = 20
 _LONGEST_TIMEOUT: Final = 2**31
 #: A tool result has one of these at least; whatever lacks them all is something else.
 _RESULT_KEYS: Final = ("content", "structuredContent", "isError")
+_LIMITS: Final = AnswerLimits()
 _REQUIRED: Final[Mapping[str, str]] = {GET_DESKTOP_EVENT: "desktops", GET_FINDER_EVENT: "documents"}
 
 
@@ -342,8 +344,8 @@ def tool_meta(tool: SMCPTool) -> ToolMeta:
     if raw is None:
         return {}
     try:
-        meta = json.loads(raw) if isinstance(raw, str) else None
-    except ValueError:
+        meta = json.loads(raw) if isinstance(raw, str) and not has_more_values(raw, _LIMITS.values) else None
+    except (ValueError, RecursionError):
         meta = None
     if not isinstance(meta, dict):
         raise BadRequestError(f"tool {tool['name']!r}: its {TOOL_META_MARKER} is not an object in JSON")
@@ -373,7 +375,7 @@ def _with(uri: str, key: str, value: str, default: str) -> str:
     return uri if value == default and key not in parse_dpe_uri(uri).query_params else with_params(uri, {key: value})
 
 
-def read_document(contents: Sequence[Mapping[str, Any]]) -> Any:
+def read_document(contents: Sequence[Mapping[str, Any]], limits: AnswerLimits = _LIMITS) -> Any:
     """What a document server answered: the decoded object where it is JSON, else the text."""
     item = next((item for item in contents if isinstance(item.get("text"), str)), None)
     if item is None:
@@ -381,9 +383,11 @@ def read_document(contents: Sequence[Mapping[str, Any]]) -> Any:
     text, mime_type = item["text"], item.get("mimeType")
     if mime_type is not None and str(mime_type).partition(";")[0].strip() != "application/json":
         return text
+    if has_more_values(text, limits.values):
+        raise AnswerTooLargeError(f"the document has more than {limits.values} JSON values at this place")
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         if mime_type is None:
             return text
         raise BadRequestError("the document server sent JSON that cannot be decoded") from None

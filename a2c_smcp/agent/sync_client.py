@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import anyio.to_thread
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
+from a2c_smcp.agent.bounds import AnswerLimits
 from a2c_smcp.agent.client import AsyncSMCPAgentClient
 from a2c_smcp.agent.requests import DEFAULT_LIMIT, DEFAULT_TIMEOUT, DEFAULT_WAIT, Deadlines
 from a2c_smcp.agent.types import HAPPENINGS, AgentHandler, Callback, ProgressCallback
@@ -46,8 +47,11 @@ class SMCPAgentClient:
         handler: AgentHandler | None = None,
         live: bool = True,
         deadlines: Deadlines | None = None,
+        limits: AnswerLimits | None = None,
     ) -> None:
-        self._client = AsyncSMCPAgentClient(url, name=name, api_key=api_key, live=live, deadlines=deadlines)
+        self._client = AsyncSMCPAgentClient(
+            url, name=name, api_key=api_key, live=live, deadlines=deadlines, limits=limits
+        )
         if handler is not None:
             for short, method in HAPPENINGS.items():
                 self.on(short)(getattr(handler, method))

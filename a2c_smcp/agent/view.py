@@ -1,8 +1,8 @@
 """What an agent knows of its office, and what to fetch after which notification. Pure: no sockets, no clock.
 
-The shell performs every `Fetch` and reports back with `fetched` or `failed`. There is one at a time for each part of
-each computer: what is announced meanwhile, however often, is fetched once more. An outcome that comes after its
-computer has left, or left and come back, changes nothing.
+The shell performs every `Fetch` and reports back with `fetched` or `failed`, and how long the part is to be left alone
+after what that cost. There is one at a time for each part of each computer: what is announced meanwhile, however often,
+is fetched once more. An outcome that comes after its computer has left, or left and come back, changes nothing.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +12,8 @@ from itertools import count
 from types import MappingProxyType
 from typing import Any, Final
 
-from a2c_smcp.errors import BadRequestError, ConnectionLostError, ForbiddenError, SMCPError
+from a2c_smcp.agent.pacing import SHORT
+from a2c_smcp.errors import BadRequestError, ConnectionLostError, ForbiddenError, PayloadTooLargeError, SMCPError
 from a2c_smcp.smcp import (
     UPDATE_CONFIG_NOTIFICATION,
     UPDATE_DESKTOP_NOTIFICATION,
@@ -25,7 +26,7 @@ from a2c_smcp.smcp import (
 from a2c_smcp.types import Desktop
 from a2c_smcp.utils.backoff import backoff
 
-__all__ = ["REFRESHES", "ComputerView", "Fetch", "OfficeView", "Part", "Retry", "retry_delay"]
+__all__ = ["REFRESHES", "ComputerView", "Fetch", "Later", "OfficeView", "Part", "retry_delay"]
 
 
 class Part(Enum):
@@ -82,23 +83,38 @@ class Fetch:
 
 
 @dataclass(frozen=True, slots=True)
-class Retry:
-    """A fetch that failed, to be handed to `retry` after so many seconds."""
+class Later:
+    """A part that is not to be fetched yet: to be handed to `resume` after so many seconds."""
 
     fetch: Fetch
     delay: float
 
 
+class _Phase(Enum):
+    IDLE = "idle"
+    FETCHING = "fetching"
+    RESTING = "resting"
+    """The last fetch cost something, so that the next one waits."""
+    RETRYING = "retrying"
+    """The last fetch failed, and is made again by itself."""
+
+
 @dataclass(slots=True)
 class _Slot:
-    """One part of one computer. `fetch` is on its way, or waits for its next attempt."""
+    """One part of one computer. `fetch` is the last one, until nothing is to come of it any more."""
 
     value: Any = None
     error: SMCPError | None = None
     fetch: Fetch | None = None
-    waiting: bool = False
-    stale: bool = False
+    phase: _Phase = _Phase.IDLE
+    is_held_back: bool = False
+    """Whether it rests for longer than a caller should wait."""
+    wanted: int | None = None
+    """The number of the first wish that the last fetch does not fulfil."""
+    wanted_after: int | None = None
+    """The number of the first wish that came during a fetch."""
     failures: int = 0
+    is_retried: bool = False
 
 
 class OfficeView:
@@ -107,6 +123,7 @@ class OfficeView:
     def __init__(self) -> None:
         self._computers: dict[str, dict[Part, _Slot]] = {}
         self._tickets = count(1)
+        self._wishes = count(1)
         self._listing = False
         self._arrived: set[str] = set()
         self._departed: set[str] = set()
@@ -119,7 +136,19 @@ class OfficeView:
     @property
     def settled(self) -> bool:
         """Whether everything was fetched, or at least tried."""
-        return not self._listing and not any(slot.fetch and not slot.waiting for slot in self._slots())
+        return self.settled_since(self.now())
+
+    def now(self) -> int:
+        """A moment, for `settled_since`."""
+        return next(self._wishes)
+
+    def settled_since(self, moment: int) -> bool:
+        """Whether everything that was to be fetched at that moment was, or at least tried: a computer that always
+        announces changes does not put this off. Nor does a part that costs too much to be fetched again soon.
+        """
+        return not self._listing and not any(
+            slot.wanted is not None and slot.wanted <= moment and not slot.is_held_back for slot in self._slots()
+        )
 
     def clear(self) -> None:
         """After leaving the office."""
@@ -167,52 +196,68 @@ class OfficeView:
             return []
         return _some([self._want(computer, part) for part in REFRESHES[notification]])
 
-    def fetched(self, fetch: Fetch, value: Any) -> tuple[bool, list[Fetch]]:
-        """Whether the value is news, and what is to be fetched next."""
+    def fetched(self, fetch: Fetch, value: Any, pause: float = 0.0) -> tuple[bool, Later | list[Fetch]]:
+        """Whether the value is news, and what is to be fetched next. `pause` is how long it waits at least."""
         slot = self._slot_of(fetch)
         if slot is None:
             return False, []
         news = slot.value != value or slot.error is not None
         slot.value, slot.error, slot.failures = value, None, 0
-        return news, self._finish(fetch, slot)
+        return news, self._rest(fetch, slot, pause)
 
-    def failed(self, fetch: Fetch, error: SMCPError) -> Retry | list[Fetch] | None:
+    def failed(self, fetch: Fetch, error: SMCPError, pause: float = 0.0) -> Later | list[Fetch] | None:
         """What to do about it; `None` when its computer has gone."""
         slot = self._slot_of(fetch)
         if slot is None:
             return None
         slot.error = error
         slot.failures += 1
-        # What is malformed, forbidden or unknown stays so; after a lost connection everything is fetched again.
-        if slot.stale or isinstance(error, BadRequestError | ForbiddenError | ConnectionLostError):
-            return self._finish(fetch, slot)
-        slot.waiting = True
-        return Retry(fetch, retry_delay(slot.failures))
+        # What is malformed, too large or forbidden stays so; after a lost connection everything is fetched again.
+        slot.is_retried = not isinstance(
+            error, BadRequestError | ForbiddenError | PayloadTooLargeError | ConnectionLostError
+        )
+        return self._rest(fetch, slot, pause)
 
-    def retry(self, fetch: Fetch) -> list[Fetch]:
-        """The time of a failed fetch has come, unless it was overtaken."""
+    def resume(self, fetch: Fetch) -> Later | list[Fetch]:
+        """The time of a part that rested, or of a fetch that failed, has come; unless it was overtaken."""
         slot = self._slot_of(fetch)
-        if slot is None or not slot.waiting:
+        if slot is None or slot.phase is _Phase.FETCHING:
             return []
+        if slot.phase is _Phase.RESTING:
+            return self._go_on(fetch, slot)
         return [self._begin(fetch.computer, fetch.part, slot)]
 
     # ---
 
     def _want(self, computer: str, part: Part) -> Fetch | None:
         slot = self._computers[computer][part]
-        if slot.fetch is not None and not slot.waiting:
-            slot.stale = True
+        wish = next(self._wishes)
+        if slot.phase is _Phase.FETCHING:
+            slot.wanted_after = slot.wanted_after or wish
             return None
-        return self._begin(computer, part, slot)
+        slot.wanted = slot.wanted or wish
+        return None if slot.phase is _Phase.RESTING else self._begin(computer, part, slot)
 
     def _begin(self, computer: str, part: Part, slot: _Slot) -> Fetch:
         slot.fetch = Fetch(computer, part, next(self._tickets))
-        slot.waiting = slot.stale = False
+        slot.phase, slot.is_held_back = _Phase.FETCHING, False
         return slot.fetch
 
-    def _finish(self, fetch: Fetch, slot: _Slot) -> list[Fetch]:
-        stale, slot.fetch = slot.stale, None
-        return [self._begin(fetch.computer, fetch.part, slot)] if stale else []
+    def _rest(self, fetch: Fetch, slot: _Slot, pause: float) -> Later | list[Fetch]:
+        slot.wanted, slot.wanted_after = slot.wanted_after, None
+        if pause <= 0:
+            return self._go_on(fetch, slot)
+        slot.phase, slot.is_held_back = _Phase.RESTING, pause > SHORT
+        return Later(fetch, pause)
+
+    def _go_on(self, fetch: Fetch, slot: _Slot) -> Later | list[Fetch]:
+        if slot.wanted is not None:
+            return [self._begin(fetch.computer, fetch.part, slot)]
+        if slot.error is not None and slot.is_retried:
+            slot.phase, slot.is_held_back = _Phase.RETRYING, False
+            return Later(fetch, retry_delay(slot.failures))
+        slot.fetch, slot.phase, slot.is_held_back = None, _Phase.IDLE, False
+        return []
 
     def _slot_of(self, fetch: Fetch) -> _Slot | None:
         """The slot that still waits for this very fetch."""

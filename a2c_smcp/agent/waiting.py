@@ -4,6 +4,7 @@ Knows nothing of the connection: what to ask is handed in, and `News` is told of
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
@@ -24,6 +25,8 @@ __all__ = ["News", "wait_for_tools"]
 _ASK_AGAIN: Final = 1.0
 #: But every server tells who enters, and logs each request for a computer that is not there.
 _ASK_AGAIN_WHEN_ABSENT: Final = 5.0
+#: How many times the time that the answer took the next question waits at least.
+_TIMES: Final = 4
 #: What passes: the computer is not in the office yet, or this agent is about to come back there.
 _PASSING: Final = (NotFoundError, NotInRoomError, ConnectionLostError, RequestTimeoutError)
 
@@ -70,6 +73,7 @@ async def wait_for_tools(
             while True:
                 heard.clear()
                 check()
+                began = time.monotonic()
                 try:
                     tools = await list_tools()
                 except _PASSING as error:
@@ -79,6 +83,8 @@ async def wait_for_tools(
                     if missing is None:
                         return tools
                     failure = ToolNotFoundError(missing)
+                # A computer that tells of changes all the time is not asked all the time.
+                await asyncio.sleep(min(_TIMES * (time.monotonic() - began), _ASK_AGAIN))
                 pause = _ASK_AGAIN_WHEN_ABSENT if isinstance(failure, NotFoundError) else _ASK_AGAIN
                 with suppress(TimeoutError):
                     async with asyncio.timeout(pause):

@@ -4,7 +4,7 @@ Knows nothing of prompts, terminals or sockets. The code that shows or serves a 
 answers what is to be decided through its `decisions`.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
@@ -41,6 +41,7 @@ from a2c_smcp.computer.mcp_clients.mcp_connection import Timings
 from a2c_smcp.computer.mcp_clients.model import BaseServerConfig, MCPServerConfig, MCPServerInput, wire_server
 from a2c_smcp.computer.mcp_clients.remembered_tools import RememberedTools
 from a2c_smcp.computer.office_states import OfficeStates
+from a2c_smcp.computer.paced_events import PacedEvents
 from a2c_smcp.computer.progress import OnProgress
 from a2c_smcp.computer.questions import QuestionDesk
 from a2c_smcp.computer.shown_resources import ResourceTimings, ShownResources
@@ -99,6 +100,7 @@ class Computer:
         self.inputs = InputStore(inputs)
         self._limits = DesktopLimits(max_window, max_message)
         self._events = EventHub()
+        self._happened = PacedEvents(self._events.publish)
         self._log = CallLog()
         self._offices = OfficeStates()
         self.decisions = DecisionStore(partial(_publish_decision, self._events))
@@ -108,10 +110,10 @@ class Computer:
         if input_resolver is not None:
             self.decisions.attend(CALLBACK, {"input"}, resolving(input_resolver)).begin()
         resolver = InputResolver(self.inputs, AskedInputResolver(self.decisions, self._servers_of))
-        self._resources = ShownResources(self._events.publish, resource_timings, resolver.redaction.quote)
+        self._resources = ShownResources(self._happened, resource_timings, resolver.redaction.quote)
         self._manager = MCPServerManager(
             resolver,
-            on_event=partial(_publish_of_servers, self._events),
+            on_event=partial(_publish_of_servers, self._happened),
             on_resources=self._resources.changed,
             auto_connect=auto_connect,
             auto_reconnect=auto_reconnect,
@@ -159,6 +161,7 @@ class Computer:
         await self._manager.stop_all()
         with anyio.CancelScope(shield=True):
             await self._resources.aclose()
+        self._happened.flush()
 
     async def __aenter__(self) -> Self:
         await self.boot_up()
@@ -353,7 +356,7 @@ class Computer:
     def _announce_config(self) -> None:
         before, self._shown_config = self._shown_config, self._configs()
         if self._shown_config != before:
-            self._events.publish(ConfigChanged())
+            self._happened(ConfigChanged())
 
     def _input_changed(self, input_id: str) -> None:
         self._announce_config()
@@ -433,10 +436,10 @@ def _as_written(config: MCPServerConfig | dict[str, Any]) -> dict[str, Any]:
     return wire_server(config) if isinstance(config, BaseServerConfig) else deepcopy(config)
 
 
-def _publish_of_servers(events: EventHub, event: ComputerEvent) -> None:
-    events.publish(event)
+def _publish_of_servers(publish: Callable[[ComputerEvent], None], event: ComputerEvent) -> None:
+    publish(event)
     if isinstance(event, ServerStatus):
-        events.publish(ConfigChanged())  # agents read there how servers do
+        publish(ConfigChanged())  # agents read there how servers do
 
 
 def _publish_decision(events: EventHub, event: DecisionEvent) -> None:

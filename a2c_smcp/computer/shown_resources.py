@@ -1,8 +1,8 @@
 """What agents see of a Computer besides its tools, kept up with the MCP servers that serve: the Desktop and the Finder.
 
-Hears which servers serve and what changes on them, lists their resources, subscribes to them and says when either
-channel is to be announced; `watch` decides that, `desktop` and `finder` arrange what is shown. Knows nothing of
-configs, nor of who asks.
+Hears which servers serve and what changes on them, lists their resources, subscribes to them and says that either
+channel has changed; `watch` decides that, `desktop` and `finder` arrange what is shown. Knows nothing of configs, nor
+of who asks.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from a2c_smcp.computer.resource_routing import find_target, refusal
 from a2c_smcp.computer.types import ToolCallRecord
 from a2c_smcp.computer.utils.pool import slices
 from a2c_smcp.computer.utils.refresher import Refresher
-from a2c_smcp.computer.watch import Announcements, Channel, Listed, Watch, channel_of
+from a2c_smcp.computer.watch import Channel, Listed, Watch, channel_of
 from a2c_smcp.errors import BadRequestError, InternalError, ServerNotActiveError, SMCPError, ToolError
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.types import SERVER_NAME, Desktop
@@ -114,8 +114,6 @@ class ShownResources:
         self._finder = FinderAggregator(quote=quote)
         self._watch = Watch()
         self._shelves: dict[SERVER_NAME, _ServerWindows] = {}
-        self._announcements = dict.fromkeys(Channel, Announcements())
-        self._timers: dict[Channel, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     # --- what is asked
@@ -225,13 +223,9 @@ class ShownResources:
             self._refresh_soon(shelf)
 
     async def aclose(self) -> None:
-        """Forget every server, and announce nothing more. What changes afterwards is heard again."""
+        """Forget every server. What changes afterwards is heard again."""
         for server in tuple(self._shelves):
             self._drop(server)
-        for timer in self._timers.values():
-            timer.cancel()
-        self._timers.clear()
-        self._announcements = dict.fromkeys(Channel, Announcements())
         await self._finder.aclose()
         if self._tasks:
             await asyncio.wait(self._tasks)
@@ -241,7 +235,7 @@ class ShownResources:
         if channel is Channel.FINDER:
             self._finder.mark(server, self._watch.stale_documents(server, uri))
         if channel is not None:
-            self._announce(channel)
+            self._on_event(_EVENTS[channel])
 
     def _replace(self, server: SERVER_NAME, connection: MCPConnection) -> _ServerWindows:
         """Until the new connection's list is in, what the old one listed is taken for it."""
@@ -321,26 +315,10 @@ class ShownResources:
             tasks.add(task)
             task.add_done_callback(tasks.discard)
 
-    # --- announcing
-
     def _announce_all(self, changed: Iterable[Channel]) -> None:
         for channel in Channel:
             if channel in changed:
-                self._announce(channel)
-
-    def _announce(self, channel: Channel) -> None:
-        state = self._announcements[channel] = self._announcements[channel].change(_now())
-        assert state.due is not None
-        if state.due <= _now():
-            self._send(channel)
-        elif channel not in self._timers:
-            self._timers[channel] = asyncio.get_running_loop().call_at(state.due, self._send, channel)
-
-    def _send(self, channel: Channel) -> None:
-        if (timer := self._timers.pop(channel, None)) is not None:
-            timer.cancel()
-        self._announcements[channel] = self._announcements[channel].sent(_now())
-        self._on_event(_EVENTS[channel])
+                self._on_event(_EVENTS[channel])
 
 
 def _cancel(shelf: _ServerWindows) -> None:

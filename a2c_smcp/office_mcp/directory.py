@@ -28,6 +28,7 @@ MOST_TOOLS: Final = 5000
 _MOST_NAMES: Final = 200
 _LONGEST_TITLE: Final = 200
 _LONGEST_DESCRIPTION: Final = 1000
+_LONGEST_ANNOTATIONS: Final = 10_000
 #: How much of a text is looked at, and of all texts of a computer: they are other people's, and may be of any length.
 _INDEXED: Final = 4000
 _INDEXED_OF_A_COMPUTER: Final = 1_000_000
@@ -71,13 +72,25 @@ class ToolDirectory:
         names = tool_names(pairs, short, plain=plain)
         self._by_pair = {pair: OfficeTool(names[pair], pair[0], tool) for pair, tool in pairs.items()}
         self.by_name = {entry.name: entry for entry in self._by_pair.values()}
+        self._listing: list[types.Tool] = []
+        self._unlisted = iter(self.by_name.values())
 
     def __len__(self) -> int:
         return len(self.by_name)
 
-    @cached_property
+    def list_some(self, most: int = 20) -> bool:
+        """Make the next few tools of the `listing`, and say whether there may be more: thousands with long descriptions
+        take a second, in which others want their turn.
+        """
+        entries = list(islice(self._unlisted, most))
+        self._listing += [tool for entry in entries if (tool := entry.as_mcp()) is not None]
+        return bool(entries)
+
+    @property
     def listing(self) -> list[types.Tool]:
-        return [tool for entry in self.by_name.values() if (tool := entry.as_mcp()) is not None]
+        while self.list_some():
+            pass
+        return self._listing
 
     def find(self, computer: str, tool: str) -> OfficeTool | None:
         """The tool of a computer by its own name, or by the name that hosts call it by."""
@@ -174,8 +187,10 @@ def _title(tool: SMCPTool) -> str | None:
 
 def _annotations(tool: SMCPTool) -> types.ToolAnnotations | None:
     raw = (tool.get("meta") or {}).get(ANNOTATION_KEY)
+    if not isinstance(raw, str) or len(raw) > _LONGEST_ANNOTATIONS:
+        return None
     try:
-        return types.ToolAnnotations.model_validate_json(raw) if isinstance(raw, str) else None
+        return types.ToolAnnotations.model_validate_json(raw)
     except ValidationError:
         return None
 

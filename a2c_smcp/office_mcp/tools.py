@@ -57,7 +57,10 @@ class OfficeTools:
         context_tools = [own.tool for own in self._context]
         if self._by_search(context):
             return [*context_tools, *(own.tool for own in self._finding)]
-        return [*context_tools, *self._office.directory.listing]
+        directory = self._office.directory
+        while directory.list_some():  # noqa: ASYNC110 - it is work, and others have their turns in between
+            await asyncio.sleep(0)
+        return [*context_tools, *directory.listing]
 
     def _by_search(self, context: ServerRequestContext[Any, Any]) -> bool:
         """Whether this client gets a search instead of a list; decided when a session asks for the first time. Over

@@ -212,7 +212,8 @@ class AnyLink(Protocol):
 
     async def close(self) -> None: ...
 
-    async def request(self, event: str, data: Any, timeout: float) -> tuple[Any, ...]: ...
+    async def exchange(self, event: str, data: Any, timeout: float) -> str:
+        """Send an event and return the JSON of its ack. Who asks decides how much of it is built."""
 
     async def join(self, membership: Membership) -> None: ...
 

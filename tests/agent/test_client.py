@@ -1,6 +1,7 @@
 """What is particular to asyncio: cancelled tasks, bursts, the end of everything."""
 
 import asyncio
+import json
 import logging
 import socket
 import sys
@@ -90,16 +91,14 @@ async def test_an_office_that_cannot_be_listed_is_listed_later(
 ) -> None:
     await make_computer()
     agent = await make_agent(join=False)
-    request, refusals = agent._link.request, [NotFoundError("not now")]
+    exchange, refusals = agent._link.exchange, [NotFoundError("not now")]
 
-    async def refuse_once(event: str, data: Any, timeout: float) -> Any:
-        return (
-            (refusals.pop().payload(),)
-            if event == LIST_ROOM_EVENT and refusals
-            else await request(event, data, timeout)
-        )
+    async def refuse_once(event: str, data: Any, timeout: float) -> str:
+        if event == LIST_ROOM_EVENT and refusals:
+            return json.dumps([refusals.pop().payload()])
+        return str(await exchange(event, data, timeout))
 
-    monkeypatch.setattr(agent._link, "request", refuse_once)
+    monkeypatch.setattr(agent._link, "exchange", refuse_once)
     await agent.join_office(office)
     assert agent.listing_error.code == 404
     assert agent.computers == {}

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.agent.view import Fetch, OfficeView, Part, Retry, retry_delay
-from a2c_smcp.errors import BadRequestError, ConnectionLostError, NotFoundError, SMCPError
+from a2c_smcp.agent.view import Fetch, Later, OfficeView, Part, retry_delay
+from a2c_smcp.errors import BadRequestError, ConnectionLostError, NotFoundError, PayloadTooLargeError, SMCPError
 from a2c_smcp.smcp import (
     UPDATE_CONFIG_NOTIFICATION,
     UPDATE_DESKTOP_NOTIFICATION,
@@ -22,6 +22,12 @@ def tools(view: OfficeView, computer: str) -> Any:
 
 def wanted(fetches: list[Fetch]) -> list[tuple[str, Part]]:
     return [(fetch.computer, fetch.part) for fetch in fetches]
+
+
+def resumed(view: OfficeView, fetch: Fetch) -> list[Fetch]:
+    outcome = view.resume(fetch)
+    assert isinstance(outcome, list)
+    return outcome
 
 
 @pytest.fixture
@@ -79,8 +85,9 @@ def test_it_is_settled_when_everything_was_fetched_or_tried() -> None:
 def test_a_burst_is_fetched_twice_at_most(view: OfficeView) -> None:
     (first,) = view.update(UPDATE_DESKTOP_NOTIFICATION, "laptop")
     assert [view.update(UPDATE_DESKTOP_NOTIFICATION, "laptop") for _ in range(100)] == [[]] * 100
-    news, (second,) = view.fetched(first, ["old"])
-    assert news
+    news, again = view.fetched(first, ["old"])
+    assert news and isinstance(again, list)
+    (second,) = again
     assert view.fetched(second, ["new"]) == (True, [])
     assert view.computers["laptop"].desktop == ["new"]
 
@@ -92,12 +99,12 @@ def test_the_same_value_again_is_no_news(view: OfficeView) -> None:
 
 def test_a_failure_is_visible_and_retried_and_the_old_value_stays(view: OfficeView) -> None:
     (fetch,) = view.update(UPDATE_TOOL_LIST_NOTIFICATION, "laptop")
-    assert view.failed(fetch, GONE) == Retry(fetch, 1.0)
+    assert view.failed(fetch, GONE) == Later(fetch, 1.0)
     assert view.computers["laptop"].failures == {Part.TOOLS: GONE}
     assert tools(view, "laptop") == ["a tool"]
-    (again,) = view.retry(fetch)
-    assert view.failed(again, GONE) == Retry(again, 2.0)
-    (again,) = view.retry(again)
+    (again,) = resumed(view, fetch)
+    assert view.failed(again, GONE) == Later(again, 2.0)
+    (again,) = resumed(view, again)
     assert view.fetched(again, ["a tool"]) == (True, [])
     assert view.computers["laptop"].failures == {}
 
@@ -106,9 +113,9 @@ def test_a_notification_overtakes_a_retry(view: OfficeView) -> None:
     (fetch,) = view.update(UPDATE_DESKTOP_NOTIFICATION, "laptop")
     view.failed(fetch, GONE)
     (sooner,) = view.update(UPDATE_DESKTOP_NOTIFICATION, "laptop")
-    assert view.retry(fetch) == []
+    assert resumed(view, fetch) == []
     assert view.fetched(sooner, ["w"]) == (True, [])
-    assert view.retry(sooner) == []
+    assert resumed(view, sooner) == []
 
 
 def test_a_failure_after_another_notification_is_tried_again_at_once(view: OfficeView) -> None:
@@ -139,7 +146,7 @@ def test_a_computer_that_leaves_is_dropped_and_what_comes_late_changes_nothing(v
     assert view.settled
     assert view.fetched(fetch, ["late"]) == (False, [])
     assert view.failed(fetch, GONE) is None
-    assert view.retry(fetch) == []
+    assert resumed(view, fetch) == []
 
 
 def test_one_that_left_and_came_back_is_not_given_what_was_fetched_before(view: OfficeView) -> None:
@@ -187,3 +194,69 @@ def test_leaving_the_office_forgets_it(view: OfficeView) -> None:
     assert view.computers == {}
     assert view.fetched(fetch, []) == (False, [])
     assert list(snapshot) == ["laptop"]
+
+
+def test_after_a_costly_fetch_the_next_one_waits_and_the_last_change_is_fetched(view: OfficeView) -> None:
+    (first,) = view.update(UPDATE_DESKTOP_NOTIFICATION, "laptop")
+    assert view.fetched(first, ["old"], 2.0) == (True, Later(first, 2.0))
+    assert [view.update(UPDATE_DESKTOP_NOTIFICATION, "laptop") for _ in range(100)] == [[]] * 100
+    (second,) = resumed(view, first)
+    assert view.resume(first) == []
+    assert view.fetched(second, ["new"], 2.0) == (True, Later(second, 2.0))
+    assert view.resume(second) == []
+    assert wanted(view.update(UPDATE_DESKTOP_NOTIFICATION, "laptop")) == [("laptop", Part.DESKTOP)]
+
+
+def test_what_is_announced_during_a_costly_fetch_waits_as_well(view: OfficeView) -> None:
+    (first,) = view.update(UPDATE_DESKTOP_NOTIFICATION, "laptop")
+    assert view.update(UPDATE_DESKTOP_NOTIFICATION, "laptop") == []
+    assert view.fetched(first, ["old"], 2.0) == (True, Later(first, 2.0))
+    assert wanted(resumed(view, first)) == [("laptop", Part.DESKTOP)]
+
+
+def test_a_failure_rests_before_a_notification_may_overtake_its_retry(view: OfficeView) -> None:
+    (fetch,) = view.update(UPDATE_DESKTOP_NOTIFICATION, "laptop")
+    assert view.failed(fetch, GONE, 0.5) == Later(fetch, 0.5)
+    assert view.update(UPDATE_DESKTOP_NOTIFICATION, "laptop") == []
+    (again,) = resumed(view, fetch)
+    assert view.failed(again, GONE, 0.5) == Later(again, 0.5)
+    assert view.resume(again) == Later(again, 2.0)
+    assert wanted(view.update(UPDATE_DESKTOP_NOTIFICATION, "laptop")) == [("laptop", Part.DESKTOP)]
+
+
+def test_a_part_rests_by_itself(view: OfficeView) -> None:
+    (fetch,) = view.update(UPDATE_DESKTOP_NOTIFICATION, "laptop")
+    view.fetched(fetch, ["w"], 30.0)
+    assert wanted(view.update(UPDATE_TOOL_LIST_NOTIFICATION, "laptop")) == [("laptop", Part.TOOLS)]
+    (other,) = view.enter("desk")
+    view.leave("laptop")
+    assert view.resume(fetch) == []
+    assert wanted([other]) == [("desk", Part.TOOLS)]
+
+
+def test_only_a_short_rest_puts_off_that_it_is_settled(view: OfficeView) -> None:
+    for pause, settled in ((0.1, False), (5.0, True)):
+        (fetch,) = view.update(UPDATE_DESKTOP_NOTIFICATION, "laptop")
+        view.fetched(fetch, ["w"], pause)
+        steps = [view.settled]
+        view.update(UPDATE_DESKTOP_NOTIFICATION, "laptop")
+        steps.append(view.settled)
+        (again,) = resumed(view, fetch)
+        steps.append(view.settled)
+        assert steps == [True, settled, False]
+        view.fetched(again, ["w"])
+
+
+def test_what_is_wanted_later_does_not_put_off_an_earlier_moment(view: OfficeView) -> None:
+    (fetch,) = view.update(UPDATE_DESKTOP_NOTIFICATION, "laptop")
+    moment = view.now()
+    view.update(UPDATE_DESKTOP_NOTIFICATION, "laptop")
+    assert not view.settled_since(moment)
+    view.fetched(fetch, ["w"])
+    assert view.settled_since(moment)
+    assert not view.settled
+
+
+def test_what_is_too_large_is_not_retried(view: OfficeView) -> None:
+    (fetch,) = view.update(UPDATE_DESKTOP_NOTIFICATION, "laptop")
+    assert view.failed(fetch, PayloadTooLargeError("large")) == []

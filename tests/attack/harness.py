@@ -121,9 +121,10 @@ def honest_pair(
     config: list[object] | None = None,
     *options: str,
     agent_at: Target | None = None,
+    live: bool = False,
 ) -> Iterator[Pair]:
-    """An agent and its computer, the agent at another server if one is named; `config` adds MCP servers to the
-    computer's echo server, `options` are the computer's.
+    """An agent, with a live view or without, and its computer, the agent at another server if one is named; `config`
+    adds MCP servers to the computer's echo server, `options` are the computer's.
     """
     echo = {
         "name": "echo",
@@ -147,7 +148,15 @@ def honest_pair(
         )
         agent = exits.enter_context(
             started(
-                [sys.executable, str(HERE / "honest_agent.py"), (agent_at or server).url, office, name, *keys[1:]],
+                [
+                    sys.executable,
+                    str(HERE / "honest_agent.py"),
+                    *(["--live"] if live else []),
+                    (agent_at or server).url,
+                    office,
+                    name,
+                    *keys[1:],
+                ],
                 server.folder / f"{name}-agent.log",
             )
         )

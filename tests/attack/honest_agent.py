@@ -1,7 +1,8 @@
 """An honest agent as a process of its own: calls `echo` again and again, and says how it went.
 
-`honest_agent.py URL OFFICE COMPUTER [API_KEY]`. A line `start SECONDS` on stdin begins a count, with so many seconds
-between two calls. A line `stop` ends the calls. Both print the count.
+`honest_agent.py [--live] URL OFFICE COMPUTER [API_KEY]`, with a live view or without. A line `start SECONDS` on stdin
+begins a count, with so many seconds between two calls. A line `stop` ends the calls. Both print the count. A line
+`also COMPUTER TIMES` calls a tool of another computer so often besides, and then prints how that went.
 """
 
 import asyncio
@@ -47,14 +48,21 @@ async def call(agent: AsyncSMCPAgentClient, computer: str) -> str | None:
     return "an error result" if result.is_error else None
 
 
+async def also(agent: AsyncSMCPAgentClient, computer: str, times: int) -> None:
+    codes = [(await agent.call_tool(computer, "t", {}, 60)).meta for _ in range(times)]
+    print("ALSO " + json.dumps([(meta or {}).get("error_code") for meta in codes]), flush=True)
+
+
 async def main() -> None:
-    url, office, computer, *key = sys.argv[1:]
+    live = "--live" in sys.argv
+    url, office, computer, *key = [word for word in sys.argv[1:] if word != "--live"]
+    besides: set[asyncio.Task[None]] = set()
     watcher = Watcher()
     lines: asyncio.Queue[str] = asyncio.Queue()
     loop = asyncio.get_running_loop()
     loop.add_reader(sys.stdin.fileno(), lambda: lines.put_nowait(sys.stdin.readline()))
     async with AsyncSMCPAgentClient(
-        url, name="honest", api_key=key[0] if key else None, handler=watcher, live=False
+        url, name="honest", api_key=key[0] if key else None, handler=watcher, live=live
     ) as agent:
         await agent.join_office(office)
         while await call(agent, computer):  # noqa: ASYNC110 - it is asked, it does not tell
@@ -68,6 +76,9 @@ async def main() -> None:
                         watcher.count, pause = Count(), float(seconds)
                     case ["stop"]:
                         pause = None
+                    case ["also", other, times]:
+                        besides.add(asyncio.create_task(also(agent, other, int(times))))
+                        continue
                     case _:
                         return
                 print("COUNT " + json.dumps(asdict(watcher.count)), flush=True)

@@ -2,6 +2,7 @@
 
 hostile_mcp.py blare FILE BYTES  when FILE is there: a line of so many bytes, full of `[]`, and no newline before
 hostile_mcp.py resources FILE WINDOWS DOCUMENTS  when FILE is there: lists so many of them, all on one page
+hostile_mcp.py tools FILE  while FILE is there: other tools all the time
 hostile_mcp.py large COUNT BYTES  lists windows that have so many bytes each
 """
 
@@ -39,6 +40,16 @@ def wait_for(file: str) -> None:
         time.sleep(0.01)
 
 
+def change_tools(file: str, tools: list[dict[str, Any]]) -> None:
+    wait_for(file)
+    number = 0
+    while os.path.exists(file):
+        number += 1
+        tools[:] = [{"name": f"tool-{number}-{each}", "inputSchema": {"type": "object"}} for each in range(20)]
+        send({"method": "notifications/tools/list_changed"})
+        time.sleep(0.001)
+
+
 def list_many(file: str, windows: int, documents: int, listed: list[dict[str, Any]]) -> None:
     wait_for(file)
     listed += resources(windows, documents)
@@ -53,17 +64,20 @@ def resources(windows: int, documents: int) -> list[dict[str, Any]]:
 def main() -> None:
     mode, *options = sys.argv[1:]
     listed: list[dict[str, Any]] = []
+    tools: list[dict[str, Any]] = []
     window = "a window"
     if mode == "large":
         listed, window = resources(int(options[0]), 0), "x" * int(options[1])
     elif mode == "blare":
         threading.Thread(target=blare, args=(options[0], int(options[1])), daemon=True).start()
+    elif mode == "tools":
+        threading.Thread(target=change_tools, args=(options[0], tools), daemon=True).start()
     else:
         file, *counts = options
         threading.Thread(target=list_many, args=(file, *map(int, counts), listed), daemon=True).start()
-    capabilities = {"tools": {}, "resources": {"subscribe": True, "listChanged": True}}
+    capabilities = {"tools": {"listChanged": True}, "resources": {"subscribe": True, "listChanged": True}}
     answers: dict[str, Any] = {
-        "tools/list": {"tools": []},
+        "tools/list": {"tools": tools},
         "resources/list": {"resources": listed},
         "resources/subscribe": {},
         "resources/unsubscribe": {},

@@ -243,7 +243,7 @@ async def test_a_burst_is_announced_every_100_ms_and_the_last_change_is_not_lost
         while len(record.now(DesktopChanged)) < 3 or number < 20:
             number += 1
             await put(computer, "window://fake/0", str(number))
-        await record.until(lambda: not computer._resources._timers)
+        await record.until(lambda: not computer._happened.is_waiting)
         seconds = time.monotonic() - started
         assert len(record.now(DesktopChanged)) <= seconds / ANNOUNCE_SECONDS + 1
         assert await computer.get_desktop(window="window://fake/0") == [f"window://fake/0\n\n{number}"]

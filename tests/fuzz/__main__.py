@@ -1,5 +1,5 @@
-"""`python -m tests.fuzz`: hostile frames at each server, hostile requests at all else that serves HTTP, and what came
-of it. Exits with 1 when something did.
+"""`python -m tests.fuzz`: hostile frames at each server, hostile requests at all else that serves HTTP, hostile messages
+over NATS, hostile answers for an agent, and what came of it. Exits with 1 when something did.
 """
 
 import argparse
@@ -7,6 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.fuzz.answers import fuzz_answers
 from tests.fuzz.http_surfaces import SURFACES, fuzz_surface
 from tests.fuzz.nats_frames import fuzz_nats
 from tests.fuzz.run import fuzz
@@ -34,6 +35,7 @@ def main() -> int:
             problems += [f"{name}: {what}" for what in found]
     with tempfile.TemporaryDirectory() as folder:
         problems += [f"nats: {what}" for what in fuzz_nats(Path(folder), arguments.packets, arguments.seed, print)]
+    problems += [f"agent: {what}" for what in fuzz_answers(arguments.packets, arguments.seed, print)]
     for problem in problems:
         print(f"✗ {problem}")
     return 1 if problems else 0

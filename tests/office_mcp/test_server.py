@@ -804,3 +804,28 @@ async def test_subscribers_hear_of_changes(make_agent: MakeAgent, make_computer:
             await listening.of("resources")
         assert document not in [resource.uri for resource in (await client.list_resources()).resources]
         assert len(computer.requests(GET_FINDER_EVENT)) <= 4
+
+
+async def test_a_computer_that_always_announces_does_not_hold_the_lists_of_the_others_up(
+    make_agent: MakeAgent, make_computer: MakeComputer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("a2c_smcp.office_mcp.watching._PATIENCE", 600.0)
+    honest, evil = await make_computer("laptop"), await make_computer("evil")
+    is_over = False
+
+    async def announce() -> None:
+        number = 0
+        while not is_over:
+            number += 1
+            evil.tools = [a_tool(f"tool-{number}")]
+            await evil.announce(UPDATE_TOOL_LIST_EVENT)
+
+    async with host(await make_agent()) as (client, _), anyio.create_task_group() as group:
+        group.start_soon(announce)
+        with anyio.fail_after(60):
+            for _ in range(3):
+                assert "laptop__echo" in await names(client)
+            honest.tools = [a_tool("new")]
+            await honest.announce(UPDATE_TOOL_LIST_EVENT)
+            await eventually_listed(client, "laptop__new")
+        is_over = True

@@ -26,7 +26,6 @@ from a2c_smcp.errors import (
     RequestTimeoutError,
     SMCPError,
 )
-from a2c_smcp.packets import read_ack
 from a2c_smcp.smcp import TOOL_CALL_EVENT
 from a2c_smcp.utils.backoff import backoff
 from a2c_smcp.utils.link import (
@@ -174,8 +173,8 @@ class SeatLink:
         if membership is not None and self._state.joined:
             self._tell(Left(membership))
 
-    async def request(self, event: str, data: Any, timeout: float) -> tuple[Any, ...]:
-        """As `OfficeLink.request`. A holder that ends meanwhile fails a tool call with `ConnectionLostError`."""
+    async def exchange(self, event: str, data: Any, timeout: float) -> str:
+        """As `OfficeLink.exchange`. A holder that ends meanwhile fails a tool call with `ConnectionLostError`."""
         self._supervisor.check_loop()
         if self.membership is None:
             raise NotInRoomError("join an office first")
@@ -192,7 +191,7 @@ class SeatLink:
                         await self._until_lost(pipe)  # nothing was sent: it waits for the next holder
                         continue
                     try:
-                        return tuple(read_ack(await self._exchange(pipe, [event, timeout, *call], body)))
+                        return await self._exchange(pipe, [event, timeout, *call], body)
                     except _HolderGoneError:
                         if is_call:
                             raise ConnectionLostError(f"{_ENDED} while the tool was called; it may have run") from None

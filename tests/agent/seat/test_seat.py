@@ -250,7 +250,7 @@ async def test_nobody_leaves_the_office_for_the_others(make_shared: MakeShared, 
     async with holding(link, office):
         ada, bob = await make_shared("ada"), await make_shared("bob")
         with pytest.raises(ForbiddenError):
-            await ada._link.request(LEAVE_OFFICE_EVENT, {"office_id": office}, 60)
+            await ada._link.exchange(LEAVE_OFFICE_EVENT, {"office_id": office}, 60)
         await ada.leave_office()
         assert ada.office_id is None
         assert await names(bob) == ["seat"]

@@ -137,7 +137,9 @@ async def running(*servers: dict[str, Any], **options: Any) -> AsyncIterator[tup
 async def listed(computer: Computer) -> None:
     """What its servers list is known, and announced. On a busy machine that takes longer than a boot waits for it."""
     shown = computer._resources
-    await eventually(lambda: not shown._timers and all(shelf.listed.is_set() for shelf in shown._shelves.values()))
+    await eventually(
+        lambda: not computer._happened.is_waiting and all(shelf.listed.is_set() for shelf in shown._shelves.values())
+    )
 
 
 def names(computer: Computer) -> list[str]:
