@@ -99,7 +99,7 @@ async def test_the_room_says_which_servers_do_not_run(env: dict[str, str], compu
     }
     computer.override[GET_CONFIG_EVENT] = lambda _: {"servers": {}, "inputs": None, "server_info": infos}
     done = await a2c(env, "room")
-    assert done.stderr.decode().splitlines() == ["laptop: the MCP server mail is backing_off: exit code 1\\x1b[31m"]
+    assert done.stderr.decode().splitlines() == ["laptop: the MCP server mail is backing_off: exit code 1\\u001b[31m"]
     assert (await a2c_json(env, "config", "laptop"))["server_info"] == infos
 
 

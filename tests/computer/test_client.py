@@ -30,6 +30,7 @@ from a2c_smcp.smcp import (
     LEAVE_OFFICE_NOTIFICATION,
     TOOL_CALL_EVENT,
     UPDATE_CONFIG_NOTIFICATION,
+    UPDATE_DESKTOP_NOTIFICATION,
     UPDATE_TOOL_LIST_EVENT,
     UPDATE_TOOL_LIST_NOTIFICATION,
 )
@@ -358,15 +359,16 @@ async def test_when_the_agent_goes_its_calls_are_cancelled(hub: Running) -> None
 # --- announcing
 
 
-async def announced(it: World, change: Callable[[], Awaitable[Any]]) -> dict[str, int]:
-    """How many announcements of each kind a change makes; a call behind it shows that there are no more to come."""
+async def announced(it: World, change: Callable[[], Awaitable[Any]]) -> set[str]:
+    """What a change announces; a call behind it shows that there is no more to come."""
     kinds = {"tools": UPDATE_TOOL_LIST_NOTIFICATION, "config": UPDATE_CONFIG_NOTIFICATION}
     it.agent.received.clear()
     await change()
+    await eventually(lambda: not it.computer._happened.is_waiting)
     await anyio.wait_all_tasks_blocked()
     await eventually(lambda: not it.client._to_announce)
     await it.stats()
-    return {name: len(heard(it.agent, kind)) for name, kind in kinds.items() if heard(it.agent, kind)}
+    return {name for name, kind in kinds.items() if heard(it.agent, kind)}
 
 
 async def test_it_announces_exactly_what_changed(hub: Running) -> None:
@@ -385,13 +387,13 @@ async def test_it_announces_exactly_what_changed(hub: Running) -> None:
         async def define() -> None:
             computer.inputs.put(parse_input({"id": "j", "type": "promptString"}))
 
-        assert await announced(it, nothing) == {}
-        assert await announced(it, define) == {"config": 1}
-        assert await announced(it, lambda: computer.add_or_update_server(server("off", disabled=True))) == {"config": 1}
-        assert await announced(it, lambda: computer.add_or_update_server(server("b"))) == {"tools": 1, "config": 1}
-        assert await announced(it, lambda: computer.stop_server("b")) == {"tools": 1}
-        assert await announced(it, lambda: computer.remove_server("b")) == {"config": 1}
-        assert await announced(it, add_tool) == {"tools": 1}
+        assert await announced(it, nothing) == set()
+        assert await announced(it, define) == {"config"}
+        assert await announced(it, lambda: computer.add_or_update_server(server("off", disabled=True))) == {"config"}
+        assert await announced(it, lambda: computer.add_or_update_server(server("b"))) == {"tools", "config"}
+        assert await announced(it, lambda: computer.stop_server("b")) == {"tools", "config"}
+        assert await announced(it, lambda: computer.remove_server("b")) == {"config"}
+        assert await announced(it, add_tool) == {"tools"}
         assert heard(it.agent, UPDATE_TOOL_LIST_NOTIFICATION) == [{"computer": "pc"}]
 
 
@@ -422,7 +424,10 @@ async def test_what_changed_before_it_joined_is_not_announced(hub: Running) -> N
     async with SMCPComputerClient(computer, options(hub.url)) as client, computer:
         await client.join_office(office)
         await agent.tool("a.echo")
-        assert [name for name, _ in agent.received] == [ENTER_OFFICE_NOTIFICATION]
+        received = [name for name, _ in agent.received]
+        assert received[0] == ENTER_OFFICE_NOTIFICATION
+        # Changes are paced: the last one of the windows may still be on its way when the computer enters.
+        assert set(received[1:]) <= {UPDATE_DESKTOP_NOTIFICATION}
         await client.leave_office()
         await eventually(lambda: heard(agent, LEAVE_OFFICE_NOTIFICATION))
     await agent.disconnect()

@@ -8,10 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.events import ConfigChanged, ServerStatus
+from a2c_smcp.computer.mcp_clients.http_failures import describe_http
 from a2c_smcp.computer.mcp_clients.mcp_connection import Timings
 from a2c_smcp.computer.mcp_clients.model import parse_server
 from a2c_smcp.computer.mcp_clients.remembered_tools import RememberedTools
@@ -115,13 +117,69 @@ async def test_who_is_backing_off_can_be_started_stopped_changed_and_removed(tmp
 async def test_a_refused_key_is_not_tried_again(status: str, kind: str) -> None:
     async with answering(status) as url, running(remote(url, kind), timings=PATIENT) as (computer, _):
         assert state(computer, "remote") is ServerState.FAILED
-        assert status[:3] in reason(computer, "remote")
+        assert f"HTTP {status[:3]}: " in reason(computer, "remote")
+        assert "look at the headers in its config" in reason(computer, "remote")
 
 
 async def test_a_web_server_that_is_not_ready_is_tried_again() -> None:
     async with answering("503 Busy") as url, running(remote(url), timings=PATIENT) as (computer, _):
         assert state(computer, "remote") is ServerState.BACKING_OFF
         assert "503" in reason(computer, "remote")
+
+
+@pytest.mark.parametrize(
+    ("error", "url", "environ", "said"),
+    [
+        (
+            httpx2.ConnectError("[SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:1)"),
+            "https://a",
+            {},
+            "http://",
+        ),
+        (
+            httpx2.ConnectError("[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: expired (_ssl.c:1)"),
+            "https://a",
+            {},
+            "not trusted: expired; SSL_CERT_FILE",
+        ),
+        (httpx2.ConnectError("[Errno -2] Name or service not known"), "https://a", {}, "its host is not found"),
+        (
+            httpx2.ConnectError("[Errno -2] Name or service not known"),
+            "https://a",
+            {"https_proxy": "http://me:hunter2@proxy.test:3128"},
+            "the proxy http://proxy.test:3128 is not found",
+        ),
+        (
+            httpx2.ConnectError("All connection attempts failed"),
+            "http://a",
+            {"http_proxy": "proxy.test:3128"},
+            "the proxy http://proxy.test:3128 does not answer",
+        ),
+        (httpx2.ConnectError("All connection attempts failed"), "http://a", {}, "nothing answers at its address"),
+        (httpx2.RemoteProtocolError("Server disconnected"), "http://a", {}, "begin with https://"),
+        (httpx2.ProxyError("407 Authentication Required"), "https://a", {}, "the proxy refuses: 407"),
+        (404, "http://a", {}, "look at the url"),
+        (502, "http://a", {}, "HTTP 502: it is not ready, or broken"),
+        (418, "http://a", {}, "HTTP 418"),
+    ],
+)
+def test_what_is_wrong_with_a_remote_server_is_said_with_what_to_do(
+    error: int | Exception, url: str, environ: dict[str, str], said: str
+) -> None:
+    found = describe_http(error, url, environ)
+    assert found is not None
+    assert said in found
+    assert "hunter2" not in found
+
+
+async def test_https_to_a_plain_port_and_nobody_there_are_told_apart() -> None:
+    async with (
+        answering("200 OK") as url,
+        running(remote(url.replace("http:", "https:")), timings=PATIENT) as (computer, _),
+    ):
+        assert "does not speak TLS" in reason(computer, "remote")
+    async with running(remote(url), timings=PATIENT) as (computer, _):
+        assert "nothing answers at its address" in reason(computer, "remote")
 
 
 async def test_a_server_may_be_given_less_time_or_more() -> None:

@@ -14,7 +14,7 @@ import anyio.lowlevel
 import httpx2
 import pytest
 
-from a2c_smcp.computer.mcp_clients.http_bounds import BoundedTransport, HttpBounds
+from a2c_smcp.computer.mcp_clients.http_bounds import AnswerBounds, BoundedTransport
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.errors import PayloadTooLargeError, SMCPError, ToolExecutionError, ToolExecutionTimeoutError
@@ -158,14 +158,14 @@ async def test_a_stream_that_ends_at_once_is_not_opened_at_once_for_ever(base: s
 
 
 @asynccontextmanager
-async def client(bounds: HttpBounds) -> AsyncIterator[httpx2.AsyncClient]:
+async def client(bounds: AnswerBounds) -> AsyncIterator[httpx2.AsyncClient]:
     async with httpx2.AsyncClient(transport=BoundedTransport("web", bounds, list), timeout=60) as http:
         yield http
 
 
 async def test_events_come_no_faster_than_they_may(base: str) -> None:
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "endless_events"}}
-    bounds = HttpBounds(LIMIT, LIMIT, events_per_second=2048 * 16 * 1024)
+    bounds = AnswerBounds(LIMIT, LIMIT, events_per_second=2048 * 16 * 1024)
     async with client(bounds) as http, http.stream("POST", base + "/mcp", json=call) as response:
         began, events = anyio.current_time(), 0
         async for chunk in response.aiter_bytes():
@@ -196,7 +196,7 @@ async def test_an_answer_in_many_pieces_leaves_the_loop_to_others() -> None:
             await anyio.lowlevel.checkpoint()
             turns += 1
 
-    way = BoundedTransport("web", HttpBounds(LIMIT, LIMIT), list)
+    way = BoundedTransport("web", AnswerBounds(LIMIT, LIMIT), list)
     async with httpx2.AsyncClient(transport=Crumbs()) as way._client, anyio.create_task_group() as tasks:
         request = httpx2.Request("GET", "http://web")
         response = await way.handle_async_request(request)
@@ -207,7 +207,7 @@ async def test_an_answer_in_many_pieces_leaves_the_loop_to_others() -> None:
 
 
 async def test_what_answers_no_request_is_bounded_too(base: str) -> None:
-    async with client(HttpBounds(LIMIT, LIMIT)) as http:
+    async with client(AnswerBounds(LIMIT, LIMIT)) as http:
         with pytest.raises(httpx2.StreamError, match=f"more than {LIMIT} bytes"):
             await http.get(base + "/metadata")
         with pytest.raises(httpx2.StreamError, match="encoded as 'gzip'"):

@@ -1,5 +1,5 @@
-"""`python -m tests.fuzz`: hostile frames at each server, hostile requests at all else that serves HTTP, hostile messages
-over NATS, hostile answers for an agent, and what came of it. Exits with 1 when something did.
+"""`python -m tests.fuzz`: hostile frames at each server, hostile requests at all else that serves HTTP, hostile
+messages over NATS, hostile answers for an agent, and what came of it. Exits with 1 when something did.
 """
 
 import argparse

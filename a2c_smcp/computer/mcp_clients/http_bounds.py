@@ -23,7 +23,7 @@ from a2c_smcp.computer.mcp_clients.long_lines import answered_by, request_in
 from a2c_smcp.errors import PayloadTooLargeError
 from a2c_smcp.utils.pipes import LongLine
 
-__all__ = ["BoundedTransport", "HttpBounds", "RefusedAnswerError"]
+__all__ = ["AnswerBounds", "BoundedTransport", "RefusedAnswerError"]
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ _TOO_LARGE: Final = PayloadTooLargeError.default_code
 
 
 @dataclass(frozen=True, slots=True)
-class HttpBounds:
+class AnswerBounds:
     """How much one server may send."""
 
     body: int
@@ -74,7 +74,7 @@ class _WithdrawnError(RefusedAnswerError):
 class BoundedTransport(httpx2.AsyncBaseTransport):
     """The way to one server, entered once. `unanswered` gives the ids of the requests that wait for it."""
 
-    def __init__(self, name: str, bounds: HttpBounds, unanswered: Callable[[], Iterable[RequestId]]) -> None:
+    def __init__(self, name: str, bounds: AnswerBounds, unanswered: Callable[[], Iterable[RequestId]]) -> None:
         self.name = name
         self.bounds = bounds
         self.unanswered = unanswered
@@ -82,6 +82,8 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         self._exchanges: dict[RequestId, _Exchange] = {}
         self._pace = EventPace(bounds.events_per_second)
         self._refusals = 0
+        self.failed: int | Exception | None = None
+        """The status, or the error, of the last request that mattered, if it failed."""
         self.large_answers = anyio.Semaphore(_LARGE_ANSWERS)
 
     async def __aenter__(self) -> "BoundedTransport":
@@ -125,9 +127,14 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
             self.forget(exchange)
             content = json.dumps(_error(exchange.request_id, withdrawn)).encode()
             return httpx2.Response(200, headers={"content-type": "application/json"}, content=content)
-        except BaseException:
+        except BaseException as error:
             self.forget(exchange)
+            if isinstance(error, Exception):
+                self.failed = error
             raise
+        # The stream that a GET opens beside the answers of POSTs is one that a server may refuse.
+        if request.method == "POST" or not self.bounds.answers_posts:
+            self.failed = response.status_code if response.status_code >= 400 else None
         body = _Body(self, exchange, response)
         return httpx2.Response(response.status_code, headers=body.headers, stream=body, extensions=response.extensions)
 

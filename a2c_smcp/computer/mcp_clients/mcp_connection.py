@@ -56,7 +56,7 @@ from a2c_smcp.computer.mcp_clients.probe import Patience
 from a2c_smcp.computer.mcp_clients.process import StdioTimings, describe_exit
 from a2c_smcp.computer.mcp_clients.resource_lists import ListedResource, ResourceList
 from a2c_smcp.computer.mcp_clients.server_state import TRANSITIONS, ServerState, StateChange
-from a2c_smcp.computer.mcp_clients.transports import Wire, describe_failure, is_lasting
+from a2c_smcp.computer.mcp_clients.transports import Wire
 from a2c_smcp.computer.progress import CallProgress
 from a2c_smcp.computer.redaction import Redaction
 from a2c_smcp.errors import (
@@ -606,7 +606,7 @@ class MCPConnection:
         if session is not None and session.since is not None:
             return _Ending(reason, anyio.current_time() - session.since)
         wants_old = probing and (wire.has_ended or stuck) and self.pid is not None
-        return _Ending(reason, None, wants_old, is_lasting=is_lasting(wire.failure or failure))
+        return _Ending(reason, None, wants_old, is_lasting=wire.is_lasting(failure))
 
     async def _log(self, params: LoggingMessageNotificationParams) -> None:
         """A log message of the server goes beside what it writes to stderr."""
@@ -662,8 +662,8 @@ class MCPConnection:
         process = wire.process
         if process is not None and process.exit_code is not None and wire.has_ended:
             why = describe_exit(process.exit_code)
-        elif cause := wire.failure or failure:
-            why = describe_failure(cause)
+        elif said := wire.describe(failure):
+            why = said
         elif session is not None and session.ending is not None:
             why = session.ending
         else:

@@ -20,7 +20,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse, RequestId
 
 from a2c_smcp.computer.mcp_clients.declaring import DeclaringDispatcher
-from a2c_smcp.computer.mcp_clients.http_bounds import BoundedTransport, HttpBounds
+from a2c_smcp.computer.mcp_clients.http_bounds import AnswerBounds, BoundedTransport
+from a2c_smcp.computer.mcp_clients.http_failures import describe_http, is_refusal
 from a2c_smcp.computer.mcp_clients.item_limits import largest_answer, too_many_items
 from a2c_smcp.computer.mcp_clients.mcp_internals import (
     Dispatcher,
@@ -47,7 +48,7 @@ from a2c_smcp.computer.mcp_clients.tool_lists import without_invalid_tools
 from a2c_smcp.errors import PayloadTooLargeError
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, codec
 
-__all__ = ["Wire", "describe_failure", "is_lasting"]
+__all__ = ["Wire"]
 
 #: Of one event that mcp's SSE client takes: over it the session would die.
 _SSE_EVENT: Final = 1024 * 1024
@@ -94,6 +95,7 @@ class Wire:
         self._waiting: dict[RequestId, None] = {}
         """The requests over HTTP that were not answered yet, oldest first."""
         self._http: BoundedTransport | None = None
+        self._url = "" if isinstance(config, StdioServerConfig) else config.server_parameters.url
         self._way: AbstractAsyncContextManager[Dispatcher[Any]]
         largest = largest_answer(max_message)
         if isinstance(config, StdioServerConfig):
@@ -112,11 +114,11 @@ class Wire:
                     max_message=max_message,
                 )
         elif isinstance(config, SSEServerConfig):
-            bounds = HttpBounds(largest, min(largest, _SSE_EVENT), answers_posts=False)
+            bounds = AnswerBounds(largest, min(largest, _SSE_EVENT), answers_posts=False)
             self._http = BoundedTransport(config.name, bounds, lambda: self._waiting)
             self._way = self._over_streams(_sse(config.server_parameters, self._http))
         else:
-            self._http = BoundedTransport(config.name, HttpBounds(largest, largest), lambda: self._waiting)
+            self._http = BoundedTransport(config.name, AnswerBounds(largest, largest), lambda: self._waiting)
             self._way = self._over_streams(_streamable(config.server_parameters, self._http))
 
     async def __aenter__(self) -> Dispatcher[Any]:
@@ -179,28 +181,37 @@ class Wire:
                 if self._http is not None:
                     self._http.withdraw(request_id)
 
+    def describe(self, failure: Exception | None) -> str | None:
+        """Why the server could not be reached, in a few words; `failure` is what its session failed with."""
+        if self._http is not None and (said := describe_http(self._http.failed, self._url, os.environ)) is not None:
+            return said
+        cause = self.failure or failure
+        return None if cause is None else _described(cause)
+
+    def is_lasting(self, failure: Exception | None) -> bool:
+        """Whether it will not be reached later either: its command is missing, or a key is refused."""
+        if self._http is not None:
+            return is_refusal(self._http.failed)
+        return _is_missing(self.failure or failure)
+
     def _note_end(self) -> None:
         if not self.has_ended:
             self.has_ended = True
             self.on_end()
 
 
-def describe_failure(error: BaseException) -> str:
+def _described(error: BaseException) -> str:
     """An error of a transport or session in a few words; never a URL, which may carry credentials."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    if isinstance(error, httpx2.HTTPStatusError):
-        return f"HTTP {error.response.status_code}"
     text = str(error)
     return type(error).__name__ if not text or "://" in text else f"{type(error).__name__}: {text}"
 
 
-def is_lasting(error: BaseException | None) -> bool:
-    """Whether a server that did not start will not start later either: its command is missing, or a key is refused."""
+def _is_missing(error: BaseException | None) -> bool:
+    """Whether a command cannot be run."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    if isinstance(error, httpx2.HTTPStatusError):
-        return error.response.status_code in (401, 403)
     return isinstance(error, FileNotFoundError | NotADirectoryError | PermissionError)
 
 

@@ -1,0 +1,63 @@
+"""Why an MCP server does not start over HTTP, in words that say what to do. Pure; shows no URL: it may hold a key."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import httpx2
+
+from a2c_smcp.errors import BadRequestError
+from a2c_smcp.utils.proxies import Proxy, find_proxy
+
+__all__ = ["describe_http", "is_refusal"]
+
+_STATUSES: Final = {
+    401: "it wants a key, or another one; look at the headers in its config",
+    403: "the key may not use it; look at the headers in its config",
+    404: "there is no MCP server at this path; look at the url in its config",
+    405: "there is no MCP server of this type at this path; look at the type and the url in its config",
+    407: "the proxy wants a user and a password; put them into the URL of the proxy",
+    429: "it has too many requests",
+}
+_BROKEN: Final = "it is not ready, or broken"
+#: What Python's ssl says of a server that answers without TLS.
+_NO_TLS: Final = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
+
+
+def is_refusal(failed: int | Exception | None) -> bool:
+    """Whether the server refuses the key, which waiting does not change."""
+    return failed in (401, 403)
+
+
+def describe_http(failed: int | Exception | None, url: str, environ: Mapping[str, str]) -> str | None:
+    """The last request to `url` failed with this status or error; `None` if there is nothing better to say of it."""
+    if isinstance(failed, int):
+        advice = _STATUSES.get(failed, _BROKEN if failed >= 500 else "")
+        return f"HTTP {failed}: {advice}".removesuffix(": ")
+    if failed is None:
+        return None
+    text = str(failed)
+    proxy = _proxy(url, environ)
+    match failed:
+        case httpx2.ProxyError():
+            return f"the proxy {proxy or ''} refuses: {text}".replace("  ", " ")
+        case httpx2.ConnectError() if any(sign in text for sign in _NO_TLS):
+            return "it does not speak TLS; its url in the config should begin with http://"
+        case httpx2.ConnectError() if "CERTIFICATE_VERIFY_FAILED" in text:
+            why = text.partition("verify failed: ")[2].partition(" (_ssl")[0] or "it cannot be verified"
+            return f"its certificate is not trusted: {why}; SSL_CERT_FILE names a file with other authorities"
+        case httpx2.ConnectError() if "[SSL" in text:
+            return f"TLS failed: {text}"
+        case httpx2.ConnectError() if "Errno -" in text:  # of the look-up of names
+            return f"the proxy {proxy} is not found: no such name" if proxy else "its host is not found: no such name"
+        case httpx2.ConnectError():
+            return f"the proxy {proxy} does not answer" if proxy else "nothing answers at its address"
+        case httpx2.RemoteProtocolError() | httpx2.ReadError() if url.startswith("http:"):
+            return "it hung up; if it speaks TLS, its url in the config should begin with https://"
+    return None
+
+
+def _proxy(url: str, environ: Mapping[str, str]) -> Proxy | None:
+    try:
+        return find_proxy(url, None, environ)
+    except BadRequestError:
+        return None
