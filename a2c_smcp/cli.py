@@ -11,6 +11,7 @@ from a2c_smcp.agent.cli import DEFAULT_URL, ApiKey, NameOption, OfficeOption, Ur
 from a2c_smcp.agent.cli import app as agent_app
 from a2c_smcp.computer.cli.main import app as computer_app
 from a2c_smcp.docs.cli import app as docs_app
+from a2c_smcp.utils.background_stream import background_stderr
 from a2c_smcp.utils.logs import LogFormat, configure_logging
 from a2c_smcp.utils.options import CaOption, ProxyOption, TransportOption, link_options
 from a2c_smcp.utils.quick_end import quick_end
@@ -51,6 +52,7 @@ def root(
 
 
 @app.command()
+@background_stderr()
 def server(
     host: Annotated[str, typer.Option(help="Address to bind.")] = "127.0.0.1",
     port: Annotated[
@@ -154,6 +156,7 @@ def server(
 
 
 @app.command()
+@background_stderr()
 def mcp(
     office: OfficeOption,
     url: UrlOption = DEFAULT_URL,

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from a2c_smcp.utils.background_stream import background_stderr
 from a2c_smcp.utils.logs import LogFormat, configure_logging
 from a2c_smcp.utils.options import CaOption, ProxyOption, TransportOption, link_options
 from a2c_smcp.utils.quick_end import quick_end
@@ -53,6 +54,7 @@ def validate(
 
 
 @app.command()
+@background_stderr()
 def run(
     name: Annotated[
         str | None,
