@@ -14,7 +14,7 @@ from a2c_smcp.docs.cli import app as docs_app
 from a2c_smcp.utils.background_stream import background_stderr
 from a2c_smcp.utils.logs import LogFormat, configure_logging
 from a2c_smcp.utils.options import CaOption, ProxyOption, TransportOption, link_options
-from a2c_smcp.utils.quick_end import quick_end
+from a2c_smcp.utils.quick_end import quick_end, quick_imports
 from a2c_smcp.utils.screen import say
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, DEFAULT_MAX_TIMEOUT
 
@@ -113,9 +113,10 @@ def server(
     log_format: LogFormatOption = "text",
 ) -> None:
     """Run a server: offices for agents and computers, with health, readiness and metrics over HTTP."""
-    from a2c_smcp.server.auth import KeyFileError
-    from a2c_smcp.server.cli import ServerOptions, UsageProblem, serve
-    from a2c_smcp.server.limits import Limits
+    with quick_imports():
+        from a2c_smcp.server.auth import KeyFileError
+        from a2c_smcp.server.cli import ServerOptions, UsageProblem, serve
+        from a2c_smcp.server.limits import Limits
 
     configure_logging(log_level, log_format)
     limits = Limits(

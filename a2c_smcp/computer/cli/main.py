@@ -15,7 +15,7 @@ import typer
 from a2c_smcp.utils.background_stream import background_stderr
 from a2c_smcp.utils.logs import LogFormat, configure_logging
 from a2c_smcp.utils.options import CaOption, ProxyOption, TransportOption, link_options
-from a2c_smcp.utils.quick_end import quick_end
+from a2c_smcp.utils.quick_end import quick_end, quick_imports
 from a2c_smcp.utils.screen import say
 
 __all__ = ["app", "main"]
@@ -133,9 +133,10 @@ def run(
         missing = [option for option, value in (("--office", office), ("--config", config)) if not value]
         if missing:
             raise typer.BadParameter(f"--headless needs {' and '.join(missing)}")
-    from a2c_smcp.computer.cli.consoles import ConsoleOptions
-    from a2c_smcp.errors import SMCPError
-    from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
+    with quick_imports():
+        from a2c_smcp.computer.cli.consoles import ConsoleOptions
+        from a2c_smcp.errors import SMCPError
+        from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
 
     common: dict[str, Any] = {
         "name": name or platform.node()[:64] or "computer",
@@ -160,12 +161,14 @@ def run(
     }
     try:
         if headless:
-            from a2c_smcp.computer.cli.headless import HeadlessOptions, run_headless
+            with quick_imports():
+                from a2c_smcp.computer.cli.headless import HeadlessOptions, run_headless
 
             configure_logging(log_level or "info", log_format)
             run_headless(HeadlessOptions(**common))
         else:
-            from a2c_smcp.computer.cli.repl import ReplOptions, is_terminal, run_repl
+            with quick_imports():
+                from a2c_smcp.computer.cli.repl import ReplOptions, is_terminal, run_repl
 
             if not is_terminal():
                 raise typer.BadParameter("the prompt needs a terminal; --headless does without")
