@@ -116,7 +116,7 @@ async def main():
         async with terminal.turn():
             terminal.write("the question\\n")
             chosen = await terminal.choose("sure? ", {"y": "yes", "n": "no"})
-        print("printed, and not lost")
+        terminal.write("goes on\\n")
         entered = await terminal.line()
     print("entered", chosen, entered)
 
@@ -142,7 +142,7 @@ def test_a_terminal_that_is_stopped_holds_nobody_up_and_no_answer_is_given_unsee
         it.expect_exact("the question")
         it.expect_exact("sure?")  # its blank is not drawn
         it.send("n\r")
-        it.expect_exact("printed, and not lost")
+        it.expect_exact("goes on")
         it.expect_exact("a2c> ")
         it.send("whole\r")
         it.expect_exact("entered no whole")
