@@ -12,6 +12,7 @@ from a2c_smcp.agent.cli import app as agent_app
 from a2c_smcp.computer.cli.main import app as computer_app
 from a2c_smcp.docs.cli import app as docs_app
 from a2c_smcp.server.nats_setup_cli import app as server_app
+from a2c_smcp.utils.background_stream import background_stderr
 from a2c_smcp.utils.logs import LogFormat, configure_logging
 from a2c_smcp.utils.options import (
     ApiKeyFileOption,
@@ -23,7 +24,7 @@ from a2c_smcp.utils.options import (
     link_options,
     secret_option,
 )
-from a2c_smcp.utils.quick_end import quick_end
+from a2c_smcp.utils.quick_end import quick_end, quick_imports
 from a2c_smcp.utils.screen import say
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, DEFAULT_MAX_TIMEOUT
 
@@ -62,6 +63,7 @@ def root(
 
 
 @server_app.callback(invoke_without_command=True)
+@background_stderr()
 def server(
     context: typer.Context,
     host: Annotated[str, typer.Option(help="Address to bind.")] = "127.0.0.1",
@@ -150,9 +152,10 @@ def server(
     """Run a server: offices for agents and computers, with health, readiness and metrics over HTTP."""
     if context.invoked_subcommand is not None:
         return
-    from a2c_smcp.server.auth import KeyFileError
-    from a2c_smcp.server.cli import ServerOptions, UsageProblem, serve
-    from a2c_smcp.server.limits import Limits
+    with quick_imports():
+        from a2c_smcp.server.auth import KeyFileError
+        from a2c_smcp.server.cli import ServerOptions, UsageProblem, serve
+        from a2c_smcp.server.limits import Limits
 
     configure_logging(log_level, log_format)
     limits = Limits(
@@ -196,6 +199,7 @@ def server(
 
 
 @app.command()
+@background_stderr()
 def mcp(
     office: OfficeOption,
     url: UrlOption = DEFAULT_URL,

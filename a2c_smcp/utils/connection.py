@@ -18,7 +18,7 @@ import aiohttp
 from a2c_smcp.packets import SMCPPacket, encode_ack, read_event, read_head
 from a2c_smcp.smcp import SMCP_NAMESPACE
 from a2c_smcp.utils import engineio_internals, socketio_internals
-from a2c_smcp.utils.engineio_internals import MESSAGE, PING, PONG, UPGRADE, Packet
+from a2c_smcp.utils.engineio_internals import CLOSE, MESSAGE, PING, PONG, UPGRADE, Packet
 from a2c_smcp.utils.proxies import Proxy
 from a2c_smcp.utils.socketio_internals import ACK, DISCONNECT, EVENT
 from a2c_smcp.wire import codec
@@ -38,6 +38,8 @@ _PROBED: Final = f"{PONG}probe"
 _UPGRADE: Final = str(UPGRADE)
 #: How long going over from polling to a websocket may take.
 _UPGRADE_SECONDS: Final = 3.0
+#: How long the word of a polling client that it gives up its session may take.
+_GOODBYE_SECONDS: Final = 1.0
 
 AnswerEvent = Callable[[object, tuple[Any, ...]], Awaitable[Any]]
 
@@ -52,7 +54,9 @@ class Connection(socketio_internals.AsyncClient):
     ) -> None:
         def session() -> aiohttp.ClientSession:
             connector = aiohttp.TCPConnector(ssl=tls or True)
-            return aiohttp.ClientSession(connector=connector, proxy=proxy.url if proxy else None)
+            return aiohttp.ClientSession(
+                connector=connector, proxy=proxy.url if proxy else None, middlewares=[_send_once]
+            )
 
         super().__init__(
             reconnection=False,
@@ -170,18 +174,31 @@ class _Engine(engineio_internals.AsyncClient):
         """As Engine.IO's own, which forgets what failed and does not release its responses."""
         if self.http is None or self.http.closed:
             self.http = self.http_factory()
-        limit = aiohttp.ClientTimeout(total=timeout)
         try:
-            response: aiohttp.ClientResponse = await self.http.request(
-                method, url, headers=headers, data=body, timeout=limit
-            )
-            await response.read()
+            response = await self._request_once(method, url, headers, body, timeout)
         except (aiohttp.ClientError, TimeoutError) as error:
             self.failure = error
+            if self.state == "connected" and not self.http.closed:
+                await self._give_up_session(headers)
             return str(error) or "no answer in time"
         if response.status >= 400:
             self.failure = aiohttp.ClientResponseError(response.request_info, (), status=response.status)
         return response
+
+    async def _request_once(
+        self, method: str, url: str, headers: Any, body: Any, timeout: float | None
+    ) -> aiohttp.ClientResponse:
+        limit = aiohttp.ClientTimeout(total=timeout)
+        response: aiohttp.ClientResponse = await self.http.request(
+            method, url, headers=headers, data=body, timeout=limit
+        )
+        await response.read()
+        return response
+
+    async def _give_up_session(self, headers: Any) -> None:
+        """Tell the server that this session is over: it would keep its name until the ping timeout."""
+        with suppress(aiohttp.ClientError, TimeoutError):
+            await self._request_once("POST", self.base_url, headers, str(CLOSE), _GOODBYE_SECONDS)
 
     async def open_websocket(self, url: str, headers: dict[str, str], path: str) -> bool:
         if self.sid:
@@ -235,6 +252,18 @@ class _Engine(engineio_internals.AsyncClient):
             # Whatever a server may send: one message is lost, not the connection.
             logger.warning("ignored a message that does not decode: %s: %s", type(error).__name__, error)
             return True
+
+
+async def _send_once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """Keeps aiohttp from sending a GET again when the connection that it had kept was cut. A poll takes messages: those
+    in the answer that was cut off would be lost, and nobody would know.
+    """
+    try:
+        return await handler(request)
+    except aiohttp.ClientConnectorError:
+        raise  # nothing was sent
+    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+        raise aiohttp.ClientConnectionError(str(error)) from error
 
 
 class _Inbox:

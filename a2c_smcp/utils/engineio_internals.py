@@ -158,6 +158,8 @@ class AsyncClient(engineio.AsyncClient):  # type: ignore[misc]  # engineio ships
     state: str
     """`connected`, `disconnecting` or `disconnected`."""
     current_transport: str
+    base_url: str
+    """Where it polls; with the id of its session."""
     ws: Any
     http: Any
     """The `aiohttp.ClientSession`, once there is one."""

@@ -100,7 +100,7 @@ def explain(error: Exception, url: str, proxy: Proxy | None) -> Failure:
             return Failure(str(error.os_error), transport_only=False)
         case TimeoutError():
             return Failure("no answer in time")
-        case aiohttp.ServerDisconnectedError() | aiohttp.ClientOSError() | OSError():
+        case aiohttp.ClientConnectionError() | OSError():
             return Failure("the connection was cut")
         case _ if "://" in str(error):
             # aiohttp's own words are the URL, its secrets included.

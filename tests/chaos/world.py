@@ -25,6 +25,7 @@ from anyio.from_thread import start_blocking_portal
 
 from tests.attack.processes import A2C, Started
 from tests.chaos.books import balance, read_journals, read_runs
+from tests.chaos.recoveries import Recovery, late, steps_between, where_the_seconds_go
 from tests.computer.fakes.cable import Cable
 from tests.computer.fakes.processes import is_alive
 
@@ -36,6 +37,17 @@ WHOLE_SECONDS: Final = 3.0
 WHOLE_AFTER_PAUSE_SECONDS: Final = 25.0
 #: Longer than the server waits for an answer to its ping.
 _LONG_PAUSE: Final = 24.0
+#: What a party says of its start, and which step ends with that.
+_SERVER_STEPS: Final = {"imports": r"ready on (http://[\d.]+:\d+)"}
+_COMPUTER_STEPS: Final = {
+    "imports": "is starting",
+    "MCP server": "is running",
+    "connect": "connected to",
+    "join": "is in office",
+}
+_AGENT_STEPS: Final = {"imports, connect, join": "READY"}
+_MCP_STEPS: Final = {"notice": "is backing_off", "pause": "is starting", "start": "is running"}
+_TICKS: Final = os.sysconf("SC_CLK_TCK")
 _GAUGE: Final = re.compile("a2c_(members|sessions|offices)")
 
 
@@ -45,19 +57,39 @@ class Party:
 
     name: str
     command: list[str]
-    ready: str
+    milestones: dict[str, str]
     folder: Path
     process: Started = field(init=False)
     incarnations: int = 0
-    seconds_to_start: float = 0.0
+    steps: dict[str, float] = field(default_factory=dict)
+    """Of its last start."""
+    busy: float = 1.0
+    """How many seconds the machine took for a second of CPU of that start."""
+
+    @property
+    def seconds_to_start(self) -> float:
+        return sum(self.steps.values())
 
     def start(self) -> None:
         """Start it and wait until it says that it is up."""
         began = time.monotonic()
         self.incarnations += 1
         self.process = Started(self.command, self.folder / f"{self.name}-{self.incarnations}.log")
-        self.said = self.process.says(self.ready)
-        self.seconds_to_start = time.monotonic() - began
+        self.steps = steps_between(began, self.reached(self.milestones))
+        self.busy = max(1.0, self.seconds_to_start / max(0.1, _cpu_seconds(self.process.pid)))
+
+    def reached(self, milestones: dict[str, str], after: int = 0) -> list[tuple[str, float]]:
+        """When it said each of these, one after the other."""
+        instants = []
+        for step, pattern in milestones.items():
+            self.said = self.process.says(pattern, after=after)
+            after = self.said.end()
+            instants.append((step, time.monotonic()))
+        return instants
+
+    @property
+    def log_length(self) -> int:
+        return len(self.process.log.read_text())
 
     def close(self) -> None:
         if self.incarnations:
@@ -79,9 +111,13 @@ class World:
         seed: int,
         say: Callable[[str], object] = lambda _: None,
         whole_seconds: float = WHOLE_SECONDS,
+        aim: float | None = None,
     ) -> None:
         self._folder = folder
         self._whole_seconds = whole_seconds
+        self._aim = aim
+        """How soon the office is whole after a kill, on a quiet machine."""
+        self._recoveries: list[Recovery] = []
         self._random = random.Random(seed)
         self._say = say
         self._exits = ExitStack()
@@ -109,20 +145,20 @@ class World:
 
     def _begin(self) -> None:
         server = [A2C, "server", "--log-level", "error", "--port"]
-        self.server = self._party("server", [*server, "0"], r"ready on (http://[\d.]+:\d+)")
+        self.server = self._party("server", [*server, "0"], _SERVER_STEPS)
         self._url = self.server.said[1]
         self.server.command = [*server, str(urlsplit(self._url).port)]  # so that it comes back where it was
         self._descriptors = self._server_descriptors()
         self._portal = self._exits.enter_context(start_blocking_portal())
         self._cables: dict[str, Any] = {}
         self.computers = [self._computer(name) for name in COMPUTERS]
-        self.agent = self._party("agent", [], "READY", start=False)
+        self.agent = self._party("agent", [], _AGENT_STEPS, start=False)
         self._cable("agent")
         self._start_agent()
         self._until_whole("start", WHOLE_AFTER_PAUSE_SECONDS)
 
-    def _party(self, name: str, command: list[str], ready: str, *, start: bool = True) -> Party:
-        party = Party(name, command, ready, self._folder)
+    def _party(self, name: str, command: list[str], milestones: dict[str, str], *, start: bool = True) -> Party:
+        party = Party(name, command, milestones, self._folder)
         self._exits.callback(party.close)
         if start:
             party.start()
@@ -146,7 +182,7 @@ class World:
         config.write_text(json.dumps([server]))
         place = ["--url", self._cable(name), "--office", OFFICE, "--name", name]
         command = [A2C, "computer", "run", "--headless", "--yes", "--config", str(config), *place]
-        return self._party(name, command, "is in office")
+        return self._party(name, command, _COMPUTER_STEPS)
 
     def _start_agent(self) -> None:
         journal = self._folder / f"journal-{next(self._journals)}"
@@ -176,8 +212,17 @@ class World:
     def _kill(self, party: Party, pause: float) -> None:
         party.end(signal.SIGKILL)
         time.sleep(pause)
+        heard = {computer.name: computer.log_length for computer in self.computers}
         self._restart(party)
-        self._until_whole(f"kill {_kind(party)}", self._whole_seconds)
+        steps = dict(party.steps)
+        if party is self.server:
+            began = time.monotonic()
+            for computer in self.computers:
+                computer.reached({"reconnect": "connected to"}, heard[computer.name])
+            steps["reconnect"] = time.monotonic() - began
+        deed = f"kill {_kind(party)}"
+        steps["agent"] = self._until_whole(deed, self._whole_seconds)
+        self._recoveries.append(Recovery(deed, steps, party.busy))
 
     def _end(self, party: Party, _: float) -> None:
         party.end(signal.SIGTERM)
@@ -185,12 +230,17 @@ class World:
         self._until_whole(f"end {_kind(party)}", self._whole_seconds)
 
     def _kill_mcp_server(self, _: Party, __: float) -> None:
-        pids = [pid for pid in read_runs(self._runs).pids if is_alive(pid)]
+        computers = {computer.process.pid: computer for computer in self.computers}
+        pids = [pid for pid in read_runs(self._runs).pids if is_alive(pid) and _parent(pid) in computers]
         if pids:
-            with suppress(ProcessLookupError):  # one whose computer was killed ends by itself
-                os.kill(self._random.choice(pids), signal.SIGKILL)
+            victim = self._random.choice(pids)
+            computer = computers[_parent(victim)]
+            said, began = computer.log_length, time.monotonic()
+            os.kill(victim, signal.SIGKILL)
+            steps = steps_between(began, computer.reached(_MCP_STEPS, said))
             # One that dies again and again is restarted after longer and longer pauses.
-            self._until_whole("kill MCP server", WHOLE_AFTER_PAUSE_SECONDS)
+            steps["agent"] = self._until_whole("kill MCP server", WHOLE_AFTER_PAUSE_SECONDS)
+            self._recoveries.append(Recovery("kill MCP server", steps, computer.busy))
 
     def _cut(self, party: Party, _: float) -> None:
         for cable in self._cables_of(party):
@@ -230,8 +280,8 @@ class World:
     def _cables_of(self, party: Party) -> list[Any]:
         return list(self._cables.values()) if party is self.server else [self._cables[party.name]]
 
-    def _until_whole(self, deed: str, seconds: float) -> None:
-        """Wait until every computer answers the agent, and count it when that took too long.
+    def _until_whole(self, deed: str, seconds: float) -> float:
+        """Wait until every computer answers the agent, and count it when that took too long; returns the seconds.
 
         A machine that is busy with something else is slow in everything: a start that took three seconds instead of
         one grants three times as much here.
@@ -250,12 +300,15 @@ class World:
         self._say(f"{deed}: whole after {spent:.2f} s")
         if spent > allowed:
             self._late.append(f"{deed}: whole after {spent:.1f} s, more than {allowed:.1f}")
+        return spent
 
     # --- the end
 
     def settle(self) -> list[str]:
         """End everything and say what is wrong with it: nothing, if all is well."""
         problems = list(self._late)
+        if self._aim is not None:
+            problems += late(self._recoveries, self._aim)
         said = len(self.agent.process.log.read_text())
         self.agent.process.tell("view")
         view, room = self.agent.process.says(r"VIEW (.*) ROOM (.*)", after=said).groups()
@@ -301,8 +354,26 @@ class World:
             f"{deed:32} {len(spent):4} times, slowest {max(spent):5.2f} s"
             for deed, spent in sorted(self._spent.items())
         ]
-        return "\n".join([*lines, self._books.summary()])
+        return "\n".join([*lines, *where_the_seconds_go(self._recoveries), self._books.summary()])
 
 
 def _kind(party: Party) -> str:
     return "computer" if party.name in COMPUTERS else party.name
+
+
+def _parent(pid: int) -> int:
+    """0 for a process that has ended."""
+    fields = _stat(pid)
+    return int(fields[1]) if fields else 0
+
+
+def _cpu_seconds(pid: int) -> float:
+    fields = _stat(pid)
+    return sum(map(int, fields[11:13])) / _TICKS if fields else 0.0
+
+
+def _stat(pid: int) -> list[str]:
+    """What the kernel says of a process behind its name: state, parent, …, time of its own and in the kernel."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return []

@@ -513,6 +513,23 @@ async def test_a_minute_of_health_forgives_what_was_before() -> None:
         assert (await watcher.reached("running", 4)).restarts == 1
 
 
+async def test_one_that_ran_for_a_while_is_back_after_the_first_pause_every_time() -> None:
+    watcher = Watcher()
+    steady = Timings(steady=0, backoff_first=0.1, backoff_most=3600, stdio=FAST.stdio)
+    async with connected(stdio("dies-on-call"), watcher, max_restarts=20, timings=steady) as connection:
+        for life in range(1, 11):  # pauses that double would be a hundred seconds by now
+            await watcher.reached("running", life)
+            with pytest.raises(ToolExecutionError):
+                await connection.call_tool("echo")
+        assert (await watcher.reached("running", 11)).restarts == 10
+
+
+def test_only_short_lives_make_the_pauses_longer() -> None:
+    timings = Timings(backoff_first=1, backoff_most=100)
+    assert timings.backoff(1) < 2 <= timings.backoff(2) < 4 <= timings.backoff(3)
+    assert [timings.is_steady(lasted) for lasted in (None, 0.0, 4.9, 5.0)] == [False, False, False, True]
+
+
 async def test_disconnecting_while_backing_off_ends_it_and_connecting_hurries_it() -> None:
     watcher = Watcher()
     patient = Timings(backoff_first=60, stdio=FAST.stdio)

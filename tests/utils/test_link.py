@@ -8,6 +8,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import anyio
@@ -38,6 +39,7 @@ from a2c_smcp.utils.link import (
     RejoinFailed,
 )
 from a2c_smcp.wire import parse
+from tests.computer.fakes.cable import Cable
 from tests.server import conftest as servers
 from tests.server.harness import DEADLINE, Running, async_server, eventually
 
@@ -313,6 +315,42 @@ async def test_a_lost_connection_fails_what_is_pending_at_once_and_joins_again(
     listing = {"agent": "a", "req_id": "1", "office_id": ada.office_id}
     (reply,) = await agent.request(LIST_ROOM_EVENT, listing, 60)
     assert len(reply["sessions"]) == 2
+
+
+async def test_a_cut_is_noticed_on_both_sides_at_once(stack: AsyncExitStack, transport: str) -> None:
+    """By long polling, too: a poll that was cut off is not sent again with what was in its answer lost, and the server
+    does not keep the old session, and its name, until the ping timeout.
+    """
+    ada, laptop = places()
+    called = asyncio.Event()
+
+    async def never(_: Any) -> Any:
+        called.set()
+        await asyncio.sleep(300)
+
+    with async_server(OpenAuthentication(), LIMITS, ping_interval=300, ping_timeout=300) as quiet:
+        cable = await stack.enter_async_context(Cable(quiet.url))
+        agent, _ = await linked(stack, quiet, transport)
+        events: list[LinkEvent] = []
+        handlers = {GET_TOOLS_EVENT: never}
+        computer = OfficeLink(options(cable.url, transport), handlers, on_event=events.append)
+        await stack.enter_async_context(computer)
+        await agent.join(ada)
+        await computer.join(laptop)
+
+        def has_joined(times: int) -> bool:
+            return events.count(Joined(laptop, again=True)) == times
+
+        for times in (1, 2, 3):
+            called.clear()
+            pending = asyncio.create_task(agent.request(GET_TOOLS_EVENT, GET_TOOLS, 200))
+            with anyio.fail_after(DEADLINE):
+                await called.wait()
+                await cable.cut()
+                (reply,) = await pending
+            assert reply["error"]["code"] == 404
+            await eventually(partial(has_joined, times))
+        await stack.aclose()
 
 
 async def test_a_result_that_comes_after_the_connection_dropped_is_not_acked_on_the_next(

@@ -3,7 +3,6 @@
 import json
 import logging
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,17 +12,6 @@ from a2c_smcp.utils.logs import LogFormat, configure_logging
 
 PACKAGE = Path(a2c_smcp.__file__).parent
 SOME_MODULE = logging.getLogger("a2c_smcp.some.module")
-
-
-@pytest.fixture
-def _own_handlers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    root, ours = logging.getLogger(), logging.getLogger("a2c_smcp")
-    levels = root.level, ours.level
-    with monkeypatch.context() as patch:
-        patch.setattr(root, "handlers", [])  # or pytest's would be closed
-        yield
-    root.setLevel(levels[0])
-    ours.setLevel(levels[1])
 
 
 def test_every_logger_is_named_like_its_module_or_below_it() -> None:

@@ -15,9 +15,10 @@ from typing import Annotated, Any, Literal
 import typer
 
 from a2c_smcp.errors import BadRequestError
+from a2c_smcp.utils.background_stream import background_stderr
 from a2c_smcp.utils.logs import LogFormat, configure_logging
 from a2c_smcp.utils.options import ApiKeyFileOption, ApiKeyOption, CaOption, ProxyOption, TransportOption, link_options
-from a2c_smcp.utils.quick_end import quick_end
+from a2c_smcp.utils.quick_end import quick_end, quick_imports
 from a2c_smcp.utils.screen import say
 from a2c_smcp.utils.state_folder import state_folder
 
@@ -57,6 +58,7 @@ def validate(
 
 
 @app.command()
+@background_stderr()
 def run(
     name: Annotated[
         str | None,
@@ -136,9 +138,10 @@ def run(
         missing = [option for option, value in (("--office", office), ("--config", config)) if not value]
         if missing:
             raise typer.BadParameter(f"--headless needs {' and '.join(missing)}")
-    from a2c_smcp.computer.cli.consoles import ConsoleOptions
-    from a2c_smcp.errors import SMCPError
-    from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
+    with quick_imports():
+        from a2c_smcp.computer.cli.consoles import ConsoleOptions
+        from a2c_smcp.errors import SMCPError
+        from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
 
     name = name or platform.node()[:64] or "computer"
     common: dict[str, Any] = {
@@ -164,12 +167,14 @@ def run(
     }
     try:
         if headless:
-            from a2c_smcp.computer.cli.headless import HeadlessOptions, run_headless
+            with quick_imports():
+                from a2c_smcp.computer.cli.headless import HeadlessOptions, run_headless
 
             configure_logging(log_level or "info", log_format)
             run_headless(HeadlessOptions(**common))
         else:
-            from a2c_smcp.computer.cli.repl import ReplOptions, is_terminal, run_repl
+            with quick_imports():
+                from a2c_smcp.computer.cli.repl import ReplOptions, is_terminal, run_repl
 
             if not is_terminal():
                 raise typer.BadParameter("the prompt needs a terminal; --headless does without")

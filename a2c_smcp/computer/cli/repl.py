@@ -78,6 +78,7 @@ class _Repl:
             completer=CommandCompleter(lambda line: commands.completions(self._session, line)),
         )
         self._output = Output(self._terminal.write, json_lines=options.json_lines)
+        self._terminal.on_lost = self._tell_lost
         resolver = CliInputResolver(terminal_output=self._terminal.output, turn=self._terminal.turn)
         self._computer = options.factory(
             options.name,
@@ -119,6 +120,10 @@ class _Repl:
                 self._output.text("stopping")
                 await self._session.close()
         configure_logging()  # back from the shared terminal
+
+    def _tell_lost(self, lines: int) -> None:
+        text = f"! {lines} lines are not shown: the terminal was stopped"
+        self._output.event("output_lost", text, lines=lines)
 
     def _interrupt(self) -> None:
         """Ctrl-C while nothing is typed: ends the command that runs, or else everything."""

@@ -105,6 +105,8 @@ class Timings:
     backoff_most: float = 30.0
     healthy: float = 60.0
     """A server that ran this long counts as new when it dies."""
+    steady: float = 5.0
+    """One that ran this long is back after the first pause: only lives that are shorter make the pauses longer."""
     cancel: float = 1.0
     """For running calls to tell the server that they are cancelled, before a stop closes its stdin."""
     close: float = 10.0
@@ -118,10 +120,14 @@ class Timings:
             return config.start_timeout
         return self.download if _may_download(config) else self.start
 
-    def backoff(self, restarts: int) -> float:
-        """How long to wait before that restart; with jitter, so that servers do not come back in step."""
-        pause = backoff(restarts, self.backoff_first, self.backoff_most)
+    def backoff(self, short_lives: int) -> float:
+        """How long to wait after so many short lives in a row; with jitter: servers should not come back in step."""
+        pause = backoff(short_lives, self.backoff_first, self.backoff_most)
         return min(self.backoff_most, pause * random.uniform(1, 1.25))
+
+    def is_steady(self, lasted: float | None) -> bool:
+        """Whether a life of so many seconds was long enough; `None` is one that never began."""
+        return lasted is not None and lasted >= self.steady
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +191,7 @@ class MCPConnection:
 
         self._state = ServerState.DISABLED if config.disabled else ServerState.STOPPED
         self._restarts = 0
+        self._short_lives = 0
         self._watched: frozenset[str] = frozenset()
         self._old_handshake = self._fell_back = old_handshake
         self._is_modern_only = False
@@ -254,7 +261,7 @@ class MCPConnection:
         if self._state is ServerState.BACKING_OFF:
             self._interrupt_owner()
         elif self._state in (ServerState.STOPPED, ServerState.FAILED):
-            self._restarts = 0
+            self._restarts = self._short_lives = 0
             self._move(ServerState.STARTING)
             self._owner = asyncio.create_task(self._own(), name=f"MCP server {self.name}")
         error = await asyncio.shield(self._outcome)
@@ -495,11 +502,12 @@ class MCPConnection:
                     self._resolve(failed)
                     return
                 self._restarts += 1
+                self._short_lives = 1 if self._timings.is_steady(ending.lasted) else self._short_lives + 1
                 self._move(ServerState.BACKING_OFF, ending.reason)
                 if ending.lasted is None:
                     self._resolve(failed)
                 # A caller that is in `connect` by now wants it at once.
-                delay = 0 if self._outcome else self._timings.backoff(self._restarts)
+                delay = 0 if self._outcome else self._timings.backoff(self._short_lives)
                 with anyio.move_on_after(delay) as self._interrupt:
                     await anyio.sleep_forever()
                 if not self._is_stopping():

@@ -2,6 +2,7 @@
 
 import io
 import sys
+import time
 from pathlib import Path
 
 import pexpect
@@ -87,3 +88,66 @@ def test_a_line_to_edit_shows_what_nobody_sees_and_keeps_it(tmp_path: Path) -> N
         it.close(force=True)
     assert r"name \u202e\u001b[2J:" in screen.getvalue()
     assert not {"\u202e", "\U000e0041"} & set(screen.getvalue())
+
+
+#: A question while nobody reads the terminal. Whether an answer found its question on the screen goes to a file.
+STOPPED = """
+import sys
+from pathlib import Path
+import anyio
+from a2c_smcp.computer.cli.terminal import Terminal
+
+
+class Watched(Terminal):
+    async def _is_question_seen(self):
+        is_seen = await super()._is_question_seen()
+        Path(sys.argv[1]).write_text(str(is_seen))
+        return is_seen
+
+
+async def main():
+    terminal = Watched()
+    terminal.on_lost = lambda lines: terminal.write(f"lost {lines} lines\\n")
+    with terminal.owned():
+        for _ in range(3000):
+            terminal.write("x" * 70 + "\\n")
+        await anyio.sleep(1.1)  # it has not read anything for a second: it is stopped
+        terminal.write("never shown\\nneither\\n")
+        async with terminal.turn():
+            terminal.write("the question\\n")
+            chosen = await terminal.choose("sure? ", {"y": "yes", "n": "no"})
+        terminal.write("goes on\\n")
+        entered = await terminal.line()
+    print("entered", chosen, entered)
+
+
+anyio.run(main)
+"""
+
+
+def test_a_terminal_that_is_stopped_holds_nobody_up_and_no_answer_is_given_unseen(tmp_path: Path) -> None:
+    program, verdict = tmp_path / "stopped.py", tmp_path / "verdict"
+    program.write_text(STOPPED)
+    screen = io.StringIO()
+    it = pexpect.spawn(sys.executable, [str(program), str(verdict)], encoding="utf-8", timeout=30)
+    it.logfile_read = screen
+    try:
+        it.send("y\r")  # nothing was read yet
+        deadline = time.monotonic() + 60
+        while not verdict.exists():
+            assert time.monotonic() < deadline, "the program waits for its terminal"
+            time.sleep(0.05)
+        assert verdict.read_text() == "False"
+        it.expect(r"lost \d+ lines")
+        it.expect_exact("the question")
+        it.expect_exact("sure?")  # its blank is not drawn
+        it.send("n\r")
+        it.expect_exact("goes on")
+        it.expect_exact("a2c> ")
+        it.send("whole\r")
+        it.expect_exact("entered no whole")
+        it.expect(pexpect.EOF)
+    finally:
+        it.close(force=True)
+    assert screen.getvalue().count("x" * 70) == 3000
+    assert "never shown" not in screen.getvalue()
