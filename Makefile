@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # What the tests need beside .venv.
 BESIDE := .venv-interop/.ready .venv-mcp1/.ready .venv-hosts/.ready .node-inspector/.ready .node/.ready
 
-.PHONY: help demo test test-hard check format docs screenshots hooks bench chaos fuzz clean
+.PHONY: help demo test test-hard check format docs schema screenshots hooks bench chaos fuzz clean
 
 help:
 	@echo "make demo    the whole system on this machine, as a guided tour"
@@ -22,6 +22,7 @@ help:
 	@echo "make check   format check, lint and types only"
 	@echo "make format  rewrite the files as the format check wants them"
 	@echo "make docs    the guides and the API reference, as pages in site/"
+	@echo "make schema  the JSON Schema of config files, from their models"
 	@echo "make screenshots  the pictures of docs/console.md"
 	@echo "make hooks   have git run make check before every commit"
 	@echo "make bench   side by side with the existing implementation"
@@ -101,6 +102,9 @@ format: .venv/.dev
 docs: .venv/.dev
 	@$(BIN)/mkdocs build --quiet --strict
 	@echo "site/index.html is the first page."
+
+schema: .venv/.runtime
+	@$(BIN)/python -m a2c_smcp.computer.config_schema
 
 screenshots: .venv/.dev .node/.ready
 	@$(BIN)/python -m tests.computer.console.screenshots docs/console

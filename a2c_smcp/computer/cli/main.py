@@ -53,6 +53,14 @@ def validate(
 
 
 @app.command()
+def schema() -> None:
+    """Print the JSON Schema of a config file, for editors: a2c computer schema > a2c.schema.json"""
+    from a2c_smcp.computer.config_schema import SCHEMA_FILE
+
+    say(SCHEMA_FILE.read_text("utf-8").rstrip())
+
+
+@app.command()
 def run(
     name: Annotated[
         str | None,
