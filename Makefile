@@ -5,6 +5,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INTEROP_PIP := .venv-interop/bin/python -m pip --disable-pip-version-check --quiet
 MARKITDOWN_PIP := .venv-markitdown/bin/python -m pip --disable-pip-version-check --quiet
+DOCS_PIP := .venv-docs/bin/python -m pip --disable-pip-version-check --quiet
 HOSTS_PIP := .venv-hosts/bin/python -m pip --disable-pip-version-check --quiet
 MCP1_PIP := .venv-mcp1/bin/python -m pip --disable-pip-version-check --quiet
 TESTS ?= tests
@@ -99,8 +100,17 @@ format: .venv/.dev
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-docs: .venv/.dev
-	@$(BIN)/mkdocs build --quiet --strict
+# The pages need three packages. The development tools have them too, but take minutes to install.
+DOCS := $(if $(wildcard .venv/.dev),.venv,.venv-docs)
+
+.venv-docs/.ready: constraints.txt
+	@echo "Setting up .venv-docs (once) ..."
+	@$(PYTHON) -m venv .venv-docs
+	@$(DOCS_PIP) install -c constraints.txt mkdocs mkdocstrings mkdocstrings-python
+	@touch $@
+
+docs: $(if $(wildcard .venv/.dev),.venv/.dev,.venv-docs/.ready)
+	@$(DOCS)/bin/mkdocs build --quiet --strict
 	@echo "site/index.html is the first page."
 
 schema: .venv/.runtime
@@ -131,4 +141,4 @@ fuzz: .venv/.dev
 	@$(BIN)/python -m tests.fuzz --packets 10000 --seed $(or $(SEED),1)
 
 clean:
-	rm -rf .venv .venv-interop .venv-mcp1 .venv-hosts .node-inspector .venv-markitdown .node site
+	rm -rf .venv .venv-interop .venv-mcp1 .venv-hosts .node-inspector .venv-markitdown .venv-docs .node site
