@@ -62,7 +62,7 @@ async def test_no_table_is_wider_than_the_page(site: Path) -> None:
         pytest.skip(browsers.MISSING)
     async with async_playwright() as playwright, await playwright.chromium.launch(**chromium.launch) as browser:
         page = await browser.new_page(viewport={"width": 1280, "height": 800})
-        for name in ("limits.html", "cli.html", "configuration.html"):
+        for name in ("limits.html", "cli.html", "configuration.html", "protocol.html"):
             await page.goto((site / name).as_uri())
             tables = "[...document.querySelectorAll('table')].map(table => [table.scrollWidth, table.offsetWidth])"
             for needed, given in (widths := await page.evaluate(tables)):
