@@ -11,8 +11,9 @@ from a2c_smcp.agent.cli import DEFAULT_URL, ApiKey, NameOption, OfficeOption, Ur
 from a2c_smcp.agent.cli import app as agent_app
 from a2c_smcp.computer.cli.main import app as computer_app
 from a2c_smcp.docs.cli import app as docs_app
+from a2c_smcp.utils.exits import FAILED
 from a2c_smcp.utils.logs import LogFormat, configure_logging
-from a2c_smcp.utils.options import CaOption, ProxyOption, TransportOption, link_options
+from a2c_smcp.utils.options import COMMAND_SETTINGS, CaOption, ProxyOption, TransportOption, link_options
 from a2c_smcp.utils.quick_end import quick_end
 from a2c_smcp.utils.screen import say
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, DEFAULT_MAX_TIMEOUT
@@ -21,9 +22,7 @@ __all__ = ["app", "main"]
 
 app = typer.Typer(
     help="A2C-SMCP: an agent uses the tools, the screen and the documents of many computers through one server.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,  # its tracebacks show more than a log should hold
+    **COMMAND_SETTINGS,
 )
 app.add_typer(agent_app)
 app.add_typer(computer_app)
@@ -150,7 +149,7 @@ def server(
         raise typer.BadParameter(str(problem)) from None
     except (KeyFileError, OSError) as error:
         say(f"a2c server: {error}", err=True)
-        raise typer.Exit(1) from None
+        raise typer.Exit(FAILED) from None
 
 
 @app.command()
@@ -222,7 +221,7 @@ def mcp(
         raise typer.BadParameter(str(problem)) from None
     except OSError as error:
         say(f"a2c mcp: {error}", err=True)
-        raise typer.Exit(1) from None
+        raise typer.Exit(FAILED) from None
 
 
 def _short_names(pairs: Iterable[str]) -> dict[str, str]:

@@ -6,7 +6,6 @@ draft-07, because editors know that one best. An editor with it says most of wha
 """
 
 import json
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -271,4 +270,3 @@ def _of_type(choices: Mapping[str, Schema]) -> Schema:
 
 if __name__ == "__main__":
     SCHEMA_FILE.write_text(schema_text(), encoding="utf-8")
-    print(f"{SCHEMA_FILE} is written", file=sys.stderr)

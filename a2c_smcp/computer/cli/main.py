@@ -12,8 +12,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from a2c_smcp.utils.exits import FAILED, REFUSED
 from a2c_smcp.utils.logs import LogFormat, configure_logging
-from a2c_smcp.utils.options import CaOption, ProxyOption, TransportOption, link_options
+from a2c_smcp.utils.options import COMMAND_SETTINGS, CaOption, ProxyOption, TransportOption, link_options
 from a2c_smcp.utils.quick_end import quick_end
 from a2c_smcp.utils.screen import say
 
@@ -22,9 +23,8 @@ __all__ = ["app", "main"]
 app = typer.Typer(
     name="computer",
     help="Host MCP servers and offer their tools, windows and documents to an agent.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,  # its tracebacks show more than a log should hold
+    add_completion=False,  # `a2c` has it, for all of its commands
+    **COMMAND_SETTINGS,
 )
 
 
@@ -140,6 +140,7 @@ def run(
         if missing:
             raise typer.BadParameter(f"--headless needs {' and '.join(missing)}")
     from a2c_smcp.computer.cli.consoles import ConsoleOptions
+    from a2c_smcp.computer.problems import InvalidConfigError
     from a2c_smcp.errors import SMCPError
     from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
 
@@ -181,7 +182,7 @@ def run(
             )
     except SMCPError as error:
         say(f"a2c computer: {error}", err=True)
-        raise typer.Exit(1) from None
+        raise typer.Exit(FAILED if isinstance(error, InvalidConfigError) else REFUSED) from None
 
 
 def _factory(path: str | None, limits: dict[str, int | None]) -> dict[str, Any]:
