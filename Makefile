@@ -5,6 +5,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INTEROP_PIP := .venv-interop/bin/python -m pip --disable-pip-version-check --quiet
 MARKITDOWN_PIP := .venv-markitdown/bin/python -m pip --disable-pip-version-check --quiet
+DOCS_PIP := .venv-docs/bin/python -m pip --disable-pip-version-check --quiet
 HOSTS_PIP := .venv-hosts/bin/python -m pip --disable-pip-version-check --quiet
 MCP1_PIP := .venv-mcp1/bin/python -m pip --disable-pip-version-check --quiet
 TESTS ?= tests
@@ -13,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # What the tests need beside .venv.
 BESIDE := .venv-interop/.ready .venv-mcp1/.ready .venv-hosts/.ready .node-inspector/.ready .node/.ready
 
-.PHONY: help demo test test-hard check format docs screenshots hooks bench chaos fuzz clean
+.PHONY: help demo test test-hard check format docs schema screenshots hooks bench chaos fuzz clean
 
 help:
 	@echo "make demo    the whole system on this machine, as a guided tour"
@@ -22,6 +23,7 @@ help:
 	@echo "make check   format check, lint and types only"
 	@echo "make format  rewrite the files as the format check wants them"
 	@echo "make docs    the guides and the API reference, as pages in site/"
+	@echo "make schema  the JSON Schema of config files, from their models"
 	@echo "make screenshots  the pictures of docs/console.md"
 	@echo "make hooks   have git run make check before every commit"
 	@echo "make bench   side by side with the existing implementation"
@@ -98,9 +100,21 @@ format: .venv/.dev
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-docs: .venv/.dev
-	@$(BIN)/mkdocs build --quiet --strict
+# The pages need three packages. The development tools have them too, but take minutes to install.
+DOCS := $(if $(wildcard .venv/.dev),.venv,.venv-docs)
+
+.venv-docs/.ready: constraints.txt
+	@echo "Setting up .venv-docs (once) ..."
+	@$(PYTHON) -m venv .venv-docs
+	@$(DOCS_PIP) install -c constraints.txt mkdocs mkdocstrings mkdocstrings-python
+	@touch $@
+
+docs: $(if $(wildcard .venv/.dev),.venv/.dev,.venv-docs/.ready)
+	@$(DOCS)/bin/mkdocs build --quiet --strict
 	@echo "site/index.html is the first page."
+
+schema: .venv/.runtime
+	@$(BIN)/python -m a2c_smcp.computer.config_schema
 
 screenshots: .venv/.dev .node/.ready
 	@$(BIN)/python -m tests.computer.console.screenshots docs/console
@@ -127,4 +141,4 @@ fuzz: .venv/.dev
 	@$(BIN)/python -m tests.fuzz --packets 10000 --seed $(or $(SEED),1)
 
 clean:
-	rm -rf .venv .venv-interop .venv-mcp1 .venv-hosts .node-inspector .venv-markitdown .node site
+	rm -rf .venv .venv-interop .venv-mcp1 .venv-hosts .node-inspector .venv-markitdown .venv-docs .node site

@@ -13,8 +13,10 @@ from a2c_smcp.computer.cli.main import app as computer_app
 from a2c_smcp.docs.cli import app as docs_app
 from a2c_smcp.server.nats_setup_cli import app as server_app
 from a2c_smcp.utils.background_stream import background_stderr
+from a2c_smcp.utils.exits import FAILED
 from a2c_smcp.utils.logs import LogFormat, configure_logging
 from a2c_smcp.utils.options import (
+    COMMAND_SETTINGS,
     ApiKeyFileOption,
     ApiKeyOption,
     CaOption,
@@ -32,9 +34,7 @@ __all__ = ["app", "main"]
 
 app = typer.Typer(
     help="A2C-SMCP: an agent uses the tools, the screen and the documents of many computers through one server.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,  # its tracebacks show more than a log should hold
+    **COMMAND_SETTINGS,
 )
 app.add_typer(agent_app)
 app.add_typer(computer_app)
@@ -195,7 +195,7 @@ def server(
         raise typer.BadParameter(str(problem)) from None
     except (KeyFileError, OSError) as error:
         say(f"a2c server: {error}", err=True)
-        raise typer.Exit(1) from None
+        raise typer.Exit(FAILED) from None
 
 
 @app.command()
@@ -270,7 +270,7 @@ def mcp(
         raise typer.BadParameter(str(problem)) from None
     except OSError as error:
         say(f"a2c mcp: {error}", err=True)
-        raise typer.Exit(1) from None
+        raise typer.Exit(FAILED) from None
 
 
 def _short_names(pairs: Iterable[str]) -> dict[str, str]:

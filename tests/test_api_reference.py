@@ -10,6 +10,9 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 import pytest
+from playwright.async_api import async_playwright
+
+from tests import browser as browsers
 
 ROOT = Path(__file__).parent.parent
 #: The modules from which people import; those after the first line have pages of their own, whole.
@@ -29,12 +32,18 @@ ELSEWHERE = {"a2c_smcp.computer.LinkOptions", "a2c_smcp.computer.text_of", "a2c_
 
 
 @pytest.fixture(scope="module")
-def anchors(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """What the pages have, by the ids in their HTML; they build without a warning."""
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pages, which build without a warning."""
     site = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(site)]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=110, check=False)
     assert (result.returncode, result.stdout + result.stderr) == (0, "")
+    return site
+
+
+@pytest.fixture(scope="module")
+def anchors(site: Path) -> set[str]:
+    """What the pages have, by the ids in their HTML."""
     return {anchor for page in site.rglob("*.html") for anchor in re.findall(r'id="(a2c_smcp[^"]*)"', page.read_text())}
 
 
@@ -45,6 +54,20 @@ def test_every_public_name_is_on_a_page(anchors: set[str]) -> None:
 
 def test_every_public_name_and_every_method_of_it_says_what_it_is_for(anchors: set[str]) -> None:
     assert [path for path in sorted(anchors) if not _speaks(_found(path))] == []
+
+
+async def test_no_table_is_wider_than_the_page(site: Path) -> None:
+    chromium = browsers.find()
+    if chromium is None:
+        pytest.skip(browsers.MISSING)
+    async with async_playwright() as playwright, await playwright.chromium.launch(**chromium.launch) as browser:
+        page = await browser.new_page(viewport={"width": 1280, "height": 800})
+        for name in ("limits.html", "cli.html", "configuration.html", "protocol.html"):
+            await page.goto((site / name).as_uri())
+            tables = "[...document.querySelectorAll('table')].map(table => [table.scrollWidth, table.offsetWidth])"
+            for needed, given in (widths := await page.evaluate(tables)):
+                assert needed <= given, name
+            assert widths
 
 
 def _found(path: str) -> Any:

@@ -91,7 +91,7 @@ def test_the_doctor_and_the_agent_tell_of_a_certificate_that_is_not_trusted(
         in doctor.stdout
     )
     agent = a2c("agent", "room", "--office", "o", "--url", url)
-    assert agent.returncode == 2
+    assert agent.returncode == 3
     assert "is not trusted" in agent.stderr and "--ca FILE" in agent.stderr
     for trusted in ({"A2C_CA": certificate.cert}, {"SSL_CERT_FILE": certificate.cert}):
         assert a2c("agent", "room", "--office", "o", "--url", url, **trusted).returncode == 0
@@ -137,16 +137,16 @@ def test_the_options_are_explained(command: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "status"),
+    "command",
     [
-        (("computer", "run", "--headless", "--office", "o", "--config", "no-such.json"), 2),
-        (("mcp", "--office", "o"), 2),
-        (("doctor",), 2),
-        (("agent", "room", "--office", "o"), 64),
+        ("computer", "run", "--headless", "--office", "o", "--config", "no-such.json"),
+        ("mcp", "--office", "o"),
+        ("doctor",),
+        ("agent", "room", "--office", "o"),
     ],
 )
-def test_a_url_without_a_scheme_is_a_wrong_option(command: tuple[str, ...], status: int) -> None:
+def test_a_url_without_a_scheme_is_a_wrong_option(command: tuple[str, ...]) -> None:
     done = a2c(*command, "--url", "localhost:7000", COLUMNS="200")
-    assert done.returncode == status, done.stderr
+    assert done.returncode == 2, done.stderr
     assert "did you mean http://localhost:7000?" in done.stderr
     assert "Traceback" not in done.stderr

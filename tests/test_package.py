@@ -104,6 +104,13 @@ def test_constraints_hold_names_and_versions_only(name: str) -> None:
         assert re.fullmatch(r"#.*|[A-Za-z0-9_.\-]+==[A-Za-z0-9_.+\-]+", line), line
 
 
+def test_make_docs_installs_what_the_pages_need_and_not_the_development_tools() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    wanted = [re.split("[<>=]", line)[0] for line in project["optional-dependencies"]["documentation"]]
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    assert re.findall(r"DOCS_PIP\) install -c constraints.txt (.*)", makefile) == [" ".join(wanted)]
+
+
 def _normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 

@@ -157,5 +157,6 @@ def test_the_quick_start_goes_from_the_installation_to_the_greeting(tmp_path: Pa
     assert said.splitlines()[-1] == "Hello, world!"
 
 
-def test_both_languages_start_alike() -> None:
-    assert _SHELL.findall((ROOT / READMES[0]).read_text()) == _SHELL.findall((ROOT / READMES[1]).read_text())
+@pytest.mark.parametrize("page", [READMES[1], "docs/quickstart.md"])
+def test_both_languages_and_the_site_start_alike(page: str) -> None:
+    assert _SHELL.findall((ROOT / READMES[0]).read_text()) == _SHELL.findall((ROOT / page).read_text())

@@ -1,18 +1,10 @@
-"""`a2c agent`: one-shot commands, and what their exit codes mean. Each imports what it needs when it runs.
-
-0    done
-1    the tool ran and failed, or gave nothing that --save could keep; or what came could not be printed
-2    the request did not get there, or was refused on the way
-64   the command line makes no sense
-130  interrupted; a running call was cancelled at its computer
-"""
+"""`a2c agent`: one-shot commands. Each imports what it needs when it runs; `utils/exits.py` has their exit status."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from typer.core import TyperGroup
 
 from a2c_smcp.utils.options import ApiKeyFileOption, ApiKeyOption, CaOption, ProxyOption, TransportOption, link_options
 
@@ -23,33 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT_URL", "NameOption", "OfficeOption", "UrlOption", "app"]
 
-BAD_USAGE: Final = 64
-
-# typer carries a click of its own; this is its UsageError, by the one name that leads to it in public.
-_UsageError: Any = typer.BadParameter.__base__
-
-
-class _Group(TyperGroup):
-    """Bad usage has a status of its own here: 2, which is click's, tells of a request that was refused."""
-
-    def make_context(self, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return super().make_context(*args, **kwargs)
-        except _UsageError as error:
-            error.exit_code = BAD_USAGE
-            raise
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except _UsageError as error:
-            error.exit_code = BAD_USAGE
-            raise
-
-
 app = typer.Typer(
     name="agent",
-    cls=_Group,
     help="Use the computers of an office: their tools, their screens and their documents.",
     no_args_is_help=True,
     add_completion=False,

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from a2c_smcp.agent.client import AsyncSMCPAgentClient
 from a2c_smcp.agent.printing import Printer
@@ -16,12 +16,17 @@ from a2c_smcp.agent.server_infos import servers_not_running
 from a2c_smcp.agent.types import Change, Disconnected, Joined, LinkEvent, Part, RejoinFailed
 from a2c_smcp.agent.view import ComputerView
 from a2c_smcp.errors import BadRequestError, ConnectionLostError, NotFoundError, SMCPError, ToolNotFoundError
-from a2c_smcp.results import to_wire
+from a2c_smcp.results import ERROR_CODE_MARKER, to_wire
 from a2c_smcp.smcp import SMCPTool
+from a2c_smcp.utils.exits import FAILED, INTERRUPTED, REFUSED
 from a2c_smcp.utils.link import LinkOptions
 from a2c_smcp.utils.loops import command_loop
 from a2c_smcp.utils.saving import save
+from a2c_smcp.utils.suggestions import did_you_mean
 from a2c_smcp.utils.values import Typed
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult
 
 __all__ = [
     "CommandOptions",
@@ -37,10 +42,6 @@ __all__ = [
     "watch",
 ]
 
-TOOL_FAILED: Final = 1
-NOT_PRINTED: Final = 1
-NOT_ROUTED: Final = 2
-INTERRUPTED: Final = 130
 #: Between attempts to reach a server that is not there yet.
 _RETRY_SECONDS: Final = 0.5
 #: How long a computer is waited for that is to say how its MCP servers do.
@@ -76,7 +77,7 @@ def run(session: CommandOptions, work: Work, *, live: bool = False) -> int:
         raise
     except OSError as error:  # a disk that is full, mostly
         output.unprinted(error)
-        return NOT_PRINTED
+        return FAILED
 
 
 def _done(session: CommandOptions, work: Work, output: Printer, live: bool) -> int:
@@ -93,7 +94,7 @@ def _done(session: CommandOptions, work: Work, output: Printer, live: bool) -> i
             return runner.run(main())
     except SMCPError as error:
         output.refused(error)
-        return NOT_ROUTED
+        return REFUSED
     except KeyboardInterrupt:
         return INTERRUPTED
 
@@ -158,8 +159,8 @@ def tools(computer: str | None) -> Work:
         value = {name: failures[name].payload() if name in failures else answer for name, answer in answers.items()}
         output.table(("computer", "tool", "parameters", "description"), rows, value)
         for name, error in failures.items():
-            output.note(f"{name}: {error}")
-        return NOT_ROUTED if failures else 0
+            output.note(f"{name}: {error}{await _meant_computer(agent, name, error)}")
+        return REFUSED if failures else 0
 
     return work
 
@@ -170,6 +171,38 @@ async def _tools_of(agent: AsyncSMCPAgentClient, computer: str) -> list[SMCPTool
         return await agent.get_tools(computer)
     except SMCPError as error:
         return error
+
+
+async def _meant_computer(agent: AsyncSMCPAgentClient, computer: str, error: SMCPError) -> str:
+    """The computer that was probably meant, if the error says that there is none of this name."""
+    if not isinstance(error, NotFoundError):
+        return ""
+    try:
+        names = computers_in(await agent.list_room())
+    except SMCPError:  # the first error is the one to be told
+        return ""
+    return "" if computer in names else did_you_mean(computer, names)
+
+
+async def _meant_tool(agent: AsyncSMCPAgentClient, computer: str, tool: str, result: "CallToolResult") -> str:
+    """The tool that was probably meant, if the result says that there is none of this name."""
+    if (result.meta or {}).get(ERROR_CODE_MARKER) != ToolNotFoundError.default_code:
+        return ""
+    tools = await _tools_of(agent, computer)
+    return "" if isinstance(tools, SMCPError) else did_you_mean(tool, [found["name"] for found in tools])
+
+
+def _at(computer: str, work: Work) -> Work:
+    """The work at one computer; if there is none of this name, the error says which one was probably meant."""
+
+    async def suggesting(agent: AsyncSMCPAgentClient, output: Printer) -> int:
+        try:
+            return await work(agent, output)
+        except NotFoundError as error:
+            meant = await _meant_computer(agent, computer, error)
+            raise NotFoundError(f"{error.message}{meant}", error.details) from None
+
+    return suggesting
 
 
 def call(computer: str, tool: str, typed: Typed, timeout: int, file: Path | None = None, wait: float = 0) -> Work:
@@ -188,9 +221,11 @@ def call(computer: str, tool: str, typed: Typed, timeout: int, file: Path | None
                 result = await agent.call_tool(computer, tool, params, timeout, on_progress=on_progress)
         wire = to_wire(result)
         output.result(wire)
-        return TOOL_FAILED if result.is_error or not _save(wire["content"], file, output) else 0
+        if meant := await _meant_tool(agent, computer, tool, result):
+            output.note(meant.removeprefix("; "))
+        return FAILED if result.is_error or not _save(wire["content"], file, output) else 0
 
-    return work
+    return _at(computer, work)
 
 
 def _save(contents: Sequence[Mapping[str, Any]], file: Path | None, output: Printer) -> bool:
@@ -217,7 +252,7 @@ def desktop(computer: str, size: int | None, window: str | None) -> Work:
         output.texts(await agent.get_desktop(computer, size=size, window=window))
         return 0
 
-    return work
+    return _at(computer, work)
 
 
 def finder(computer: str, keywords: Sequence[str] | None, file_type: str | None, offset: int, limit: int) -> Work:
@@ -229,16 +264,16 @@ def finder(computer: str, keywords: Sequence[str] | None, file_type: str | None,
             output.note(f"{len(rows)} of {page['total_count']}; --offset {offset + len(rows)} goes on")
         return 0
 
-    return work
+    return _at(computer, work)
 
 
 def read(computer: str, uri: str, file: Path | None = None) -> Work:
     async def work(agent: AsyncSMCPAgentClient, output: Printer) -> int:
         contents = await agent.read_resource(computer, uri)
         output.contents(contents)
-        return 0 if _save(contents, file, output) else TOOL_FAILED
+        return 0 if _save(contents, file, output) else FAILED
 
-    return work
+    return _at(computer, work)
 
 
 def config(computer: str) -> Work:
@@ -246,7 +281,7 @@ def config(computer: str) -> Work:
         output.json(await agent.get_config(computer))
         return 0
 
-    return work
+    return _at(computer, work)
 
 
 # --- watch

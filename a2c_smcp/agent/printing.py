@@ -11,7 +11,6 @@ from io import TextIOWrapper
 from typing import Any, Final
 
 import anyio
-from rich.console import Console
 from rich.table import Table
 
 from a2c_smcp.agent.types import ProgressCallback
@@ -19,7 +18,7 @@ from a2c_smcp.errors import SMCPError
 from a2c_smcp.smcp import CallToolRet
 from a2c_smcp.utils.progress_line import progress_line
 from a2c_smcp.utils.saving import describe
-from a2c_smcp.utils.screen import cells, say
+from a2c_smcp.utils.screen import aligned, cells, console, say
 from a2c_smcp.wire import codec
 
 __all__ = ["Printer"]
@@ -36,8 +35,8 @@ class Printer:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):
                 stream.reconfigure(errors="replace")
-        self._stdout = Console(highlight=False)
-        self._stderr = Console(stderr=True, highlight=False)
+        self._stdout = console()
+        self._stderr = console(stderr=True)
 
     def json(self, value: Any) -> None:
         """Indented for people, on one line for programs."""
@@ -46,6 +45,10 @@ class Printer:
     def table(self, header: Sequence[str], rows: Sequence[Sequence[str]], value: Any) -> None:
         if self._as_json:
             self.json(value)
+            return
+        if not sys.stdout.isatty():
+            for line in aligned([header, *rows]):
+                self._say(line)
             return
         table = Table(box=None, pad_edge=False)
         for name in header:

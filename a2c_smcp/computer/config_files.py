@@ -30,6 +30,7 @@ from a2c_smcp.computer.mcp_clients.vrl_syntax import check_written_vrl
 from a2c_smcp.computer.problems import InvalidConfigError, Problem, did_you_mean
 
 __all__ = [
+    "SCHEMA_KEY",
     "ConfigFiles",
     "load_config_files",
     "read_config_files",
@@ -39,6 +40,9 @@ __all__ = [
     "usable_config_files",
     "with_tool_prefix",
 ]
+
+#: Names the JSON Schema of a file to an editor, and says nothing to us.
+SCHEMA_KEY: Final = "$schema"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +180,7 @@ class _ConfigFile:
         `flat`: the file has no `server_parameters`, so the places that are named have none either.
         """
         before = len(self.problems)
+        raw = _without_schema(raw)
         subject = _subject("server", raw, "name", position)
         with self._collecting(subject, flat):
             template = ConfigRender(raw)
@@ -268,7 +273,14 @@ def _twice(named: Iterable[tuple[str, str]]) -> Iterator[Problem]:
 # --- shapes
 
 
+def _without_schema(data: Any) -> Any:
+    if not isinstance(data, dict) or SCHEMA_KEY not in data:
+        return data
+    return {key: value for key, value in data.items() if key != SCHEMA_KEY}
+
+
 def _read_document(data: Any, reading: _ConfigFile) -> None:
+    data = _without_schema(data)
     if isinstance(data, list) and data and all(map(_is_input, data)):
         _read_inputs(data, False, reading)
     elif isinstance(data, list):

@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from a2c_smcp.computer.config_files import ConfigFiles, read_config_text
+from a2c_smcp.computer.config_files import SCHEMA_KEY, ConfigFiles, read_config_text
 from a2c_smcp.computer.jsonc import LINE_END, JsoncError, Node, NodeMember, scan
 from a2c_smcp.computer.jsonc_edit import TextStyle, indented, line_indent, with_member, without_member
 from a2c_smcp.computer.problems import InvalidConfigError
@@ -197,6 +197,8 @@ class _ConfigDocument:
     - `server`: one server
     - `inputs`: a list of inputs
     - `empty`: nothing, or `{}`
+
+    A `$schema` beside them makes no difference.
     """
 
     def __init__(self, text: str) -> None:
@@ -247,7 +249,8 @@ class _ConfigDocument:
         return not self.servers.is_list and (not self.servers.members or any(_is_flat(m.node) for m in self._entries()))
 
     def _entries(self) -> Sequence[NodeMember]:
-        return () if self.servers is None else self.servers.members
+        members = () if self.servers is None else self.servers.members
+        return members if self.shape != "names" else tuple(each for each in members if each.name != SCHEMA_KEY)
 
     def _name_of(self, member: NodeMember) -> str | None:
         return member.node.text_of("name") if member.name is None else member.name
@@ -255,9 +258,9 @@ class _ConfigDocument:
 
 def _shape(root: Node | None) -> tuple[str, str]:
     """The shape, and the key that the servers are under, or would be: decided as the reader of config files does."""
-    if root is None or (root.is_object and not root.members):
+    names = {member.name for member in root.members} - {SCHEMA_KEY} if root is not None else set()
+    if root is None or (root.is_object and not names):
         return "empty", "mcpServers"
-    names = {member.name for member in root.members}
     if root.is_list:
         of_inputs = bool(root.members) and all(_is_input(member.node) for member in root.members)
         return ("inputs" if of_inputs else "list"), ""

@@ -28,6 +28,8 @@ from a2c_smcp.demo.processes import DemoError, started
 from a2c_smcp.docs.samples import make_text_samples
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.smcp import DPEDocumentSummary
+from a2c_smcp.utils import screen
+from a2c_smcp.utils.exits import FAILED, INTERRUPTED
 
 __all__ = ["run"]
 
@@ -45,14 +47,15 @@ def run(keep: bool = False, browser: bool = False) -> int:
     """Walk through the tour and return the exit code. `keep` leaves everything running afterwards, until Ctrl-C;
     `browser` does so too, with the computer's console open, and an agent that asks.
     """
-    console = Console(highlight=False, soft_wrap=True)
+    console = screen.console(soft_wrap=True)
     try:
         asyncio.run(_Tour(console).walk(keep, browser))
     except KeyboardInterrupt:
         console.print("\nStopped.")
+        return 0 if keep or browser else INTERRUPTED  # those run until somebody stops them
     except (DemoError, SMCPError, TimeoutError) as error:
         console.print("\n[red]✗[/red] ", str(error) or "it took too long", "\n", sep="")
-        return 1
+        return FAILED
     return 0
 
 

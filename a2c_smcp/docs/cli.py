@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from a2c_smcp.utils.exits import FAILED
 from a2c_smcp.utils.logs import configure_logging
-from a2c_smcp.utils.screen import say
+from a2c_smcp.utils.screen import console, say
 
 if TYPE_CHECKING:
     from a2c_smcp.docs.library import Library
@@ -68,7 +69,7 @@ def serve(
                 server.run_http(http, token=token)
     except (ValueError, OSError) as error:
         say(f"a2c docs: {error}", err=True)
-        raise typer.Exit(1) from None
+        raise typer.Exit(FAILED) from None
 
 
 @app.command()
@@ -111,17 +112,16 @@ def _library(
         return Library(folders, limits, cache=kept, absolute_uris=absolute_uris, workers=workers)
     except (ValueError, OSError) as error:
         say(f"a2c docs: {error}", err=True)
-        raise typer.Exit(1) from None
+        raise typer.Exit(FAILED) from None
 
 
 @contextmanager
 def _progress_bar(library: "Library") -> Iterator[None]:
     """Shows how far the first reading has come, on stderr: stdout may be the pipe to the client."""
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     bar = Progress(
-        TextColumn("reading files"), BarColumn(), MofNCompleteColumn(), console=Console(stderr=True), transient=True
+        TextColumn("reading files"), BarColumn(), MofNCompleteColumn(), console=console(stderr=True), transient=True
     )
     task = bar.add_task("reading", total=None)
 

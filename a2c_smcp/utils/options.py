@@ -1,5 +1,6 @@
 """Options of the commands that connect to a server. Imports nothing that connects until it is asked to."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from a2c_smcp.utils.link import LinkOptions
 
 __all__ = [
+    "COMMAND_SETTINGS",
     "ApiKeyFileOption",
     "ApiKeyOption",
     "CaOption",
@@ -88,6 +90,15 @@ ApiKeyFileOption = Annotated[
         is_eager=True,  # before --api-key, whose value it becomes
     ),
 ]
+
+#: For the `typer.Typer` of a command that is installed. Where `NO_COLOR` is set, nothing is bold either: typer's plain
+#: way to print help and errors has no styles at all.
+COMMAND_SETTINGS: Final[dict[str, Any]] = {
+    "no_args_is_help": True,
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+    "rich_markup_mode": None if os.environ.get("NO_COLOR") else "rich",
+    "pretty_exceptions_enable": False,  # its tracebacks show more than a log should hold
+}
 
 TransportOption = Annotated[
     Literal["auto", "websocket", "polling"],

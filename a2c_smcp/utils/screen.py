@@ -4,16 +4,19 @@ A pipe and a file get every character as it is, and so does a terminal whose per
 stream is looked at by itself: stdout may be a pipe while stderr is a terminal.
 """
 
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import IO, TYPE_CHECKING
 
 from a2c_smcp.utils.text import harmless, printable
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.text import Text
 
-__all__ = ["cells", "say"]
+__all__ = ["aligned", "cells", "console", "say"]
 
 
 def say(text: str, *, err: bool = False, raw: bool = False, one_line: bool = False) -> None:
@@ -26,6 +29,28 @@ def say(text: str, *, err: bool = False, raw: bool = False, one_line: bool = Fal
         text = printable(text) if one_line else harmless(text)
     stream.write(f"{text}\n")
     stream.flush()
+
+
+def console(*, stderr: bool = False, soft_wrap: bool = False) -> "Console":
+    """Where rich prints. With `NO_COLOR` it prints no styles at all: to rich itself that means colours, not bold."""
+    from rich.console import Console
+
+    plain = bool(os.environ.get("NO_COLOR"))
+    return Console(stderr=stderr, highlight=False, soft_wrap=soft_wrap, color_system=None if plain else "auto")
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The lines of a table for a pipe or a file. Columns are aligned, and nothing is wrapped: a program finds each name
+    whole. A cell of several lines takes as many.
+    """
+    from rich.cells import cell_len
+
+    split = [[cell.split("\n") for cell in row] for row in rows]
+    widths = [max(cell_len(line) for cell in column for line in cell) for column in zip(*split, strict=True)]
+    for row in split:
+        for line in zip_longest(*row, fillvalue=""):
+            padded = (part + " " * (width - cell_len(part)) for part, width in zip(line, widths, strict=True))
+            yield "  ".join(padded).rstrip()
 
 
 def cells(row: Sequence[str], stream: IO[str], *, raw: bool = False) -> "list[Text]":

@@ -108,7 +108,7 @@ async def test_one_computer_that_fails_does_not_keep_the_others_tools_back(
 ) -> None:
     await make_computer("odd", lambda fake: fake.override.update({GET_TOOLS_EVENT: lambda _: {"tools": "none"}}))
     done = await a2c(env, "tools")
-    assert done.returncode == 2
+    assert done.returncode == 3
     assert "echo" in done.stdout.decode()
     assert done.stderr.startswith(b"odd: 400")
 
@@ -117,7 +117,7 @@ async def test_options_stand_for_the_variables(env: dict[str, str], computer: Fa
     url, office = env.pop("A2C_URL"), env.pop("A2C_OFFICE")
     done = await a2c(env, "room", "--url", url, "--office", office, "--name", "bob")
     assert "bob" in done.stdout.decode()
-    assert (await a2c(env, "room", "--url", url)).returncode == 64
+    assert (await a2c(env, "room", "--url", url)).returncode == 2
 
 
 async def test_a_call_with_parameters_in_every_form(
@@ -149,13 +149,13 @@ async def test_a_tool_error_a_routing_error_and_bad_usage_have_codes_of_their_ow
     assert done.returncode == 1
     assert json.loads(done.stdout)["isError"] is True
     done = await a2c(env, "call", "nobody", "echo")
-    assert done.returncode == 2
+    assert done.returncode == 3
     assert done.stderr.startswith(b"a2c agent: 404 Not Found")
     done = await a2c(env, "call", "nobody", "echo", "--json")
-    assert done.returncode == 2
+    assert done.returncode == 3
     assert json.loads(done.stdout)["error"]["code"] == 404
     done = await a2c(env, "call", "laptop", "echo", "--timeout", "99999999999")
-    assert done.returncode == 2
+    assert done.returncode == 3
     assert done.stderr.decode().endswith(f"whole seconds from 1 to {DEFAULT_MAX_TIMEOUT}\n")
     for words in (
         ["call", "laptop", "echo", "nonsense"],
@@ -169,14 +169,42 @@ async def test_a_tool_error_a_routing_error_and_bad_usage_have_codes_of_their_ow
         ["--dance"],
     ):
         done = await a2c(env, *words)
-        assert (done.returncode, done.stdout) == (64, b""), words
+        assert (done.returncode, done.stdout) == (2, b""), words
         assert b"Traceback" not in done.stderr
     assert [request["tool_name"] for request in computer.requests(TOOL_CALL_EVENT)] == ["fail", "fail"]
 
 
+async def test_the_name_that_was_probably_meant_is_said(env: dict[str, str], computer: FakeComputer) -> None:
+    for words in (["call", "Laptp", "echo"], ["desktop", "laptpo"], ["tools", "lapto"], ["config", "lap-top"]):
+        done = await a2c(env, *words)
+        assert done.returncode == 3
+        assert done.stderr.decode().strip().endswith("; did you mean 'laptop'?"), words
+    missing = computer.result("Tool Not Found: ehco", isError=True, meta={"error_code": 4001})
+    computer.override[TOOL_CALL_EVENT] = lambda _: missing
+    done = await a2c(env, "call", "laptop", "ehco")
+    assert (done.returncode, done.stderr.decode()) == (1, "Tool Not Found: ehco\ndid you mean 'echo'?\n")
+    for words in (["call", "nobody", "echo"], ["call", "laptop", "unlike", "any"], ["call", "laptop", "unlike"]):
+        assert b"did you mean" not in (await a2c(env, *words)).stderr
+    assert (await a2c_json_error(env, "call", "Laptp", "echo"))["code"] == 404
+
+
+async def a2c_json_error(env: dict[str, str], *words: str) -> Any:
+    return json.loads((await a2c(env, *words, "--json")).stdout)["error"]
+
+
+async def test_no_name_is_wrapped_in_a_pipe(env: dict[str, str], make_computer: MakeComputer) -> None:
+    long = a_tool("x" * 150)
+    long["description"] = "d " * 100 + "end\nand more"
+    await make_computer("c" * 60, lambda fake: fake.tools.append(long))
+    lines = (await a2c({**env, "COLUMNS": "80"}, "tools")).stdout.decode().splitlines()
+    line = next(line for line in lines if "x" * 150 in line)
+    assert line.startswith("c" * 60 + "  ") and line.endswith("d end")
+    assert lines[lines.index(line) + 1].split() == ["and", "more"]
+
+
 async def test_a_server_that_is_not_there_is_a_routing_error(env: dict[str, str]) -> None:
     done = await a2c({**env, "A2C_URL": "http://127.0.0.1:1"}, "room")
-    assert done.returncode == 2
+    assert done.returncode == 3
     assert b"127.0.0.1:1" in done.stderr
 
 
@@ -187,7 +215,7 @@ async def test_desktop_finder_read_config(env: dict[str, str], computer: FakeCom
     assert DOCUMENT in done.stdout.decode()
     done = await a2c(env, "read", "laptop", f"{DOCUMENT}/pages/0?format=markdown")
     assert done.stdout.decode() == f"# {DOCUMENT}/pages/0\n"
-    assert (await a2c(env, "read", "laptop", "dpe://h/other")).returncode == 2
+    assert (await a2c(env, "read", "laptop", "dpe://h/other")).returncode == 3
     assert (await a2c_json(env, "config", "laptop"))["servers"] == computer.servers
 
 
@@ -330,12 +358,12 @@ async def test_wait_waits_for_a_computer_that_comes_later(env: dict[str, str], m
 async def test_wait_tries_for_a_server_that_is_not_there(env: dict[str, str]) -> None:
     env["A2C_URL"] = "http://127.0.0.1:1"
     at_once = await a2c(env, "call", "laptop", "echo")
-    assert (at_once.returncode, b"waiting" in at_once.stderr) == (2, False)
+    assert (at_once.returncode, b"waiting" in at_once.stderr) == (3, False)
     for seconds in (1, 15):
         done = await a2c(env, "call", "--wait", f"{seconds}", "laptop", "echo")
         if b"waiting" in done.stderr:
             break  # otherwise the first attempt took all the time, and there was none left to wait
-    assert (done.returncode, f"waiting up to {seconds} s for the server" in done.stderr.decode()) == (2, True)
+    assert (done.returncode, f"waiting up to {seconds} s for the server" in done.stderr.decode()) == (3, True)
 
 
 async def test_ctrl_c_cancels_the_call_at_the_computer(env: dict[str, str], computer: FakeComputer) -> None:

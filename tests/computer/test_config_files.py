@@ -78,6 +78,24 @@ def test_a_server_a_list_or_servers_with_inputs(folder: Folder, content: object)
     assert list(files.servers) == [own("a")]
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        own("a"),
+        {"servers": [own("a")]},
+        {"servers": {"a": own("a")}},
+        {"mcpServers": {"a": {"command": "run"}}},
+        {"servers": {"a": {"command": "run"}}},
+        {"a": {"command": "run"}},
+        {"name": "a", "command": "run"},
+    ],
+)
+def test_a_schema_for_editors_says_nothing_to_us(folder: Folder, content: dict[str, Any]) -> None:
+    without, files = folder.read(content), folder.read({"$schema": "./a2c.schema.json", **content})
+    assert files.problems == files.warnings == ()
+    assert files.servers == without.servers != ()
+
+
 def test_what_get_config_shows_can_be_read(folder: Folder) -> None:
     view = config_view([own("a", "${input:k}"), own("b")], folder.read({"inputs": [prompt("k")]}).inputs)
     files = folder.read(view)

@@ -125,6 +125,37 @@ def test_servers_in_our_own_shape_get_another_one_in_that_shape() -> None:
     assert after["servers"]["n"]["server_parameters"] == {"command": "x"}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"$schema": "s"}',
+        '{"$schema": "s", "a": {"command": "a"}}',
+        '{"$schema": "s", "mcpServers": {"a": {"command": "a"}}}',
+        f'{{"$schema": "s", "servers": {{"a": {OWN}}}}}',
+    ],
+)
+def test_a_schema_for_editors_stays_where_it_is(text: str) -> None:
+    before = list(read_config_text(text).servers)
+    after = add_server(text, "b", '{"command": "b"}')
+    assert '"$schema": "s"' in after
+    assert [raw["name"] for raw in _servers(after)] == [*(raw["name"] for raw in before), "b"]
+    assert entry_text(after, "$schema") is None
+    assert _servers(remove_server(after, "b")) == before
+
+
+def test_a_file_of_one_server_and_its_schema_keeps_that_server() -> None:
+    with pytest.raises(ConfigSpliceError):
+        remove_server('{"$schema": "s", "a": {"command": "a"}}', "a")  # it would be no config file then
+
+
+def test_a_file_of_one_server_with_a_schema_can_be_edited() -> None:
+    text = OWN.replace("{", '{"$schema": "s", ', 1)
+    shown = entry_text(text, "a")
+    assert shown == text
+    after = replace_server(text, "a", shown.replace('"command": "a"', '"command": "b"'))
+    assert after == text.replace('"command": "a"', '"command": "b"')
+
+
 def test_a_file_of_one_server_can_be_edited_and_nothing_else() -> None:
     text = '{ "name": "a", "command": "x" } // mine'
     assert replace_server(text, "a", '{"name": "a", "command": "y"}') == '{"name": "a", "command": "y"} // mine'

@@ -167,12 +167,16 @@ def test_a_terminal_shows_how_far_the_first_reading_has_come(tmp_path: Path) -> 
 
 
 def test_check_lists_what_would_be_served_and_what_cannot_be_read(folder: Path) -> None:
+    long = folder / ("a" * 100) / "long.md"
+    long.parent.mkdir()
+    long.write_text("# A title\n")
     result = subprocess.run(command("check", folder), capture_output=True, text=True, timeout=110, check=False)
     assert result.returncode == 0, result.stderr
     for words in (
         r"handbook\.md +3 +\d+\.\d+ +The garden handbook",
         r"budget\.xlsx +4",
-        r"12 documents in .* 0 cannot",
+        r"a{100}/long\.md +1 +\d+\.\d+ +A title",  # in a pipe no name is cut
+        r"13 documents in .* 0 cannot",
     ):
         assert re.search(words, result.stdout), result.stdout
     assert not re.search(r"made\.md|debug\.log|hidden", result.stdout)

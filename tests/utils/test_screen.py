@@ -10,7 +10,7 @@ import pexpect
 import pytest
 
 import a2c_smcp
-from a2c_smcp.utils.screen import cells
+from a2c_smcp.utils.screen import aligned, cells
 
 PACKAGE = Path(a2c_smcp.__file__).parent
 EVIL = "a\x1b]52;c;aGk=\x07\x9b2J\u202eb\U000e0041\nc\r\nd"
@@ -49,6 +49,11 @@ def test_a_pipe_gets_everything() -> None:
     script = SCRIPT.format(text=EVIL, options={"one_line": True})
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60, check=True)
     assert done.stdout.decode() == f"{EVIL}\n"
+
+
+def test_a_table_in_a_pipe_is_aligned_by_what_is_seen_and_never_wrapped() -> None:
+    rows = [("name", "what"), ("桌面", "a\nb"), ("x" * 200, "")]
+    assert list(aligned(rows)) == ["name" + " " * 198 + "what", "桌面" + " " * 198 + "a", " " * 202 + "b", "x" * 200]
 
 
 def test_only_the_last_cell_of_a_row_has_several_lines() -> None:

@@ -4,7 +4,6 @@ computer itself.
 A command prints what it has to say, or raises `SMCPError`, which the loop prints. Its docstring is its help.
 """
 
-import difflib
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -23,6 +22,7 @@ from a2c_smcp.computer.cli.session import CLISession
 from a2c_smcp.computer.cli.tool_commands import TOOL_COMMANDS
 from a2c_smcp.computer.config_files import read_config_files
 from a2c_smcp.errors import BadRequestError
+from a2c_smcp.utils.suggestions import did_you_mean
 from a2c_smcp.utils.values import file_path
 
 __all__ = ["COMMANDS", "Command", "Quit", "completions", "find", "is_kept", "run"]
@@ -63,8 +63,8 @@ def _suggestion(words: Sequence[str]) -> str:
     for length in (3, 2, 1):
         typed = " ".join(words[:length])
         known = [name for name in COMMANDS if len(name.split()) == length]
-        if near := difflib.get_close_matches(typed, known, n=1):
-            return f"there is no command {typed[:100]!r}; did you mean {near[0]!r}?"
+        if meant := did_you_mean(typed, known):
+            return f"there is no command {typed[:100]!r}{meant}"
     return f"there is no command {words[0][:100]!r}; `help` lists them"
 
 

@@ -16,8 +16,17 @@ import typer
 
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.utils.background_stream import background_stderr
+from a2c_smcp.utils.exits import FAILED, REFUSED
 from a2c_smcp.utils.logs import LogFormat, configure_logging
-from a2c_smcp.utils.options import ApiKeyFileOption, ApiKeyOption, CaOption, ProxyOption, TransportOption, link_options
+from a2c_smcp.utils.options import (
+    COMMAND_SETTINGS,
+    ApiKeyFileOption,
+    ApiKeyOption,
+    CaOption,
+    ProxyOption,
+    TransportOption,
+    link_options,
+)
 from a2c_smcp.utils.quick_end import quick_end, quick_imports
 from a2c_smcp.utils.screen import say
 from a2c_smcp.utils.state_folder import state_folder
@@ -27,9 +36,8 @@ __all__ = ["app", "main"]
 app = typer.Typer(
     name="computer",
     help="Host MCP servers and offer their tools, windows and documents to an agent.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,  # its tracebacks show more than a log should hold
+    add_completion=False,  # `a2c` has it, for all of its commands
+    **COMMAND_SETTINGS,
 )
 
 
@@ -55,6 +63,14 @@ def validate(
     from a2c_smcp.computer.cli.validate import validate_files
 
     raise typer.Exit(validate_files(files, prefix_tools=prefix_tools))
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of a config file, for editors: a2c computer schema > a2c.schema.json"""
+    from a2c_smcp.computer.config_schema import SCHEMA_FILE
+
+    say(SCHEMA_FILE.read_text("utf-8").rstrip())
 
 
 @app.command()
@@ -140,6 +156,7 @@ def run(
             raise typer.BadParameter(f"--headless needs {' and '.join(missing)}")
     with quick_imports():
         from a2c_smcp.computer.cli.consoles import ConsoleOptions
+        from a2c_smcp.computer.problems import InvalidConfigError
         from a2c_smcp.errors import SMCPError
         from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
 
@@ -184,7 +201,7 @@ def run(
             )
     except SMCPError as error:
         say(f"a2c computer: {error}", err=True)
-        raise typer.Exit(1) from None
+        raise typer.Exit(FAILED if isinstance(error, InvalidConfigError) else REFUSED) from None
 
 
 def _factory(path: str | None, name: str, limits: dict[str, int | None]) -> Any:

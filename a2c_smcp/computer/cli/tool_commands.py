@@ -13,12 +13,11 @@ from a2c_smcp.computer.cli.output import printable, quoted
 from a2c_smcp.computer.cli.parse import options
 from a2c_smcp.computer.cli.session import CLISession
 from a2c_smcp.computer.cli.shown_call import ShownCall
-from a2c_smcp.errors import (
-    BadRequestError,
-)
+from a2c_smcp.errors import BadRequestError, ToolNotFoundError
 from a2c_smcp.results import ERROR_CODE_MARKER, to_wire
 from a2c_smcp.smcp import CallToolRet
 from a2c_smcp.utils.saving import save
+from a2c_smcp.utils.suggestions import did_you_mean
 from a2c_smcp.utils.values import file_path, parameters, read_values, signature
 
 __all__ = ["TOOL_COMMANDS"]
@@ -73,6 +72,8 @@ async def tools_call(session: CLISession, words: list[str]) -> None:
     wire = to_wire(result)
     saved, unsaved = _save(wire, file)
     shown = [item.text if isinstance(item, TextContent) else f"[{item.type}]" for item in result.content]
+    if (code := (result.meta or {}).get(ERROR_CODE_MARKER)) == ToolNotFoundError.default_code:
+        shown[-1] += did_you_mean(name, session.computer.tool_servers)
     shown += [f"saved in {path}: {what}" for path, what in saved]
     session.output.event(
         "tool_call_result",
@@ -80,7 +81,7 @@ async def tools_call(session: CLISession, words: list[str]) -> None:
         req_id=req_id,
         tool=name,
         ok=not result.is_error,
-        error_code=(result.meta or {}).get(ERROR_CODE_MARKER),
+        error_code=code,
         result=wire,
         saved=[str(path) for path, _ in saved],
     )

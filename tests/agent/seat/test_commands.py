@@ -46,7 +46,7 @@ async def test_a_seat_that_a_stranger_has_is_a_refusal_as_ever(
 ) -> None:
     await make_agent(name="stranger")
     done = await a2c(env, "room")
-    assert done.returncode == 2
+    assert done.returncode == 3
     assert b"4101" in done.stderr and b"stranger" in done.stderr
 
 

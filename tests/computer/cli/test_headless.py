@@ -163,11 +163,11 @@ async def test_yes_runs_everything_inputs_come_from_files_and_a_late_server_is_w
         assert not it.said("right")
 
 
-async def test_what_cannot_work_is_said_and_ends_with_1(file: Path) -> None:
+async def test_a_refusal_ends_with_3_and_a_wrong_file_with_1(file: Path) -> None:
     with async_server(APIKeyAuthentication(["right"]), LIMITS) as hub:
         arguments = ["--config", write(file, server("a")), "--url", hub.url, "--office", "o", "--name", "pc"]
         with service(*arguments, "--api-key", "hunter2") as it:
-            assert it.wait() == 1
+            assert it.wait() == 3
             assert it.said("401")
             assert not it.said("hunter2")
     with service("--config", write(file, nonsense=True), "--office", "o", "--name", "pc") as it:
@@ -214,13 +214,13 @@ async def test_it_can_be_stopped_while_a_server_still_starts(hub: Running, file:
         assert not it.said("Traceback"), it.lines
 
 
-async def test_when_its_key_is_revoked_it_ends_with_1(file: Path, port: int) -> None:
+async def test_when_its_key_is_revoked_it_ends_with_3(file: Path, port: int) -> None:
     arguments = ["--config", write(file, server("a")), "--office", "o", "--name", "pc", "--api-key", "old"]
     with service(*arguments, "--url", f"http://127.0.0.1:{port}") as it:
         with async_server(APIKeyAuthentication(["old"]), LIMITS, port=port):
             await it.says("is in office o")
         with async_server(APIKeyAuthentication(["new"]), LIMITS, port=port):
-            assert it.wait() == 1
+            assert it.wait() == 3
 
 
 @pytest.mark.parametrize(("arguments", "said"), [((), "needs a terminal"), (("--headless",), "--office and --config")])

@@ -195,6 +195,8 @@ def test_tools_call_takes_values_in_every_form_and_shows_failures(shared: Consol
     assert shared.text("ask.echo", "text=mine") == "mine"  # who types it has confirmed it
     assert shared.call("a.fail")["ok"] is False
     assert shared.call("nothing")["error_code"] == 4001
+    assert shared.call("a.ecoh")["error_code"] == 4001
+    assert "; did you mean 'a.echo'?" in shared.seen
     late = shared.enter("tools call --timeout 0.2 a.sleep seconds=60", "tool_call_result")
     assert late["error_code"] == 4004
 
