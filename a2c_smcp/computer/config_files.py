@@ -27,7 +27,8 @@ from a2c_smcp.computer.mcp_clients.model import (
     parse_unrendered,
 )
 from a2c_smcp.computer.mcp_clients.vrl_syntax import check_written_vrl
-from a2c_smcp.computer.problems import InvalidConfigError, Problem, did_you_mean
+from a2c_smcp.computer.problems import InvalidConfigError, Problem
+from a2c_smcp.utils.suggestions import did_you_mean
 
 __all__ = [
     "SCHEMA_KEY",

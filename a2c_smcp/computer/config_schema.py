@@ -44,6 +44,7 @@ _DESCRIPTIONS: Final[Mapping[str, str]] = {
     "vrl": "A VRL program that runs over every result; what it makes of it stands beside the result.",
     "tool_prefix": "Put before the name of every tool that has no alias.",
     "protocol": "Which era of MCP to speak; without it the computer finds out.",
+    "start_timeout": "How many seconds a start may take: 30, or 180 where the command downloads first.",
     "auto_apply": "Agents may call it without a person's yes.",
     "alias": "What agents call the tool.",
     "tags": "Words for agents; the tag dangerous makes a confirmation say so.",

@@ -1,16 +1,13 @@
 """What is wrong with a configuration, and where. Names places, never values: a value may be a secret."""
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.utils.text import printable
 
-__all__ = ["InvalidConfigError", "Problem", "did_you_mean", "field_path"]
-
-_LONGEST_WORD: Final = 100
+__all__ = ["InvalidConfigError", "Problem", "field_path"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +41,6 @@ class InvalidConfigError(BadRequestError):
     def problems(self) -> tuple[Problem, ...]:
         """Everything that is wrong, in the order of the files."""
         return tuple(Problem(**problem) for problem in self.details.get("problems", ()))
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of a sentence about an unknown word: what was probably meant, or nothing."""
-    near = difflib.get_close_matches(word[:_LONGEST_WORD], [each for each in known if each != word], 1)
-    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def field_path(parts: Iterable[Any]) -> str:

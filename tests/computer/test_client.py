@@ -362,12 +362,17 @@ async def test_when_the_agent_goes_its_calls_are_cancelled(hub: Running) -> None
 async def announced(it: World, change: Callable[[], Awaitable[Any]]) -> set[str]:
     """What a change announces; a call behind it shows that there is no more to come."""
     kinds = {"tools": UPDATE_TOOL_LIST_NOTIFICATION, "config": UPDATE_CONFIG_NOTIFICATION}
+
+    async def all_said() -> None:
+        await eventually(lambda: not it.computer._happened.is_waiting)
+        await anyio.wait_all_tasks_blocked()
+        await eventually(lambda: not it.client._to_announce)
+        await it.stats()
+
+    await all_said()
     it.agent.received.clear()
     await change()
-    await eventually(lambda: not it.computer._happened.is_waiting)
-    await anyio.wait_all_tasks_blocked()
-    await eventually(lambda: not it.client._to_announce)
-    await it.stats()
+    await all_said()
     return {name for name, kind in kinds.items() if heard(it.agent, kind)}
 
 
