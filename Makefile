@@ -32,8 +32,10 @@ help:
 # A stamp in each environment: a second run does not install again.
 .venv/.runtime: pyproject.toml constraints.txt
 	@echo "Setting up .venv (once) ..."
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "a2c-smcp needs Python 3.11 or newer; set PYTHON=")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "a2c-office needs Python 3.11 or newer; set PYTHON=")'
 	@$(PYTHON) -m venv .venv
+	@# Earlier commits installed themselves under the name of the existing implementation.
+	@$(PIP) --quiet uninstall --yes a2c-smcp
 	@$(PIP) install -c constraints.txt hatchling editables setuptools wheel
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[all]'
 	@touch $@
