@@ -8,12 +8,13 @@ MARKITDOWN_PIP := .venv-markitdown/bin/python -m pip --disable-pip-version-check
 HOSTS_PIP := .venv-hosts/bin/python -m pip --disable-pip-version-check --quiet
 MCP1_PIP := .venv-mcp1/bin/python -m pip --disable-pip-version-check --quiet
 TESTS ?= tests
+DIST := dist
 # Tests start hundreds of processes and import hundreds of files in each worker: none of that is compiled every time.
 unexport PYTHONDONTWRITEBYTECODE
 # What the tests need beside .venv.
 BESIDE := .venv-interop/.ready .venv-mcp1/.ready .venv-hosts/.ready .node-inspector/.ready .node/.ready
 
-.PHONY: help demo test test-hard check format docs screenshots hooks bench chaos fuzz clean
+.PHONY: help demo test test-hard check format docs screenshots dist hooks bench chaos fuzz clean
 
 help:
 	@echo "make demo    the whole system on this machine, as a guided tour"
@@ -23,6 +24,7 @@ help:
 	@echo "make format  rewrite the files as the format check wants them"
 	@echo "make docs    the guides and the API reference, as pages in site/"
 	@echo "make screenshots  the pictures of docs/console.md"
+	@echo "make dist    the source archive and the wheel of a release, in dist/"
 	@echo "make hooks   have git run make check before every commit"
 	@echo "make bench   side by side with the existing implementation"
 	@echo "make chaos   five minutes of kills, cuts and pauses; SEED= picks others"
@@ -107,6 +109,12 @@ docs: .venv/.dev
 screenshots: .venv/.dev .node/.ready
 	@$(BIN)/python -m tests.computer.console.screenshots docs/console
 
+# The wheel is made from the source archive, as pip does it: what one lacks, the other cannot have.
+dist: .venv/.dev
+	@rm -f $(DIST)/a2c_office-*
+	@$(BIN)/python -m hatchling build --target sdist --directory $(DIST)
+	@$(PIP) wheel --no-deps --no-index --no-build-isolation --wheel-dir $(DIST) $(DIST)/a2c_office-*.tar.gz
+
 hooks:
 	@git config core.hooksPath hooks
 	@echo "git runs make check before every commit; git commit --no-verify leaves it out."
@@ -129,4 +137,4 @@ fuzz: .venv/.dev
 	@$(BIN)/python -m tests.fuzz --packets 10000 --seed $(or $(SEED),1)
 
 clean:
-	rm -rf .venv .venv-interop .venv-mcp1 .venv-hosts .node-inspector .venv-markitdown .node site
+	rm -rf dist .venv .venv-interop .venv-mcp1 .venv-hosts .node-inspector .venv-markitdown .node site
