@@ -145,6 +145,14 @@ def test_the_wheel_says_what_it_is_and_on_which_pythons_it_is_tested(installed: 
     assert metadata.get_all("Project-URL"), "a stranger finds no way from the package to more"
 
 
+def test_the_changelog_has_the_version_that_would_be_released() -> None:
+    headings = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    assert headings[0] == "Unreleased"
+    released = [re.fullmatch(r"(\d+\.\d+\.\d+) — \d{4}-\d\d-\d\d", heading) for heading in headings[1:]]
+    assert released and all(released), headings
+    assert released[0] is not None and released[0][1] == a2c_smcp.__version__
+
+
 # --- the wheel at work
 
 
