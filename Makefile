@@ -9,12 +9,13 @@ DOCS_PIP := .venv-docs/bin/python -m pip --disable-pip-version-check --quiet
 HOSTS_PIP := .venv-hosts/bin/python -m pip --disable-pip-version-check --quiet
 MCP1_PIP := .venv-mcp1/bin/python -m pip --disable-pip-version-check --quiet
 TESTS ?= tests
+DIST := dist
 # Tests start hundreds of processes and import hundreds of files in each worker: none of that is compiled every time.
 unexport PYTHONDONTWRITEBYTECODE
 # What the tests need beside .venv.
 BESIDE := .venv-interop/.ready .venv-mcp1/.ready .venv-hosts/.ready .node-inspector/.ready .node/.ready
 
-.PHONY: help demo test test-hard check format docs schema screenshots hooks bench chaos fuzz clean
+.PHONY: help demo test test-hard check format docs schema screenshots dist hooks bench chaos fuzz clean
 
 help:
 	@echo "make demo    the whole system on this machine, as a guided tour"
@@ -25,6 +26,7 @@ help:
 	@echo "make docs    the guides and the API reference, as pages in site/"
 	@echo "make schema  the JSON Schema of config files, from their models"
 	@echo "make screenshots  the pictures of docs/console.md"
+	@echo "make dist    the source archive and the wheel of a release, in dist/"
 	@echo "make hooks   have git run make check before every commit"
 	@echo "make bench   side by side with the existing implementation"
 	@echo "make chaos   five minutes of kills, cuts and pauses; SEED= picks others"
@@ -34,8 +36,10 @@ help:
 # A stamp in each environment: a second run does not install again.
 .venv/.runtime: pyproject.toml constraints.txt
 	@echo "Setting up .venv (once) ..."
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "a2c-smcp needs Python 3.11 or newer; set PYTHON=")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "a2c-office needs Python 3.11 or newer; set PYTHON=")'
 	@$(PYTHON) -m venv .venv
+	@# Earlier commits installed themselves under the name of the existing implementation.
+	@$(PIP) --quiet uninstall --yes a2c-smcp
 	@$(PIP) install -c constraints.txt hatchling editables setuptools wheel
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[all]'
 	@touch $@
@@ -119,6 +123,12 @@ schema: .venv/.runtime
 screenshots: .venv/.dev .node/.ready
 	@$(BIN)/python -m tests.computer.console.screenshots docs/console
 
+# The wheel is made from the source archive, as pip does it: what one lacks, the other cannot have.
+dist: .venv/.dev
+	@rm -f $(DIST)/a2c_office-*
+	@$(BIN)/python -m hatchling build --target sdist --directory $(DIST)
+	@$(PIP) wheel --no-deps --no-index --no-build-isolation --wheel-dir $(DIST) $(DIST)/a2c_office-*.tar.gz
+
 hooks:
 	@git config core.hooksPath hooks
 	@echo "git runs make check before every commit; git commit --no-verify leaves it out."
@@ -141,4 +151,4 @@ fuzz: .venv/.dev
 	@$(BIN)/python -m tests.fuzz --packets 10000 --seed $(or $(SEED),1)
 
 clean:
-	rm -rf .venv .venv-interop .venv-mcp1 .venv-hosts .node-inspector .venv-markitdown .venv-docs .node site
+	rm -rf dist .venv .venv-interop .venv-mcp1 .venv-hosts .node-inspector .venv-markitdown .venv-docs .node site

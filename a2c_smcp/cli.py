@@ -13,6 +13,7 @@ from a2c_smcp.computer.cli.main import app as computer_app
 from a2c_smcp.docs.cli import app as docs_app
 from a2c_smcp.server.nats_setup_cli import app as server_app
 from a2c_smcp.utils.background_stream import background_stderr
+from a2c_smcp.utils.distribution import DISTRIBUTION, install_command
 from a2c_smcp.utils.exits import FAILED
 from a2c_smcp.utils.logs import LogFormat, configure_logging
 from a2c_smcp.utils.options import (
@@ -49,7 +50,7 @@ LogFormatOption = Annotated[LogFormat, typer.Option(help="For people, or one JSO
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        say(f"a2c-smcp {__version__} (protocol {PROTOCOL_VERSION})")
+        say(f"{DISTRIBUTION} {__version__} (protocol {PROTOCOL_VERSION})")
         raise typer.Exit
 
 
@@ -322,7 +323,7 @@ def _nats_findings(nats: str, creds: Path | None, prefix: str) -> "list[tuple[st
     from a2c_smcp.server.cluster.options import ClusterOptions, parse_servers
 
     if find_spec("nats") is None:
-        return [("nats-py is not installed", "run: pip install 'a2c-smcp[cluster]'")]
+        return [("nats-py is not installed", f"run: {install_command('cluster')}")]
     from a2c_smcp.server.cluster.checks import examine_nats
 
     try:

@@ -27,6 +27,7 @@ BEGUN_FIRST = (
     "computer/test_mcp_connection.py",
     "computer/console",
     "server/cluster",
+    "test_distribution.py",
     "demo",
     "hosts",
     "interop",

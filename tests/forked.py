@@ -140,7 +140,7 @@ def _become_the_command(files: list[int], words: list[str], env: dict[str, str],
     os.environ.clear()
     os.environ.update(env)
     sys.argv = [A2C, *words]
-    from a2c_smcp.cli import main as a2c
+    from a2c_office import a2c
 
     sys.exit(a2c())  # type: ignore[func-returns-value]  # as the installed script does
 

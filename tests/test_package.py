@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,8 +71,13 @@ def test_the_package_is_typed() -> None:
 
 
 def test_the_version_is_the_distributions() -> None:
-    assert importlib.metadata.version("a2c-smcp") == a2c_smcp.__version__
-    assert a2c_smcp.__version__ in run(script("a2c"), "--version").stdout
+    assert importlib.metadata.version("a2c-office") == a2c_smcp.__version__
+    assert run(script("a2c"), "--version").stdout.startswith(f"a2c-office {a2c_smcp.__version__} ")
+
+
+def test_this_checkout_is_not_installed_under_the_name_of_the_existing_implementation_any_more() -> None:
+    with pytest.raises(importlib.metadata.PackageNotFoundError):
+        importlib.metadata.version("a2c-smcp")
 
 
 @pytest.mark.parametrize("command", [["a2c"], ["a2c", "computer"], ["a2c-computer"], ["smcp-computer"]])
@@ -105,10 +111,14 @@ def test_constraints_hold_names_and_versions_only(name: str) -> None:
 
 
 def test_make_docs_installs_what_the_pages_need_and_not_the_development_tools() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    wanted = [re.split("[<>=]", line)[0] for line in project["optional-dependencies"]["documentation"]]
+    wanted = [re.split("[<>=]", line)[0] for line in project()["optional-dependencies"]["documentation"]]
     makefile = (ROOT / "Makefile").read_text("utf-8")
     assert re.findall(r"DOCS_PIP\) install -c constraints.txt (.*)", makefile) == [" ".join(wanted)]
+
+
+def project() -> dict[str, Any]:
+    found: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    return found
 
 
 def _normal(name: str) -> str:
@@ -116,11 +126,10 @@ def _normal(name: str) -> str:
 
 
 def test_what_is_imported_is_declared_with_bounds_and_its_version_is_in_the_constraints() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    extras = project["optional-dependencies"]
+    extras = project()["optional-dependencies"]
     declared = {
         _normal(re.split(r"[\[<>=;]", line)[0]): line
-        for line in (*project["dependencies"], *extras["cluster"], *extras["docs"], *extras["vrl"])
+        for line in (*project()["dependencies"], *extras["cluster"], *extras["docs"], *extras["vrl"])
     }
     constrained = {_normal(line.split("==")[0]) for line in (ROOT / "constraints.txt").read_text().splitlines()}
     distributions = importlib.metadata.packages_distributions()
@@ -139,3 +148,56 @@ def _imports(node: ast.AST) -> list[str]:
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     return [node.module] if isinstance(node, ast.ImportFrom) and node.module and not node.level else []
+
+
+# --- one name in every command
+
+#: Installs the distribution that is not ours, or asks for its extras.
+_OTHERS = re.compile(
+    r"\b(?:install|add|uvx|download|--with)\b.*?[\s'\"`]a2c[-_.]smcp(?=[\s'\"`=<>~\[]|$)|\ba2c[-_.]smcp\[[\w,]+\]"
+)
+_EXTRAS = re.compile(r"\ba2c-office\[([\w,]+)\]")
+#: Where the other one is meant.
+_MEANT = ("INTEROP_PIP", "tests/test_package.py")
+_READ = {".md", ".py", ".toml", ".txt", ".yml", ".yaml", ".service", ".js", ".html", ".conf", ""}
+
+
+@pytest.fixture(scope="module")
+def lines() -> list[tuple[str, str]]:
+    """Every line with either name in a text that people read or run, and where it is."""
+    folders = [ROOT / name for name in ("a2c_smcp", "docs", "deploy", "tests", "bench", "hooks", ".github")]
+    files = [file for folder in folders for file in folder.rglob("*")]
+    files += [file for file in ROOT.iterdir() if file.name != ".git"]
+    return [
+        (f"{file.relative_to(ROOT)}:{number}", line)
+        for file in files
+        if file.suffix in _READ and file.is_file() and (text := file.read_text("utf-8", "replace"))
+        for number, line in enumerate(text.splitlines(), 1)
+        if "smcp" in line or "a2c-office" in line
+    ]
+
+
+def test_no_page_hint_or_script_installs_the_other_project(lines: list[tuple[str, str]]) -> None:
+    found = [f"{place} {line.strip()}" for place, line in lines if _OTHERS.search(line)]
+    assert [line for line in found if not any(meant in line for meant in _MEANT)] == []
+    assert any("INTEROP_PIP" in line for line in found), "the search finds not even the line that makes .venv-interop"
+
+
+def test_every_extra_that_is_named_is_there(lines: list[tuple[str, str]]) -> None:
+    named = {extra for _, line in lines for match in _EXTRAS.findall(line) for extra in match.split(",")}
+    assert {"docs", "cluster", "vrl"} <= named <= set(project()["optional-dependencies"])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "pip install a2c-smcp",
+        "pip install 'a2c-smcp[docs]'",
+        "uvx a2c_smcp server",
+        "uv add a2c-smcp>=1",
+        "a2c-smcp[vrl]",
+    ],
+)
+def test_the_search_knows_the_other_project(line: str) -> None:
+    assert _OTHERS.search(line)
+    assert not _OTHERS.search(line.replace("a2c-smcp", "a2c-office").replace("a2c_smcp", "a2c-office"))

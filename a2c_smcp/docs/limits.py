@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from a2c_smcp.errors import InternalError, PayloadTooLargeError, RequestTimeoutError, SMCPError
+from a2c_smcp.utils.distribution import install_command
 
 __all__ = ["DocumentLimits", "Unreadable", "missing_library"]
 
@@ -59,4 +60,4 @@ class Unreadable(Exception):  # noqa: N818 - what a file is, not what went wrong
 
 def missing_library(what: str) -> Unreadable:
     """A format whose library is not installed."""
-    return Unreadable(f"{what} needs an extra that is not installed: pip install 'a2c-smcp[docs]'", lasting=False)
+    return Unreadable(f"{what} needs an extra that is not installed: {install_command('docs')}", lasting=False)

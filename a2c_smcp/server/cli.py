@@ -10,6 +10,7 @@ from a2c_smcp.server.auth import APIKeyAuthentication, AuthenticationProvider, K
 from a2c_smcp.server.cluster.options import ClusterOptions, parse_keys, parse_servers
 from a2c_smcp.server.limits import Limits
 from a2c_smcp.server.uvicorn_parts import GuardedConfig
+from a2c_smcp.utils.distribution import install_command
 from a2c_smcp.utils.hosts import is_loopback
 from a2c_smcp.utils.screen import say
 from a2c_smcp.utils.secret_files import exposure
@@ -98,7 +99,7 @@ def _cluster(options: ServerOptions) -> ClusterOptions | None:
                 raise UsageProblem(f"--{name} needs --nats")
         return None
     if find_spec("nats") is None:
-        raise UsageProblem("--nats needs the extra cluster: pip install 'a2c-smcp[cluster]'")
+        raise UsageProblem(f"--nats needs the extra cluster: {install_command('cluster')}")
     if options.nats_creds is not None:
         options.nats_creds.open("rb").close()  # said now; NATS is tried for ever
     try:

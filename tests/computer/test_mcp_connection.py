@@ -274,6 +274,12 @@ async def test_the_old_handshake_is_remembered_for_the_run() -> None:
         assert len([line for line in watcher.lines if "the first message must be initialize" in line]) == 1
 
 
+async def test_a_server_is_told_the_name_of_this_distribution() -> None:
+    watcher = Watcher()
+    async with connected(stdio("initialize-first"), watcher):
+        assert any(line.endswith("not server/discover of a2c-office") for line in watcher.lines), watcher.lines
+
+
 IMPATIENT = replace(FAST, start=30, patience=Patience(probe=0.15, handshake=20))
 
 

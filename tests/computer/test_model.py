@@ -185,7 +185,7 @@ def test_bad_values_are_refused_in_their_place(raw: object, message: str) -> Non
 def test_vrl_without_the_extra_is_refused_naming_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert parse_server({**stdio(), "vrl": ".a = 1"}).vrl == ".a = 1"
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert "a2c-smcp[vrl]" in problems({**stdio(), "vrl": ".a = 1"})[0]
+    assert "a2c-office[vrl]" in problems({**stdio(), "vrl": ".a = 1"})[0]
 
 
 # --- placeholders

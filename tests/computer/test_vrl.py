@@ -103,7 +103,7 @@ def test_without_the_extra_the_refusal_names_it(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "vrl_python", None)
     with pytest.raises(BadRequestError) as caught:
         check_vrl(".a = 1")
-    assert "a2c-smcp[vrl]" in caught.value.message
+    assert "a2c-office[vrl]" in caught.value.message
 
 
 # --- running

@@ -163,9 +163,10 @@ def test_the_unit_of_the_computer_names_options_that_there_are() -> None:
 
 def test_the_container_is_built_from_what_there_is() -> None:
     text = (DEPLOY / "Containerfile").read_text()
-    for line in re.findall(r"^COPY (?!--from)(.*)$", text, re.MULTILINE):
-        for source in line.split()[:-1]:
-            assert (ROOT / source).exists(), source
+    lines = re.findall(r"^COPY (?!--from)(.*)$", text, re.MULTILINE)
+    copied = {source for line in lines for source in line.split()[:-1]}
+    assert {source for source in copied if not (ROOT / source).exists()} == set()
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert set(settings["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"]) <= copied
     (extras,) = re.findall(r"'\.\[([\w,]+)\]'", text)
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert set(extras.split(",")) <= set(project["optional-dependencies"])
+    assert set(extras.split(",")) <= set(settings["project"]["optional-dependencies"])

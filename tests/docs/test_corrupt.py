@@ -51,7 +51,7 @@ for name in ("short.pdf", "budget.xlsx", "合同.docx", "talk.pptx", "pump.html"
     try:
         open_document(open({str(samples)!r} + "/" + name, "rb"), name, DocumentLimits())
     except Unreadable as problem:
-        assert "pip install 'a2c-smcp[docs]'" in problem.reason and not problem.lasting, problem.reason
+        assert "pip install 'a2c-office[docs]'" in problem.reason and not problem.lasting, problem.reason
     else:
         raise AssertionError(name)
 for name in ("handbook.md", "harvest.csv", "notes.txt", "旧笔记.txt", "src/count.py"):

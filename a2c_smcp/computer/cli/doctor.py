@@ -17,13 +17,13 @@ from a2c_smcp.computer.cli.checks import Finding, examine_config
 from a2c_smcp.computer.config_files import read_config_files
 from a2c_smcp.computer.mcp_clients.masking import masked_url
 from a2c_smcp.errors import BadRequestError, ConnectionLostError, SMCPError, UnauthorizedError
+from a2c_smcp.utils.distribution import DISTRIBUTION
 from a2c_smcp.utils.link import LinkOptions, OfficeLink
 from a2c_smcp.utils.screen import say
 from a2c_smcp.utils.text import printable
 
 __all__ = ["Finding", "examine"]
 
-_DISTRIBUTION: Final = "a2c-smcp"
 _OLDEST_PYTHON: Final = (3, 11)
 _REQUIREMENT: Final = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^\]]*\])?\s*([^;]*)(?:;\s*(.*))?")
 _BOUND: Final = re.compile(r"(>=|<)\s*([0-9.]+)")
@@ -55,13 +55,18 @@ def _findings(files: Sequence[Path], link: LinkOptions) -> Iterator[Finding]:
 
 
 def _python() -> Finding:
-    what = f"Python {platform.python_version()}, {_DISTRIBUTION} {__version__}"
+    what = f"Python {platform.python_version()}, {DISTRIBUTION} {__version__}"
     wanted = ".".join(map(str, _OLDEST_PYTHON))
     return Finding(what, "" if sys.version_info >= _OLDEST_PYTHON else f"install Python {wanted} or newer")
 
 
 def _dependencies() -> Iterator[Finding]:
-    for requirement in importlib.metadata.requires(_DISTRIBUTION) or ():
+    try:
+        requirements = importlib.metadata.requires(DISTRIBUTION) or ()
+    except importlib.metadata.PackageNotFoundError:  # a checkout that was installed under another name, or not at all
+        yield _dependency(DISTRIBUTION, "")
+        return
+    for requirement in requirements:
         match = _REQUIREMENT.match(requirement)
         assert match is not None
         name, bounds, marker = match[1], match[2].strip(), match[3]

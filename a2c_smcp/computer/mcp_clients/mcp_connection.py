@@ -69,6 +69,7 @@ from a2c_smcp.errors import (
     ToolExecutionTimeoutError,
 )
 from a2c_smcp.utils.backoff import backoff
+from a2c_smcp.utils.distribution import DISTRIBUTION
 from a2c_smcp.utils.text import cut
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
 
@@ -83,7 +84,7 @@ _DOWNLOADERS: Final = frozenset({"bunx", "docker", "npx", "pipx", "pnpx", "podma
 _STDERR_LINES_IN_A_REASON: Final = 5
 _FELL_BACK: Final = "it asks the person as in MCP's older era, and needs a start with that handshake"
 _MAY_ASK_NOW: Final = "somebody can answer its questions now, which it was not told at its start"
-_CLIENT_INFO: Final = Implementation(name="a2c-smcp", version=__version__)
+_CLIENT_INFO: Final = Implementation(name=DISTRIBUTION, version=__version__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from pydantic_core import ErrorDetails
 from a2c_smcp.computer.problems import InvalidConfigError, Problem, field_path
 from a2c_smcp.computer.utils.placeholder import PLACEHOLDER, holds_placeholder
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME
+from a2c_smcp.utils.distribution import install_command
 from a2c_smcp.utils.suggestions import did_you_mean
 from a2c_smcp.utils.text import has_control_characters
 
@@ -140,7 +141,7 @@ def _http_url(url: str) -> str:
 
 def _vrl_available(script: str) -> str:
     if importlib.util.find_spec("vrl_python") is None:
-        raise ValueError("needs an extra that is not installed: pip install 'a2c-smcp[vrl]'")
+        raise ValueError(f"needs an extra that is not installed: {install_command('vrl')}")
     return script
 
 

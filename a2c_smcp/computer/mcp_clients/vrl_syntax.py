@@ -4,6 +4,7 @@ from a2c_smcp.computer.mcp_clients.model import BaseServerConfig
 from a2c_smcp.computer.problems import InvalidConfigError, Problem
 from a2c_smcp.computer.utils.placeholder import holds_placeholder
 from a2c_smcp.errors import BadRequestError, VRLSyntaxError
+from a2c_smcp.utils.distribution import install_command
 
 __all__ = ["check_vrl", "check_written_vrl"]
 
@@ -16,7 +17,7 @@ def check_vrl(program: str) -> None:
     try:
         from vrl_python import VRLRuntime
     except ImportError:
-        raise BadRequestError("vrl needs an extra that is not installed: pip install 'a2c-smcp[vrl]'") from None
+        raise BadRequestError(f"vrl needs an extra that is not installed: {install_command('vrl')}") from None
     diagnostic = VRLRuntime.check_syntax(program)
     if diagnostic is not None:
         raise VRLSyntaxError(diagnostic.formatted_message.strip())

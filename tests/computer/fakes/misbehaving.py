@@ -219,7 +219,8 @@ class Server:
         if self.mode == "silent":
             return
         if self.mode == "initialize-first" and self.spoken is None and method != "initialize":
-            self.die(f"the first message must be initialize, not {method}")
+            client = params.get("_meta", {}).get("io.modelcontextprotocol/clientInfo", {}).get("name")
+            self.die(f"the first message must be initialize, not {method} of {client}")
         if self.mode == "ignores-probe" and method == "server/discover":
             return
         if self.mode == "stuck-after-probe" and self.spoken is None and method != "initialize":
