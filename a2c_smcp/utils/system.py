@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["DOCUMENTS", "IS_UNIX", "PROMPT", "SHARED_SEAT", "Part", "lacking"]
+__all__ = ["DOCUMENTS", "IS_UNIX", "PROMPT", "SHARED_SEAT", "SystemPart", "lacking"]
 
 
 def _has_locks() -> bool:
@@ -33,7 +33,7 @@ IS_UNIX: Final = _has_locks()
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SystemPart:
     """A part of the package that needs more than every system has."""
 
     name: str
@@ -48,19 +48,19 @@ class Part:
         return f"not on this system: {self.name}, which needs {self.needs}; {self.instead}"
 
 
-PROMPT: Final = Part(
+PROMPT: Final = SystemPart(
     "the prompt of a computer",
     IS_UNIX and _has_terminals(),
     "a Unix terminal",
     "run it with --headless, and --console for a page in the browser",
 )
-DOCUMENTS: Final = Part(
+DOCUMENTS: Final = SystemPart(
     "folders as documents (a2c docs)",
     os.open in os.supports_dir_fd and all(hasattr(os, flag) for flag in ("O_DIRECTORY", "O_NOFOLLOW", "O_NONBLOCK")),
     "folders that can be opened without following links",
     "use another MCP server for them",
 )
-SHARED_SEAT: Final = Part(
+SHARED_SEAT: Final = SystemPart(
     "a seat that processes share (a2c mcp)",
     IS_UNIX and hasattr(os, "fork") and hasattr(socket, "AF_UNIX"),
     "local sockets and locks",
@@ -68,6 +68,6 @@ SHARED_SEAT: Final = Part(
 )
 
 
-def lacking() -> Iterator[Part]:
+def lacking() -> Iterator[SystemPart]:
     """The parts that do not work here."""
     return (part for part in (PROMPT, DOCUMENTS, SHARED_SEAT) if not part.works)
