@@ -176,7 +176,7 @@ async def _office(link: OfficeLink, office: str) -> Finding:
     try:
         await link.join(Membership("agent", name, office))
         request = {"agent": name, "req_id": uuid4().hex, "office_id": office}
-        (answer,) = await link.request(LIST_ROOM_EVENT, request, link.options.membership_timeout)
+        answer = await link.request(LIST_ROOM_EVENT, request, link.options.membership_timeout)
         await link.leave()
     except RoomFullError as error:
         return Finding(f"{where} is not looked into, as only its agent can: {printable(error.message)}")
@@ -190,9 +190,10 @@ async def _office(link: OfficeLink, office: str) -> Finding:
     return Finding(f"{where} can be joined; its computers: {', '.join(_computers(answer)) or 'none'}")
 
 
-def _computers(answer: object) -> list[str]:
+def _computers(answer: tuple[object, ...]) -> list[str]:
+    """Their names; other servers may answer anything."""
     match answer:
-        case {"sessions": [*sessions]}:
+        case ({"sessions": [*sessions]},):
             return sorted(printable(name) for each in sessions for name in _named(each))
     return []
 
