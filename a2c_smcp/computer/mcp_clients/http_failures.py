@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from socket import gaierror
 from typing import Final
 
 import httpx2
@@ -66,7 +67,7 @@ def explain_error(failed: Exception, url: str, environ: Mapping[str, str]) -> Ht
             )
         case httpx2.ConnectError() if "[SSL" in text:
             return HttpFailure(f"TLS failed: {text}")
-        case httpx2.ConnectError() if "Errno -" in text:  # of the look-up of names
+        case httpx2.ConnectError() if _is_lookup(failed):
             if proxy:
                 return HttpFailure(f"the proxy {proxy} is not found: no such name", _PROXY_ADVICE)
             return HttpFailure("its host is not found: no such name")
@@ -77,6 +78,13 @@ def explain_error(failed: Exception, url: str, environ: Mapping[str, str]) -> Ht
         case httpx2.RemoteProtocolError() | httpx2.ReadError() if url.startswith("http:"):
             return HttpFailure("it hung up", "if it speaks TLS, its url in the config should begin with https://")
     return None
+
+
+def _is_lookup(failed: BaseException | None) -> bool:
+    """Whether a name was not found; the numbers and the words of that differ by system."""
+    while failed is not None and not isinstance(failed, gaierror):
+        failed = failed.__cause__ or failed.__context__
+    return failed is not None
 
 
 def _proxy(url: str, environ: Mapping[str, str]) -> Proxy | None:
