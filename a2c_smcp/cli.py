@@ -292,6 +292,10 @@ def doctor(
     ] = None,
     inputs: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="File with inputs; repeatable.")] = None,
     url: Annotated[str, typer.Option(envvar="A2C_URL", help="The server's URL.")] = "http://127.0.0.1:7000",
+    office: Annotated[
+        str | None,
+        typer.Option(help="Look who is in this office, too: as its agent, for a moment.", show_default="none"),
+    ] = None,
     api_key: ApiKeyOption = None,
     api_key_file: ApiKeyFileOption = None,
     api_key_header: Annotated[str, typer.Option(help="Header that carries the key.")] = "x-api-key",
@@ -306,14 +310,16 @@ def doctor(
         Path | None, typer.Option(envvar="A2C_NATS_CREDS", metavar="FILE", help="NATS credentials file.")
     ] = None,
     nats_prefix: Annotated[str, typer.Option(help="The prefix of `a2c server --nats-prefix`.")] = "a2c",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead, for programs.")] = False,
 ) -> None:
     """Say what is wrong with this installation, the config files or the server, and what to do about it."""
-    from a2c_smcp.computer.cli.doctor import examine
+    from a2c_smcp.computer.cli.doctor import Examination, examine
 
     configure_logging("error")
     link = link_options(url, api_key=api_key, api_key_header=api_key_header, transport=transport, proxy=proxy, ca=ca)
     more = _nats_findings(nats, nats_creds, nats_prefix) if nats is not None else ()
-    raise typer.Exit(examine([*(config or ()), *(inputs or ())], link, more))
+    wanted = Examination(link, [*(config or ()), *(inputs or ())], office, more)
+    raise typer.Exit(examine(wanted, as_json=as_json))
 
 
 def _nats_findings(nats: str, creds: Path | None, prefix: str) -> "list[tuple[str, str]]":

@@ -30,6 +30,7 @@ from a2c_smcp.utils.options import (
 from a2c_smcp.utils.quick_end import quick_end, quick_imports
 from a2c_smcp.utils.screen import say
 from a2c_smcp.utils.state_folder import state_folder
+from a2c_smcp.utils.system import PROMPT
 
 __all__ = ["app", "main"]
 
@@ -190,6 +191,8 @@ def run(
             configure_logging(log_level or "info", log_format)
             run_headless(HeadlessOptions(**common))
         else:
+            if not PROMPT.works:
+                raise typer.BadParameter(PROMPT.problem)
             with quick_imports():
                 from a2c_smcp.computer.cli.repl import ReplOptions, is_terminal, run_repl
 
