@@ -35,6 +35,11 @@ def test_h_is_help_everywhere() -> None:
             assert (result.exit_code, "Usage" in result.output) == (0, True), words
 
 
+def test_the_help_begins_with_what_people_meet_first() -> None:
+    listed = re.findall(r"^│ (\w+) ", CliRunner().invoke(app, ["-h"]).output.split("Commands", 1)[1], re.MULTILINE)
+    assert (listed[0], set(listed)) == ("demo", set(typer.main.get_command(app).commands))  # type: ignore[attr-defined]
+
+
 def test_bad_usage_is_2_everywhere() -> None:
     for words in _commands(typer.main.get_command(app)):
         assert CliRunner().invoke(app, [*words, "--no-such-option"]).exit_code == 2, words

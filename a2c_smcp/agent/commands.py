@@ -44,6 +44,7 @@ __all__ = [
 
 #: Between attempts to reach a server that is not there yet.
 _RETRY_SECONDS: Final = 0.5
+_NO_SERVER: Final = "start it with `a2c server`, or name another with --url; `a2c doctor` says more"
 #: How long a computer is waited for that is to say how its MCP servers do.
 _CONFIG_SECONDS: Final = 5.0
 
@@ -110,8 +111,10 @@ async def _opened(session: CommandOptions, output: Printer, live: bool) -> Async
         try:
             await agent.open()
         except ConnectionLostError as error:
-            if now() >= deadline or error.advice:  # a certificate, a password: waiting is not what helps
+            if error.advice:  # a certificate, a password: waiting is not what helps
                 raise
+            if now() >= deadline:
+                raise ConnectionLostError(f"{error.message}; {_NO_SERVER}", error.details) from None
             if not said:
                 said = True
                 output.note(f"waiting up to {session.wait:g} s for the server")
@@ -208,8 +211,8 @@ def _at(computer: str, work: Work) -> Work:
 def call(computer: str, tool: str, typed: Typed, timeout: int, file: Path | None = None, wait: float = 0) -> Work:
     async def work(agent: AsyncSMCPAgentClient, output: Printer) -> int:
         if wait:
-            with output.spinner(f"waiting for {tool} on {computer}"), suppress(ToolNotFoundError, NotFoundError):
-                await agent.wait_for_tool(computer, tool, wait)  # the call says itself what is not there
+            with output.spinner(f"waiting for {tool} on {computer}"):
+                await _wait_for_tool(agent, computer, tool, wait)
         params = typed.read(await _schema(agent, computer, tool) if typed.pairs else None)
         with output.calling(f"{tool} on {computer}") as on_progress:
             result = await agent.call_tool(computer, tool, params, timeout, on_progress=on_progress)
@@ -226,6 +229,17 @@ def call(computer: str, tool: str, typed: Typed, timeout: int, file: Path | None
         return FAILED if result.is_error or not _save(wire["content"], file, output) else 0
 
     return _at(computer, work)
+
+
+async def _wait_for_tool(agent: AsyncSMCPAgentClient, computer: str, tool: str, seconds: float) -> None:
+    """Until the tool is there, or the time is over: then the call says itself what is missing."""
+    with suppress(TimeoutError, ToolNotFoundError, NotFoundError):
+        async with asyncio.timeout(seconds):
+            # Requests for a computer that is not there are refused, and each is a warning in the server's log.
+            with suppress(SMCPError):
+                while computer not in computers_in(await agent.list_room()):  # noqa: ASYNC110 - of the server
+                    await asyncio.sleep(_RETRY_SECONDS)
+            await agent.wait_for_tool(computer, tool, seconds)
 
 
 def _save(contents: Sequence[Mapping[str, Any]], file: Path | None, output: Printer) -> bool:
