@@ -15,12 +15,20 @@ from a2c_smcp.agent.seat.seat_link import NobodyHoldsItError, shared_seat
 from a2c_smcp.agent.server_infos import servers_not_running
 from a2c_smcp.agent.types import Change, Disconnected, Joined, LinkEvent, Part, RejoinFailed
 from a2c_smcp.agent.view import ComputerView
-from a2c_smcp.errors import BadRequestError, ConnectionLostError, NotFoundError, SMCPError, ToolNotFoundError
+from a2c_smcp.errors import (
+    BadRequestError,
+    ConnectionLostError,
+    NotFoundError,
+    SMCPError,
+    ToolNotFoundError,
+    UnauthorizedError,
+)
 from a2c_smcp.results import ERROR_CODE_MARKER, to_wire
 from a2c_smcp.smcp import SMCPTool
 from a2c_smcp.utils.exits import FAILED, INTERRUPTED, REFUSED
 from a2c_smcp.utils.link import LinkOptions
 from a2c_smcp.utils.loops import command_loop
+from a2c_smcp.utils.options import KEY_ADVICE
 from a2c_smcp.utils.saving import save
 from a2c_smcp.utils.suggestions import did_you_mean
 from a2c_smcp.utils.values import Typed
@@ -95,6 +103,8 @@ def _done(session: CommandOptions, work: Work, output: Printer, live: bool) -> i
             return runner.run(main())
     except SMCPError as error:
         output.refused(error)
+        if isinstance(error, UnauthorizedError):
+            output.note(KEY_ADVICE)
         return REFUSED
     except KeyboardInterrupt:
         return INTERRUPTED

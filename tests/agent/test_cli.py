@@ -24,6 +24,7 @@ import pytest
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from a2c_smcp.server import APIKeyAuthentication
 from a2c_smcp.smcp import (
     ENTER_OFFICE_NOTIFICATION,
     GET_CONFIG_EVENT,
@@ -35,10 +36,10 @@ from a2c_smcp.smcp import (
     UPDATE_TOOL_LIST_EVENT,
 )
 from a2c_smcp.wire import DEFAULT_MAX_TIMEOUT
-from tests.agent.conftest import MakeComputer
+from tests.agent.conftest import LIMITS, MakeComputer
 from tests.agent.harness import DOCUMENT, FakeComputer, a_tool
 from tests.forked import A2C, Commands
-from tests.server.harness import Running, eventually, heard
+from tests.server.harness import Running, async_server, eventually, heard
 
 DEADLINE = 60
 _FORKED = "FORKED"
@@ -207,6 +208,13 @@ async def test_a_server_that_is_not_there_is_a_routing_error(env: dict[str, str]
     done = await a2c({**env, "A2C_URL": "http://127.0.0.1:1"}, "room")
     assert done.returncode == 3
     assert b"127.0.0.1:1" in done.stderr
+
+
+async def test_a_server_that_wants_a_key_is_told_with_the_options_for_one(env: dict[str, str]) -> None:
+    with async_server(APIKeyAuthentication(["right"]), LIMITS) as closed:
+        done = await a2c({**env, "A2C_URL": closed.url}, "room")
+    assert done.returncode == 3
+    assert done.stderr.decode().splitlines()[-1] == "give the right key with --api-key-file FILE or A2C_API_KEY"
 
 
 async def test_desktop_finder_read_config(env: dict[str, str], computer: FakeComputer) -> None:
