@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperGroup
 
 from a2c_smcp import PROTOCOL_VERSION, __version__
 from a2c_smcp.agent.cli import DEFAULT_URL, NameOption, OfficeOption, UrlOption
@@ -33,7 +34,17 @@ from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, DEFAULT_MAX_TIMEOUT
 
 __all__ = ["app", "main"]
 
+
+class _InOrder(TyperGroup):
+    """Commands in the order in which people meet them."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        order = ["demo", "server", "computer", "agent", "mcp", "docs", "doctor"]
+        return sorted(super().list_commands(ctx), key=order.index)
+
+
 app = typer.Typer(
+    cls=_InOrder,
     help="A2C-SMCP: an agent uses the tools, the screen and the documents of many computers through one server.",
     **COMMAND_SETTINGS,
 )

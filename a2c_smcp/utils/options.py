@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COMMAND_SETTINGS",
+    "KEY_ADVICE",
     "ApiKeyFileOption",
     "ApiKeyOption",
     "CaOption",
@@ -90,6 +91,9 @@ ApiKeyFileOption = Annotated[
         is_eager=True,  # before --api-key, whose value it becomes
     ),
 ]
+
+#: What to do when a server refuses the key, or wants one.
+KEY_ADVICE: Final = "give the right key with --api-key-file FILE or A2C_API_KEY"
 
 #: For the `typer.Typer` of a command that is installed. Where `NO_COLOR` is set, nothing is bold either: typer's plain
 #: way to print help and errors has no styles at all.

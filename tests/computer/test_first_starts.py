@@ -88,6 +88,15 @@ async def test_a_start_is_not_tried_for_ever() -> None:
         assert "cannot open the database" in reason(computer, "dies")
 
 
+async def test_the_reason_of_a_command_that_is_missing_is_short() -> None:
+    gone = {"name": "gone", "type": "stdio", "server_parameters": {"command": "no-such-program"}}
+    async with running(gone, timings=PATIENT) as (computer, _):
+        assert (state(computer, "gone"), reason(computer, "gone")) == (
+            ServerState.FAILED,
+            "'no-such-program' is not found",
+        )
+
+
 async def test_who_is_backing_off_can_be_started_stopped_changed_and_removed(tmp_path: Path) -> None:
     flag = tmp_path / "flag"
     async with running(late(flag), timings=PATIENT) as (computer, _):

@@ -204,6 +204,8 @@ def _described(error: BaseException) -> str:
     """An error of a transport or session in a few words; never a URL, which may carry credentials."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
+    if isinstance(error, FileNotFoundError) and error.filename:
+        return f"{str(error.filename)!r} is not found"
     text = str(error)
     return type(error).__name__ if not text or "://" in text else f"{type(error).__name__}: {text}"
 

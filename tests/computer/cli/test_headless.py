@@ -168,7 +168,7 @@ async def test_a_refusal_ends_with_3_and_a_wrong_file_with_1(file: Path) -> None
         arguments = ["--config", write(file, server("a")), "--url", hub.url, "--office", "o", "--name", "pc"]
         with service(*arguments, "--api-key", "hunter2") as it:
             assert it.wait() == 3
-            assert it.said("401")
+            assert it.said("401") and it.said("--api-key-file FILE or A2C_API_KEY")
             assert not it.said("hunter2")
     with service("--config", write(file, nonsense=True), "--office", "o", "--name", "pc") as it:
         assert it.wait() == 1
