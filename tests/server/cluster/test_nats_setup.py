@@ -60,6 +60,13 @@ def test_the_files_are_for_their_owner_alone_and_are_not_overwritten_unless_aske
     assert (tmp_path / "server.creds").read_text() != "old"
 
 
+def test_a_file_that_cannot_be_written_leaves_no_secret_behind(tmp_path: Path) -> None:
+    (tmp_path / "auth.conf").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        write_files(tmp_path, make_files("a2c", ["n"]), overwrite=True)
+    assert [file.name for file in tmp_path.iterdir()] == ["auth.conf"]
+
+
 def test_the_command_says_what_it_cannot_do_and_what_comes_next(keys: Path, tmp_path: Path) -> None:
     before = (keys / "cluster.key").read_text()
     again = CliRunner().invoke(app, ["server", "nats-setup", str(keys)])
