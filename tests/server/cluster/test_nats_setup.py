@@ -137,7 +137,7 @@ async def test_a_user_of_the_same_account_can_do_what_it_was_given_and_nothing_e
             await client.jetstream(timeout=0.3).stream_info("KV_a2c-members")
 
 
-async def test_what_a_server_may_do_does_not_empty_or_delete_the_bucket(keys: Path, keyed_nats: NatsServer) -> None:
+async def test_what_a_server_may_do_does_not_delete_the_bucket(keys: Path, keyed_nats: NatsServer) -> None:
     async with user(keys, keyed_nats, server_permissions("a2c")) as (client, complaints):
         for what in ("DELETE", "PURGE"):
             await client.publish(f"$JS.API.STREAM.{what}.KV_a2c-members", b"")
