@@ -40,6 +40,7 @@ __all__ = ["BoundedConfig", "GuardedHTTP", "HttpBounds", "create_server_within",
 #: Bytes of HTTP that are taken apart at once: before a key was shown, and after.
 _FIRST_PIECE: Final = 2 * 1024
 _PIECE: Final = 16 * 1024
+_HEAD_END: Final = b"\r\n\r\n"
 #: What of a body must arrive, and what of an answer must be read, in the time that headers may take.
 _BODY_PIECE: Final = 16 * 1024
 #: Bytes that may come between two parts of a request, its head for instance.
@@ -219,11 +220,13 @@ class GuardedHTTP(HttpToolsProtocol):
         return self.cycle is None or self.cycle.response_complete or len(self.cycle.body) <= _BODY_PIECE
 
     def _next_piece(self) -> bytes:
-        most = _PIECE if self.known else _FIRST_PIECE
-        piece = self._arrived.popleft()
-        if len(piece) > most:
-            self._arrived.appendleft(memoryview(piece)[most:])
-        return bytes(piece[:most])
+        arrived = self._arrived.popleft()
+        piece = bytes(arrived[: _PIECE if self.known else _FIRST_PIECE])
+        if not self.known and (head := piece.find(_HEAD_END)) >= 0:
+            piece = piece[: head + len(_HEAD_END)]  # so each request takes a turn, however many came at once
+        if len(arrived) > len(piece):
+            self._arrived.appendleft(memoryview(arrived)[len(piece) :])
+        return piece
 
     def handle_websocket_upgrade(self) -> None:
         self._upgraded = True
@@ -284,7 +287,8 @@ class GuardedHTTP(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._head_bytes = 0
-        self._end_patience()
+        if self.known or not self.flow.write_paused:  # a stranger has an earlier answer to read
+            self._end_patience()
         super().on_message_complete()
 
     def on_response_complete(self) -> None:

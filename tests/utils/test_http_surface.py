@@ -106,6 +106,15 @@ def ask(sock: socket.socket, path: str = "/") -> None:
     assert b" 200 " in receive_until(sock, b"fine")
 
 
+def answered(sock: socket.socket, count: int) -> None:
+    """Wait for so many answers at least."""
+    data = b""
+    while data.count(b"fine") < count:
+        chunk = sock.recv(2**16)
+        assert chunk
+        data += chunk
+
+
 # --- deadlines
 
 
@@ -161,6 +170,16 @@ async def test_an_answer_that_is_not_read_is_not_waited_for(asks: bytes) -> None
         with connect(it.url) as sock:
             sock.sendall(asks)
             await eventually(lambda: it.places.taken == 1)
+            await it.empty()
+
+
+async def test_who_asks_again_instead_of_reading_is_not_waited_for_either() -> None:
+    async with surface(SHORT, send_buffer=4096) as it:
+        with connect(it.url) as sock:
+            sock.sendall(request("/large"))
+            holder = await it.only_stranger()
+            await eventually(lambda: holder.flow.write_paused)
+            sock.sendall(request())
             await it.empty()
 
 
@@ -225,10 +244,6 @@ async def test_who_asks_faster_than_is_answered_is_read_no_further() -> None:
     """uvicorn reads on after each answer: of 40 bytes that were answered came up to 256 KiB that had to be kept."""
     most = 2**18  # what a loop reads at once
 
-    def answered(sock: socket.socket, count: int) -> None:
-        while count > 0:
-            count -= sock.recv(2**16).count(b"fine")
-
     def ask_without_end(sock: socket.socket) -> None:
         with suppress(OSError):  # until it is closed
             while True:
@@ -246,6 +261,17 @@ async def test_who_asks_faster_than_is_answered_is_read_no_further() -> None:
                 sock.shutdown(socket.SHUT_RDWR)
                 await anyio.to_thread.run_sync(asking.join, DEADLINE)
         await it.empty()
+
+
+async def test_requests_of_a_stranger_that_come_in_one_go_are_taken_one_at_a_time() -> None:
+    async with surface(LONG) as it:
+        with connect(it.url) as sock:
+            sock.sendall(request("/wait") + request() * 30)
+            holder = await it.only_stranger()
+            await eventually(lambda: it.app.waiting == 1 and holder.pipeline)
+            assert len(holder.pipeline) == 1
+            it.app.go.set()
+            await anyio.to_thread.run_sync(answered, sock, 31)
 
 
 # --- places
