@@ -149,7 +149,9 @@ def server(
     cluster_key: Annotated[
         list[str] | None,
         typer.Option(
-            envvar="A2C_CLUSTER_KEY", help="Such a key itself; repeatable. On a command line others can read it."
+            envvar="A2C_CLUSTER_KEY",
+            help="Such a key itself; repeatable. On a command line others can read it.",
+            callback=secret_option,
         ),
     ] = None,
     accept_unsigned: Annotated[

@@ -26,6 +26,8 @@ __all__ = [
 
 #: Where a command keeps the key of --api-key-file until --api-key is looked at.
 _KEY: Final = "a2c_smcp.api_key"
+#: Options that have another one beside them, for a file.
+_IN_FILES: Final = ("api_key", "cluster_key")
 
 
 def key_from_file(path: Path) -> str:
@@ -45,7 +47,7 @@ def key_from_file(path: Path) -> str:
 def secret_option(context: typer.Context, param: typer.CallbackParam, value: Any) -> Any:
     """The callback of an option that takes a secret: a word on stderr if it came over the command line."""
     if value and _is_typed(context, param):
-        safe = [f"--{param.name}-file FILE".replace("_", "-")] if param.name == "api_key" else []
+        safe = [f"--{param.name}-file FILE".replace("_", "-")] if param.name in _IN_FILES else []
         if isinstance(param.envvar, str):
             safe.append(param.envvar)
         say(
