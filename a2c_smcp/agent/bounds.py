@@ -33,7 +33,7 @@ _PLAIN: Final = 10
 _LISTS: Final[Mapping[str, Mapping[str, frozenset[str] | None]]] = {
     TOOL_CALL_EVENT: {"content": frozenset({"_meta"})},
     GET_TOOLS_EVENT: {"tools": frozenset({"params_schema", "return_schema"})},
-    GET_CONFIG_EVENT: {"servers": None, "inputs": None},
+    GET_CONFIG_EVENT: {"servers": None, "inputs": None, "server_info": None},
     GET_DESKTOP_EVENT: {"desktops": None},
     GET_FINDER_EVENT: {"documents": frozenset()},
     READ_RESOURCE_EVENT: {"contents": None},

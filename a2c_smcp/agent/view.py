@@ -2,7 +2,8 @@
 
 The shell performs every `Fetch` and reports back with `fetched` or `failed`, and how long the part is to be left alone
 after what that cost. There is one at a time for each part of each computer: what is announced meanwhile, however often,
-is fetched once more. An outcome that comes after its computer has left, or left and come back, changes nothing.
+is fetched once more. An outcome that comes after its computer has left, or left and come back, changes nothing. But a
+computer that comes back before its time is left alone until then.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -122,6 +123,8 @@ class OfficeView:
 
     def __init__(self) -> None:
         self._computers: dict[str, dict[Part, _Slot]] = {}
+        #: The parts that were to be left alone when their computers left, until that time is over.
+        self._resting: dict[tuple[str, Part], _Slot] = {}
         self._tickets = count(1)
         self._wishes = count(1)
         self._listing = False
@@ -153,6 +156,7 @@ class OfficeView:
     def clear(self) -> None:
         """After leaving the office."""
         self._computers.clear()
+        self._resting.clear()
         self._listing = False
 
     # --- who is here
@@ -169,10 +173,11 @@ class OfficeView:
         """With the computers that were listed. Everything known of them may be out of date."""
         present = (set(names) - self._departed) | self._arrived
         self._listing = False
-        self._computers = {name: slots for name, slots in self._computers.items() if name in present}
+        for name in self._computers.keys() - present:
+            self._drop(name)
         fetches: list[Fetch | None] = []
         for name in sorted(present - self._arrived):
-            slots = self._computers.setdefault(name, _new_slots())
+            slots = self._computers.setdefault(name, self._new_slots(name))
             fetches += [self._want(name, part) for part, slot in slots.items() if part is Part.TOOLS or _known(slot)]
         return _some(fetches)
 
@@ -180,13 +185,25 @@ class OfficeView:
         """A computer came; one of the same name has gone, then."""
         self._arrived.add(computer)
         self._departed.discard(computer)
-        self._computers[computer] = _new_slots()
+        self._drop(computer)
+        self._computers[computer] = self._new_slots(computer)
         return _some([self._want(computer, Part.TOOLS)])
 
     def leave(self, computer: str) -> None:
         self._arrived.discard(computer)
         self._departed.add(computer)
-        self._computers.pop(computer, None)
+        self._drop(computer)
+
+    def _drop(self, computer: str) -> None:
+        for part, slot in self._computers.pop(computer, {}).items():
+            if slot.phase is _Phase.RESTING:
+                self._resting[computer, part] = _Slot(
+                    fetch=slot.fetch, phase=slot.phase, is_held_back=slot.is_held_back
+                )
+
+    def _new_slots(self, computer: str) -> dict[Part, _Slot]:
+        """Otherwise one that comes and goes all the time would be fetched all the time."""
+        return {part: self._resting.pop((computer, part), _Slot()) for part in Part}
 
     # --- what they have
 
@@ -221,6 +238,9 @@ class OfficeView:
     def resume(self, fetch: Fetch) -> Later | list[Fetch]:
         """The time of a part that rested, or of a fetch that failed, has come; unless it was overtaken."""
         slot = self._slot_of(fetch)
+        resting = self._resting.get((fetch.computer, fetch.part))
+        if resting is not None and resting.fetch == fetch:
+            del self._resting[fetch.computer, fetch.part]
         if slot is None or slot.phase is _Phase.FETCHING:
             return []
         if slot.phase is _Phase.RESTING:
@@ -266,10 +286,6 @@ class OfficeView:
 
     def _slots(self) -> Iterator[_Slot]:
         return (slot for slots in self._computers.values() for slot in slots.values())
-
-
-def _new_slots() -> dict[Part, _Slot]:
-    return {part: _Slot() for part in Part}
 
 
 def _known(slot: _Slot) -> bool:

@@ -80,7 +80,7 @@ def test_an_answer_that_is_cut_short_is_counted_as_well() -> None:
         build_answer(TOOL_CALL_EVENT, '[{"content":[' + "[]," * 300, LIMITS)
 
 
-@pytest.mark.parametrize(("event", "key"), LISTS.items())
+@pytest.mark.parametrize(("event", "key"), [*LISTS.items(), (GET_CONFIG_EVENT, "server_info")])
 def test_too_many_items_are_refused(event: str, key: str) -> None:
     items: Any = ["x"] * 10
     assert built(event, {key: items}) == ({key: items},)

@@ -260,3 +260,24 @@ def test_what_is_wanted_later_does_not_put_off_an_earlier_moment(view: OfficeVie
 def test_what_is_too_large_is_not_retried(view: OfficeView) -> None:
     (fetch,) = view.update(UPDATE_DESKTOP_NOTIFICATION, "laptop")
     assert view.failed(fetch, PayloadTooLargeError("large")) == []
+
+
+def test_a_costly_computer_that_leaves_and_comes_back_is_fetched_when_its_time_has_come(view: OfficeView) -> None:
+    (costly,) = view.enter("desk")
+    _, later = view.fetched(costly, ["many"], pause=20)
+    assert later == Later(costly, 20)
+    for _ in range(3):
+        view.leave("desk")
+        assert view.enter("desk") == []
+    assert tools(view, "desk") is None
+    assert view.settled
+    assert wanted(resumed(view, costly)) == [("desk", Part.TOOLS)]
+
+
+def test_a_costly_computer_that_comes_back_late_is_fetched_at_once(view: OfficeView) -> None:
+    (costly,) = view.enter("desk")
+    view.fetched(costly, ["many"], pause=20)
+    view.begin_listing()
+    view.end_listing(["laptop"])
+    assert resumed(view, costly) == []
+    assert wanted(view.enter("desk")) == [("desk", Part.TOOLS)]

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import socket
+import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -15,6 +16,7 @@ import pytest
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.events import ConfigChanged, ServerStatus
 from a2c_smcp.computer.mcp_clients.http_failures import describe_http
+from a2c_smcp.computer.mcp_clients.manager import _try_again
 from a2c_smcp.computer.mcp_clients.mcp_connection import Timings
 from a2c_smcp.computer.mcp_clients.model import parse_server
 from a2c_smcp.computer.mcp_clients.remembered_tools import RememberedTools
@@ -36,6 +38,7 @@ from tests.computer.fakes.processes import nothing_left_over
 
 PATIENT = replace(FAST, backoff_first=60, backoff_most=60)
 """What does not start is not tried again before the test is over."""
+HURRIED = replace(FAST, order=0.1, start=600)
 
 
 def late(flag: Path, name: str = "late") -> dict[str, Any]:
@@ -120,6 +123,39 @@ async def test_who_is_backing_off_can_be_started_stopped_changed_and_removed(tmp
         await computer.stop_server("late")
         await computer.remove_server("late")
         assert computer.statuses == []
+
+
+async def test_who_is_stopped_in_the_moment_of_its_retry_stays_stopped() -> None:
+    async with running(server("dies", "dies-on-start"), timings=PATIENT) as (computer, record):
+        _try_again(weakref.ref(computer._manager), "dies")  # as its timer does
+        await computer.stop_server("dies")
+        (retry,) = computer._manager._retrying
+        await asyncio.wait({retry}, timeout=30)
+        assert state(computer, "dies") is ServerState.STOPPED
+        assert record.states("dies")[-2:] == ["backing_off", "stopped"]
+
+
+async def test_a_server_that_cannot_list_its_tools_at_first_is_tried_again(tmp_path: Path) -> None:
+    config = server("listless", once=str(tmp_path / "once"), page=1)  # it dies after the first page
+    async with running(config) as (_, record):
+        failed = await record.reached("listless", ServerState.BACKING_OFF)
+        assert "it cannot list its tools" in (failed.reason or "")
+        await record.reached("listless", ServerState.RUNNING)
+
+
+async def test_a_server_that_starts_for_minutes_holds_up_no_operation_on_another_one() -> None:
+    computer = Computer("pc", mcp_servers=[server("hangs", "silent"), server("good")], timings=HURRIED)
+    with nothing_left_over():
+        async with recorded(computer) as record, asyncio.TaskGroup() as tasks:
+            tasks.create_task(computer.boot_up())
+            await record.reached("good", ServerState.RUNNING)
+            await computer.restart_server("good")
+            await computer.add_or_update_server(server("added"))
+            await computer.stop_server("good")
+            await computer.start_server("good")
+            assert state(computer, "hangs") is ServerState.STARTING
+            assert state(computer, "good") is state(computer, "added") is ServerState.RUNNING
+            await computer.shutdown()
 
 
 @pytest.mark.parametrize("status", ["401 Unauthorized", "403 Forbidden"])

@@ -127,6 +127,20 @@ async def test_nothing_is_read_any_more_when_a_call_is_over(base: str, kind: str
         await left_alone(connection, "drips")
 
 
+async def test_a_stream_is_not_resumed_any_more_when_its_call_is_over(base: str) -> None:
+    async with connected(config(base)) as connection:
+        with pytest.raises(ToolExecutionTimeoutError):
+            await connection.call_tool("unfinished", {}, 2)
+        resumed, streams = await seen(connection, "resumed"), await seen(connection, "streams")
+        assert resumed
+        with anyio.fail_after(60):
+            # Both are opened at one pace, and this one goes on for ever.
+            while await seen(connection, "streams") < streams + 20:
+                await anyio.sleep(0.1)
+        assert await seen(connection, "resumed") <= resumed + 1
+        await alive(connection)
+
+
 async def test_many_large_answers_are_read_a_few_at_a_time_and_all_arrive(base: str) -> None:
     async with connected(config(base), max_message=MESSAGE) as connection:
         sizes: list[int] = []

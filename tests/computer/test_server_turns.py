@@ -26,6 +26,31 @@ async def test_a_stop_ends_the_start_that_it_would_have_to_wait_for() -> None:
     assert done == ["stopped"] and not turns.starting
 
 
+async def test_a_stop_ends_the_starts_that_wait_before_it_and_none_that_comes_later() -> None:
+    turns, order = ServerTurns(), list[str]()
+
+    async def start(name: str) -> None:
+        async with turns.take("a", is_start=True):
+            order.append(name)
+            if name != "later":
+                await asyncio.Event().wait()
+
+    async def stop() -> None:
+        async with turns.take("a"):
+            order.append("stop")
+
+    async with asyncio.timeout(30):
+        before = [asyncio.create_task(start(name)) for name in ("first", "second")]
+        await asyncio.sleep(0)
+        stopping = asyncio.create_task(stop())
+        await asyncio.sleep(0)
+        later = asyncio.create_task(start("later"))
+        await asyncio.wait([*before, stopping, later])
+    assert order == ["first", "stop", "later"]
+    assert all(isinstance(task.exception(), ServerNotActiveError) for task in before)
+    assert not turns.starting
+
+
 async def test_a_start_waits_for_the_operation_before_it() -> None:
     turns, order = ServerTurns(), list[str]()
 

@@ -9,9 +9,11 @@ Where no request shows, `RefusedAnswerError` is raised.
 import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, TypeVar
+from weakref import WeakValueDictionary
 
 import anyio
 import anyio.lowlevel
@@ -38,8 +40,11 @@ _STREAM_COST: Final = 1024 * 1024
 #: How many pieces of one body are read before others get a turn: a server may send each byte in a chunk of its own.
 _READS_A_TURN: Final = 16
 _ENDS: Final = 4096
+_EVENTS: Final = "text/event-stream"
 _LOGGED: Final = 3
 _TOO_LARGE: Final = PayloadTooLargeError.default_code
+#: mcp has a task for each request. There it also resumes, with a GET, the stream of an answer that ended too early.
+_exchange: ContextVar["_Exchange | None"] = ContextVar("_exchange", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +84,8 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         self.bounds = bounds
         self.unanswered = unanswered
         self._client: httpx2.AsyncClient | None = None
-        self._exchanges: dict[RequestId, _Exchange] = {}
+        #: Weak: an exchange lasts as long as the task of its request.
+        self._exchanges: WeakValueDictionary[RequestId, _Exchange] = WeakValueDictionary()
         self._pace = EventPace(bounds.events_per_second)
         self._refusals = 0
         self.failed: int | Exception | None = None
@@ -108,35 +114,39 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         if (exchange := self._exchanges.get(request_id)) is not None:
             exchange.withdraw()
 
-    def forget(self, exchange: "_Exchange") -> None:
-        if exchange.request_id is not None:
-            self._exchanges.pop(exchange.request_id, None)
-
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         assert self._client is not None
         request.headers["accept-encoding"] = "identity"
-        exchange = _Exchange(await _posted(request) if self.bounds.answers_posts else None)
-        if exchange.request_id is not None:
-            self._exchanges[exchange.request_id] = exchange
+        exchange = await self._exchange_of(request)
         try:
             if request.method == "GET":
-                await anyio.sleep(self.pause_after(_STREAM_COST))
+                await exchange.wait(anyio.sleep(self.pause_after(_STREAM_COST)))
             send = self._client.send(request, stream=True, auth=None, follow_redirects=False)
             response = await exchange.wait(send)
         except _WithdrawnError as withdrawn:
-            self.forget(exchange)
             content = json.dumps(_error(exchange.request_id, withdrawn)).encode()
+            if request.method == "GET":
+                return httpx2.Response(200, headers={"content-type": _EVENTS}, content=as_event(content))
             return httpx2.Response(200, headers={"content-type": "application/json"}, content=content)
-        except BaseException as error:
-            self.forget(exchange)
-            if isinstance(error, Exception):
-                self.failed = error
+        except Exception as error:
+            self.failed = error
             raise
         # The stream that a GET opens beside the answers of POSTs is one that a server may refuse.
         if request.method == "POST" or not self.bounds.answers_posts:
             self.failed = response.status_code if response.status_code >= 400 else None
         body = _Body(self, exchange, response)
         return httpx2.Response(response.status_code, headers=body.headers, stream=body, extensions=response.extensions)
+
+    async def _exchange_of(self, request: httpx2.Request) -> "_Exchange":
+        if not self.bounds.answers_posts:
+            return _Exchange(None)
+        if request.method == "GET" and "last-event-id" in request.headers:
+            return _exchange.get() or _Exchange(None)
+        exchange = _Exchange(await _posted(request))
+        if exchange.request_id is not None:
+            self._exchanges[exchange.request_id] = exchange
+            _exchange.set(exchange)
+        return exchange
 
     def pause_after(self, size: int) -> float:
         """Count what an event stream brought. Returns how long to wait before more of it is read, in seconds."""
@@ -182,7 +192,7 @@ class _Body(httpx2.AsyncByteStream):
         self._holds_place = False
         self._reads = 0
         kind = response.headers.get("content-type", "").lower()
-        self._has_events = response.status_code < 400 and kind.startswith("text/event-stream")
+        self._has_events = response.status_code < 400 and kind.startswith(_EVENTS)
         self._encoding = response.headers.get("content-encoding", "").strip().lower()
         # Nobody wants to know what a redirect says, or, with SSE, the answer to a POST.
         is_answer = self._bounds.answers_posts or response.request.method != "POST"
@@ -191,11 +201,10 @@ class _Body(httpx2.AsyncByteStream):
         for name in ("content-encoding", "content-length", "transfer-encoding"):
             self.headers.pop(name, None)
         if self._has_events:
-            self.headers["content-type"] = "text/event-stream"  # without a charset: it is UTF-8, by its definition
+            self.headers["content-type"] = _EVENTS  # without a charset: it is UTF-8, by its definition
 
     async def aclose(self) -> None:
         self._leave_place()
-        self._transport.forget(self._exchange)
         await self._response.aclose()
 
     async def __aiter__(self) -> AsyncIterator[bytes]:

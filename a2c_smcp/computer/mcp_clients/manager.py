@@ -325,7 +325,7 @@ class MCPServerManager:
         written = parse_unrendered(raw)
         if written.vrl is not None and not holds_placeholder(written.vrl):
             check_vrl(written.vrl)
-        await self._turns.ended()
+        await self._turns.after_these()
         waited = written.name in self._waiting and raw != self.configs.get(written.name)
         if waited:
             self._turns.interrupt(written.name)
@@ -347,7 +347,7 @@ class MCPServerManager:
 
     async def start_server(self, name: SERVER_NAME) -> None:
         """Return once the server runs, or raise why it does not; a server that is backing off is started now."""
-        await self._turns.ended()
+        await self._turns.after_these()
         async with self._turns.take(name, is_start=True):
             server = self._server(name)
             if server.status.state is not ServerState.RUNNING:
@@ -364,7 +364,7 @@ class MCPServerManager:
         What cannot be rendered, or is another config than the one that runs and does not start, leaves the old one
         running.
         """
-        await self._turns.ended()
+        await self._turns.after_these()
         async with self._turns.take(name, is_start=True):
             server = self._server(name)
             life, resolver = server.life, self._resolver
@@ -465,12 +465,17 @@ class MCPServerManager:
         except KeyError:
             raise NotFoundError(f"no MCP server is called {name!r}") from None
 
-    async def _start_by_itself(self, name: SERVER_NAME) -> None:
-        """Start a server that nobody waits for; if it does not start, try again later."""
+    async def _start_by_itself(self, name: SERVER_NAME, *, is_retry: bool = False) -> None:
+        """Start a server that nobody waits for; if it does not start, try again later.
+
+        A retry is given up when something else has become of the server before its turn, such as a stop.
+        """
         try:
             async with self._turns.take(name, is_start=True):
                 server = self._servers.get(name)
-                if self._is_open and server is not None and server.life is None:
+                if not self._is_open or server is None or server.life is not None:
+                    return
+                if not is_retry or server.status.state is ServerState.BACKING_OFF:
                     await self._start(server)
         except SMCPError:
             pass  # its state says why
@@ -806,10 +811,11 @@ def _words(status: ServerStatus) -> str:
 
 
 async def _list_tools(connection: MCPConnection) -> list[Tool]:
+    """Its tools. Whatever keeps it from listing them may be over at its next start."""
     try:
         return await connection.list_tools()
-    except MCPError as error:
-        raise ServerStartError(connection.name, f"it cannot list its tools: {error.message}") from error
+    except (MCPError, SMCPError) as error:
+        raise connection.start_error(f"it cannot list its tools: {error.message}") from error
 
 
 # --- between a connection and its manager, which may be gone
@@ -835,7 +841,9 @@ def _tell_start(manager: weakref.ref[MCPServerManager], server: SERVER_NAME) -> 
 
 def _try_again(manager: weakref.ref[MCPServerManager], server: SERVER_NAME) -> None:
     if (this := manager()) is not None:
-        task = asyncio.get_running_loop().create_task(this._start_by_itself(server), name=f"start of {server}")
+        task = asyncio.get_running_loop().create_task(
+            this._start_by_itself(server, is_retry=True), name=f"start of {server}"
+        )
         this._retrying.add(task)
         task.add_done_callback(this._retrying.discard)
 

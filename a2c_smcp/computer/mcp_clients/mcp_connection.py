@@ -677,6 +677,13 @@ class MCPConnection:
             why = session.ending
         else:
             why = f"no answer within {self._timings.start_of(self.config):g} s"
+        return self._with_stderr(why)
+
+    def start_error(self, why: str) -> ServerStartError:
+        """The error of a start that failed after `connect`."""
+        return ServerStartError(self.name, self._with_stderr(why))
+
+    def _with_stderr(self, why: str) -> str:
         tail = self.stderr_tail[-_STDERR_LINES_IN_A_REASON:]
         return self._redaction.quote(why) + (f"; stderr: {cut(' | '.join(tail))}" if tail else "")
 

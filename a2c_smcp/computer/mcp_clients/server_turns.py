@@ -22,40 +22,46 @@ class ServerTurns:
 
     def __init__(self) -> None:
         self._locks: weakref.WeakValueDictionary[SERVER_NAME, asyncio.Lock] = weakref.WeakValueDictionary()
-        self._starts: dict[SERVER_NAME, anyio.CancelScope] = {}
+        #: The starts of each server: the first one is under way, the others wait for their turn.
+        self._starts: dict[SERVER_NAME, list[anyio.CancelScope]] = {}
         #: The servers that start together, in config order, and whether each of them is still to be waited for.
         self._together: dict[SERVER_NAME, asyncio.Event] = {}
         self._deadline = 0.0
 
     @property
     def starting(self) -> KeysView[SERVER_NAME]:
-        """The servers that are being started now."""
+        """The servers that are being started now, or when their turn comes."""
         return self._starts.keys()
 
     @asynccontextmanager
     async def take(self, name: SERVER_NAME, *, is_start: bool = False) -> AsyncIterator[None]:
-        """One operation on a server at a time; one that stops it ends the start that it would have to wait for, which
-        raises `ServerNotActiveError`.
+        """One operation on a server at a time; one that stops it ends the starts that it would have to wait for, which
+        raise `ServerNotActiveError`.
         """
+        lock = self._locks.setdefault(name, asyncio.Lock())
         if not is_start:
-            self.interrupt(name)
-        async with self._locks.setdefault(name, asyncio.Lock()):
-            if not is_start:
+            for start in self._starts.get(name, ()):
+                start.cancel()
+            async with lock:
                 yield
-                return
-            with anyio.CancelScope() as scope:
-                self._starts[name] = scope
-                try:
+            return
+        with anyio.CancelScope() as scope:
+            starts = self._starts.setdefault(name, [])
+            starts.append(scope)
+            try:
+                async with lock:
                     yield
-                finally:
+            finally:
+                starts.remove(scope)
+                if not starts:
                     del self._starts[name]
-            if scope.cancelled_caught:
-                raise ServerNotActiveError(name)
+        if scope.cancelled_caught:
+            raise ServerNotActiveError(name)
 
     def interrupt(self, name: SERVER_NAME) -> None:
         """End the start of a server that is under way, if there is one: it raises `ServerNotActiveError`."""
         if name in self._starts:
-            self._starts[name].cancel()
+            self._starts[name][0].cancel()
 
     # --- starting together
 
@@ -73,6 +79,11 @@ class ServerTurns:
         """Wait until each server that starts together with others has settled."""
         for settled in tuple(self._together.values()):
             await settled.wait()
+
+    async def after_these(self) -> None:
+        """Wait for them before an operation that comes later, no longer than those that start together wait."""
+        with anyio.CancelScope(deadline=self._deadline):
+            await self.ended()
 
     def settle(self, name: SERVER_NAME) -> None:
         """A server that may start together with others runs, never will, or waits for a person: go on without it."""

@@ -175,6 +175,12 @@ async def drip(client: Client, request_id: Any, params: Answer) -> None:
 
 
 @tool
+async def unfinished(client: Client, request_id: Any, params: Answer) -> None:
+    """A stream that ends without the answer, and can be resumed at once, for ever."""
+    await client.whole(b"id: 1\nretry: 0\ndata:\n\n", "text/event-stream")
+
+
+@tool
 async def refused(client: Client, request_id: Any, params: Answer) -> None:
     """A status that is an error, with a body without end."""
     await client.start("application/json", "500 Oh no", Transfer_Encoding="chunked")
@@ -216,7 +222,7 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
             elif path == "/listen" and method == "GET":
                 await sse(client, "", b": hello\n\n")
             elif method == "GET":
-                counts["streams"] += 1
+                counts["resumed" if "last-event-id" in fields else "streams"] += 1
                 await client.whole(b"retry: 0\ndata:\n\n", "text/event-stream")
             else:
                 await client.whole(b"", status="405 No")
