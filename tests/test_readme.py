@@ -178,7 +178,7 @@ def test_links_and_pictures_lead_somewhere(name: str) -> None:
 def test_the_first_screen_says_why_shows_a_picture_and_starts(name: str) -> None:
     first = page(name).splitlines()[:60]
     places = [
-        next(n for n, line in enumerate(first) if mark in line) for mark in ("- **", "<img", "```sh", "```python")
+        next(n for n, line in enumerate(first) if mark in line) for mark in ("<img", "- **", "```sh", "```python")
     ]
     assert places == sorted(places)
     assert len(snippets(name)[1].code.replace("\n\n", "\n").splitlines()) <= 8
