@@ -31,6 +31,7 @@ from a2c_smcp.computer.events import (
     EventStream,
     OfficeStatus,
     RestartOffered,
+    ServerInfoChanged,
     ServerStatus,
 )
 from a2c_smcp.computer.inputs import BaseInputResolver, InputResolver, InputStore, servers_referencing
@@ -439,7 +440,7 @@ def _as_written(config: MCPServerConfig | dict[str, Any]) -> dict[str, Any]:
 def _publish_of_servers(publish: Callable[[ComputerEvent], None], event: ComputerEvent) -> None:
     publish(event)
     if isinstance(event, ServerStatus):
-        publish(ConfigChanged())  # agents read there how servers do
+        publish(ServerInfoChanged())
 
 
 def _publish_decision(events: EventHub, event: DecisionEvent) -> None:

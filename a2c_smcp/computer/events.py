@@ -51,6 +51,7 @@ __all__ = [
     "FinderChanged",
     "OfficeStatus",
     "RestartOffered",
+    "ServerInfoChanged",
     "ServerLogged",
     "ServerStatus",
     "ToolHidden",
@@ -73,6 +74,13 @@ class ToolListChanged:
 @dataclass(frozen=True, slots=True)
 class ConfigChanged:
     """`get_config` returns something else than before."""
+
+    announced_by: ClassVar[str] = UPDATE_CONFIG_EVENT
+
+
+@dataclass(frozen=True, slots=True)
+class ServerInfoChanged:
+    """Of what `get_config` returns only the states of servers are others than before; `ServerStatus` says which."""
 
     announced_by: ClassVar[str] = UPDATE_CONFIG_EVENT
 
@@ -226,7 +234,7 @@ class EventsLost:
 
 
 #: What a Computer in an office announces to its agent; each names the event that does.
-AnnouncedEvent: TypeAlias = ToolListChanged | ConfigChanged | DesktopChanged | FinderChanged
+AnnouncedEvent: TypeAlias = ToolListChanged | ConfigChanged | ServerInfoChanged | DesktopChanged | FinderChanged
 
 #: What the store of decisions tells.
 DecisionEvent: TypeAlias = DecisionAsked | DecisionDecided | AnswerersChanged | AllowedChanged
