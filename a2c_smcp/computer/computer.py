@@ -31,7 +31,6 @@ from a2c_smcp.computer.events import (
     EventStream,
     OfficeStatus,
     RestartOffered,
-    ServerInfoChanged,
     ServerStatus,
 )
 from a2c_smcp.computer.inputs import BaseInputResolver, InputResolver, InputStore, servers_referencing
@@ -440,7 +439,7 @@ def _as_written(config: MCPServerConfig | dict[str, Any]) -> dict[str, Any]:
 def _publish_of_servers(publish: Callable[[ComputerEvent], None], event: ComputerEvent) -> None:
     publish(event)
     if isinstance(event, ServerStatus):
-        publish(ServerInfoChanged())
+        publish(ConfigChanged())  # agents read there how servers do
 
 
 def _publish_decision(events: EventHub, event: DecisionEvent) -> None:

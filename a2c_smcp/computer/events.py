@@ -51,7 +51,6 @@ __all__ = [
     "FinderChanged",
     "OfficeStatus",
     "RestartOffered",
-    "ServerInfoChanged",
     "ServerLogged",
     "ServerStatus",
     "ToolHidden",
@@ -74,13 +73,6 @@ class ToolListChanged:
 @dataclass(frozen=True, slots=True)
 class ConfigChanged:
     """`get_config` returns something else than before."""
-
-    announced_by: ClassVar[str] = UPDATE_CONFIG_EVENT
-
-
-@dataclass(frozen=True, slots=True)
-class ServerInfoChanged:
-    """Of what `get_config` returns only the states of servers are others than before; `ServerStatus` says which."""
 
     announced_by: ClassVar[str] = UPDATE_CONFIG_EVENT
 
@@ -234,7 +226,7 @@ class EventsLost:
 
 
 #: What a Computer in an office announces to its agent; each names the event that does.
-AnnouncedEvent: TypeAlias = ToolListChanged | ConfigChanged | ServerInfoChanged | DesktopChanged | FinderChanged
+AnnouncedEvent: TypeAlias = ToolListChanged | ConfigChanged | DesktopChanged | FinderChanged
 
 #: What the store of decisions tells.
 DecisionEvent: TypeAlias = DecisionAsked | DecisionDecided | AnswerersChanged | AllowedChanged

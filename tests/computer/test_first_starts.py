@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.events import ServerInfoChanged, ServerStatus
+from a2c_smcp.computer.events import ConfigChanged, ServerStatus
 from a2c_smcp.computer.mcp_clients.http_failures import describe_http
 from a2c_smcp.computer.mcp_clients.manager import _try_again
 from a2c_smcp.computer.mcp_clients.mcp_connection import Timings
@@ -259,11 +259,11 @@ async def test_agents_are_told_how_servers_do_and_that_it_changed(tmp_path: Path
         assert infos["late"]["state"] == "backing_off"
         assert "exit code 1" in infos["late"]["reason"]
         assert secret not in json.dumps(infos)
-        known = len(record.now(ServerInfoChanged))
+        known = len(record.now(ConfigChanged))
         flag.touch()
         await computer.start_server("late")
         assert computer.get_config()["server_info"]["late"]["state"] == "running"
-        assert len(record.now(ServerInfoChanged)) > known
+        assert len(record.now(ConfigChanged)) > known
 
 
 async def test_a_call_of_a_tool_whose_server_is_down_is_told_why(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from a2c_smcp.computer.events import (
     DesktopChanged,
     FinderChanged,
     RestartOffered,
-    ServerInfoChanged,
     ToolListChanged,
 )
 from a2c_smcp.computer.paced_events import PacedEvents
@@ -19,7 +18,7 @@ from a2c_smcp.computer.watch import ANNOUNCE_SECONDS
 from tests.computer.fakes.computers import recorded
 from tests.server.harness import eventually
 
-CHANGES = (ToolListChanged(), ConfigChanged(), ServerInfoChanged(), DesktopChanged(), FinderChanged())
+CHANGES = (ToolListChanged(), ConfigChanged(), DesktopChanged(), FinderChanged())
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: type(change).__name__)
