@@ -1,7 +1,8 @@
 # Two commands do everything: `make demo` and `make test`. Both set up what they need, without root.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
-BIN := .venv/bin
+VENV := .venv
+BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INTEROP_PIP := .venv-interop/bin/python -m pip --disable-pip-version-check --quiet
 MARKITDOWN_PIP := .venv-markitdown/bin/python -m pip --disable-pip-version-check --quiet
@@ -15,11 +16,12 @@ unexport PYTHONDONTWRITEBYTECODE
 # What the tests need beside .venv.
 BESIDE := .venv-interop/.ready .venv-mcp1/.ready .venv-hosts/.ready .node-inspector/.ready .node/.ready
 
-.PHONY: help demo test test-hard check format docs schema screenshots dist hooks bench chaos fuzz clean
+.PHONY: help demo test test-all test-hard check format docs schema screenshots dist hooks bench chaos fuzz clean
 
 help:
 	@echo "make demo    the whole system on this machine, as a guided tour"
 	@echo "make test    format check, lint, types and every test"
+	@echo "make test-all  the same with every Python from 3.11 to 3.14 that is found"
 	@echo "make test-hard  every test three times, in other orders, beside two busy processes"
 	@echo "make check   format check, lint and types only"
 	@echo "make format  rewrite the files as the format check wants them"
@@ -34,17 +36,17 @@ help:
 	@echo "make clean   forget the virtual environments and the built pages"
 
 # A stamp in each environment: a second run does not install again.
-.venv/.runtime: pyproject.toml constraints.txt
-	@echo "Setting up .venv (once) ..."
+$(VENV)/.runtime: pyproject.toml constraints.txt
+	@echo "Setting up $(VENV) (once) ..."
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "a2c-office needs Python 3.11 or newer; set PYTHON=")'
-	@$(PYTHON) -m venv .venv
+	@$(PYTHON) -m venv $(VENV)
 	@# Earlier commits installed themselves under the name of the existing implementation.
 	@$(PIP) --quiet uninstall --yes a2c-smcp
 	@$(PIP) install -c constraints.txt hatchling editables setuptools wheel
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[all]'
 	@touch $@
 
-.venv/.dev: .venv/.runtime
+$(VENV)/.dev: $(VENV)/.runtime
 	@echo "Adding the development tools (once) ..."
 	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[dev]'
 	@touch $@
@@ -92,15 +94,15 @@ help:
 	@echo "Looking for a browser (once) ..."
 	@$(PYTHON) -m tests.browser
 
-demo: .venv/.runtime
+demo: $(VENV)/.runtime
 	@$(BIN)/a2c demo
 
-check: .venv/.dev
+check: $(VENV)/.dev
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 
-format: .venv/.dev
+format: $(VENV)/.dev
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
@@ -117,14 +119,14 @@ docs: $(if $(wildcard .venv/.dev),.venv/.dev,.venv-docs/.ready)
 	@$(DOCS)/bin/mkdocs build --quiet --strict
 	@echo "site/index.html is the first page."
 
-schema: .venv/.runtime
+schema: $(VENV)/.runtime
 	@$(BIN)/python -m a2c_smcp.computer.config_schema
 
-screenshots: .venv/.dev .node/.ready
+screenshots: $(VENV)/.dev .node/.ready
 	@$(BIN)/python -m tests.computer.console.screenshots docs/console
 
 # The wheel is made from the source archive, as pip does it: what one lacks, the other cannot have.
-dist: .venv/.dev
+dist: $(VENV)/.dev
 	@rm -f $(DIST)/a2c_office-*
 	@$(BIN)/python -m hatchling build --target sdist --directory $(DIST)
 	@$(PIP) wheel --no-deps --no-index --no-build-isolation --wheel-dir $(DIST) $(DIST)/a2c_office-*.tar.gz
@@ -137,18 +139,22 @@ hooks:
 test: check $(BESIDE)
 	@$(BIN)/pytest -n 6 --dist loadfile --no-loadscope-reorder $(TESTS)
 
+# `make test` with every Python from 3.11 to 3.14 that is found here, each with an environment of its own.
+test-all:
+	@$(PYTHON) -m tests.interpreters $(TESTS)
+
 # Tests that pass on an idle machine only, or after another test only. `TESTS=tests/agent` runs a part.
-test-hard: .venv/.dev $(BESIDE)
+test-hard: $(VENV)/.dev $(BESIDE)
 	@$(BIN)/python -m tests.hard $(TESTS)
 
-bench: .venv/.dev .venv-interop/.ready .venv-markitdown/.ready
+bench: $(VENV)/.dev .venv-interop/.ready .venv-markitdown/.ready
 	@$(BIN)/python -m bench --document docs/benchmarks.md
 
-chaos: .venv/.dev
+chaos: $(VENV)/.dev
 	@$(BIN)/python -m tests.chaos --seconds 300 --seed $(or $(SEED),1)
 
-fuzz: .venv/.dev
+fuzz: $(VENV)/.dev
 	@$(BIN)/python -m tests.fuzz --packets 10000 --seed $(or $(SEED),1)
 
 clean:
-	rm -rf dist .venv .venv-interop .venv-mcp1 .venv-hosts .node-inspector .venv-markitdown .venv-docs .node site
+	rm -rf dist .venv .venv-3.* .venv-interop .venv-mcp1 .venv-hosts .node-inspector .venv-markitdown .venv-docs .node site

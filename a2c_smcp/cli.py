@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperGroup
 
 from a2c_smcp import PROTOCOL_VERSION, __version__
 from a2c_smcp.agent.cli import DEFAULT_URL, NameOption, OfficeOption, UrlOption
@@ -33,7 +34,17 @@ from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, DEFAULT_MAX_TIMEOUT
 
 __all__ = ["app", "main"]
 
+
+class _InOrder(TyperGroup):
+    """Commands in the order in which people meet them."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        order = ["demo", "server", "computer", "agent", "mcp", "docs", "doctor"]
+        return sorted(super().list_commands(ctx), key=order.index)
+
+
 app = typer.Typer(
+    cls=_InOrder,
     help="A2C-SMCP: an agent uses the tools, the screen and the documents of many computers through one server.",
     **COMMAND_SETTINGS,
 )
@@ -138,7 +149,9 @@ def server(
     cluster_key: Annotated[
         list[str] | None,
         typer.Option(
-            envvar="A2C_CLUSTER_KEY", help="Such a key itself; repeatable. On a command line others can read it."
+            envvar="A2C_CLUSTER_KEY",
+            help="Such a key itself; repeatable. On a command line others can read it.",
+            callback=secret_option,
         ),
     ] = None,
     accept_unsigned: Annotated[
@@ -292,6 +305,10 @@ def doctor(
     ] = None,
     inputs: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="File with inputs; repeatable.")] = None,
     url: Annotated[str, typer.Option(envvar="A2C_URL", help="The server's URL.")] = "http://127.0.0.1:7000",
+    office: Annotated[
+        str | None,
+        typer.Option(help="Look who is in this office, too: as its agent, for a moment.", show_default="none"),
+    ] = None,
     api_key: ApiKeyOption = None,
     api_key_file: ApiKeyFileOption = None,
     api_key_header: Annotated[str, typer.Option(help="Header that carries the key.")] = "x-api-key",
@@ -306,14 +323,16 @@ def doctor(
         Path | None, typer.Option(envvar="A2C_NATS_CREDS", metavar="FILE", help="NATS credentials file.")
     ] = None,
     nats_prefix: Annotated[str, typer.Option(help="The prefix of `a2c server --nats-prefix`.")] = "a2c",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead, for programs.")] = False,
 ) -> None:
     """Say what is wrong with this installation, the config files or the server, and what to do about it."""
-    from a2c_smcp.computer.cli.doctor import examine
+    from a2c_smcp.computer.cli.doctor import Examination, examine
 
     configure_logging("error")
     link = link_options(url, api_key=api_key, api_key_header=api_key_header, transport=transport, proxy=proxy, ca=ca)
     more = _nats_findings(nats, nats_creds, nats_prefix) if nats is not None else ()
-    raise typer.Exit(examine([*(config or ()), *(inputs or ())], link, more))
+    wanted = Examination(link, [*(config or ()), *(inputs or ())], office, more)
+    raise typer.Exit(examine(wanted, as_json=as_json))
 
 
 def _nats_findings(nats: str, creds: Path | None, prefix: str) -> "list[tuple[str, str]]":

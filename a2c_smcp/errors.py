@@ -413,6 +413,8 @@ class ServerStartError(ToolExecutionError):
 
     def __init__(self, server_name: str, reason: str, *, is_lasting: bool = False) -> None:
         super().__init__(f"Server {server_name} failed: {reason}", {"server_name": server_name})
+        self.why = reason
+        """The same without the name."""
         self.is_lasting = is_lasting
         """Whether it is of no use to wait and try again."""
 

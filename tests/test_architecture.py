@@ -265,6 +265,9 @@ async def test_the_running_system_passes_every_function_that_the_page_lists() ->
             missed = [name for name in listed if name not in passed]
             assert not missed, f"docs/architecture.md, {title!r}: the running system does not pass {missed}"
             if title == "A tool call":
+                for _ in range(4):  # an announcement of the computer may have come between
+                    if passed != listed:
+                        passed = await it.passes(listed, made)
                 assert passed == listed, "docs/architecture.md lists the functions of a call in another order"
 
 

@@ -35,6 +35,11 @@ def test_h_is_help_everywhere() -> None:
             assert (result.exit_code, "Usage" in result.output) == (0, True), words
 
 
+def test_the_help_begins_with_what_people_meet_first() -> None:
+    listed = re.findall(r"^│ (\w+) ", CliRunner().invoke(app, ["-h"]).output.split("Commands", 1)[1], re.MULTILINE)
+    assert (listed[0], set(listed)) == ("demo", set(typer.main.get_command(app).commands))  # type: ignore[attr-defined]
+
+
 def test_bad_usage_is_2_everywhere() -> None:
     for words in _commands(typer.main.get_command(app)):
         assert CliRunner().invoke(app, [*words, "--no-such-option"]).exit_code == 2, words
@@ -89,3 +94,40 @@ def _child(command: list[str], env: dict[str, str]) -> str:
 def test_the_nearest_name_is_suggested_and_none_that_is_far() -> None:
     assert did_you_mean("Gret", ["write_note", "greet"]) == "; did you mean 'greet'?"
     assert did_you_mean("x", ["write_note", "greet"]) == did_you_mean("x", []) == ""
+
+
+# --- what pages tell people to type
+
+#: A command of ours in a line of its own, after another one, or in a sentence.
+_TYPED = re.compile(r"(?:^(?:\$ )?|`|&& )((?:a2c|a2c-computer|smcp-computer) [^`\n&]+)", re.MULTILINE)
+_PAGES = [ROOT / "README.md", ROOT / "README.zh-CN.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("page", _PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_command_on_a_page_exists_with_its_options(page: Path) -> None:
+    typed = _TYPED.findall(page.read_text("utf-8"))
+    assert [line for line in typed if _unknown(line.split())] == []
+
+
+def _unknown(words: list[str]) -> str | None:
+    """The first word that is neither a command nor an option of the command that it stands behind."""
+    command: Any = typer.main.get_command(app if words[0] == "a2c" else computer_app)
+    for word in words[1:]:
+        name = word.lstrip("[").partition("=")[0].rstrip("].,:;)")
+        commands = getattr(command, "commands", {})
+        if name in commands:
+            command = commands[name]
+        elif name.startswith("--"):
+            options = {spelling for option in command.params for spelling in (*option.opts, *option.secondary_opts)}
+            if name not in options | {"--help"}:
+                return name
+        elif commands and not command.invoke_without_command and re.fullmatch("[a-z-]+", name):
+            return name
+    return None
+
+
+def test_the_look_for_commands_finds_one_that_is_not_there() -> None:
+    for line in ("a2c sever", "a2c agent rooms", "a2c computer run --confg x", "smcp-computer run --headles"):
+        assert _unknown(line.split()), line
+    for line in ("a2c computer run --config FILE", "a2c agent call laptop greet text=1", "smcp-computer run [--yes]"):
+        assert _unknown(line.split()) is None, line

@@ -177,7 +177,11 @@ def desktop(
 def finder(
     computer: ComputerOption,
     office: OfficeOption,
-    keyword: Annotated[list[str] | None, typer.Option(help="Documents that have this word; repeatable, any.")] = None,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[KEYWORD]...", help="Documents that have any of these words.", show_default=False),
+    ] = None,
+    keyword: Annotated[list[str] | None, typer.Option(help="One more such word; repeatable.")] = None,
     file_type: Annotated[str | None, typer.Option(help="Documents of this type, such as pdf.")] = None,
     offset: Annotated[int, typer.Option(min=0, help="Leave out the first ones.")] = 0,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 20,
@@ -194,14 +198,23 @@ def finder(
     """The documents of a computer."""
     from a2c_smcp.agent import commands
 
-    work = commands.finder(computer, keyword or None, file_type, offset, limit)
+    keywords = [*(words or []), *(keyword or [])]
+    work = commands.finder(computer, keywords or None, file_type, offset, limit)
     _run(commands.CommandOptions(_link(url, api_key, transport, proxy, ca), office, name, as_json, raw=raw), work)
 
 
 @app.command()
 def read(
     computer: ComputerOption,
-    uri: Annotated[str, typer.Argument(metavar="URI", help="dpe://… or window://…", show_default=False)],
+    uri: Annotated[
+        str,
+        typer.Argument(
+            metavar="URI",
+            help="dpe://… or window://…; the first page of a document is DOCUMENT/pages/0, and with ?format=markdown "
+            "it is text.",
+            show_default=False,
+        ),
+    ],
     office: OfficeOption,
     save: Save = None,
     url: UrlOption = DEFAULT_URL,

@@ -15,12 +15,20 @@ from a2c_smcp.agent.seat.seat_link import NobodyHoldsItError, shared_seat
 from a2c_smcp.agent.server_infos import servers_not_running
 from a2c_smcp.agent.types import Change, Disconnected, Joined, LinkEvent, Part, RejoinFailed
 from a2c_smcp.agent.view import ComputerView
-from a2c_smcp.errors import BadRequestError, ConnectionLostError, NotFoundError, SMCPError, ToolNotFoundError
+from a2c_smcp.errors import (
+    BadRequestError,
+    ConnectionLostError,
+    NotFoundError,
+    SMCPError,
+    ToolNotFoundError,
+    UnauthorizedError,
+)
 from a2c_smcp.results import ERROR_CODE_MARKER, to_wire
 from a2c_smcp.smcp import SMCPTool
 from a2c_smcp.utils.exits import FAILED, INTERRUPTED, REFUSED
 from a2c_smcp.utils.link import LinkOptions
 from a2c_smcp.utils.loops import command_loop
+from a2c_smcp.utils.options import KEY_ADVICE
 from a2c_smcp.utils.saving import save
 from a2c_smcp.utils.suggestions import did_you_mean
 from a2c_smcp.utils.values import Typed
@@ -44,6 +52,7 @@ __all__ = [
 
 #: Between attempts to reach a server that is not there yet.
 _RETRY_SECONDS: Final = 0.5
+_NO_SERVER: Final = "start it with `a2c server`, or name another with --url; `a2c doctor` says more"
 #: How long a computer is waited for that is to say how its MCP servers do.
 _CONFIG_SECONDS: Final = 5.0
 
@@ -94,6 +103,8 @@ def _done(session: CommandOptions, work: Work, output: Printer, live: bool) -> i
             return runner.run(main())
     except SMCPError as error:
         output.refused(error)
+        if isinstance(error, UnauthorizedError):
+            output.note(KEY_ADVICE)
         return REFUSED
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -110,8 +121,10 @@ async def _opened(session: CommandOptions, output: Printer, live: bool) -> Async
         try:
             await agent.open()
         except ConnectionLostError as error:
-            if now() >= deadline or error.advice:  # a certificate, a password: waiting is not what helps
+            if error.advice:  # a certificate, a password: waiting is not what helps
                 raise
+            if now() >= deadline:
+                raise ConnectionLostError(f"{error.message}; {_NO_SERVER}", error.details) from None
             if not said:
                 said = True
                 output.note(f"waiting up to {session.wait:g} s for the server")
@@ -208,8 +221,8 @@ def _at(computer: str, work: Work) -> Work:
 def call(computer: str, tool: str, typed: Typed, timeout: int, file: Path | None = None, wait: float = 0) -> Work:
     async def work(agent: AsyncSMCPAgentClient, output: Printer) -> int:
         if wait:
-            with output.spinner(f"waiting for {tool} on {computer}"), suppress(ToolNotFoundError, NotFoundError):
-                await agent.wait_for_tool(computer, tool, wait)  # the call says itself what is not there
+            with output.spinner(f"waiting for {tool} on {computer}"):
+                await _wait_for_tool(agent, computer, tool, wait)
         params = typed.read(await _schema(agent, computer, tool) if typed.pairs else None)
         with output.calling(f"{tool} on {computer}") as on_progress:
             result = await agent.call_tool(computer, tool, params, timeout, on_progress=on_progress)
@@ -226,6 +239,17 @@ def call(computer: str, tool: str, typed: Typed, timeout: int, file: Path | None
         return FAILED if result.is_error or not _save(wire["content"], file, output) else 0
 
     return _at(computer, work)
+
+
+async def _wait_for_tool(agent: AsyncSMCPAgentClient, computer: str, tool: str, seconds: float) -> None:
+    """Until the tool is there, or the time is over: then the call says itself what is missing."""
+    with suppress(TimeoutError, ToolNotFoundError, NotFoundError):
+        async with asyncio.timeout(seconds):
+            # Requests for a computer that is not there are refused, and each is a warning in the server's log.
+            with suppress(SMCPError):
+                while computer not in computers_in(await agent.list_room()):  # noqa: ASYNC110 - of the server
+                    await asyncio.sleep(_RETRY_SECONDS)
+            await agent.wait_for_tool(computer, tool, seconds)
 
 
 def _save(contents: Sequence[Mapping[str, Any]], file: Path | None, output: Printer) -> bool:

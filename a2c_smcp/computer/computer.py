@@ -4,7 +4,7 @@ Knows nothing of prompts, terminals or sockets. The code that shows or serves a 
 answers what is to be decided through its `decisions`.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
@@ -23,7 +23,6 @@ from a2c_smcp.computer.desktop.cutting import MAX_WINDOW, DesktopLimits
 from a2c_smcp.computer.events import (
     BUFFERED_BYTES,
     BUFFERED_EVENTS,
-    ComputerEvent,
     ConfigChanged,
     DecisionAsked,
     DecisionEvent,
@@ -113,7 +112,7 @@ class Computer:
         self._resources = ShownResources(self._happened, resource_timings, resolver.redaction.quote)
         self._manager = MCPServerManager(
             resolver,
-            on_event=partial(_publish_of_servers, self._happened),
+            on_event=self._happened,
             on_resources=self._resources.changed,
             auto_connect=auto_connect,
             auto_reconnect=auto_reconnect,
@@ -434,12 +433,6 @@ class Computer:
 
 def _as_written(config: MCPServerConfig | dict[str, Any]) -> dict[str, Any]:
     return wire_server(config) if isinstance(config, BaseServerConfig) else deepcopy(config)
-
-
-def _publish_of_servers(publish: Callable[[ComputerEvent], None], event: ComputerEvent) -> None:
-    publish(event)
-    if isinstance(event, ServerStatus):
-        publish(ConfigChanged())  # agents read there how servers do
 
 
 def _publish_decision(events: EventHub, event: DecisionEvent) -> None:

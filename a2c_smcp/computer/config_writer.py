@@ -17,6 +17,7 @@ from a2c_smcp.computer.config_files import ConfigFiles, read_config_text, read_c
 from a2c_smcp.computer.config_splice import add_input, add_server, entry_text, remove_server, replace_server
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.utils.replacing import replace_file
+from a2c_smcp.utils.system import IS_UNIX
 
 __all__ = ["ConfigWriteError", "ConfigWriter", "FileChange", "StoredEntry"]
 
@@ -200,6 +201,8 @@ def _replace(change: FileChange, target: Path) -> None:
 
 
 def _copy_owner(target: Path, descriptor: int) -> None:
+    if not IS_UNIX:
+        return
     with suppress(FileNotFoundError):
         old = target.stat()
         with suppress(PermissionError):  # another user's file, in a folder of ours

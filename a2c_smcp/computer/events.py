@@ -72,7 +72,7 @@ class ToolListChanged:
 
 @dataclass(frozen=True, slots=True)
 class ConfigChanged:
-    """`get_config` returns something else than before."""
+    """`get_config` returns another config than before; how servers do, which is there, too, is in `ServerStatus`."""
 
     announced_by: ClassVar[str] = UPDATE_CONFIG_EVENT
 

@@ -30,6 +30,7 @@ from a2c_smcp.errors import SMCPError
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.utils import screen
 from a2c_smcp.utils.exits import FAILED, INTERRUPTED
+from a2c_smcp.utils.system import DOCUMENTS
 
 __all__ = ["run"]
 
@@ -84,7 +85,8 @@ class _Tour:
                 env = {**env, "XDG_STATE_HOME": folder}  # what the console of a tour remembers goes with the tour
                 ready = r"has its console at (\S+)[\s\S]*is in office"
             link = await stack.enter_async_context(started("computer", arguments, ready, env))
-            self._say(f"the computer [bold]{COMPUTER}[/bold] hosts two MCP servers and has joined office '{OFFICE}'")
+            hosts = "two MCP servers" if DOCUMENTS.works else "an MCP server"
+            self._say(f"the computer [bold]{COMPUTER}[/bold] hosts {hosts} and has joined office '{OFFICE}'")
             agent = await stack.enter_async_context(AsyncSMCPAgentClient(url, name="ada", api_key=key))
             await agent.join_office(OFFICE)
             self._say("the agent [bold]ada[/bold] has joined it too")
@@ -147,6 +149,9 @@ class _Tour:
 
     async def _files(self, agent: AsyncSMCPAgentClient, folder: Path) -> None:
         self._title("A folder of real files, page by page")
+        if not DOCUMENTS.works:
+            self._say(DOCUMENTS.problem)
+            return
 
         async def catalogue() -> list[DPEDocumentSummary]:
             documents = (await agent.get_finder(COMPUTER, limit=100))["documents"]
@@ -254,7 +259,9 @@ def _write_config(folder: Path) -> Path:
     papers = folder / "papers"
     make_text_samples(papers)
     serve = ["docs", "serve", str(papers), "--host", "demo.papers", "--cache", str(folder / "cache")]
-    commands = {"demo": ["a2c_smcp.demo.mcp_server"], "papers": ["a2c_smcp.cli", *serve]}
+    commands = {"demo": ["a2c_smcp.demo.mcp_server"]}
+    if DOCUMENTS.works:
+        commands["papers"] = ["a2c_smcp.cli", *serve]
     servers = [
         {
             "name": name,

@@ -12,6 +12,7 @@ import typer
 from a2c_smcp.utils.exits import FAILED
 from a2c_smcp.utils.logs import configure_logging
 from a2c_smcp.utils.screen import console, say
+from a2c_smcp.utils.system import DOCUMENTS
 
 if TYPE_CHECKING:
     from a2c_smcp.docs.library import Library
@@ -56,6 +57,7 @@ def serve(
     workers: WorkersOption = 2,
 ) -> None:
     """Serve folders as an MCP server, over stdio unless --http is given. Changes are told as they happen."""
+    _check_system()
     from a2c_smcp.docs.server import docs_server
 
     configure_logging("warning")
@@ -82,11 +84,18 @@ def check(
     raw: Annotated[bool, typer.Option("--raw", help="Print names and titles as they are at a terminal too.")] = False,
 ) -> None:
     """List what would be served, how long each file took, and what cannot be read; ends with 1 if something cannot."""
+    _check_system()
     from a2c_smcp.docs.checking import print_check
 
     configure_logging("warning")
     library = _library(folders, None, _limits(max_size, max_pages, seconds), False, workers, keep=False)
     raise typer.Exit(asyncio.run(print_check(library, raw=raw)))
+
+
+def _check_system() -> None:
+    if not DOCUMENTS.works:
+        say(f"a2c docs: {DOCUMENTS.problem}", err=True)
+        raise typer.Exit(FAILED)
 
 
 def _limits(max_size: int, max_pages: int, seconds: float) -> "DocumentLimits":

@@ -17,6 +17,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, RequestId, jsonrpc_message_adapter
 
 from a2c_smcp.utils.pipes import Line, LineReader, Writer
+from a2c_smcp.utils.system import IS_UNIX
 from a2c_smcp.utils.text import well_formed
 
 __all__ = ["are_pipes", "piped"]
@@ -28,7 +29,7 @@ _FLUSH_SECONDS: Final = 2.0
 
 def are_pipes() -> bool:
     """Whether stdin and stdout are pipes or sockets, as a host makes them. A file, a terminal, Windows need threads."""
-    return sys.platform != "win32" and all(_is_pipe(fd) for fd in (0, 1))
+    return IS_UNIX and all(_is_pipe(fd) for fd in (0, 1))
 
 
 def _is_pipe(fd: int) -> bool:

@@ -79,8 +79,7 @@ def _authentication(options: ServerOptions) -> AuthenticationProvider:
     keys: list[Key | str] = list(options.api_keys)
     if options.keys_file:
         listed = load_keys(options.keys_file)
-        if (warning := exposure(options.keys_file, secret=any(key.key for key in listed))) is not None:
-            logger.warning("%s", warning)
+        _warn_if_exposed(options.keys_file, secret=any(key.key for key in listed))
         keys += listed
     if keys:
         return APIKeyAuthentication(keys, header=options.api_key_header)
@@ -90,6 +89,11 @@ def _authentication(options: ServerOptions) -> AuthenticationProvider:
             "Give --api-key-file, A2C_API_KEY or --keys, or bind 127.0.0.1."
         )
     return OpenAuthentication(options.allowed_hosts)
+
+
+def _warn_if_exposed(file: Path, *, secret: bool = True) -> None:
+    if (warning := exposure(file, secret=secret)) is not None:
+        logger.warning("%s", warning)
 
 
 def _cluster(options: ServerOptions) -> ClusterOptions | None:
@@ -102,6 +106,7 @@ def _cluster(options: ServerOptions) -> ClusterOptions | None:
         raise UsageProblem(f"--nats needs the extra cluster: {install_command('cluster')}")
     if options.nats_creds is not None:
         options.nats_creds.open("rb").close()  # said now; NATS is tried for ever
+        _warn_if_exposed(options.nats_creds)
     try:
         return ClusterOptions(
             parse_servers(options.nats),
@@ -123,6 +128,7 @@ def _cluster_keys(options: ServerOptions) -> tuple[bytes, ...]:
         return keys
     if not (of_file := parse_keys(file.read_text("utf-8"))):
         raise UsageProblem(f"{file} has no cluster key in it")
+    _warn_if_exposed(file)
     return (*of_file, *keys)
 
 

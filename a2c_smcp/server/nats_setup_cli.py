@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from a2c_smcp.utils.distribution import install_command
 from a2c_smcp.utils.screen import say
 
 __all__ = ["app"]
@@ -48,7 +49,7 @@ def nats_setup(
     subjects that they need and no other. Needs no tool of NATS.
     """
     if find_spec("nkeys") is None:
-        say("a2c server nats-setup needs the extra cluster: pip install 'a2c-smcp[cluster]'", err=True)
+        say(f"a2c server nats-setup needs the extra cluster: {install_command('cluster')}", err=True)
         raise typer.Exit(1)
     from a2c_smcp.server.cluster.nats_setup import make_files, write_files
     from a2c_smcp.server.cluster.options import ClusterOptions, parse_servers

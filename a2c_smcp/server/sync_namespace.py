@@ -99,9 +99,13 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
         """
         reply = self._answer(sid, message)
         if isinstance(reply, _Wait):
-            self.server.start_background_task(self._reply_later, socket, sid, ack_id, message, reply)
-        else:
-            self._reply(socket, sid, ack_id, message, reply)
+            try:
+                self.server.start_background_task(self._reply_later, socket, sid, ack_id, message, reply)
+                return
+            except RuntimeError as error:  # there are no more threads
+                reply.exits.close()
+                reply = self._refused(sid, message, error)
+        self._reply(socket, sid, ack_id, message, reply)
 
     def _reply_later(
         self, socket: BoundedSocket, sid: str, ack_id: int | None, message: Message, wait: "_Wait"

@@ -1,7 +1,8 @@
 """How fast one address may try keys. Plain counters; the clock is handed in.
 
-A right key is never refused for the wrong ones of others who share its address, behind a NAT or a proxy. So an address
-that has shown one is only slowed, and who opens many connections there at once tries more: keys must be long.
+Others may share an address, behind a NAT or a proxy. So an address that has shown a right key is only slowed, and a
+right key from there is never refused for wrong ones. Who opens many connections there at once tries more: keys must be
+long.
 """
 
 import ipaddress
@@ -17,6 +18,8 @@ __all__ = ["LONGEST_WAIT", "WrongKeys"]
 LONGEST_WAIT: Final = 5.0
 #: Addresses that are remembered; of more the oldest are forgotten.
 _MOST: Final = 4096
+#: Characters of what a proxy gives for an address and is none.
+_LONGEST: Final = 64
 #: Bits of an IPv6 address that one customer of a provider has in common.
 _NETWORK_BITS: Final = 64
 
@@ -69,7 +72,7 @@ def _network(address: str) -> str:
     try:
         found = ipaddress.ip_address(address)
     except ValueError:
-        return address
+        return address[:_LONGEST]
     if found.version == 4:
         return address
     return str(found.ipv4_mapped or ipaddress.ip_network((found, _NETWORK_BITS), strict=False))

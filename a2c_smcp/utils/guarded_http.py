@@ -10,9 +10,10 @@ documented, and relies on this:
   `on_message_begin`, `on_headers_complete`, `on_body`, `on_message_complete` and `on_response_complete` at the moments
   that the names say, has the `url` of a request, answers by `send_400_response` when one of these raises, and reads no
   further; keeps requests that came early in `pipeline`, and the latest request in `cycle`, which hears of the end of
-  the connection by `disconnected` and `message_event`; has a `flow` that pauses reading and knows whether writing is
-  paused, and has websockets made in `handle_websocket_upgrade`. Why: uvicorn has no deadline for headers, none for a
-  peer that does not read, and takes apart in one go whatever has arrived.
+  the connection by `disconnected` and `message_event`; has a `flow`, a `FlowControl`, that pauses reading and knows
+  whether writing is paused, and has websockets made in `handle_websocket_upgrade`. Why: uvicorn has no deadline for
+  headers, none for a peer that does not read, takes apart in one go whatever has arrived, and reads on after each
+  answer, however much waits to be taken apart.
 - `Config.get_loop_factory` makes the loop, on which `Server` calls `create_server(…, ssl=…)`. Why: a TLS handshake,
   which comes before our protocol hears of a connection, may take a minute.
 
@@ -23,11 +24,12 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
 import uvicorn
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from a2c_smcp.utils.limited_log import SparseFilter
@@ -38,6 +40,7 @@ __all__ = ["BoundedConfig", "GuardedHTTP", "HttpBounds", "create_server_within",
 #: Bytes of HTTP that are taken apart at once: before a key was shown, and after.
 _FIRST_PIECE: Final = 2 * 1024
 _PIECE: Final = 16 * 1024
+_HEAD_END: Final = b"\r\n\r\n"
 #: What of a body must arrive, and what of an answer must be read, in the time that headers may take.
 _BODY_PIECE: Final = 16 * 1024
 #: Bytes that may come between two parts of a request, its head for instance.
@@ -116,6 +119,18 @@ def create_server_within(loop: Any, seconds: float) -> Callable[..., Any]:
     return create_guarded
 
 
+class _GuardedFlow(FlowControl):
+    """Does not read on while something that has arrived waits to be taken apart."""
+
+    def __init__(self, transport: asyncio.Transport, arrived: Collection[object]) -> None:
+        super().__init__(transport)
+        self._arrived = arrived
+
+    def resume_reading(self) -> None:
+        if not self._arrived:
+            super().resume_reading()
+
+
 class GuardedHTTP(HttpToolsProtocol):
     """HTTP whose headers must come in time, and whose answers must be read in time, a piece at a time."""
 
@@ -144,12 +159,13 @@ class GuardedHTTP(HttpToolsProtocol):
     @property
     def is_waited_for(self) -> bool:
         """Whether it is the peer's turn: to send a request, the rest of one, or to read an answer."""
-        return self._patience is not None and not self._arrived
+        return self._patience is not None and (self.flow.write_paused or not self._arrived)
 
     # --- from the network
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.flow = _GuardedFlow(transport, self._arrived)
         if self.let_in():
             self._be_patient()
 
@@ -191,7 +207,7 @@ class GuardedHTTP(HttpToolsProtocol):
         if self._may_read:
             self._reading = True
             self._read_later()
-        elif not self._arrived and not self._upgraded and self._has_room:
+        elif not self._upgraded and self._has_room:
             self.flow.resume_reading()
 
     @property
@@ -204,15 +220,18 @@ class GuardedHTTP(HttpToolsProtocol):
         return self.cycle is None or self.cycle.response_complete or len(self.cycle.body) <= _BODY_PIECE
 
     def _next_piece(self) -> bytes:
-        most = _PIECE if self.known else _FIRST_PIECE
-        piece = self._arrived.popleft()
-        if len(piece) > most:
-            self._arrived.appendleft(memoryview(piece)[most:])
-        return bytes(piece[:most])
+        arrived = self._arrived.popleft()
+        piece = bytes(arrived[: _PIECE if self.known else _FIRST_PIECE])
+        if not self.known and (head := piece.find(_HEAD_END)) >= 0:
+            piece = piece[: head + len(_HEAD_END)]  # so each request takes a turn, however many came at once
+        if len(arrived) > len(piece):
+            self._arrived.appendleft(memoryview(arrived)[len(piece) :])
+        return piece
 
     def handle_websocket_upgrade(self) -> None:
         self._upgraded = True
         self._end_patience()
+        self._arrived.clear()  # nothing may come before the websocket is accepted
         self.flow.resume_reading()
         super().handle_websocket_upgrade()
 
@@ -268,7 +287,8 @@ class GuardedHTTP(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._head_bytes = 0
-        self._end_patience()
+        if self.known or not self.flow.write_paused:  # a stranger has an earlier answer to read
+            self._end_patience()
         super().on_message_complete()
 
     def on_response_complete(self) -> None:

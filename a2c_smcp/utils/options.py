@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COMMAND_SETTINGS",
+    "KEY_ADVICE",
     "ApiKeyFileOption",
     "ApiKeyOption",
     "CaOption",
@@ -25,6 +26,8 @@ __all__ = [
 
 #: Where a command keeps the key of --api-key-file until --api-key is looked at.
 _KEY: Final = "a2c_smcp.api_key"
+#: Options that have another one beside them, for a file.
+_IN_FILES: Final = ("api_key", "cluster_key")
 
 
 def key_from_file(path: Path) -> str:
@@ -44,7 +47,7 @@ def key_from_file(path: Path) -> str:
 def secret_option(context: typer.Context, param: typer.CallbackParam, value: Any) -> Any:
     """The callback of an option that takes a secret: a word on stderr if it came over the command line."""
     if value and _is_typed(context, param):
-        safe = [f"--{param.name}-file FILE".replace("_", "-")] if param.name == "api_key" else []
+        safe = [f"--{param.name}-file FILE".replace("_", "-")] if param.name in _IN_FILES else []
         if isinstance(param.envvar, str):
             safe.append(param.envvar)
         say(
@@ -90,6 +93,9 @@ ApiKeyFileOption = Annotated[
         is_eager=True,  # before --api-key, whose value it becomes
     ),
 ]
+
+#: What to do when a server refuses the key, or wants one.
+KEY_ADVICE: Final = "give the right key with --api-key-file FILE or A2C_API_KEY"
 
 #: For the `typer.Typer` of a command that is installed. Where `NO_COLOR` is set, nothing is bold either: typer's plain
 #: way to print help and errors has no styles at all.

@@ -3,10 +3,10 @@
 import os
 import shlex
 import stat
-import sys
 from pathlib import Path
 
 from a2c_smcp.errors import BadRequestError
+from a2c_smcp.utils.system import IS_UNIX
 
 __all__ = ["exposure", "key_in"]
 
@@ -33,7 +33,7 @@ def exposure(path: Path, *, secret: bool = True) -> str | None:
 
     Without `secret` they may read it: it has hashes only.
     """
-    if sys.platform == "win32":
+    if not IS_UNIX:
         return None
     try:
         about, folder = path.stat(), path.resolve().parent

@@ -26,6 +26,7 @@ _ATTEMPTS: Final[dict[Transport, tuple[tuple[str, ...], ...]]] = {
     "polling": (("polling",),),
 }
 _PROXY_AUTHENTICATION: Final = 407
+_PROXY_ADVICE: Final = "correct --proxy or the variable HTTPS_PROXY, HTTP_PROXY or ALL_PROXY"
 _NOT_GREETED: Final = "it opens, and is cut or not answered as a Socket.IO server answers"
 # OpenSSL's codes: not yet valid, expired; made for another name, another address.
 _OUT_OF_TIME: Final = (9, 10)
@@ -81,8 +82,9 @@ def explain(error: Exception, url: str, proxy: Proxy | None) -> Failure:
         case aiohttp.ClientConnectorSSLError() | ssl.SSLError():
             return Failure("what answers there does not speak TLS as this client does", transport_only=False)
         case aiohttp.ClientProxyConnectionError():
-            advice = "correct --proxy or the variable HTTPS_PROXY, HTTP_PROXY or ALL_PROXY"
-            return _proxy(f"the proxy {proxy} does not answer", advice, url)
+            return _proxy(f"the proxy {proxy} does not answer", _PROXY_ADVICE, url)
+        case aiohttp.ClientConnectorDNSError() if proxy:  # it looks up the server's name
+            return _proxy(f"the proxy {proxy} is not found: no such name", _PROXY_ADVICE, url)
         case aiohttp.ClientResponseError() if proxy and error.status == _PROXY_AUTHENTICATION:
             said = "refuses the name and the password" if proxy.user else "wants a name and a password"
             return _proxy(f"the proxy {proxy} {said}", "give them in its URL: http://NAME:PASSWORD@HOST:PORT", url)

@@ -24,9 +24,11 @@ import pytest
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from a2c_smcp.server import APIKeyAuthentication
 from a2c_smcp.smcp import (
     ENTER_OFFICE_NOTIFICATION,
     GET_CONFIG_EVENT,
+    GET_FINDER_EVENT,
     GET_TOOLS_EVENT,
     TOOL_CALL_EVENT,
     TOOL_PROGRESS_EVENT,
@@ -34,10 +36,10 @@ from a2c_smcp.smcp import (
     UPDATE_TOOL_LIST_EVENT,
 )
 from a2c_smcp.wire import DEFAULT_MAX_TIMEOUT
-from tests.agent.conftest import MakeComputer
+from tests.agent.conftest import LIMITS, MakeComputer
 from tests.agent.harness import DOCUMENT, FakeComputer, a_tool
 from tests.forked import A2C, Commands
-from tests.server.harness import Running, eventually, heard
+from tests.server.harness import Running, async_server, eventually, heard
 
 DEADLINE = 60
 _FORKED = "FORKED"
@@ -208,11 +210,19 @@ async def test_a_server_that_is_not_there_is_a_routing_error(env: dict[str, str]
     assert b"127.0.0.1:1" in done.stderr
 
 
+async def test_a_server_that_wants_a_key_is_told_with_the_options_for_one(env: dict[str, str]) -> None:
+    with async_server(APIKeyAuthentication(["right"]), LIMITS) as closed:
+        done = await a2c({**env, "A2C_URL": closed.url}, "room")
+    assert done.returncode == 3
+    assert done.stderr.decode().splitlines()[-1] == "give the right key with --api-key-file FILE or A2C_API_KEY"
+
+
 async def test_desktop_finder_read_config(env: dict[str, str], computer: FakeComputer) -> None:
     assert (await a2c(env, "desktop", "laptop")).stdout.decode() == "window://h/main\n\nhello\n"
     assert await a2c_json(env, "desktop", "laptop", "--size", "1") == computer.windows
-    done = await a2c(env, "finder", "laptop", "--keyword", "report", "--file-type", "pdf")
+    done = await a2c(env, "finder", "laptop", "annual", "--keyword", "report", "--file-type", "pdf")
     assert DOCUMENT in done.stdout.decode()
+    assert [request["keywords"] for request in computer.requests(GET_FINDER_EVENT)] == [["annual", "report"]]
     done = await a2c(env, "read", "laptop", f"{DOCUMENT}/pages/0?format=markdown")
     assert done.stdout.decode() == f"# {DOCUMENT}/pages/0\n"
     assert (await a2c(env, "read", "laptop", "dpe://h/other")).returncode == 3
@@ -344,7 +354,9 @@ async def test_a_call_waits_for_a_tool_whose_server_is_still_starting(
     assert said == "laptop has no echo yet; waiting up to 10 s, still starting: demo, other\n"
 
 
-async def test_wait_waits_for_a_computer_that_comes_later(env: dict[str, str], make_computer: MakeComputer) -> None:
+async def test_wait_waits_for_a_computer_that_comes_later_and_leaves_no_warning_at_the_server(
+    env: dict[str, str], make_computer: MakeComputer, caplog: pytest.LogCaptureFixture
+) -> None:
     watcher = await make_computer("watcher")
     async with running(env, "call", "--wait", "60", "laptop", "echo", "text=hi") as process:
         await eventually(lambda: heard(watcher.peer, ENTER_OFFICE_NOTIFICATION), DEADLINE)
@@ -353,12 +365,14 @@ async def test_wait_waits_for_a_computer_that_comes_later(env: dict[str, str], m
             assert await process.wait() == 0
         assert process.stdout is not None
         assert await process.stdout.receive() == b"hi\n"
+    assert "refused" not in caplog.text
 
 
 async def test_wait_tries_for_a_server_that_is_not_there(env: dict[str, str]) -> None:
     env["A2C_URL"] = "http://127.0.0.1:1"
     at_once = await a2c(env, "call", "laptop", "echo")
     assert (at_once.returncode, b"waiting" in at_once.stderr) == (3, False)
+    assert b"start it with `a2c server`" in at_once.stderr
     for seconds in (1, 15):
         done = await a2c(env, "call", "--wait", f"{seconds}", "laptop", "echo")
         if b"waiting" in done.stderr:

@@ -106,7 +106,7 @@ def test_connections_that_are_only_held_keep_nobody_out_and_are_closed(scene: Sc
     def then() -> None:
         all_at_once(*[each.end for each in holding])
 
-    scene.pair.unharmed_by(lambda: unharmed(surfaces, attack, then))
+    scene.pair.unharmed_by(lambda: unharmed(surfaces, attack, then), is_long=True)
     for surface, descriptors in zip(surfaces, before, strict=True):
         assert surface.process.alive
         assert surface.settles(descriptors)

@@ -45,7 +45,8 @@ def test_a_computer_that_looks_like_another_is_not_let_in(scene: tuple[Target, P
                 assert alike != name and taken is False, ascii(alike)
                 assert reason.startswith("4105 ") and repr(name) in reason
 
-        pair.unharmed_by(attack)
+        during = pair.watch(attack)
+        assert during.calls and not during.failures and not during.departures
         assert stranger.ask("server:update_config", {}) == [{}]  # it is where it was
 
 
@@ -82,5 +83,5 @@ def test_who_tries_keys_is_slowed_and_a_right_key_from_the_same_address_is_not(s
             each.join(DEADLINE)
             assert not each.is_alive()
 
-    pair.unharmed_by(attack, times=50)
+    pair.unharmed_by(attack, times=50, is_long=True)
     assert "guess-" not in server.log[before:]

@@ -37,7 +37,8 @@ from tests.server.raw import is_closed, joined, receive_until, send_text
 SUBJECTS = Subjects("a2c")
 BUCKET = "$KV.a2c-members."
 PURGE = {"KV-Operation": "PURGE", "Nats-Rollup": "sub"}
-MANY = 30_000
+#: A process that is remembered costs more than a kilobyte: so many of them would be seen.
+MANY = 10_000
 #: Messages that wait for a server at a time. They are read before what the honest ones send then: so long those wait,
 #: and nothing but the permissions of NATS keeps somebody from sending more.
 LOT = 1000

@@ -20,6 +20,7 @@ import pytest
 from tests.attack.harness import ECHO, target
 from tests.attack.processes import A2C, DEADLINE, Started, started
 from tests.attack.spellbound_mcp import SPELL
+from tests.computer.fakes.computers import server as changing_server
 
 SPELLBOUND = str(Path(__file__).with_name("spellbound_mcp.py"))
 DOCUMENT, WINDOW = "dpe://com.example.spells/book", "window://com.example.spells/door"
@@ -155,8 +156,11 @@ def person(tmp_path: Path) -> "Iterator[Person]":
         "type": "stdio",
         "server_parameters": {"command": sys.executable, "args": ["-I", "-S", ECHO]},
     }
+    changing = changing_server(
+        "changing", default_tool_meta={}, prefixed=False, tool_prefix="c_", tool_meta={"describe": {"auto_apply": True}}
+    )
     file = tmp_path / "config.json"
-    file.write_text(json.dumps([config]))
+    file.write_text(json.dumps([config, changing]))
     with target(tmp_path) as server:
         clean = {key: value for key, value in os.environ.items() if not key.startswith("A2C_")}
         env = {**clean, "A2C_URL": server.url, "A2C_OFFICE": "o", "XDG_STATE_HOME": str(tmp_path), "TERM": "xterm"}
@@ -192,11 +196,11 @@ class Person:
         end(self._terminal)
 
     @contextmanager
-    def asked(self, **arguments: str) -> Iterator[Started]:
+    def asked(self, tool: str = "echo", **arguments: str) -> Iterator[Started]:
         """An agent calls, and waits; what it hears is in its log."""
         file = self._folder / "arguments.json"
         file.write_text(json.dumps(arguments))
-        command = [A2C, "agent", "call", "pc", "echo", f"@{file}", "--timeout", "600"]
+        command = [A2C, "agent", "call", "pc", tool, f"@{file}", "--timeout", "600"]
         place = ["--url", self._env["A2C_URL"], "--office", "o"]
         with started([*command, *place], self._folder / "agent.log") as agent:
             yield agent
@@ -233,3 +237,21 @@ def test_a_person_may_refuse_unseen_and_has_to_say_so_to_run_unseen(person: Pers
         person.sees("s(how all)")
         person.types(answer)
         assert agent.ended() == status
+
+
+def test_a_tool_that_is_another_one_than_was_always_allowed_is_asked_about_again(person: Person) -> None:
+    with person.asked("c_echo", text="hi") as agent:
+        person.sees("Run it?")
+        person.types("a")
+        assert agent.ended() == 0
+    with person.asked("c_echo", text="hi again") as agent:
+        assert agent.ended() == 0
+    with person.asked("c_describe", name="echo", description="Runs it in a shell.") as agent:
+        assert agent.ended() == 0
+    with person.asked("c_echo", text="rm -rf /") as agent:
+        person.sees("Runs it in a shell.")
+        person.sees("Run it?")
+        assert agent.alive
+        person.types("n")
+        assert agent.ended() == 1
+    assert "rm -rf" not in agent.log.read_text()

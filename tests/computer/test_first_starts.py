@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -90,6 +91,15 @@ async def test_a_start_is_not_tried_for_ever() -> None:
         assert "cannot open the database" in reason(computer, "dies")
 
 
+async def test_the_reason_of_a_command_that_is_missing_is_short() -> None:
+    gone = {"name": "gone", "type": "stdio", "server_parameters": {"command": "no-such-program"}}
+    async with running(gone, timings=PATIENT) as (computer, _):
+        assert (state(computer, "gone"), reason(computer, "gone")) == (
+            ServerState.FAILED,
+            "'no-such-program' is not found",
+        )
+
+
 async def test_who_is_backing_off_can_be_started_stopped_changed_and_removed(tmp_path: Path) -> None:
     flag = tmp_path / "flag"
     async with running(late(flag), timings=PATIENT) as (computer, _):
@@ -163,6 +173,11 @@ async def test_a_web_server_that_is_not_ready_is_tried_again() -> None:
         assert "503" in reason(computer, "remote")
 
 
+#: As macOS says it; Linux and Windows have other numbers and words.
+UNKNOWN_NAME = httpx2.ConnectError("[Errno 8] nodename nor servname provided, or not known")
+UNKNOWN_NAME.__cause__ = socket.gaierror(8, "nodename nor servname provided, or not known")
+
+
 @pytest.mark.parametrize(
     ("error", "url", "environ", "said"),
     [
@@ -178,9 +193,9 @@ async def test_a_web_server_that_is_not_ready_is_tried_again() -> None:
             {},
             "not trusted: expired; SSL_CERT_FILE",
         ),
-        (httpx2.ConnectError("[Errno -2] Name or service not known"), "https://a", {}, "its host is not found"),
+        (UNKNOWN_NAME, "https://a", {}, "its host is not found"),
         (
-            httpx2.ConnectError("[Errno -2] Name or service not known"),
+            UNKNOWN_NAME,
             "https://a",
             {"https_proxy": "http://me:hunter2@proxy.test:3128"},
             "the proxy http://proxy.test:3128 is not found",
@@ -259,11 +274,10 @@ async def test_agents_are_told_how_servers_do_and_that_it_changed(tmp_path: Path
         assert infos["late"]["state"] == "backing_off"
         assert "exit code 1" in infos["late"]["reason"]
         assert secret not in json.dumps(infos)
-        known = len(record.now(ConfigChanged))
         flag.touch()
         await computer.start_server("late")
         assert computer.get_config()["server_info"]["late"]["state"] == "running"
-        assert len(record.now(ConfigChanged)) > known
+        assert not record.now(ConfigChanged)  # the client announces what a ServerStatus says; see test_client.py
 
 
 async def test_a_call_of_a_tool_whose_server_is_down_is_told_why(tmp_path: Path) -> None:

@@ -211,6 +211,19 @@ def test_an_empty_key_is_refused_in_words() -> None:
     assert "Traceback" not in result.stderr
 
 
+def test_keys_for_nats_that_others_can_read_are_warned_of(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    creds, keys = tmp_path / "server.creds", tmp_path / "cluster.key"
+    for file in (creds, keys):
+        file.write_text("k" * 32)
+        file.chmod(0o644)
+    files = ["--nats-creds", str(creds), "--cluster-key-file", str(keys)]
+    result = run("--nats", "nats://host", *files, "--cluster-key", "short")
+    assert result.returncode == 2
+    assert f"{creds} may be read by others" in result.stderr and f"{keys} may be read by others" in result.stderr
+    assert "--cluster-key-file FILE or A2C_CLUSTER_KEY does not" in result.stderr
+
+
 def test_a_port_that_is_taken_and_a_bad_keys_file_are_said(tmp_path: Path) -> None:
     with running() as process:
         port = process.url.rpartition(":")[2]

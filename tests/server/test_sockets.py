@@ -314,3 +314,19 @@ async def test_a_threaded_server_counts_connections_per_address(make_peer: MakeP
         addresses = server.namespace.admission.addresses
         await eventually(lambda: addresses._joined.total() == 1 and not addresses._knocked)  # nor the refused one
         await make_peer(server)
+
+
+async def test_a_call_for_which_there_is_no_thread_left_is_refused_and_forgotten(
+    open_sync_server: Running, office: str, make_peer: MakePeer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent, computer = [await make_peer(open_sync_server) for _ in range(2)]
+    await agent.call("server:join_office", {"role": "agent", "name": "a", "office_id": office})
+    await computer.call("server:join_office", {"role": "computer", "name": "c", "office_id": office})
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(open_sync_server.sio, "start_background_task", fail)
+    reply = await agent.call("client:get_tools", {"agent": "a", "req_id": "1", "computer": "c"})
+    assert reply["error"]["code"] == 500
+    assert open_sync_server.namespace.pending_relays == 0

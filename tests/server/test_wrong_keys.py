@@ -63,3 +63,12 @@ def test_as_many_addresses_are_remembered_as_there_is_room_for() -> None:
         keys.right(f"b{n}")
     assert len(keys._paid_at) == len(keys._right) == _MOST
     assert keys.wrong(f"a{3 * _MOST - 1}", 0.0) == 1 and keys.wrong("a0", 0.0) == 0
+
+
+def test_what_a_proxy_gives_for_an_address_is_kept_short() -> None:
+    keys = WrongKeys(1)
+    for n in range(3):
+        keys.wrong(f"{n}" + "x" * 50_000, 0.0)
+        keys.right(f"{n}" + "y" * 50_000)
+    kept = [*keys._paid_at, *keys._right]
+    assert len(kept) == 6 and max(map(len, kept)) < 100

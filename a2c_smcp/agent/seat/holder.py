@@ -120,8 +120,9 @@ class Holder:
             try:
                 await self._until_unwanted(inode)
             finally:
+                is_ours = _is_at(path, inode)  # before: since Python 3.13 `close` removes the socket, too
                 server.close()
-                if _is_at(path, inode):
+                if is_ours:
                     # The lock is still held: who waits for it sees that its file is another one, and opens that.
                     for file in (path, self._place.lock, self._place.log):
                         file.unlink(missing_ok=True)

@@ -14,10 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-if sys.platform != "win32":
-    import fcntl
-
 from a2c_smcp.utils.link import LinkOptions
+from a2c_smcp.utils.system import SHARED_SEAT
 
 __all__ = ["NotSharedError", "SeatPlace", "is_held", "peer_pid", "place_of", "try_lock"]
 
@@ -46,8 +44,8 @@ class SeatPlace:
 
 def place_of(link: LinkOptions, office: str) -> SeatPlace:
     """The place of this office's seat, in a directory that only this user may enter; `NotSharedError` without one."""
-    if sys.platform == "win32":
-        raise NotSharedError("Python has no local sockets on Windows")
+    if not SHARED_SEAT.works:
+        raise NotSharedError(f"it needs {SHARED_SEAT.needs}; {SHARED_SEAT.instead}")
     # Which key it is must not be found by somebody who sees the name: it is hashed with all the rest.
     wanted = [_VERSION, _normal(link.url), link.socketio_path, office, link.api_key_header, link.api_key]
     wanted.append(sorted(link.headers.items()))
@@ -99,7 +97,8 @@ def _is_ours(folder: Path) -> bool:
 
 def try_lock(place: SeatPlace) -> int | None:
     """The lock as a file descriptor, which holds it until its last copy is closed; `None` while another has it."""
-    assert sys.platform != "win32"
+    import fcntl  # not on every system, and then there is no place
+
     lock = os.open(place.lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -114,7 +113,8 @@ def try_lock(place: SeatPlace) -> int | None:
 
 def is_held(place: SeatPlace) -> bool:
     """Whether a holder has the lock, or is about to. Leaves no trace."""
-    assert sys.platform != "win32"
+    import fcntl
+
     try:
         lock = os.open(place.lock, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:

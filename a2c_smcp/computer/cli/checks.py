@@ -6,7 +6,6 @@ Starts nothing, asks no person, and shows no value of an input.
 import asyncio
 import os
 import shutil
-import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,10 +14,11 @@ from typing import Any, Final
 
 import httpx2
 
-from a2c_smcp.computer.cli.output import printable
+from a2c_smcp.computer.cli.web_answers import speaks
 from a2c_smcp.computer.config_files import ConfigFiles
 from a2c_smcp.computer.inputs import ConfigRender
 from a2c_smcp.computer.inputs.env import variable_of
+from a2c_smcp.computer.mcp_clients.http_failures import explain_error
 from a2c_smcp.computer.mcp_clients.masking import masked_url
 from a2c_smcp.computer.mcp_clients.model import (
     CommandInput,
@@ -32,12 +32,16 @@ from a2c_smcp.computer.mcp_clients.model import (
 )
 from a2c_smcp.computer.problems import InvalidConfigError
 from a2c_smcp.computer.utils.placeholder import holds_placeholder
+from a2c_smcp.utils.text import printable
 
 __all__ = ["Finding", "examine_config"]
 
 #: For an MCP server to begin its answer, in seconds.
 _ANSWER_SECONDS: Final = 10.0
 _EVENTS: Final = "text/event-stream"
+_PAGE: Final = "text/html"
+_NOT_THERE: Final = "start it, or correct its url"
+_WANTS_HTTPS: Final = "its url in the config should begin with https://"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,12 +166,7 @@ async def _url(server: _CheckedServer, written: StreamableHttpParameters | SSEPa
     try:
         status, kind = await _head(parameters)
     except (httpx2.HTTPError, OSError) as error:
-        if (untrusted := _certificate_error(error)) is not None:
-            return Finding(
-                f"{subject} has a certificate that is not trusted: {untrusted.verify_message}",
-                "if it is the right one, name a file with the certificate of its issuer in SSL_CERT_FILE",
-            )
-        return Finding(f"{subject} does not answer: {type(error).__name__}", "start it, or correct its url")
+        return await _unanswered(subject, parameters.url, error)
     except httpx2.InvalidURL:  # whose words are parts of the URL, a password for one
         return Finding(f"{subject} is not a valid URL", "correct its url")
     except UnicodeError:
@@ -177,14 +176,24 @@ async def _url(server: _CheckedServer, written: StreamableHttpParameters | SSEPa
             f"{subject} cannot be asked: {printable(str(error))}",
             "correct its url, or the variable HTTPS_PROXY, HTTP_PROXY or ALL_PROXY",
         )
-    return _answered(subject, status, kind == _EVENTS, isinstance(parameters, SSEParameters))
+    if status == 400 and await _speaks_tls(parameters.url):
+        return Finding(f"{subject} speaks TLS", _WANTS_HTTPS)
+    return _answered(subject, status, kind, isinstance(parameters, SSEParameters))
 
 
-def _certificate_error(error: BaseException | None) -> ssl.SSLCertVerificationError | None:
-    """What was wrong with a certificate, if that is what an error was made of."""
-    while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
-        error = error.__cause__ or error.__context__
-    return error
+async def _unanswered(subject: str, url: str, error: Exception) -> Finding:
+    """No HTTP came back: what that means, in the words of a computer that starts the server."""
+    if isinstance(error, httpx2.RemoteProtocolError | httpx2.ReadError) and await _speaks_tls(url):
+        return Finding(f"{subject} speaks TLS", _WANTS_HTTPS)
+    found = explain_error(error, url, os.environ)
+    if found is None:
+        return Finding(f"{subject} does not answer: {type(error).__name__}", _NOT_THERE)
+    return Finding(f"{subject}: {printable(found.problem)}", found.advice or _NOT_THERE)
+
+
+async def _speaks_tls(url: str) -> bool:
+    """Whether a server that is asked without TLS speaks it."""
+    return url.startswith("http:") and await speaks(url, "/", tls=True) is not None
 
 
 async def _head(parameters: StreamableHttpParameters | SSEParameters) -> tuple[int, str]:
@@ -197,7 +206,7 @@ async def _head(parameters: StreamableHttpParameters | SSEParameters) -> tuple[i
         return response.status_code, response.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def _answered(subject: str, status: int, gives_events: bool, is_sse: bool) -> Finding:
+def _answered(subject: str, status: int, kind: str, is_sse: bool) -> Finding:
     answers = f"{subject} answers"
     match status:
         case 401 | 403:
@@ -208,7 +217,9 @@ def _answered(subject: str, status: int, gives_events: bool, is_sse: bool) -> Fi
             return Finding(f"{answers}, and is somewhere else (HTTP {status})", "correct its url")
         case _ if status >= 500:
             return Finding(f"{answers}, and fails (HTTP {status})", "ask its administrator")
-        case _ if is_sse and not (status == 200 and gives_events):
+        case 200 if kind == _PAGE:
+            return Finding(f"{answers} with a web page, and is no MCP server", "correct its url")
+        case _ if is_sse and not (status == 200 and kind == _EVENTS):
             return Finding(
                 f"{answers}, and not with events (HTTP {status})", "correct its url, or its type: streamable?"
             )

@@ -10,6 +10,7 @@ from anyio.abc import TaskGroup
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config_writer import ConfigWriter
 from a2c_smcp.computer.home import ComputerHome, OfficeDoor
+from a2c_smcp.computer.problems import InvalidConfigError, Problem
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.utils.state_folder import state_folder
 
@@ -56,7 +57,7 @@ class ConsoleOpener:
         return self._options.address is not None
 
     def listen(self, address: str | None = None) -> None:
-        """Take the port, for `start`; `BadRequestError` says why that cannot be done."""
+        """Take the port, for `start`; `InvalidConfigError` says why that cannot be done."""
         from a2c_smcp.computer.console import Advice, Console, ConsoleAddress, ConsoleError
 
         memory, self.notices = None, ()
@@ -76,7 +77,7 @@ class ConsoleOpener:
         except (ValueError, ConsoleError) as error:
             if memory is not None:
                 memory.close()
-            raise BadRequestError(str(error)) from None
+            raise InvalidConfigError([Problem(str(error), "", "the console")]) from None
         self._console = console
         said = (memory.notice if memory is not None else None, console.notice)
         self.notices += tuple(notice for notice in said if notice is not None)

@@ -1,54 +1,86 @@
 """`a2c doctor`: looks at this installation, the config files and the server, and says what to do. Changes
-nothing, starts nothing, asks nothing.
+nothing, starts nothing, asks nothing; in an office that it is to look at, it is an agent for a moment.
 """
 
 import asyncio
 import importlib.metadata
+import json
+import os
 import platform
 import re
+import secrets
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+from uuid import uuid4
 
 from a2c_smcp import __version__
 from a2c_smcp.computer.cli.checks import Finding, examine_config
+from a2c_smcp.computer.cli.web_answers import describe_answers, web_answers
 from a2c_smcp.computer.config_files import read_config_files
 from a2c_smcp.computer.mcp_clients.masking import masked_url
-from a2c_smcp.errors import BadRequestError, ConnectionLostError, SMCPError, UnauthorizedError
+from a2c_smcp.errors import (
+    BadRequestError,
+    ConnectionLostError,
+    ForbiddenError,
+    RoomFullError,
+    SMCPError,
+    UnauthorizedError,
+)
+from a2c_smcp.smcp import LIST_ROOM_EVENT
 from a2c_smcp.utils.distribution import DISTRIBUTION
-from a2c_smcp.utils.link import LinkOptions, OfficeLink
+from a2c_smcp.utils.exits import FAILED
+from a2c_smcp.utils.link import LinkOptions, Membership, OfficeLink
+from a2c_smcp.utils.proxies import find_proxy
 from a2c_smcp.utils.screen import say
+from a2c_smcp.utils.system import lacking
 from a2c_smcp.utils.text import printable
 
-__all__ = ["Finding", "examine"]
+__all__ = ["Examination", "Finding", "examine"]
 
 _OLDEST_PYTHON: Final = (3, 11)
 _REQUIREMENT: Final = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^\]]*\])?\s*([^;]*)(?:;\s*(.*))?")
 _BOUND: Final = re.compile(r"(>=|<)\s*([0-9.]+)")
 
 
-def examine(files: Sequence[Path], link: LinkOptions, more: Iterable[tuple[str, str]] = ()) -> int:
-    """Print every finding, and return the exit status: 1 if anything is wrong. `more` has what others have looked at,
-    and their advice.
-    """
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What is to be looked at."""
+
+    link: LinkOptions
+    files: Sequence[Path] = ()
+    """Config files, and files with inputs."""
+    office: str | None = None
+    more: Sequence[tuple[str, str]] = ()
+    """What others have looked at, and their advice."""
+
+
+def examine(wanted: Examination, *, as_json: bool = False) -> int:
+    """Print every finding, and return the exit status: 1 if anything is wrong."""
     findings = []
-    others = (Finding(printable(what), printable(advice)) for what, advice in more)
-    for finding in chain(_findings(files, link), others):
-        say(str(finding))
-        findings.append(finding)
-    wrong = sum(bool(finding.advice) for finding in findings)
-    say(f"{wrong} of {len(findings)} need attention" if wrong else f"all {len(findings)} are well")
-    return 1 if wrong else 0
+    for about, finding in _findings(wanted):
+        findings.append({"about": about, "ok": not finding.advice, "what": finding.what, "advice": finding.advice})
+        if not as_json:
+            say(str(finding))
+    wrong = sum(not finding["ok"] for finding in findings)
+    if as_json:
+        say(json.dumps({"ok": not wrong, "findings": findings}))
+    else:
+        say(f"{wrong} of {len(findings)} need attention" if wrong else f"all {len(findings)} are well")
+    return FAILED if wrong else 0
 
 
-def _findings(files: Sequence[Path], link: LinkOptions) -> Iterator[Finding]:
-    yield _python()
-    yield from _dependencies()
-    if files:
-        yield from examine_config(read_config_files(*files))
-    yield asyncio.run(_server(link))
+def _findings(wanted: Examination) -> Iterator[tuple[str, Finding]]:
+    """Each with a word for programs that says what it is about."""
+    yield "python", _python()
+    yield from (("system", Finding(part.problem)) for part in lacking())
+    yield from (("package", finding) for finding in _dependencies() if finding.advice)
+    if wanted.files:
+        yield from (("config", finding) for finding in examine_config(read_config_files(*wanted.files)))
+    yield from asyncio.run(_server(wanted.link, wanted.office))
+    yield from (("nats", Finding(printable(what), printable(advice))) for what, advice in wanted.more)
 
 
 # --- this installation
@@ -97,23 +129,77 @@ def _release(version: str) -> tuple[int, ...]:
 # --- the server
 
 
-async def _server(link: LinkOptions) -> Finding:
+async def _server(link: LinkOptions, office: str | None) -> list[tuple[str, Finding]]:
     url = masked_url(link.url)
     try:
-        async with OfficeLink(link, {}) as connected:
-            way = connected.way
-    except UnauthorizedError:
-        return Finding(
-            f"{url} answers, and refuses the key" if link.api_key else f"{url} answers, and wants a key",
-            "give the right one with --api-key-file or A2C_API_KEY",
-        )
-    except ConnectionLostError as error:
-        if error.advice:
-            return Finding(printable(error.problem), printable(error.advice))
-        why = printable(str(error.details.get("why", error.message)))
-        return Finding(f"{url} does not answer: {why}", "start it with `a2c server`, or name another with --url")
-    except BadRequestError as error:
-        return Finding(printable(error.message), "correct --proxy, its variable, or --ca")
+        async with OfficeLink(replace(link, office=office), {}) as connected:
+            accepts = f"{url} answers, and accepts {'the key' if link.api_key else 'without a key'}"
+            found = [("server", Finding(f"{accepts}; the way: {connected.way}"))]
+            if office is not None:
+                found.append(("office", await _office(connected, office)))
+            return found
     except SMCPError as error:
-        return Finding(f"{url} answers, and refuses: {printable(error.message)}", "ask its administrator")
-    return Finding(f"{url} answers, and accepts {'the key' if link.api_key else 'without a key'}; the way: {way}")
+        return [("server", await _refused(link, url, error))]
+
+
+async def _refused(link: LinkOptions, url: str, error: SMCPError) -> Finding:
+    match error:
+        case UnauthorizedError():
+            return Finding(
+                f"{url} answers, and refuses the key" if link.api_key else f"{url} answers, and wants a key",
+                "give the right one with --api-key-file or A2C_API_KEY",
+            )
+        case ConnectionLostError() if error.advice:
+            return Finding(printable(error.problem), printable(error.advice))
+        case ConnectionLostError():
+            if (said := await _instead(link, url)) is not None:
+                return said
+            why = printable(str(error.details.get("why", error.message)))
+            return Finding(f"{url} does not answer: {why}", "start it with `a2c server`, or name another with --url")
+        case BadRequestError():
+            return Finding(printable(error.message), "correct --proxy, its variable, or --ca")
+        case _:
+            return Finding(f"{url} answers, and refuses: {printable(error.message)}", "ask its administrator")
+
+
+async def _instead(link: LinkOptions, url: str) -> Finding | None:
+    """What answers there, if it is no server of ours. Not through a proxy: it has answers of its own."""
+    if find_proxy(link.url, link.proxy, os.environ) is not None:
+        return None
+    found = describe_answers(url, *await web_answers(link.url, f"/{link.socketio_path}/?EIO=4&transport=polling"))
+    return None if found is None else Finding(*found)
+
+
+async def _office(link: OfficeLink, office: str) -> Finding:
+    """Join as an agent, look who is there, and leave; the office's computers hear of both."""
+    where, name = f"office {printable(office)!r}", f"a2c-doctor-{secrets.token_hex(4)}"
+    try:
+        await link.join(Membership("agent", name, office))
+        request = {"agent": name, "req_id": uuid4().hex, "office_id": office}
+        answer = await link.request(LIST_ROOM_EVENT, request, link.options.membership_timeout)
+        await link.leave()
+    except RoomFullError as error:
+        return Finding(f"{where} is not looked into, as only its agent can: {printable(error.message)}")
+    except ForbiddenError as error:
+        return Finding(
+            f"{where} does not take an agent with this key: {printable(error.message)}",
+            "a key with other roles or offices is needed; a computer may be let in",
+        )
+    except SMCPError as error:
+        return Finding(f"{where} cannot be joined: {printable(error.message)}", "ask the server's administrator")
+    return Finding(f"{where} can be joined; its computers: {', '.join(_computers(answer)) or 'none'}")
+
+
+def _computers(answer: tuple[object, ...]) -> list[str]:
+    """Their names; other servers may answer anything."""
+    match answer:
+        case ({"sessions": [*sessions]},):
+            return sorted(printable(name) for each in sessions for name in _named(each))
+    return []
+
+
+def _named(session: object) -> list[str]:
+    match session:
+        case {"role": "computer", "name": str() as name}:
+            return [name]
+    return []

@@ -6,7 +6,6 @@ SIGUSR1 prints a fresh link.
 
 import asyncio
 import logging
-import signal
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -34,6 +33,8 @@ from a2c_smcp.errors import (
 from a2c_smcp.utils.link import Disconnected, LinkEvent, LinkOptions, RejoinFailed
 from a2c_smcp.utils.loops import fast_command_loop
 from a2c_smcp.utils.screen import say
+from a2c_smcp.utils.signals import call_on_signals, is_ignored
+from a2c_smcp.utils.system import lacking
 
 __all__ = ["HeadlessOptions", "run_headless"]
 
@@ -75,6 +76,8 @@ def run_headless(options: HeadlessOptions) -> None:
         logger.error("%s; the other entries are used", problem)
     for warning in files.warnings:
         logger.warning("%s", warning)
+    for part in lacking():
+        logger.warning("%s", part.problem)
     with asyncio.Runner(loop_factory=fast_command_loop) as runner:
         runner.run(_Service(options, files).run())
 
@@ -104,15 +107,14 @@ class _Service:
         self._refusal: SMCPError | None = None
 
     async def run(self) -> None:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
-                loop.add_signal_handler(number, self._stopped.set)
+        call_on_signals(
+            self._stopped.set, "SIGTERM", "SIGINT", "SIGBREAK", *(() if is_ignored("SIGHUP") else ("SIGHUP",))
+        )
         if self._consoles.is_wanted:
             self._consoles.listen()
             for notice in self._consoles.notices:
                 logger.warning("%s", notice)
-            loop.add_signal_handler(signal.SIGUSR1, self._print_link)
+            call_on_signals(self._print_link, "SIGUSR1")
         if not self._options.yes:
             when = " while no page of the console is open" if self._consoles.is_wanted else ""
             logger.warning("calls of tools that are not auto_apply are refused (4005)%s; --yes runs them all", when)

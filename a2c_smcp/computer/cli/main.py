@@ -20,6 +20,7 @@ from a2c_smcp.utils.exits import FAILED, REFUSED
 from a2c_smcp.utils.logs import LogFormat, configure_logging
 from a2c_smcp.utils.options import (
     COMMAND_SETTINGS,
+    KEY_ADVICE,
     ApiKeyFileOption,
     ApiKeyOption,
     CaOption,
@@ -30,6 +31,7 @@ from a2c_smcp.utils.options import (
 from a2c_smcp.utils.quick_end import quick_end, quick_imports
 from a2c_smcp.utils.screen import say
 from a2c_smcp.utils.state_folder import state_folder
+from a2c_smcp.utils.system import PROMPT
 
 __all__ = ["app", "main"]
 
@@ -157,7 +159,7 @@ def run(
     with quick_imports():
         from a2c_smcp.computer.cli.consoles import ConsoleOptions
         from a2c_smcp.computer.problems import InvalidConfigError
-        from a2c_smcp.errors import SMCPError
+        from a2c_smcp.errors import SMCPError, UnauthorizedError
         from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
 
     name = name or platform.node()[:64] or "computer"
@@ -190,6 +192,8 @@ def run(
             configure_logging(log_level or "info", log_format)
             run_headless(HeadlessOptions(**common))
         else:
+            if not PROMPT.works:
+                raise typer.BadParameter(PROMPT.problem)
             with quick_imports():
                 from a2c_smcp.computer.cli.repl import ReplOptions, is_terminal, run_repl
 
@@ -201,6 +205,8 @@ def run(
             )
     except SMCPError as error:
         say(f"a2c computer: {error}", err=True)
+        if isinstance(error, UnauthorizedError):
+            say(KEY_ADVICE, err=True)
         raise typer.Exit(FAILED if isinstance(error, InvalidConfigError) else REFUSED) from None
 
 

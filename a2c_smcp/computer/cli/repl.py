@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import signal
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.errors import InternalError, SMCPError
 from a2c_smcp.utils.link import LinkOptions
 from a2c_smcp.utils.loops import command_loop
+from a2c_smcp.utils.signals import call_on_signals
 
 __all__ = ["ReplOptions", "is_terminal", "run_repl"]
 
@@ -107,10 +107,8 @@ class _Repl:
     async def run(self, configure_logging: Callable[[], None]) -> None:
         if self._session.consoles.is_wanted:
             self._session.consoles.listen()
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, self._scope.cancel)
-        loop.add_signal_handler(signal.SIGINT, self._interrupt)
+        call_on_signals(self._scope.cancel, "SIGTERM", "SIGHUP")
+        call_on_signals(self._interrupt, "SIGINT")
         with self._terminal.owned():
             configure_logging()
             try:

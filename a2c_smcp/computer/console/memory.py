@@ -9,7 +9,6 @@ import json
 import os
 import secrets
 import stat
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +18,7 @@ from a2c_smcp.computer.console.device_names import MAX_NAME
 from a2c_smcp.computer.console.device_proofs import is_public_key
 from a2c_smcp.computer.console.devices import MAX_DEVICES, Device
 from a2c_smcp.utils.replacing import replace_file
-
-if sys.platform != "win32":
-    import fcntl
+from a2c_smcp.utils.system import IS_UNIX
 
 __all__ = ["ConsoleMemory", "NoMemoryError", "Remembered"]
 
@@ -100,7 +97,7 @@ class ConsoleMemory:
 def _make_private(folder: Path) -> None:
     for each in (folder.parent, folder):  # `mode` is not for the parents that a call makes
         each.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if sys.platform != "win32" and folder.stat().st_mode & 0o077:
+    if IS_UNIX and folder.stat().st_mode & 0o077:
         folder.chmod(0o700)
 
 
@@ -108,14 +105,16 @@ def _content(file: Path) -> bytes | None:
     """What is in a file; `None` if others may have put it there, while the folder was not private yet."""
     with open(os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as opened:  # a pipe would wait for ever
         about = os.fstat(opened.fileno())
-        if sys.platform != "win32" and (about.st_uid != os.geteuid() or about.st_mode & 0o022):
+        if IS_UNIX and (about.st_uid != os.geteuid() or about.st_mode & 0o022):
             return None
         return opened.read(_MAX_BYTES + 1) if stat.S_ISREG(about.st_mode) else None
 
 
 def _locked(file: Path) -> int:
     lock = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
-    if sys.platform != "win32":
+    if IS_UNIX:
+        import fcntl
+
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -489,6 +489,8 @@ class MCPServerManager:
         passes = isinstance(error, ServerStartError) and not error.is_lasting
         failure = error if isinstance(error, SMCPError) else None
         reason = failure.message if failure else "internal error"
+        if isinstance(error, ServerStartError):
+            reason = error.why
         if not passes or not self.auto_reconnect or server.tries >= self._max_restarts:
             self._set(server, ServerState.FAILED, reason, failure=failure)
             return

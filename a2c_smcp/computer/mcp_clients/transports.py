@@ -4,7 +4,6 @@ Knows how to reach a server and that it spoke or went silent; nothing of session
 """
 
 import os
-import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
@@ -46,6 +45,7 @@ from a2c_smcp.computer.mcp_clients.resource_lists import Pages
 from a2c_smcp.computer.mcp_clients.stdio import StdioTransport
 from a2c_smcp.computer.mcp_clients.tool_lists import without_invalid_tools
 from a2c_smcp.errors import PayloadTooLargeError
+from a2c_smcp.utils.system import IS_UNIX
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, codec
 
 __all__ = ["Wire"]
@@ -99,7 +99,7 @@ class Wire:
         self._way: AbstractAsyncContextManager[Dispatcher[Any]]
         largest = largest_answer(max_message)
         if isinstance(config, StdioServerConfig):
-            if sys.platform == "win32":
+            if not IS_UNIX:
                 self._way = self._over_streams(_stdio_of_the_sdk(config.server_parameters))
             else:
                 probe = Probe(patience, lambda: self.on_stuck()) if patience is not None else None
@@ -204,6 +204,8 @@ def _described(error: BaseException) -> str:
     """An error of a transport or session in a few words; never a URL, which may carry credentials."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
+    if isinstance(error, FileNotFoundError) and error.filename:
+        return f"{str(error.filename)!r} is not found"
     text = str(error)
     return type(error).__name__ if not text or "://" in text else f"{type(error).__name__}: {text}"
 

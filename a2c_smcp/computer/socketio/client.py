@@ -19,7 +19,7 @@ from mcp_types import CallToolResult
 from a2c_smcp.computer.approvals import CALLING_AGENT, CALLING_OFFICE
 from a2c_smcp.computer.calls import CallKey, CallMemory, Finished, Running
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.events import AnnouncedEvent, EventsLost
+from a2c_smcp.computer.events import AnnouncedEvent, EventsLost, ServerStatus
 from a2c_smcp.computer.paced_progress import PacedProgress
 from a2c_smcp.errors import (
     BadRequestError,
@@ -42,6 +42,7 @@ from a2c_smcp.smcp import (
     READ_RESOURCE_EVENT,
     TOOL_CALL_EVENT,
     TOOL_PROGRESS_EVENT,
+    UPDATE_CONFIG_EVENT,
     AgentCallData,
     GetComputerConfigReq,
     GetComputerConfigRet,
@@ -69,6 +70,7 @@ logger = logging.getLogger(__name__)
 
 _ANNOUNCED: Final = get_args(AnnouncedEvent)
 _ANNOUNCEMENTS: Final = frozenset(kind.announced_by for kind in _ANNOUNCED)
+_FOLLOWED: Final = (*_ANNOUNCED, ServerStatus)
 _ANNOUNCE_SECONDS: Final = 5.0
 #: Before an announcement is made again that was one too many.
 _ANNOUNCE_AGAIN: Final = 1.0
@@ -363,12 +365,14 @@ class SMCPComputerClient:
         self._on_event(event)
 
     async def _follow(self) -> None:
-        async with self._computer.events(kinds=_ANNOUNCED) as events:
+        async with self._computer.events(kinds=_FOLLOWED) as events:
             async for event in events:
                 if isinstance(event, EventsLost):
                     self._to_announce.update(_ANNOUNCEMENTS)
                 elif isinstance(event, AnnouncedEvent):
                     self._to_announce.add(event.announced_by)
+                elif isinstance(event, ServerStatus):
+                    self._to_announce.add(UPDATE_CONFIG_EVENT)  # agents read in the config how servers do
                 self._wake.set()
 
     async def _announce(self) -> None:

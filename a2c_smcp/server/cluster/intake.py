@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Container, Coroutine
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.server.bus import BusObserver
@@ -16,6 +16,9 @@ from a2c_smcp.utils.limited_log import LimitedLog
 __all__ = ["Intake"]
 
 logger = logging.getLogger(__name__)
+
+#: Processes that have gone, of which is remembered that nothing more is taken.
+_MOST_GONE: Final = 1000
 
 
 class Intake:
@@ -39,12 +42,15 @@ class Intake:
         self._admit = admit
         self._start = start
         self._newcomers = Newcomers()
+        self._gone: dict[str, None] = {}
         self._is_waiting = False
         self._log = LimitedLog(logger)
 
     def take(self, sender: str, receiver: str, data: bytes) -> None:
         """Let in a message, now or when its sender is known; raises `DroppedFrameError`, and what `admit` raises."""
         opened = self._seal.open(sender, receiver, data)
+        if sender in self._gone:
+            raise DroppedFrameError("unknown")
         if sender in self._met or sender in self._membership.processes:
             self._admit_newcomers(sender)
             self._admit(sender, opened)
@@ -68,9 +74,18 @@ class Intake:
         for _ in range(self._newcomers.expire(now)):
             self.note_failure(DroppedFrameError("unknown"))
 
+    def close_to(self, process: str) -> None:
+        """Take nothing more in the name of a process that has gone, even if the membership shows it again: none comes
+        back under its old name, and which of its frames have come before is forgotten.
+        """
+        self._gone[process] = None
+        if len(self._gone) > _MOST_GONE:
+            del self._gone[next(iter(self._gone))]
+
     def clear(self) -> None:
         """What was sent to this process under its old name is for nobody."""
         self._newcomers.clear()
+        self._gone.clear()
 
     async def _await_newcomers(self) -> None:
         """Let in what waits for the copy of the membership to show its sender."""

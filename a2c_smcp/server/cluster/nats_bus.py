@@ -381,6 +381,8 @@ class NatsBus:
                 self._give_up(peer)
             else:
                 peer.asking.ping()
+        elif alive and peer.arrivals.want_pong(now):
+            peer.line.send(PingFrame(now))
         if peer.answering and (ended or peer.quiet > _MAX_QUIET):
             logger.warning(
                 "nothing is heard of server process %s: %d of its requests are cancelled",
@@ -391,6 +393,8 @@ class NatsBus:
             peer.line.window.close()
         if ended and not peer.asking and not peer.answering:
             del self._peers[peer.line.process]
+            if peer.arrivals.are_signed:
+                self._intake.close_to(peer.line.process)
 
     def _look_back(self) -> None:
         """Forget what nobody will want again; after a cut, have everything repeated, both ways."""

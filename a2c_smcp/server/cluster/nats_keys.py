@@ -30,7 +30,9 @@ class Permissions:
 
 
 def server_permissions(prefix: str) -> Permissions:
-    """What an `a2c server` with this prefix needs, and nothing else: no stream can be deleted or purged with it."""
+    """What an `a2c server` with this prefix needs, and nothing else. It cannot delete the stream of the bucket; it can
+    empty it, because a server deletes keys.
+    """
     stream = f"KV_{prefix}-members"
     return Permissions(
         (

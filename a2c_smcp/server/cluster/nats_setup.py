@@ -1,12 +1,12 @@
 """The files of `a2c server nats-setup`: what NATS servers read, and what our servers show them."""
 
-import os
 import secrets
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from a2c_smcp.server.cluster.nats_keys import Account, Operator, new_seed, server_permissions
+from a2c_smcp.utils.replacing import replace_file
 
 __all__ = ["make_files", "write_files"]
 
@@ -61,8 +61,5 @@ def write_files(folder: Path, files: Mapping[str, str], *, overwrite: bool = Fal
     if not overwrite and (there := [name for name in files if (folder / name).exists()]):
         raise FileExistsError(f"{folder / there[0]} is there already")
     for name, text in files.items():
-        # Made anew and put in place: what others may have opened before is not this file.
-        fresh = folder / f".{name}.{secrets.token_hex(4)}"
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            file.write(text)
-        fresh.replace(folder / name)
+        # A new file each: what others may have opened before is not this one.
+        replace_file(folder / name, text.encode())

@@ -4,7 +4,7 @@ A signed frame is a mark, a number, an instant, a signature, and the frame. The 
 processes share, of all of that and of the names of sender and receiver. A process has a new name whenever it begins, so
 a frame of the past has no receiver any more. Numbers tell a frame that comes twice. The instant, by the sender's own
 clock, tells one that was held back: clocks of machines need not agree, because it is compared with the frame that took
-the least time so far, or with the last pong.
+the least time since the last pong. They need not run at the same speed either, if pongs come now and then.
 """
 
 import hmac
@@ -33,6 +33,8 @@ _START: Final = _HEAD.size + _MAC_BYTES
 #: Numbers of one sender that are remembered. Frames change places only when their sender goes to another NATS server.
 _REMEMBERED: Final = 1024
 _ALL: Final = (1 << _REMEMBERED) - 1
+#: Seconds after which a new pong is wanted. A clock that is being corrected runs up to a tenth too fast.
+_PONG_SECONDS: Final = 60.0
 
 
 class DroppedFrameError(ValueError):
@@ -110,19 +112,29 @@ class Arrivals:
         """Bit n is for the number that is n less than the highest."""
         self._least: float | None = None
         """Our clock less the sender's instant, at a frame that was not held back."""
+        self._learnt_at = 0.0
+
+    @property
+    def are_signed(self) -> bool:
+        """Whether signed frames have come."""
+        return self._highest > 0
+
+    def want_pong(self, now: float) -> bool:
+        """Whether to ask for a frame that is fresh: the clocks may have moved apart since the last one."""
+        return self.are_signed and now - self._learnt_at > _PONG_SECONDS
 
     def take(self, opened: OpenedFrame, now: float, *, is_fresh: bool = False) -> None:
         """Note a frame that came now, or raise `DroppedFrameError`. One that `is_fresh` shows by itself that it was not
         held back.
         """
         if not opened.number:
-            if self._highest:
+            if self.are_signed:
                 raise DroppedFrameError("unsigned")  # a process signs all that it sends, or nothing
             return
         self._note(opened.number)
         way = now - opened.instant
         if self._least is None or is_fresh:
-            self._least = way
+            self._least, self._learnt_at = way, now
         elif way > self._least + self._longest_way:
             raise DroppedFrameError("late")
         self._least = min(self._least, way)

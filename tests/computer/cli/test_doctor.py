@@ -3,6 +3,7 @@
 import http.server
 import json
 import os
+import re
 import ssl
 import subprocess
 import sys
@@ -13,12 +14,17 @@ from typing import Any
 
 import pytest
 
+from a2c_smcp.agent import SMCPAgentClient
 from a2c_smcp.computer.cli import doctor
+from a2c_smcp.computer.cli.web_answers import WebAnswer, describe_answers, other_scheme
 from a2c_smcp.server import APIKeyAuthentication
+from a2c_smcp.server.auth import Key
+from a2c_smcp.utils.link import LinkOptions
 from tests.certificates import self_signed
 from tests.computer.fakes.computers import server
 from tests.server.conftest import LIMITS
 from tests.server.harness import Running, async_server
+from tests.utils.test_network import tls_serving
 
 A2C = str(Path(sys.executable).with_name("a2c"))
 
@@ -49,9 +55,10 @@ def test_a_machine_that_is_well_ends_with_0(hub: Running, tmp_path: Path) -> Non
     status, said = examine("--config", file, "--url", hub.url)
     assert status == 0, said
     assert "✗" not in said
-    for words in ("Python 3", "mcp 2", "server 'a'", "server 'relative'", "depends on inputs", "without a key"):
+    for words in ("Python 3", "server 'a'", "server 'relative'", "depends on inputs", "without a key"):
         assert words in said
     assert "'off'" not in said
+    assert "✓ mcp " not in said and said.endswith("all 6 are well\n"), "packages that fit are not worth a line"
 
 
 def test_what_is_wrong_is_said_with_what_to_do_and_ends_with_1(tmp_path: Path) -> None:
@@ -102,7 +109,7 @@ class Answers(http.server.BaseHTTPRequestHandler):
     """Answers a GET of `/CODE`, or of `/sse`, with that; and knows one token."""
 
     def do_GET(self) -> None:
-        path = self.path[1:]
+        path = self.path[1:].partition("?")[0]
         code = 401 if self.headers.get("authorization") == "wrong" else int(path) if path.isdigit() else 200
         self.send_response(code)
         self.send_header("content-type", "text/event-stream; charset=utf-8" if self.path == "/sse" else "text/html")
@@ -135,10 +142,12 @@ def test_the_urls_of_mcp_servers_are_tried(hub: Running, tmp_path: Path, answers
         remote("events", f"{answers}/sse", "sse"),
         remote("nobody", "http://127.0.0.1:1/mcp"),
         remote("elsewhere", f"{answers}/404"),
-        remote("locked", f"{answers}/200", headers={"Authorization": "wrong"}),
+        remote("locked", f"{answers}/405", headers={"Authorization": "wrong"}),
         remote("moved", f"{answers}/307"),
         remote("broken", f"{answers}/503"),
-        remote("no events", f"{answers}/page", "sse"),
+        remote("no events", f"{answers}/202", "sse"),
+        remote("page", f"{answers}/page"),
+        remote("no tls", f"https{answers[4:]}/mcp"),
         remote("off", "http://127.0.0.1:1/off") | {"disabled": True},
         remote("open", "http://127.0.0.1:1/${input:path}"),
         inputs=[{"id": "path", "type": "command", "command": "echo x"}],
@@ -148,12 +157,14 @@ def test_the_urls_of_mcp_servers_are_tried(hub: Running, tmp_path: Path, answers
     for words in (
         f"✓ server 'well': {answers}/405?*** answers\n",
         f"✓ server 'events': {answers}/sse answers\n",
-        "✗ server 'nobody': http://127.0.0.1:1/mcp does not answer: ConnectError\n    start it",
+        "✗ server 'nobody': http://127.0.0.1:1/mcp: nothing answers at its address\n    start it",
         "has nothing there (HTTP 404)\n    correct the path",
         "refuses us (HTTP 401)\n    correct its headers",
         "is somewhere else (HTTP 307)",
         "fails (HTTP 503)",
-        "not with events (HTTP 200)",
+        "not with events (HTTP 202)",
+        f"✗ server 'page': {answers}/page answers with a web page, and is no MCP server\n    correct its url",
+        f"✗ server 'no tls': https{answers[4:]}/mcp: it does not speak TLS\n    its url in the config should begin",
         "✓ server 'open': its URL depends on inputs",
     ):
         assert words in said, said
@@ -171,7 +182,12 @@ def test_an_mcp_server_whose_certificate_is_not_trusted_is_said_to_have_one(hub:
         file = write(tmp_path / "config.json", remote("secure", f"https://127.0.0.1:{web.server_port}/405"))
         status, said = examine("--config", file, "--url", hub.url)
         assert status == 1
-        assert "/405 has a certificate that is not trusted: self-signed certificate\n    if it is the right one" in said
+        assert "/405: its certificate is not trusted: self-signed certificate\n    SSL_CERT_FILE names a file" in said
+        plain = write(
+            tmp_path / "plain.json", remote("insecure", f"http://127.0.0.1:{web.server_port}/mcp?key=hunter2")
+        )
+        said = examine("--config", plain, "--url", hub.url)[1]
+        assert f"http://127.0.0.1:{web.server_port}/mcp?*** speaks TLS\n    its url in the config should begin" in said
         assert examine("--config", file, "--url", hub.url, SSL_CERT_FILE=certificate.cert)[0] == 0
         web.shutdown()
 
@@ -195,6 +211,94 @@ def test_an_mcp_server_that_cannot_be_asked_is_a_finding_like_others(hub: Runnin
         assert status == 1
         assert "server 'proxy': http://192.0.2.1/mcp cannot be asked: " in said
         assert f"{hub.url} answers" in said
+
+
+# --- the server, looked at in this process
+
+
+def look(capsys: pytest.CaptureFixture[str], url: str, office: str | None = None, **more: Any) -> dict[str, Any]:
+    """What it says about the server, for programs, without what it says about Python."""
+    status = doctor.examine(doctor.Examination(LinkOptions(url, **more), office=office), as_json=True)
+    said: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert said["ok"] is (status == 0)
+    assert said["findings"].pop(0)["about"] == "python"
+    return said
+
+
+def test_a_program_reads_every_finding_as_json(hub: Running, capsys: pytest.CaptureFixture[str]) -> None:
+    said = look(capsys, hub.url)
+    what = f"{hub.url} answers, and accepts without a key; the way: websocket, direct"
+    assert said == {"ok": True, "findings": [{"about": "server", "ok": True, "what": what, "advice": ""}]}
+    (finding,) = look(capsys, "http://127.0.0.1:1")["findings"]
+    assert finding["ok"] is False and "start it with `a2c server`" in finding["advice"]
+
+
+def test_a_web_server_of_another_kind_is_said_to_be_one(answers: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (finding,) = look(capsys, answers)["findings"]
+    assert finding["what"] == f"{answers} is a web server, and no A2C server answers there (HTTP 200)"
+    assert "correct the host and the port of --url" in finding["advice"]
+    (finding,) = look(capsys, f"https{answers[4:]}")["findings"]
+    assert finding["what"] == f"https{answers[4:]} does not speak TLS"
+    assert finding["advice"] == f"name it with http: --url {answers}"
+
+
+def test_a_server_that_speaks_tls_is_said_to_when_it_is_asked_without(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with tls_serving(self_signed(tmp_path, "127.0.0.1")) as port:
+        (finding,) = look(capsys, f"http://127.0.0.1:{port}", api_key="right")["findings"]
+    assert finding["what"] == f"http://127.0.0.1:{port} speaks TLS"
+    assert finding["advice"] == f"name it with https: --url https://127.0.0.1:{port}"
+
+
+PLAIN, SECURE = "http://host:7000", "https://host:7000"
+
+
+@pytest.mark.parametrize(
+    ("url", "tls", "plain", "what"),
+    [
+        (PLAIN, WebAnswer(404), None, "speaks TLS"),
+        (PLAIN, WebAnswer(404), WebAnswer(400), "speaks TLS"),
+        (PLAIN, WebAnswer(404), WebAnswer(404), "is a web server"),
+        (PLAIN, None, WebAnswer(404, "not\x1b found"), r"is a web server, .* \(HTTP 404: not\\u001b found\)"),
+        (PLAIN, None, WebAnswer(403, "another host"), r"refuses us \(HTTP 403: another host\)"),
+        (SECURE, None, WebAnswer(200), "does not speak TLS"),
+        (SECURE, WebAnswer(502), WebAnswer(200), "fails"),
+        (SECURE, WebAnswer(200, '0{"sid":"x"}'), None, None),
+        (SECURE, None, None, None),
+    ],
+)
+def test_what_answers_instead_is_told_by_two_answers(
+    url: str, tls: WebAnswer | None, plain: WebAnswer | None, what: str | None
+) -> None:
+    found = describe_answers(url, tls, plain)
+    assert (found is None) is (what is None)
+    if found is not None and what is not None:
+        assert re.search(what, found[0]) and found[1]
+
+
+def test_a_url_without_a_port_keeps_its_port_when_its_scheme_is_changed() -> None:
+    assert other_scheme("https://host/x?y") == "http://host:443/x?y"
+    assert other_scheme("http://[::1]") == "https://[::1]:80"
+    assert other_scheme("http://host:7000") == "https://host:7000"
+
+
+def test_an_office_is_looked_at_and_left(capsys: pytest.CaptureFixture[str]) -> None:
+    keys = [Key(name="all", key="all"), Key(name="some", key="some", roles=frozenset({"computer"}))]
+    with (
+        async_server(APIKeyAuthentication(keys), LIMITS) as hub,
+        SMCPAgentClient(hub.url, name="ada", api_key="all") as agent,
+    ):
+        for _ in range(2):  # the first one has left
+            findings = look(capsys, hub.url, "lab", api_key="all")["findings"]
+            assert [each["about"] for each in findings] == ["server", "office"]
+            assert findings[1]["what"] == "office 'lab' can be joined; its computers: none"
+        (_, refused) = look(capsys, hub.url, "lab", api_key="some")["findings"]
+        assert refused["what"].startswith("office 'lab' does not take an agent with this key: ") and refused["advice"]
+        agent.join_office("lab")
+        said = look(capsys, hub.url, "lab", api_key="all")
+        only_one = "office 'lab' is not looked into, as only its agent can: the office has an agent: 'ada'"
+        assert said["ok"] and said["findings"][1]["what"] == only_one
 
 
 @pytest.mark.parametrize(

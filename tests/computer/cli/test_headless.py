@@ -168,7 +168,7 @@ async def test_a_refusal_ends_with_3_and_a_wrong_file_with_1(file: Path) -> None
         arguments = ["--config", write(file, server("a")), "--url", hub.url, "--office", "o", "--name", "pc"]
         with service(*arguments, "--api-key", "hunter2") as it:
             assert it.wait() == 3
-            assert it.said("401")
+            assert it.said("401") and it.said("--api-key-file FILE or A2C_API_KEY")
             assert not it.said("hunter2")
     with service("--config", write(file, nonsense=True), "--office", "o", "--name", "pc") as it:
         assert it.wait() == 1
@@ -284,9 +284,16 @@ async def test_a_log_that_cannot_be_written_does_not_end_it(hub: Running, file: 
     await agent.disconnect()
 
 
+#: Lets a command hear SIGHUP, which all children of `nohup make test` ignore.
+HEARS_SIGHUP = (
+    "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
+)
+
+
 async def test_it_ends_with_its_terminal_and_so_do_its_servers(hub: Running, file: Path) -> None:
     write(file, server("a"))
-    with service("--config", str(file), "--url", hub.url, "--office", new_office(), "--name", "pc") as it:
+    arguments = ["--config", str(file), "--url", hub.url, "--office", new_office(), "--name", "pc"]
+    with service(*arguments, by=("nohup", sys.executable, "-c", HEARS_SIGHUP)) as it:
         await it.says("pc is in office")
         started = it.children()
         it.process.send_signal(signal.SIGHUP)

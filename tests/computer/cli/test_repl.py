@@ -121,7 +121,7 @@ def test_servers_list_prints_a_line_even_without_servers(tmp_path: Path) -> None
     with console(tmp_path) as it:
         it.prompted()
         assert it.enter("servers list", "server_status") == {"type": "server_status", "servers": [], "all": True}
-        assert it.enter("config show", "config")["config"] == {"inputs": [], "servers": {}}
+        assert it.enter("config show", "config")["config"] == {"inputs": [], "servers": {}, "server_info": {}}
         assert it.enter("config reload", "config_checked")["ok"]
 
 

@@ -60,6 +60,13 @@ def test_the_files_are_for_their_owner_alone_and_are_not_overwritten_unless_aske
     assert (tmp_path / "server.creds").read_text() != "old"
 
 
+def test_a_file_that_cannot_be_written_leaves_no_secret_behind(tmp_path: Path) -> None:
+    (tmp_path / "auth.conf").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        write_files(tmp_path, make_files("a2c", ["n"]), overwrite=True)
+    assert [file.name for file in tmp_path.iterdir()] == ["auth.conf"]
+
+
 def test_the_command_says_what_it_cannot_do_and_what_comes_next(keys: Path, tmp_path: Path) -> None:
     before = (keys / "cluster.key").read_text()
     again = CliRunner().invoke(app, ["server", "nats-setup", str(keys)])
@@ -130,7 +137,7 @@ async def test_a_user_of_the_same_account_can_do_what_it_was_given_and_nothing_e
             await client.jetstream(timeout=0.3).stream_info("KV_a2c-members")
 
 
-async def test_what_a_server_may_do_does_not_empty_or_delete_the_bucket(keys: Path, keyed_nats: NatsServer) -> None:
+async def test_what_a_server_may_do_does_not_delete_the_bucket(keys: Path, keyed_nats: NatsServer) -> None:
     async with user(keys, keyed_nats, server_permissions("a2c")) as (client, complaints):
         for what in ("DELETE", "PURGE"):
             await client.publish(f"$JS.API.STREAM.{what}.KV_a2c-members", b"")

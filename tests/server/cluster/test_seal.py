@@ -110,6 +110,17 @@ def test_a_clock_that_stood_still_is_learnt_from_what_was_surely_not_held_back()
     assert why_dropped(arrivals, signed(5, 72.0), 163.0) == "late"
 
 
+@pytest.mark.parametrize("speed", [0.9, 0.9999, 1.0, 1.1])
+def test_clocks_may_run_at_different_speeds_for_weeks_if_pongs_come(speed: float) -> None:
+    arrivals, numbers = Arrivals(22.0), itertools.count(1)
+    for minute in range(20_000):
+        now = minute * 60.0
+        arrivals.take(signed(next(numbers), now * speed), now)
+        assert arrivals.want_pong(now) == (minute > 0 and minute % 2 == 0)
+        if arrivals.want_pong(now):
+            arrivals.take(signed(next(numbers), now * speed), now, is_fresh=True)
+
+
 def test_a_process_that_signs_is_not_believed_without_a_signature() -> None:
     arrivals = Arrivals(30.0)
     arrivals.take(OpenedFrame(FRAME), 0.0)

@@ -87,6 +87,28 @@ async def test_what_was_overheard_is_acted_on_once(nats: NatsServer, asker: Side
     assert asked.shell.log == ["asked 1", "told once", "asked 2"]
 
 
+async def test_what_a_process_said_that_has_gone_does_not_count_again_whatever_the_bucket_shows(
+    asker: Side, asked: Side, prefix: str
+) -> None:
+    """Who may write to the bucket can give a process that has gone a lease."""
+    overheard: list[Any] = []
+
+    async def listen(message: Any) -> None:
+        overheard.append(message)
+
+    await asker.connection.client.subscribe(f"{prefix}.p.{ASKED}.m", cb=listen)
+    await asker.connection.client.flush()
+    asker.bus.publish(Broadcast("o", "notify:update_config", {}, "sid-b"), "once")
+    await eventually(lambda: asked.shell.log == ["told once"] and len(overheard) == 1)
+    await eventually(lambda: asked.bus._peers[ASKER].was_seen)
+    asked.everybody.processes.remove(ASKER)
+    await eventually(lambda: ASKER not in asked.bus._peers)
+    asked.everybody.processes.add(ASKER)
+    await publish(asker, prefix, overheard[0].data)
+    await eventually(lambda: asked.count.dropped["unknown"] == 1)
+    assert asked.shell.log == ["told once"]
+
+
 async def test_a_first_key_is_rolled_out_while_calls_go_on(nats: NatsServer, prefix: str) -> None:
     grace = FrameSeal([KEY], accept_unsigned=True)
     async with Side(ASKED, nats.url, prefix, grace).open() as asked, Side(ASKER, nats.url, prefix).open() as old:
@@ -116,6 +138,16 @@ async def test_a_clock_that_stood_still_costs_one_exchange(
     await eventually(lambda: asked.count.heard["pong"] == 1)
     assert text_of(await asker.ask()) == "[1]"
     assert asked.shell.told == []
+
+
+async def test_clocks_that_run_apart_are_compared_now_and_then(
+    asker: Side, asked: Side, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is only asked gets no pongs for questions of its own."""
+    monkeypatch.setattr("a2c_smcp.server.cluster.seal._PONG_SECONDS", 0.0)
+    asker.bus.publish(Broadcast("o", "notify:update_config", {}, "sid-b"), "told")
+    await eventually(lambda: asked.count.heard["pong"] > 0)
+    assert asked.count.sent["ask"] == 0 and not asked.count.dropped
 
 
 # --- who is not known

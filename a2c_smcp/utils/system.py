@@ -1,0 +1,73 @@
+"""What this system has of a Unix, and which parts of the package do not work without it. Windows has little of it.
+
+It looks for what is used, not for a name of a system: so a test can take it away.
+"""
+
+import os
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+__all__ = ["DOCUMENTS", "IS_UNIX", "PROMPT", "SHARED_SEAT", "SystemPart", "lacking"]
+
+
+def _has_locks() -> bool:
+    try:
+        import fcntl  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def _has_terminals() -> bool:
+    try:
+        import termios  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+#: Whether users, file modes, locks, process groups, and pipes that an event loop reads are as on Unix.
+IS_UNIX: Final = _has_locks()
+
+
+@dataclass(frozen=True, slots=True)
+class SystemPart:
+    """A part of the package that needs more than every system has."""
+
+    name: str
+    works: bool
+    needs: str
+    instead: str
+    """What to do without it."""
+
+    @property
+    def problem(self) -> str:
+        """What is to be said where it does not work."""
+        return f"not on this system: {self.name}, which needs {self.needs}; {self.instead}"
+
+
+PROMPT: Final = SystemPart(
+    "the prompt of a computer",
+    IS_UNIX and _has_terminals(),
+    "a Unix terminal",
+    "run it with --headless, and --console for a page in the browser",
+)
+DOCUMENTS: Final = SystemPart(
+    "folders as documents (a2c docs)",
+    os.open in os.supports_dir_fd and all(hasattr(os, flag) for flag in ("O_DIRECTORY", "O_NOFOLLOW", "O_NONBLOCK")),
+    "folders that can be opened without following links",
+    "use another MCP server for them",
+)
+SHARED_SEAT: Final = SystemPart(
+    "a seat that processes share (a2c mcp)",
+    IS_UNIX and hasattr(os, "fork") and hasattr(socket, "AF_UNIX"),
+    "local sockets and locks",
+    "start one a2c mcp --http for all hosts",
+)
+
+
+def lacking() -> Iterator[SystemPart]:
+    """The parts that do not work here."""
+    return (part for part in (PROMPT, DOCUMENTS, SHARED_SEAT) if not part.works)
