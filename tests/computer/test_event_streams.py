@@ -30,6 +30,12 @@ def test_an_event_is_passed_on_with_its_last_byte() -> None:
         assert events(b"data: 1" + end) == [b"data: 1"]
 
 
+@pytest.mark.parametrize(("written", "read"), [("99999", "99999"), ("100000", "60000"), ("9" * 5000, "60000")])
+def test_a_long_pause_becomes_a_minute(written: str, read: str) -> None:
+    event = "id: 1\nretry: {}\ndata: retry: 999999"
+    assert events(event.format(written).encode() + b"\n\n", limit=10_000) == [event.format(read).encode()]
+
+
 def test_of_an_event_over_the_limit_the_ends_are_kept() -> None:
     [event, after] = events(b"data: " + b"x" * 20_000 + b"\n\ndata: 2\n\n", [9000], limit=10_000)
     assert isinstance(event, LongLine)

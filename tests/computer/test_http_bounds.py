@@ -136,9 +136,23 @@ async def test_a_stream_is_not_resumed_any_more_when_its_call_is_over(base: str)
         with anyio.fail_after(60):
             # Both are opened at one pace, and this one goes on for ever.
             while await seen(connection, "streams") < streams + 20:
-                await anyio.sleep(0.1)
+                pass
         assert await seen(connection, "resumed") <= resumed + 1
         await alive(connection)
+
+
+async def test_the_stream_of_one_answer_is_resumed_so_many_times(base: str) -> None:
+    bounds, url = AnswerBounds(LIMIT, LIMIT, resumptions=3), f"{base}/mcp"
+    async with httpx2.AsyncClient(transport=BoundedTransport("web", bounds, list)) as client:
+        for request_id in (1, 2):
+            call = {"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": {"name": "unfinished"}}
+            await client.post(url, json=call)
+            for _ in range(3):
+                assert "error" not in (await client.get(url, headers={"Last-Event-ID": "1"})).text
+            answer = await client.get(url, headers={"Last-Event-ID": "1"})
+            assert answer.headers["content-type"] == "text/event-stream"
+            assert json.loads(answer.text.removeprefix("data: "))["id"] == request_id
+            assert "ended 4 times without an answer" in answer.text
 
 
 async def test_many_large_answers_are_read_a_few_at_a_time_and_all_arrive(base: str) -> None:

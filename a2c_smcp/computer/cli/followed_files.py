@@ -174,7 +174,7 @@ class FollowedFiles:
 
     async def _restart(self, name: SERVER_NAME, refused: dict[SERVER_NAME, SMCPError]) -> None:
         """Restart a server at once: without a prompt there is no person to offer it to."""
-        if self._states()[name] in (ServerState.DISABLED, ServerState.STOPPED):
+        if self._states().get(name) in (ServerState.DISABLED, ServerState.STOPPED, None):
             return
         try:
             await self._computer.restart_server(name)

@@ -1,17 +1,22 @@
 """The events of a stream that an MCP server sends over HTTP, cut apart, and how fast they may come. Pure: no clock."""
 
+import re
+
 from a2c_smcp.utils.pipes import Line, LineSplitter, LongLine
 
 __all__ = ["EventPace", "EventSplitter", "as_event", "message_in"]
 
 _END = b"\n\n"
+#: How many milliseconds to wait before a stream is opened again, where that is 100 s or more.
+_LONG_PAUSE = re.compile(rb"^retry: ?\d{6,}$", re.MULTILINE)
+_LONGEST_PAUSE = b"retry: 60000"
 _OTHER_FIELDS = (b"id:", b"event:", b"retry:", b":")
 
 
 class EventSplitter:
     """Cuts bytes into whole events, with `\\n` for every end of a line, which SSE writes in three ways.
 
-    Of an event over `limit` bytes only the ends are kept. Comments alone are left out.
+    Of an event over `limit` bytes only the ends are kept. Comments alone are left out. Long pauses become a minute.
     """
 
     def __init__(self, limit: int) -> None:
@@ -44,6 +49,9 @@ class EventSplitter:
         if isinstance(event, LongLine):
             return event
         event = event.lstrip(b"\n")  # of several blank lines
+        if b"retry:" in event:
+            # mcp waits so long for a request, even when its call is over.
+            event = _LONG_PAUSE.sub(_LONGEST_PAUSE, event)
         if event.isascii():
             return event
         text = event.decode("utf-8", "replace").encode()

@@ -57,6 +57,8 @@ class AnswerBounds:
     """Bytes of one event."""
     events_per_second: int = 32 * 1024 * 1024
     """Bytes of events, on average over all streams; what comes faster waits."""
+    resumptions: int = 500
+    """How many times the stream of one answer may be resumed; mcp's session dies of a thousand."""
     answers_posts: bool = True
     """Whether a request is answered by the response to its POST; with SSE it is answered on the one stream."""
 
@@ -119,12 +121,15 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         request.headers["accept-encoding"] = "identity"
         exchange = await self._exchange_of(request)
         try:
+            if exchange.resumptions > self.bounds.resumptions:
+                text = f"the stream of the server's answer ended {exchange.resumptions} times without an answer"
+                raise RefusedAnswerError(text, INTERNAL_ERROR)
             if request.method == "GET":
                 await exchange.wait(anyio.sleep(self.pause_after(_STREAM_COST)))
             send = self._client.send(request, stream=True, auth=None, follow_redirects=False)
             response = await exchange.wait(send)
-        except _WithdrawnError as withdrawn:
-            content = json.dumps(_error(exchange.request_id, withdrawn)).encode()
+        except RefusedAnswerError as refusal:
+            content = json.dumps(_error(exchange.request_id, refusal)).encode()
             if request.method == "GET":
                 return httpx2.Response(200, headers={"content-type": _EVENTS}, content=as_event(content))
             return httpx2.Response(200, headers={"content-type": "application/json"}, content=content)
@@ -141,7 +146,9 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         if not self.bounds.answers_posts:
             return _Exchange(None)
         if request.method == "GET" and "last-event-id" in request.headers:
-            return _exchange.get() or _Exchange(None)
+            exchange = _exchange.get() or _Exchange(None)
+            exchange.resumptions += 1
+            return exchange
         exchange = _Exchange(await _posted(request))
         if exchange.request_id is not None:
             self._exchanges[exchange.request_id] = exchange
@@ -164,6 +171,7 @@ class _Exchange:
 
     def __init__(self, request_id: RequestId | None) -> None:
         self.request_id = request_id
+        self.resumptions = 0
         self._withdrawn = False
         self._scope: anyio.CancelScope | None = None
 

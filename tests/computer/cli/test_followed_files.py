@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 from watchfiles import awatch
 
@@ -201,3 +202,16 @@ async def test_a_wrong_entry_costs_that_entry_and_leaves_what_runs_as_it_was(
         await followed.reload()
         assert "what runs stays" in caplog.text
         assert [status.server for status in computer.statuses] == ["a", "c"]
+
+
+async def test_a_server_that_is_removed_by_hand_before_its_restart_is_no_problem(file: Path) -> None:
+    write(file, server("dies", "dies-on-start"))
+    files = load_config_files(file)
+    computer = Computer("pc", mcp_servers=files.servers, timings=PATIENT)
+    async with computer:
+        followed = FollowedFiles(computer, [file], files)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(followed.take_over, files)
+            await anyio.lowlevel.checkpoint()  # it has seen that the server is down, and has not restarted it
+            await computer.remove_server("dies")
+        assert computer.statuses == []

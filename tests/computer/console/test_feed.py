@@ -15,7 +15,7 @@ from a2c_smcp.computer.console.feed import FeedResponse, messages
 from a2c_smcp.computer.console.page_json import encoded
 from a2c_smcp.computer.events import DesktopChanged, RestartOffered, ServerLogged, ServerStatus, ToolListChanged
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
-from tests.computer.fakes.computers import server
+from tests.computer.fakes.computers import FAST, server
 
 
 async def test_what_replaces_itself_is_told_once_and_numbers_fit_together() -> None:
@@ -68,6 +68,19 @@ async def test_another_config_is_a_new_beginning() -> None:
             while (message := await anext(told))["kind"] != "snapshot":
                 pass
         assert [each["name"] for each in message["servers"]] == ["two"]
+
+
+async def test_another_state_of_a_server_is_no_new_beginning() -> None:
+    computer = Computer("pc", mcp_servers=[server("one")], auto_connect=False, timings=FAST)
+    async with computer, aclosing(_told(computer)) as told:
+        await anext(told)
+        await computer.start_server("one")
+        states: list[str] = []
+        with anyio.fail_after(30):
+            while "running" not in states:
+                message = await anext(told)
+                assert message["kind"] != "snapshot"
+                states += [each["state"] for each in message.get("servers", ())]
 
 
 async def test_a_page_that_stops_reading_or_goes_loses_its_stream() -> None:
