@@ -1,8 +1,8 @@
 """Who holds the connections of a web server: strangers, who have a fixed number of places, and those who have shown a
 key. Pure.
 
-When there are too many strangers, the oldest of those that keep us waiting go. So nobody who asks at once is kept out
-by others who only hold connections, however many they are.
+When there are too many strangers, some go: the oldest of those that keep us waiting, or that ask again before they are
+answered. So nobody who asks at once is kept out by others who only hold connections, however many they are.
 """
 
 from collections.abc import Mapping

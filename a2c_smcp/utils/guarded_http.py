@@ -158,8 +158,12 @@ class GuardedHTTP(HttpToolsProtocol):
 
     @property
     def is_waited_for(self) -> bool:
-        """Whether it is the peer's turn: to send a request, the rest of one, or to read an answer."""
-        return self._patience is not None and (self.flow.write_paused or not self._arrived)
+        """Whether it is the peer's turn: to send a request, the rest of one, or to read an answer. One that asks again
+        before it is answered, which no browser does, counts as well.
+        """
+        if not self._arrived or self.flow.write_paused:
+            return self._patience is not None
+        return self.cycle is not None and not self.cycle.response_complete and not self.cycle.more_body
 
     # --- from the network
 
@@ -256,7 +260,7 @@ class GuardedHTTP(HttpToolsProtocol):
         if self._refusal is not None:
             raise ValueError(self._refusal)
         if not self.known:
-            self.turns.used(2 * TASK_SECONDS)  # to answer it, as measured for /healthz and for a new session
+            self.turns.owe(2 * TASK_SECONDS)  # to answer it, as measured for /healthz and for a new session
         self._be_patient()  # with its body; without one the message is complete at once
         before = self.cycle
         super().on_headers_complete()

@@ -74,6 +74,10 @@ class SharedTurns:
         self._debt += max(0.0, seconds - self._typical)
         self._typical += (seconds - self._typical) / 8
 
+    def owe(self, seconds: float) -> None:
+        """Count time that a piece of work of `call` takes later, in a task that it begins."""
+        self._debt += seconds
+
     def _enqueue(self, go: Callable[[], float]) -> None:
         self._waiting.append(go)
         if not self._scheduled:
@@ -81,14 +85,15 @@ class SharedTurns:
             asyncio.get_running_loop().call_soon(self._turn)
 
     def _turn(self) -> None:
-        left = SHARED_SECONDS - self._debt
-        self._debt = max(0.0, self._debt - SHARED_SECONDS)
-        while self._waiting and left > 0:
+        self._debt -= SHARED_SECONDS
+        while self._waiting and self._debt < 0:
             try:
-                left -= max(self._waiting.popleft()(), 1e-6)
+                took = self._waiting.popleft()()  # it may owe more meanwhile
+                self._debt += max(took, 1e-6)
             except Exception:
                 # A failure of one piece of work must not stop the others in this queue.
                 logger.exception("failed while reading from a connection")
+        self._debt = max(0.0, self._debt)  # what is not used is not kept
         self._scheduled = bool(self._waiting)
         if self._scheduled:
             asyncio.get_running_loop().call_soon(self._turn)

@@ -313,6 +313,20 @@ async def test_who_asks_much_and_reads_nothing_is_sent_away_for_a_new_one() -> N
             await it.empty()
 
 
+async def test_who_asks_again_before_it_is_answered_is_sent_away_for_a_new_one() -> None:
+    def blocking(url: str) -> None:
+        with connect(url) as sock:
+            ask(sock)
+
+    async with surface(LONG, ConnectionPlaces(1)) as it:
+        with connect(it.url) as sock:
+            sock.sendall(request("/wait") + request() * 30)
+            holder = await it.only_stranger()
+            await eventually(lambda: it.app.waiting == 1 and holder.pipeline)
+            await anyio.to_thread.run_sync(blocking, it.url)
+            await it.empty()
+
+
 async def test_who_is_being_answered_stays_and_a_new_one_hears_503(caplog: pytest.LogCaptureFixture) -> None:
     def hold(url: str, held: ExitStack) -> socket.socket:
         sock = held.enter_context(connect(url))

@@ -47,6 +47,24 @@ async def test_work_that_takes_long_is_spread_over_turns_and_nobody_is_first_twi
     assert order == list("abcd" * 3)
 
 
+async def test_what_a_piece_of_work_begins_counts_in_the_same_turn_however_often_it_comes() -> None:
+    shared = SharedTurns(Clock())
+    done: list[int] = []
+
+    def work(n: int) -> None:
+        done.append(n)
+        shared.owe(0.3 * SHARED_SECONDS)
+
+    for n in range(100):
+        shared.call(lambda n=n: work(n))  # type: ignore[misc]
+    per_turn = []
+    while len(done) < 100:
+        before = len(done)
+        await asyncio.sleep(0)
+        per_turn.append(len(done) - before)
+    assert max(per_turn) == 4 and len(per_turn) >= 30
+
+
 async def test_a_piece_of_work_that_fails_does_not_hold_up_the_others(caplog: pytest.LogCaptureFixture) -> None:
     shared = SharedTurns()
     done: list[int] = []
