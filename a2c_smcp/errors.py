@@ -5,7 +5,8 @@
     │   ├── InvalidWindowURIError           also a ValueError
     │   ├── ToolNameDuplicatedError         two tools shown under one name
     │   ├── InputNotFoundError              `${input:id}` without a value
-    │   └── VRLSyntaxError
+    │   └── InvalidConfigError              a config that cannot be used, with every `Problem`
+    │       └── VRLSyntaxError              its `vrl` does not compile
     ├── UnauthorizedError              401
     ├── ForbiddenError                 403
     │   └── UncodedRefusalError             an older server refused a join or a leave, and gave no code
@@ -43,10 +44,11 @@ An error's attributes live in its `details`, so one that came over the wire has 
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeGuard
 
-from a2c_smcp.utils.text import cut
+from a2c_smcp.utils.text import cut, harmless, printable
 
 __all__ = [
     "AlreadyInRoomError",
@@ -59,6 +61,7 @@ __all__ = [
     "ForbiddenError",
     "InputNotFoundError",
     "InternalError",
+    "InvalidConfigError",
     "InvalidDPEURIError",
     "InvalidWindowURIError",
     "NameTakenError",
@@ -66,6 +69,7 @@ __all__ = [
     "NotInRoomError",
     "PageOutOfRangeError",
     "PayloadTooLargeError",
+    "Problem",
     "ProxyError",
     "RequestTimeoutError",
     "RoomError",
@@ -226,13 +230,57 @@ class InputNotFoundError(BadRequestError):
         return self.details.get("input_id")
 
 
-class VRLSyntaxError(BadRequestError):
-    """A transformation in a config does not compile; the message shows where."""
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong with a config. `str()` says which file, which server or input, which field, and what."""
+
+    message: str
+    field: str = ""
+    subject: str = ""
+    """The entry it is in: `server 'files'`, `input 'key'`; empty where the file as a whole is meant."""
+    file: str = ""
+    diagnostic: str = ""
+    """What a compiler draws below the message, line by line."""
+
+    def __str__(self) -> str:
+        # On one line, whatever a key in the file holds: a log line or an error of ours cannot be forged with it. The
+        # lines of a diagnostic are indented for the same reason.
+        said = printable(": ".join(filter(None, (self.file, self.subject, self.field, self.message))))
+        return "\n    ".join([said, *harmless(self.diagnostic).splitlines()])
+
+    def within(self, subject: str) -> "Problem":
+        """The same problem in the entry that only the caller knows."""
+        return replace(self, subject=self.subject or subject)
+
+
+class InvalidConfigError(BadRequestError):
+    """A configuration that cannot be used; `problems` has every reason, not only the first."""
+
+    title = "Invalid Configuration"
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        between = "\n" if any(problem.diagnostic for problem in problems) else "; "
+        super().__init__(between.join(map(str, problems)), {"problems": [asdict(problem) for problem in problems]})
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Everything that is wrong, in the order of the files."""
+        return tuple(Problem(**problem) for problem in self.details.get("problems") or ())
+
+
+class VRLSyntaxError(InvalidConfigError):
+    """A transformation in a config does not compile; the message shows where, on lines of its own."""
 
     title = "VRL Syntax Error"
 
-    def __init__(self, message: str) -> None:
-        super().__init__(f"VRL syntax error: {message}")
+    def __init__(self, message: str, subject: str = "") -> None:
+        """`message` is the compiler's, `subject` the entry that the program is in, if the caller does not know it."""
+        said = f"VRL syntax error: {message}"
+        first, _, diagnostic = said.partition("\n")
+        super().__init__([Problem(first, "vrl", subject, diagnostic=diagnostic)])
+        if not subject:
+            self.message = cut(said)
+            self.args = (self.message,)
 
 
 class UnauthorizedError(_CodedError):
@@ -507,8 +555,10 @@ class DocumentNotFoundError(FinderError):
     default_code = 4201
     title = "Document Not Found"
 
-    def __init__(self, doc_ref: str) -> None:
-        super().__init__(f"Document not found: {_named(doc_ref)}", {"doc_ref": doc_ref})
+    def __init__(self, doc_ref: str, unserved_host: str | None = None) -> None:
+        """`unserved_host` is the host of the URI, if no MCP server lists anything of it."""
+        said = f"No MCP Server found for host: {_named(unserved_host)}" if unserved_host is not None else ""
+        super().__init__(said or f"Document not found: {_named(doc_ref)}", {"doc_ref": doc_ref})
 
     @property
     def doc_ref(self) -> str | None:
@@ -561,7 +611,7 @@ class InvalidDPEURIError(FinderError, ValueError):
     title = "Invalid DPE URI"
 
     def __init__(self, uri: str, problem: str) -> None:
-        super().__init__(f"{problem}: {_named(uri)!r}", {"uri": _named(uri)})
+        super().__init__(f"Invalid DPE URI: {problem}: {_named(uri)!r}", {"uri": _named(uri)})
 
     @property
     def uri(self) -> str | None:

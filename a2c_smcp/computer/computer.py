@@ -292,9 +292,9 @@ class Computer:
     async def read_resource(self, uri: str) -> ReadResourceResult:
         """Read a window, a document or a part of a document by its URI.
 
-        Raises `InvalidWindowURIError` or `InvalidDPEURIError` for a URI that is none, `ForbiddenError` for another kind
-        of URI, `NotFoundError` or a `FinderError` for what does not exist, `RequestTimeoutError` after 10 seconds, and
-        `InternalError` with what the server answered when it fails.
+        Raises `InvalidWindowURIError` or `InvalidDPEURIError` for a URI that is none, `ForbiddenError` for a listed
+        resource of another kind, `NotFoundError` or a `FinderError` for what does not exist, `RequestTimeoutError`
+        after 10 seconds, and `InternalError` with what the server answered when it fails.
         """
         try:
             return await self._resources.read(uri, self._manager.connections)

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -219,8 +219,10 @@ class _ConfigFile:
         try:
             yield
         except InvalidConfigError as error:
-            for problem in error.problems:
-                self.problem(problem.message, _place(problem.field, flat), subject)
+            self.problems += [
+                replace(problem, field=_place(problem.field, flat), subject=subject, file=self.file)
+                for problem in error.problems
+            ]
 
 
 def _subject(kind: str, raw: object, key: str, position: int) -> str:

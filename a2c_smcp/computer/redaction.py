@@ -3,18 +3,24 @@
 Pure: it is told what is secret as that becomes known, and never forgets it, because a server that is on its way out
 may still quote an old value. What stood in the config comes in the place of a rendered value, so that its author
 knows what is meant. Tool results, windows and documents are content: they are not changed here.
+
+What leaves the computer shows no inner addresses and no userinfo of a URL either (`discreet`); its log does.
 """
 
+import copy
+import ipaddress
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from a2c_smcp.computer.mcp_clients.masking import MASK
 from a2c_smcp.computer.utils.placeholder import PLACEHOLDER, holds_placeholder
+from a2c_smcp.errors import BadRequestError, InvalidDPEURIError, NotFoundError, SMCPError, ToolConfirmationError
+from a2c_smcp.smcp import GetComputerConfigRet, ServerInfo
 from a2c_smcp.utils.text import cut
 
-__all__ = ["SHORTEST_LITERAL", "SHORTEST_VALUE", "Redaction"]
+__all__ = ["SHORTEST_LITERAL", "SHORTEST_VALUE", "Redaction", "discreet", "discreet_config", "discreet_error"]
 
 #: Shorter values of inputs are not redacted: they may be in any text by chance.
 SHORTEST_VALUE: Final = 4
@@ -32,6 +38,24 @@ _SWITCHES: Final = frozenset({"true", "false", "null", "none"})
 _LOOKED_AT: Final = 16 * 1024
 #: How many values a detail of an error may have: no honest error has more.
 _MOST_VALUES: Final = 1000
+
+#: The slashes of a URL may be escaped, as in JSON, and the text may be cut before the `@`.
+_USERINFO: Final = re.compile(r"(:(?:\\?/){2})[^\s/?#\\]+(@|…\Z)")
+#: An address, in brackets or not, with a port or not. What follows may be a port in words: `"127.0.0.1", port 5432`.
+_ADDRESS: Final = re.compile(
+    r"""(?P<name>(?<![\w.-])localhost|(?<![0-9.])[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?![0-9]|\.[0-9])
+      |(?P<open>\[)?(?<![\w:.])(?:[0-9a-f]{0,4}:){2,7}(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9a-f]{1,4}|(?<=::))(?:%\w+)?(?(open)\]))
+      (?P<port>:[0-9]{1,5}\b|(?=['")\]]*,?\ port\ [0-9])|(?=['"],\ ?[0-9]))?""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_INNER: Final = tuple(
+    map(
+        ipaddress.ip_network,
+        ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "fc00::/7", "fe80::/10"),
+    )
+)
+#: Their words are ours, the caller's or a person's, and no MCP server's.
+_OWN_WORDS: Final = (BadRequestError, InvalidDPEURIError, NotFoundError, ToolConfirmationError)
 
 
 class Redaction:
@@ -95,23 +119,7 @@ class Redaction:
 
     def inside(self, value: Any) -> Any:
         """The same for every text inside a JSON value; `None` for one that has more of them than any error needs."""
-        seen = 0
-
-        def redacted(value: Any) -> Any:
-            nonlocal seen
-            seen += 1
-            if seen > _MOST_VALUES:
-                raise RecursionError
-            if isinstance(value, str):
-                return self.quote(value)
-            if isinstance(value, Mapping):
-                return {self.quote(key): redacted(child) for key, child in value.items()}
-            return [redacted(child) for child in value] if isinstance(value, list | tuple) else value
-
-        try:
-            return redacted(value)
-        except RecursionError:
-            return None
+        return _inside(value, self.quote)
 
     def _compiled(self) -> re.Pattern[str]:
         """One pass, so that no replacement is taken for a secret. The longest secret comes first, because one may be a
@@ -120,6 +128,73 @@ class Redaction:
         if self._pattern is None:
             self._pattern = re.compile("|".join(map(re.escape, sorted(self._stand_ins, key=len, reverse=True))))
         return self._pattern
+
+
+def discreet(text: str) -> str:
+    """What an MCP server said, as it may leave the computer: without the userinfo of URLs, without private and
+    link-local addresses, and without loopback ones that have a port.
+    """
+    return _ADDRESS.sub(_discreet_address, _USERINFO.sub(rf"\1{MASK}\2", text))
+
+
+def discreet_error(error: SMCPError) -> SMCPError:
+    """The error as it may leave the computer; the log has it as it is."""
+    if isinstance(error, _OWN_WORDS):
+        return error
+    shown = copy.copy(error)
+    shown.message = discreet(error.message)
+    shown.args = (shown.message,)
+    shown.details = {
+        key: value if key == "server_name" else _inside(value, discreet) for key, value in error.details.items()
+    }
+    return shown
+
+
+def discreet_config(config: GetComputerConfigRet) -> GetComputerConfigRet:
+    """What `client:get_config` answers, as it may leave the computer: a reason quotes what a server wrote."""
+    infos: dict[str, ServerInfo] = {}
+    for name, info in config.get("server_info", {}).items():
+        infos[name] = {**info, "reason": discreet(info["reason"])} if "reason" in info else info
+    return {**config, "server_info": infos}
+
+
+def _discreet_address(found: re.Match[str]) -> str:
+    name, port = found["name"].strip("[]").lower(), found["port"]
+    if name.startswith("::1:") and name[4:].isdigit():  # Node writes a port after an address without brackets
+        return MASK
+    if name == "localhost":
+        return MASK if port is not None else found[0]
+    try:
+        address = ipaddress.ip_address(
+            ".".join(str(int(part)) for part in name.split(".")) if ":" not in name else name
+        )
+    except ValueError:
+        return found[0]
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    address = mapped or address
+    is_inner = any(address in network for network in _INNER) or (address.is_loopback and port is not None)
+    return MASK if is_inner else found[0]
+
+
+def _inside(value: Any, change: Callable[[str], str]) -> Any:
+    """The value with every text in it changed; `None` for one that has more of them than any error needs."""
+    seen = 0
+
+    def changed(value: Any) -> Any:
+        nonlocal seen
+        seen += 1
+        if seen > _MOST_VALUES:
+            raise RecursionError
+        if isinstance(value, str):
+            return change(value)
+        if isinstance(value, Mapping):
+            return {change(str(key)): changed(child) for key, child in value.items()}
+        return [changed(child) for child in value] if isinstance(value, list | tuple) else value
+
+    try:
+        return changed(value)
+    except RecursionError:
+        return None
 
 
 def _rendered_texts(raw: Any, rendered: Any) -> Iterator[tuple[str, str]]:

@@ -17,6 +17,7 @@ from a2c_smcp.errors import (
     ElementNotFoundError,
     ForbiddenError,
     InternalError,
+    InvalidDPEURIError,
     NotFoundError,
     PageOutOfRangeError,
     SMCPError,
@@ -43,17 +44,20 @@ class Target:
     document: ParsedDPEUri | None = None
     """`None` for a window."""
     listed: Set[str] = frozenset()
-    """The URIs under which the server lists that document; none if it does not."""
+    """The URIs under which the server has that document; none if it does not."""
 
 
 def find_target(uri: str, watch: Watch, order: Iterable[SERVER_NAME]) -> Target:
     """The server to ask, the first in this order if several list it; or raise why no server can be asked."""
+    order = list(order)
     match uri.partition(":")[0]:
         case "window":
             return _find_window(uri, watch, order)
         case "dpe":
-            return _find_document(parse_dpe_uri(uri), watch, list(order))
-    raise ForbiddenError("only window:// and dpe:// resources can be read")
+            return _find_document(uri, parse_dpe_uri(uri), watch, order)
+    if any(watch.lists_other(server, uri) for server in order):
+        raise ForbiddenError("only windows and documents can be read")
+    raise InvalidDPEURIError(uri, "neither a window:// nor a dpe:// URI")
 
 
 def _find_window(uri: str, watch: Watch, order: Iterable[SERVER_NAME]) -> Target:
@@ -64,17 +68,25 @@ def _find_window(uri: str, watch: Watch, order: Iterable[SERVER_NAME]) -> Target
     raise NotFoundError("no MCP server lists this window", {"uri": cut(uri, _MAX_NAMED)})
 
 
-def _find_document(uri: ParsedDPEUri, watch: Watch, order: list[SERVER_NAME]) -> Target:
-    if uri.doc_ref is not None:
-        for server in order:
-            if listed := watch.documents(server, (uri.host, uri.doc_ref)):
-                return Target(server, uri, listed)
-    hosts = [server for server in order if watch.documents(server, (uri.host, None))]
+def _find_document(raw: str, uri: ParsedDPEUri, watch: Watch, order: list[SERVER_NAME]) -> Target:
+    """The server that lists exactly this; else one that lists its document, or parts of that; else one of its host."""
+    known = {} if uri.doc_ref is None else {name: watch.documents(name, (uri.host, uri.doc_ref)) for name in order}
+
+    def distance(server: SERVER_NAME) -> int:
+        if watch.lists(server, raw):
+            return 0
+        listed = known.get(server, frozenset())
+        if any(watch.lists(server, document) for document in listed):
+            return 1
+        return 2 if listed else 3
+
+    hosts = [server for server in order if watch.names_host(server, uri.host)]
     if not hosts:
-        raise _document_not_found(uri)
-    if len(hosts) > 1:
-        logger.warning("the MCP servers %s all list documents of %s; %s is asked", hosts, cut(uri.host), hosts[0])
-    return Target(hosts[0], uri)
+        raise _document_not_found(uri, uri.host)
+    server = min(hosts, key=distance)
+    if len(hosts) > 1 and distance(server) == 3:
+        logger.warning("the MCP servers %s all list documents of %s; %s is asked", hosts, cut(uri.host), server)
+    return Target(server, uri, known.get(server, frozenset()))
 
 
 def refusal(target: Target, error: MCPError, page_count: int = 0) -> SMCPError:
@@ -108,8 +120,8 @@ def _not_found(target: Target, page_count: int) -> SMCPError:
     return _document_not_found(document)
 
 
-def _document_not_found(uri: ParsedDPEUri) -> DocumentNotFoundError:
-    return DocumentNotFoundError(uri.doc_ref if uri.doc_ref is not None else uri.host)
+def _document_not_found(uri: ParsedDPEUri, unserved_host: str | None = None) -> DocumentNotFoundError:
+    return DocumentNotFoundError(uri.doc_ref if uri.doc_ref is not None else uri.host, unserved_host)
 
 
 def _details(uri: ParsedDPEUri, code: int) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -35,6 +35,8 @@ from a2c_smcp.computer.watch import Channel, Listed, Watch, channel_of
 from a2c_smcp.errors import BadRequestError, InternalError, ServerNotActiveError, SMCPError, ToolError
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.types import SERVER_NAME, Desktop
+from a2c_smcp.utils.limited_log import LimitedLog
+from a2c_smcp.utils.text import on_one_line
 from a2c_smcp.utils.window_uri import try_parse_window_uri
 
 __all__ = ["MAX_KEYWORDS", "MAX_KEYWORD_CHARACTERS", "MAX_LIMIT", "ResourceTimings", "ShownResources"]
@@ -46,7 +48,9 @@ _MANY_DOCUMENTS: Final = 5000
 #: How long a server that always has a new long list waits at most before that is read.
 _LONG_LIST: Final = 1000
 _LONGEST_PAUSE: Final = 5.0
-#: How many documents an agent may ask for at once.
+#: How the log calls what it says only so much about.
+_READS: Final = "what agents read"
+#: How many documents an agent gets at once.
 MAX_LIMIT: Final = 1000
 #: How many keywords an agent may look for at once, and how many characters they may have in all: each of them is
 #: looked for in each document.
@@ -112,6 +116,7 @@ class ShownResources:
         self._timings = timings or ResourceTimings()
         self._quote = quote
         self._finder = FinderAggregator(quote=quote)
+        self._failures = LimitedLog(logger, per_second=20)
         self._watch = Watch()
         self._shelves: dict[SERVER_NAME, _ServerWindows] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -164,10 +169,11 @@ class ShownResources:
     ) -> tuple[list[DPEDocumentSummary], int]:
         """One page of the documents that match, and how many match in all; with `by_file_name`, also by that.
 
-        `BadRequestError` for an impossible page or too many keywords.
+        A larger limit than `MAX_LIMIT` counts as that. `BadRequestError` for a negative page or too many keywords.
         """
-        if offset < 0 or not 0 <= limit <= MAX_LIMIT:
-            raise BadRequestError(f"offset must not be negative, and limit must be from 0 to {MAX_LIMIT}")
+        if offset < 0 or limit < 0:
+            raise BadRequestError("offset and limit must not be negative")
+        limit = min(limit, MAX_LIMIT)
         _check_keywords(keywords or ())
         deadline = _now() + self._timings.warm
         await self._current()
@@ -188,10 +194,17 @@ class ShownResources:
         """
         await self._current()
         target = find_target(uri, self._watch, order)
+        if target.document is not None and not target.listed:
+            target = replace(target, listed=self._finder.unlisted(target.server, uri))
         try:
             return await self._serving(target.server).connection.read_resource(uri, self._timings.read)
         except MCPError as error:
-            raise refusal(target, error, self._finder.page_count(target.server, target.listed)) from error
+            refused = refusal(target, error, self._finder.page_count(target.server, target.listed))
+            if isinstance(refused, InternalError):
+                # Agents do not read all of what the server said, and the refusal's own line in the log has none of it.
+                said = on_one_line(self._quote(error))
+                self._failures.warn(_READS, "MCP server %s: resources/read failed: %s", target.server, said)
+            raise refused from error
         except ToolError as error:
             raise InternalError(error.message, error.details) from error
 
@@ -233,7 +246,7 @@ class ShownResources:
     def _updated(self, server: SERVER_NAME, uri: str) -> None:
         channel = channel_of(uri)
         if channel is Channel.FINDER:
-            self._finder.mark(server, self._watch.stale_documents(server, uri))
+            self._finder.mark(server, self._watch.stale_documents(server, uri) | self._finder.unlisted(server, uri))
         if channel is not None:
             self._on_event(_EVENTS[channel])
 
@@ -285,6 +298,7 @@ class ShownResources:
             listed.add(resource.uri for resource in some)
             # Parsed here, where others have their turns, and not by the first desktop.
             windows += [it for it in some if isinstance(it, Resource) and try_parse_window_uri(it.uri)]
+        listed.add_others(shelf.connection.other_resources)
         shelf.windows = windows
         self._watch, changed = self._watch.relist(shelf.server, listed)
         was_told, shelf.was_told = shelf.was_told, False
@@ -298,6 +312,8 @@ class ShownResources:
         with anyio.move_on_after(self._timings.subscribe) as late:
             await self._subscribed(shelf)
         await self._finder.relist(shelf.server, shelf.connection, resources)
+        if was_told and Channel.FINDER not in changed:
+            self._finder.mark_all(shelf.server)  # it meant something, and its URIs are the same
         if late.cancelled_caught:
             waiting = self._refresh_when_subscribed(shelf)
             self._keep(shelf, asyncio.create_task(waiting, name=f"subscriptions of MCP server {shelf.server}"))

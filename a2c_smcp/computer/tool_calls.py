@@ -26,7 +26,7 @@ from a2c_smcp.computer.history import KEPT_OF_PARAMETERS, remember
 from a2c_smcp.computer.mcp_clients.catalogue import ShownTool, tool_meta_object
 from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
 from a2c_smcp.computer.progress import WAITING, CallProgress, OnProgress
-from a2c_smcp.computer.redaction import Redaction
+from a2c_smcp.computer.redaction import Redaction, discreet_error
 from a2c_smcp.computer.tool_definitions import definition_of
 from a2c_smcp.computer.types import ToolCallRecord
 from a2c_smcp.errors import (
@@ -111,7 +111,7 @@ class ToolCalls:
             self._failures.warn(whose, "tool call %s failed: %s", in_log(req_id), on_one_line(error))
             call.stopped = _stopped_by(error)
             result = error_result(error)
-            return result
+            return result if call.agent is None else error_result(discreet_error(error))
         except Exception:
             # Its caller says so where it belongs.
             result = error_result(InternalError("this computer failed to run the call; its log says why"))

@@ -284,7 +284,7 @@ class DocumentRoom:
             "page_count": document.page_count,
             "keywords": list(document.keywords),
             "summary": document.summary,
-            "last_modified": document.modified,  # `null` says that there is none to ask for
+            "last_modified": document.modified,
         }
 
     def _page_facts(self, document: Document, index: int, page: PageSummary) -> dict[str, Any]:

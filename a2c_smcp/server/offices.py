@@ -284,7 +284,7 @@ def route(session: Session, event: Event, computer: str, target: Member | None) 
     member_for(session, event)
     if target is None:
         # The same words when it is in another office: existence is not leaked.
-        raise NotFoundError(f"no computer named {computer[:MAX_NAME]!r} in this office")
+        raise NotFoundError(f"Computer {computer[:MAX_NAME]!r} not found")
     return target
 
 

@@ -12,6 +12,7 @@ __all__ = [
     "ParsedDPEUri",
     "build_dpe_uri",
     "document_ref",
+    "document_uri",
     "element_uri",
     "is_dpe_uri",
     "is_valid_dpe_uri",
@@ -114,6 +115,12 @@ def document_ref(raw: str) -> tuple[str, str] | None:
     """The host and the `doc_ref` of a document's own URI; `None` for every other."""
     uri = _parsed(raw)
     return (uri.host, uri.doc_ref) if uri is not None and uri.level == 1 and uri.doc_ref is not None else None
+
+
+def document_uri(raw: str) -> str | None:
+    """The URI of the document that a page or an element is of, as its server writes it; `None` for every other URI."""
+    uri = try_parse_dpe_uri(raw)
+    return "/".join(raw.partition("?")[0].split("/")[:4]) if uri is not None and uri.level >= 2 else None
 
 
 def _parsed(raw: str) -> ParsedDPEUri | None:

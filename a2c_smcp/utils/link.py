@@ -232,11 +232,15 @@ def _ignore(_: LinkEvent) -> None:
     pass
 
 
+def _as_it_is(error: SMCPError) -> SMCPError:
+    return error
+
+
 class OfficeLink:
     """`async with OfficeLink(options, handlers) as link`. Handlers answer what the server sends; their result is acked.
 
     `on_event` hears of connections and memberships as they come and go. A reply that is over
-    `max_message` is replaced by the 413 error.
+    `max_message` is replaced by the 413 error. `leaving` makes of an error what the server may read of it.
     """
 
     def __init__(
@@ -245,8 +249,10 @@ class OfficeLink:
         handlers: Mapping[str, Handler],
         *,
         on_event: Callable[[LinkEvent], None] = _ignore,
+        leaving: Callable[[SMCPError], SMCPError] = _as_it_is,
     ) -> None:
         self.options = options
+        self._leaving = leaving
         self.membership: Membership | None = None
         """Where this client is, or will be again as soon as it can."""
         self._handlers = dict(handlers)
@@ -446,7 +452,7 @@ class OfficeLink:
             return None if reply is None else self._encoded(event, reply)
         except SMCPError as error:
             self._refusals.warn(_ASKED, "refused %s, req_id %s: %s", in_log(event), req_id, on_one_line(error))
-            return error.payload()
+            return self._leaving(error).payload()
         except Exception:
             # The last boundary: python-socketio sends no ack when a handler raises, and the caller waits for ever.
             self._refusals.exception(_ASKED, "failed to handle %s, req_id %s", in_log(event), req_id)

@@ -139,7 +139,7 @@ async def test_a_window_is_read_by_its_uri(hub: Running) -> None:
         assert parse_response(READ_RESOURCE_EVENT, reply) == {"contents": [content], "req_id": "r"}
         await agent.tool("a.set_resource", uri="window://fake/1", text="hang")
         give_up_soon(computer._manager.connections["a"], "window://fake/1")
-        codes = {"window://fake/1": 408, "window://fake/7": 404, "window://fake?priority=x": 400, "file:///x": 403}
+        codes = {"window://fake/1": 408, "window://fake/7": 404, "window://fake?priority=x": 400, "file:///x": 4204}
         for uri, code in codes.items():
             assert (await agent.ask(READ_RESOURCE_EVENT, uri=uri))["error"]["code"] == code
 

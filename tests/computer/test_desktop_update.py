@@ -169,6 +169,7 @@ async def test_a_server_that_does_not_say_when_its_list_changes_is_listed_again_
 @both_eras
 async def test_a_window_that_comes_changes_and_goes_is_announced(era: str) -> None:
     async with running(server("a", protocol=era)) as (computer, record):
+        await record.of(DesktopChanged)
         assert len(record.now(DesktopChanged)) == 1  # the server started
         await put(computer, NEW, "one")
         await announced(record, 2)

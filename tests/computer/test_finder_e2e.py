@@ -95,7 +95,7 @@ async def test_完整_finder_流程(hub: Running) -> None:  # noqa: N802
         for keywords in (["zq"] * 101, ["z" * 10_001], ["z" * 5000, "q" * 5001]):
             refused = await agent.ask(GET_FINDER_EVENT, keywords=keywords)
             assert (refused["error"]["code"], refused["error"]["details"]) == (400, {"field": "keywords"})
-        for page in ({"offset": -1}, {"limit": -1}, {"limit": 1001}, {"limit": "20"}):
+        for page in ({"offset": -1}, {"limit": -1}, {"limit": "20"}):
             assert (await agent.ask(GET_FINDER_EVENT, **page))["error"]["code"] == 400
 
 

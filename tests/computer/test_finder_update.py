@@ -7,18 +7,26 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
+from mcp_types import ReadResourceResult, TextResourceContents
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.events import DesktopChanged, FinderChanged
-from a2c_smcp.computer.finder import aggregator
+from a2c_smcp.computer.finder import shelves
 from a2c_smcp.computer.finder.aggregator import FRESH_SECONDS, FinderAggregator
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
 from a2c_smcp.computer.mcp_clients.model import parse_server
 from a2c_smcp.computer.mcp_clients.resource_lists import ListedDocument
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.computer.shown_resources import ResourceTimings
-from a2c_smcp.errors import BadRequestError
+from a2c_smcp.errors import (
+    BadRequestError,
+    DocumentNotFoundError,
+    ForbiddenError,
+    InvalidDPEURIError,
+    PageOutOfRangeError,
+)
 from tests.computer.fakes.computers import DEADLINE, FAST, Record, call, server, text
 from tests.computer.fakes.computers import running as running_within
 from tests.computer.fakes.misbehaving import document
@@ -44,8 +52,8 @@ async def stats(computer: Computer, name: str = "a") -> Any:
     return json.loads(text(await call(computer, f"{name}.stats")))
 
 
-async def put(computer: Computer, uri: str, content: str, name: str = "a") -> None:
-    await call(computer, f"{name}.set_resource", uri=uri, text=content)
+async def put(computer: Computer, uri: str, content: str, name: str = "a", **more: Any) -> None:
+    await call(computer, f"{name}.set_resource", uri=uri, text=content, **more)
 
 
 async def titles(computer: Computer, **more: Any) -> list[str]:
@@ -111,6 +119,116 @@ async def test_what_a_catalogue_does_not_say_comes_from_the_documents() -> None:
         assert first["summary"].startswith("a summary of some length")
 
 
+async def test_empty_fields_of_a_catalogue_hide_nothing_that_the_documents_say() -> None:
+    async with running(server("a", documents=3, resources=0, catalogue="empty")) as (computer, _):
+        found, _ = await computer.get_finder()
+        assert "dpe://fake" in (await stats(computer))["reads"]
+        plain = {"server": "a", "uri": DOC.format(2), **json.loads(document(2))}
+        assert (len(found), found[0]) == (3, plain)
+
+
+@both_eras
+async def test_a_list_that_changed_without_other_uris_is_read_again_and_not_announced(era: str) -> None:
+    async with running(server("a", documents=2, resources=0, protocol=era)) as (computer, record):
+        assert await titles(computer) == ["document 1", "document 0"]
+        await all_is_read(computer)
+        await record.of(FinderChanged)
+        before = len(record.now(FinderChanged))
+        await put(computer, DOC.format(0), titled("another title"), silently=True)
+        with anyio.fail_after(DEADLINE):
+            while "another title" not in await titles(computer):
+                pass
+        assert len(record.now(FinderChanged)) == before
+
+
+# --- servers that list something else than their documents
+
+
+@both_eras
+@pytest.mark.parametrize("catalogue", ["1", "titles"])
+async def test_a_server_that_lists_only_its_catalogue_has_the_documents_that_this_tells_of(
+    era: str, catalogue: str
+) -> None:
+    lists: dict[str, Any] = {
+        "documents": 130,
+        "resources": 0,
+        "catalogue": catalogue,
+        "lists": "catalogue",
+        "protocol": era,
+    }
+    async with running(server("a", **lists)) as (computer, record):
+        found, total = await computer.get_finder(limit=5000)
+        assert (total, {item["uri"] for item in found}) == (130, {DOC.format(number) for number in range(130)})
+        assert {item["page_count"] for item in found} == {1}
+        await record.of(FinderChanged)  # the server started
+        await put(computer, DOC.format("new"), json.dumps({"doc_ref": "new", "title": "a new one"}))
+        await call(computer, "a.remove_resource", uri=DOC.format(7))
+        title = "a new one" if catalogue == "1" else f"listed as {DOC.format('new')}"
+        with anyio.fail_after(DEADLINE):
+            while title not in (now := await titles(computer, limit=5000)) or len(now) != 130:
+                pass
+        assert len(record.now(FinderChanged)) == 1  # what it lists is the same
+
+
+async def test_what_a_catalogue_tells_of_can_be_read() -> None:
+    lists: dict[str, Any] = {"documents": 2, "resources": 0, "catalogue": 1, "lists": "catalogue"}
+    async with running(server("a", **lists)) as (computer, _):
+        assert (await computer.get_finder())[1] == 2
+        [content] = (await computer.read_resource("dpe://fake")).contents
+        assert isinstance(content, TextResourceContents)
+        assert json.loads(content.text)["total_count"] == 2
+        [content] = (await computer.read_resource(DOC.format(1))).contents
+        assert isinstance(content, TextResourceContents)
+        assert content.text == document(1)
+        with pytest.raises(PageOutOfRangeError) as out_of_range:
+            await computer.read_resource(f"{DOC.format(1)}/pages/9")
+        assert out_of_range.value.page_count == 1
+        with pytest.raises(DocumentNotFoundError):
+            await computer.read_resource(f"{DOC.format('nothing')}/pages/9")
+
+
+@both_eras
+async def test_a_server_that_lists_only_pages_has_their_documents(era: str) -> None:
+    async with running(server("a", documents=3, resources=0, lists="pages", protocol=era)) as (computer, record):
+        found, total = await computer.get_finder()
+        assert (total, [item["uri"] for item in found]) == (3, [DOC.format(number) for number in (2, 1, 0)])
+        assert [item["title"] for item in found] == ["document 2", "document 1", "document 0"]
+        [content] = (await computer.read_resource(DOC.format(0))).contents
+        assert isinstance(content, TextResourceContents)
+        assert content.text == document(0)
+        record.events.clear()
+        await put(computer, DOC.format("x"), titled("new"))
+        await record.of(FinderChanged)
+        assert "new" in await titles(computer)
+        await call(computer, "a.remove_resource", uri=DOC.format("x"))
+        await record.of(FinderChanged, 2)
+        assert await titles(computer) == ["document 2", "document 1", "document 0"]
+
+
+async def test_a_resource_of_another_kind_is_forbidden_if_it_is_listed_and_no_uri_of_ours_otherwise() -> None:
+    async with running(server("a", resources=0)) as (computer, _):
+        await put(computer, "file:///listed", "secret")
+        with anyio.fail_after(DEADLINE):
+            while True:
+                with pytest.raises((ForbiddenError, InvalidDPEURIError)) as refused:
+                    await computer.read_resource("file:///listed")
+                if refused.value.code == 403:
+                    break
+        with pytest.raises(InvalidDPEURIError) as invalid:
+            await computer.read_resource("invalid://x")
+        assert invalid.value.details == {"uri": "invalid://x"}
+        assert invalid.value.message.startswith("Invalid DPE URI")
+
+
+async def test_more_than_a_thousand_documents_are_never_given_at_once() -> None:
+    async with running(server("a", documents=1050, resources=0, catalogue=1)) as (computer, _):
+        with anyio.fail_after(DEADLINE):
+            while (await computer.get_finder(limit=0))[1] < 1050:
+                pass
+        found, total = await computer.get_finder(limit=100_000)
+        assert (len(found), total) == (1000, 1050)
+
+
 async def test_a_server_without_a_catalogue_is_asked_for_one_once() -> None:
     async with running(server("a", documents=3, resources=0)) as (computer, record):
         assert len(await titles(computer)) == 3
@@ -149,7 +267,7 @@ async def test_the_documents_of_a_server_go_with_it_and_are_read_again_when_it_i
 
 
 async def test_an_answer_comes_in_time_while_documents_hang(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(aggregator, "_READ_SECONDS", 60)
+    monkeypatch.setattr(shelves, "_READ_SECONDS", 60)
     servers = server("a", documents=1, resources=0), server("b", documents=2)
     async with running(*servers, resource_timings=ResourceTimings(list=30, subscribe=30)) as (computer, _):
         with anyio.fail_after(DEADLINE):
@@ -161,7 +279,7 @@ async def test_an_answer_comes_in_time_while_documents_hang(monkeypatch: pytest.
         assert 4 < time.monotonic() - started < 30
 
 
-@pytest.mark.parametrize("page", [{"offset": -1}, {"limit": -1}, {"limit": 1001}])
+@pytest.mark.parametrize("page", [{"offset": -1}, {"limit": -1}])
 async def test_an_impossible_page_is_refused(page: dict[str, Any]) -> None:
     with pytest.raises(BadRequestError):
         await Computer("pc").get_finder(**page)
@@ -214,7 +332,7 @@ class Shelf:
 
     def __init__(self, connection: MCPConnection) -> None:
         self.clock = Clock()
-        self.finder = FinderAggregator(self.clock)
+        self.finder = FinderAggregator(clock=self.clock)
         self.connection = connection
 
     async def relist(self) -> None:
@@ -314,3 +432,73 @@ async def test_what_a_server_lists_otherwise_is_read_again() -> None:
         await it.finder.relist("a", it.connection, [ListedDocument(listed.uri, listed.name, "now described")])
         await it.titles()
         assert len(await it.reads()) == 2
+
+
+# --- with clients, as the seed has it
+
+
+class Client:
+    """A client of a program, with no more than the seed's sample uses."""
+
+    def __init__(self, *uris: str, can_subscribe: bool = True) -> None:
+        self.uris = list(uris)
+        self._can_subscribe = can_subscribe
+        self.reads: list[str] = []
+
+    def has_capability(self, name: str) -> bool:
+        return self._can_subscribe and name == "resources.subscribe"
+
+    async def list_resources(self) -> list[ListedDocument]:
+        return [ListedDocument(uri, uri) for uri in self.uris]
+
+    async def read_resource(self, uri: str) -> ReadResourceResult:
+        self.reads.append(uri)
+        return ReadResourceResult(contents=[TextResourceContents(uri=uri, text=titled(f"title of {uri}"))])
+
+
+async def test_an_aggregator_collects_the_documents_of_the_clients_that_it_is_given() -> None:
+    clients = {"a": Client("dpe://h/1", "file:///x"), "b": Client("dpe://h/2", can_subscribe=False)}
+    finder = FinderAggregator(clients)
+    try:
+        found = await finder.collect_documents()
+        assert [(item["server"], item["title"]) for item in found] == [("a", "title of dpe://h/1")]
+        await finder.collect_documents()
+        assert clients["a"].reads == ["dpe://h/1"]
+        clients["a"].uris.append("dpe://h/3")
+        clients["c"] = Client("dpe://i/1")
+        assert [item["uri"] for item in await finder.collect_documents()] == ["dpe://h/1", "dpe://h/3", "dpe://i/1"]
+        del clients["a"]
+        assert [item["uri"] for item in await finder.collect_documents()] == ["dpe://i/1"]
+    finally:
+        await finder.aclose()
+
+
+async def test_a_running_connection_is_such_a_client() -> None:
+    async with shelf(documents=2) as it:
+        assert it.connection.has_capability("resources.subscribe")
+        assert not it.connection.has_capability("resources.nothing")
+        finder = FinderAggregator({"a": it.connection})
+        assert len(await finder.collect_documents(DEADLINE)) == 2
+        await finder.aclose()
+
+
+def test_the_uri_cache_says_whether_the_uris_have_changed() -> None:
+    finder = FinderAggregator({})
+    assert not finder.update_uri_cache(set())
+    uris = {"dpe://h/1"}
+    assert finder.update_uri_cache(uris)
+    assert not finder.update_uri_cache({"dpe://h/1"})
+    uris.add("dpe://h/2")
+    assert finder.update_uri_cache(uris)
+    assert finder.update_uri_cache(set())
+
+
+async def test_however_often_all_is_to_be_read_one_reading_waits_for_the_one_that_runs() -> None:
+    async with shelf(documents=1, read=0.1) as it:
+        await it.titles()
+        before = len(await it.reads())
+        for _ in range(50):
+            it.finder.mark_all("a")
+            await anyio.lowlevel.checkpoint()
+        await it.titles()
+        assert len(await it.reads()) - before == 2

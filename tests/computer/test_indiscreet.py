@@ -12,8 +12,11 @@ from a2c_smcp.computer.mcp_clients.model import parse_input
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.computer.shown_resources import ResourceTimings
 from a2c_smcp.errors import SMCPError
-from tests.computer.fakes.computers import FAST, recorded
+from a2c_smcp.smcp import GET_CONFIG_EVENT, READ_RESOURCE_EVENT
+from tests.computer.fakes.computers import FAST, recorded, server
+from tests.computer.fakes.offices import watched
 from tests.computer.fakes.processes import eventually
+from tests.server.harness import Running
 
 SCRIPT = str(Path(__file__).parent / "fakes" / "indiscreet.py")
 CONFIG = {
@@ -91,3 +94,37 @@ async def test_an_error_of_megabytes_is_cut_wherever_it_is_told(caplog: pytest.L
             assert "x" * 1500 in told
         assert len(repr(result)) < 3000
         assert max(len(record.getMessage()) for record in caplog.records) < 3000
+
+
+async def test_inner_addresses_stay_in_the_computer_and_its_log(hub: Running, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "a2c_smcp")
+    said = "http://bob:canary-4713@10.1.2.3:5432/x [::1]:6379"
+    shown = "http://***@***/x ***"
+    config = {**CONFIG, "server_parameters": {**CONFIG["server_parameters"], "env": {}}}  # type: ignore[dict-item]
+    config["server_parameters"]["args"] = ["-I", "-S", SCRIPT, f"--token={said}"]  # type: ignore[index]
+    options = {"auto_reconnect": False, "resource_timings": ResourceTimings(list=30, subscribe=30)}
+    async with watched(hub.url, config, server("b"), **options) as (agent, computer):
+        failed = await agent.tool("leak")
+        assert (failed["isError"], failed["meta"]["error_code"]) == (True, 4003)
+        assert f"refused for {shown}" in failed["content"][0]["text"]
+        unread = (await agent.ask(READ_RESOURCE_EVENT, uri="window://indiscreet/one"))["error"]
+        assert f"refused for {shown}" in unread["details"]["mcp_message"]
+        local = await computer.execute_tool("1", "leak", {}, timeout=20)
+        assert said in repr(local), "the person at the computer reads it"
+        logged = [record.getMessage() for record in caplog.records if said in record.getMessage()]
+        assert any("tool call" in line for line in logged)
+        assert any("resources/read failed" in line for line in logged)
+        # What a tool answers is content, and so is what it answers when it fails.
+        assert (await agent.tool("b.echo", text=said))["content"][0]["text"] == said
+        died = await agent.tool("die")
+        await eventually(lambda: any(status.state is ServerState.FAILED for status in computer.statuses))
+        config_now = await agent.ask(GET_CONFIG_EVENT)
+        assert f"started with {shown}" in config_now["server_info"]["indiscreet"]["reason"]
+        down = await agent.tool("leak")
+        assert (down["meta"]["error_code"], down["meta"]["state"]) == (4003, "failed")
+        assert f"started with {shown}" in down["meta"]["reason"]
+        unknown = await agent.tool("nothing")
+        assert f"started with {shown}" in unknown["meta"]["down"]["indiscreet"]
+        for answer in (failed, unread, died, config_now["server_info"], down, unknown):
+            assert not [word for word in ("canary", "10.1.2.3", "6379") if word in repr(answer)]
+        assert any(said in status.reason for status in computer.statuses if status.reason)

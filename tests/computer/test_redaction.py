@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from a2c_smcp.computer.redaction import Redaction
+from a2c_smcp import errors
+from a2c_smcp.computer.redaction import Redaction, discreet, discreet_config, discreet_error
 
 RAW = {
     "name": "remote",
@@ -120,3 +121,92 @@ def test_megabytes_cost_next_to_nothing(redaction: Redaction) -> None:
     began = time.process_time()
     redaction.quote("x" * 20_000_000)
     assert time.process_time() - began < 1
+
+
+# --- what leaves the computer
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("postgres://bob:p@ss@db.example/x?y=a@b failed", "postgres://***@db.example/x?y=a@b failed"),
+        ("http:\\/\\/bob:pw@db.example", "http:\\/\\/***@db.example"),
+        ("cut: http://bob:hunt…", "cut: http://***…"),
+        ("https://bob@10.0.0.1:8443/x", "https://***@***/x"),
+        ("10.1.2.3 172.16.0.1 172.31.255.255:80 192.168.0.1.", "*** *** *** ***."),
+        ("010.000.000.001:80", "***"),
+        ("http://169.254.169.254/latest", "http://***/latest"),
+        ("connect ECONNREFUSED 127.0.0.1:5432", "connect ECONNREFUSED ***"),
+        ("connect ECONNREFUSED ::1:5432", "connect ECONNREFUSED ***"),
+        ("dial tcp [::1]:6379: refused", "dial tcp ***: refused"),
+        ("LOCALHOST:3000 http://localhost:3000/mcp", "*** http://***/mcp"),
+        ('at "localhost" (127.0.0.1), port 5432 failed', 'at "localhost" (***), port 5432 failed'),
+        ("('127.0.0.1', 8080)", "('***', 8080)"),
+        ("fd12:3456::1: refused, [fd00::1]:80, fe80::1%eth0", "***: refused, ***, ***"),
+        ("::ffff:10.0.0.1 fe80:0:0:0:0:0:0:1", "*** ***"),
+    ],
+)
+def test_userinfo_and_inner_addresses_do_not_leave(said: str, shown: str) -> None:
+    assert discreet(said) == shown
+    assert discreet(shown) == shown
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "127.0.0.1, ::1 and localhost without a port",
+        "8.8.8.8:53 172.32.0.1 11.0.0.1 [2001:db8::1]:80",
+        "GET https://registry.example/@scope/name?x=a@b",
+        "mail bob@db.example",
+        "version 1.10.0.0.1, 10.0.0.300, 192.168.1.1.5",
+        "at 12:30:45, std::vector, aa:bb:cc:dd:ee:ff",
+        "notlocalhost:80 my.localhost:80",
+    ],
+)
+def test_what_is_no_inner_address_stays(said: str) -> None:
+    assert discreet(said) == said
+
+
+@pytest.mark.parametrize("piece", ["a:", ":", "1.", "[", "://", "://a", "x@", "localhost", "10.0.0.", "['\"("])
+def test_no_text_takes_long(piece: str) -> None:
+    def seconds(size: int) -> float:
+        text = piece * (size // len(piece))
+        times = []
+        for _ in range(3):
+            began = time.perf_counter()
+            discreet(text)
+            times.append(time.perf_counter() - began)
+        return min(times)
+
+    assert seconds(32_000) < 64 * seconds(2000) + 0.05  # linear is 16, squares are 256
+
+
+def test_an_error_leaves_without_them_and_stays_as_it_is_in_the_computer() -> None:
+    error = errors.ToolNotFoundError("t", (), {"10.0.0.1": "no http://u:p@10.0.0.1/"})
+    shown = discreet_error(error)
+    assert type(shown) is errors.ToolNotFoundError
+    assert (shown.code, shown.down) == (4001, {"***": "no http://***@***/"})
+    assert shown.message == "Tool not found: t (server *** does not run: no http://***@***/)"
+    assert "u:p@10.0.0.1" in error.message
+    assert error.down["10.0.0.1"] == "no http://u:p@10.0.0.1/"
+    inactive = discreet_error(errors.ServerNotActiveError("10.0.0.1", "failed", "10.0.0.2"))
+    assert inactive.details == {"server_name": "10.0.0.1", "state": "failed", "reason": "***"}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.InvalidDPEURIError("dpe://u@10.0.0.1/x", "no"),
+        errors.NotFoundError("no window", {"uri": "window://10.0.0.1:80"}),
+        errors.ToolConfirmationError("refused", {"reason": "use 10.0.0.1"}),
+    ],
+)
+def test_what_no_server_said_leaves_as_it_is(error: errors.SMCPError) -> None:
+    assert discreet_error(error) is error
+
+
+def test_a_config_leaves_with_reasons_without_them() -> None:
+    failed, running = {"state": "failed", "since": "now", "reason": "no 10.0.0.1"}, {"state": "running", "since": "now"}
+    info = {"a": failed, "b": running}
+    shown = discreet_config({"inputs": [], "servers": {}, "server_info": info})  # type: ignore[typeddict-item]
+    assert shown["server_info"] == {"a": {**failed, "reason": "no ***"}, "b": running}

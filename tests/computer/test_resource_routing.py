@@ -67,13 +67,66 @@ def test_two_servers_with_documents_of_one_host_are_warned_of(caplog: pytest.Log
         ("dpe://nobody/d", 4201, {"doc_ref": "d"}),
         ("dpe://nobody", 4201, {"doc_ref": "nobody"}),
         ("file:///etc/passwd", 403, {}),
-        ("", 403, {}),
+        ("invalid://x", 4204, {"uri": "invalid://x"}),
+        ("file:///unlisted", 4204, {"uri": "file:///unlisted"}),
+        ("", 4204, {"uri": ""}),
     ],
 )
 def test_what_nobody_is_asked_for(uri: str, code: int, details: dict[str, str]) -> None:
     with pytest.raises(SMCPError) as caught:
         find_target(uri, WATCH, ORDER)
     assert (caught.value.code, caught.value.details) == (code, details)
+
+
+@pytest.mark.parametrize(
+    ("uri", "message"),
+    [
+        ("invalid://x", "Invalid DPE URI: "),
+        ("dpe://h/1/chapters/1", "Invalid DPE URI: "),
+        ("dpe://nobody/d", "No MCP Server found for host: nobody"),
+        ("dpe://nobody", "No MCP Server found for host: nobody"),
+    ],
+)
+def test_the_messages_are_those_of_the_seed(uri: str, message: str) -> None:
+    with pytest.raises(SMCPError, match=message):
+        find_target(uri, WATCH, ORDER)
+
+
+UNLISTED = watching(
+    a=["dpe://pages/d/pages/0", "dpe://pages/d/elements/e", "dpe://both/d/pages/0", "dpe://h/1"],
+    b=["dpe://catalogue", "dpe://both/d", "dpe://both/other", "dpe://h", "dpe://h/1/pages/7"],
+)
+
+
+@pytest.mark.parametrize(
+    ("uri", "server"),
+    [
+        # Only the catalogue of the host, or only parts of one document, are listed.
+        ("dpe://catalogue", "b"),
+        ("dpe://catalogue/d", "b"),
+        ("dpe://catalogue/d/pages/3?format=text", "b"),
+        ("dpe://catalogue/d/elements/e", "b"),
+        ("dpe://pages", "a"),
+        ("dpe://pages/d", "a"),
+        ("dpe://pages/d/pages/5", "a"),
+        ("dpe://pages/x", "a"),
+        # What is listed itself goes before its document, and that before its other parts.
+        ("dpe://h", "b"),
+        ("dpe://h/1/pages/7", "b"),
+        ("dpe://h/1/pages/8", "a"),
+        ("dpe://both/d/pages/0", "a"),
+        ("dpe://both/d", "b"),
+        ("dpe://both/d/pages/1", "b"),
+    ],
+)
+def test_a_server_that_lists_a_catalogue_or_parts_is_asked_too(uri: str, server: str) -> None:
+    assert find_target(uri, UNLISTED, ORDER).server == server
+
+
+def test_a_page_that_is_not_there_of_a_document_of_which_parts_are_listed_is_4202() -> None:
+    target = find_target("dpe://pages/d/pages/5", UNLISTED, ORDER)
+    assert refusal(target, MCPError(-32002, "?"), 3).details == {"page_index": 5, "page_count": 3}
+    assert refusal(find_target("dpe://pages/x/pages/5", UNLISTED, ORDER), MCPError(-32002, "?")).code == 4201
 
 
 def told(uri: str, error: MCPError) -> tuple[int, dict[str, object]]:

@@ -6,7 +6,14 @@ from typing import Any
 import pytest
 from mcp_types import BlobResourceContents, ReadResourceResult, Resource, TextResourceContents
 
-from a2c_smcp.computer.finder.summaries import build_summary, listed_documents, read_catalogue, read_document
+from a2c_smcp.computer.finder.summaries import (
+    build_summary,
+    is_complete,
+    listed_documents,
+    merged,
+    read_catalogue,
+    read_document,
+)
 from a2c_smcp.smcp import GET_FINDER_EVENT
 from a2c_smcp.wire import parse_response
 
@@ -77,6 +84,25 @@ def test_a_field_that_is_not_what_it_should_be_counts_as_missing(wrong: Any) -> 
 def test_keywords_that_are_no_text_are_left_out() -> None:
     assert build_summary("docs", RESOURCE, {"keywords": ["a", 1, None]})["keywords"] == ["a"]
     assert "keywords" not in build_summary("docs", RESOURCE, {"keywords": "a, b"})
+
+
+# --- level 0 and level 1
+
+
+@pytest.mark.parametrize(
+    "field", ["file_uri", "file_type", "title", "page_count", "keywords", "summary", "last_modified"]
+)
+@pytest.mark.parametrize("nothing", [None, "", [], 0, {}])
+def test_a_field_of_the_catalogue_that_says_nothing_is_filled_from_the_document(field: str, nothing: Any) -> None:
+    entry = {**FULL, field: nothing}
+    assert is_complete(FULL)
+    assert not is_complete(entry)
+    assert merged(entry, {**FULL, field: "level 1"})[field] == "level 1"
+
+
+def test_what_the_catalogue_says_goes_before_the_document() -> None:
+    assert merged({"title": "t", "page_count": 3}, FULL) == {**FULL, "title": "t", "page_count": 3}
+    assert merged({"keywords": [], "page_count": 0}, {"title": "t"}) == {"keywords": [], "page_count": 0, "title": "t"}
 
 
 # --- which documents there are

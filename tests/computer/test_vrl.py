@@ -14,9 +14,10 @@ import anyio
 import pytest
 from mcp_types import CallToolResult, TextContent
 
+from a2c_smcp.computer.config_files import usable_config_files
 from a2c_smcp.computer.mcp_clients.vrl import VRLWorker
 from a2c_smcp.computer.mcp_clients.vrl_syntax import check_vrl
-from a2c_smcp.errors import BadRequestError, VRLSyntaxError
+from a2c_smcp.errors import InvalidConfigError, VRLSyntaxError
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
 
 #: With so many numbers this takes minutes.
@@ -99,11 +100,17 @@ def test_a_program_that_does_not_compile_is_refused_with_the_message_of_the_comp
     assert f"error[{message}]" in caught.value.message
 
 
-def test_without_the_extra_the_refusal_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_the_refusal_names_it_and_costs_one_entry(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setitem(sys.modules, "vrl_python", None)
-    with pytest.raises(BadRequestError) as caught:
+    with pytest.raises(InvalidConfigError) as caught:
         check_vrl(".a = 1")
     assert "a2c-office[vrl]" in caught.value.message
+    run = {"type": "stdio", "server_parameters": {"command": "run"}}
+    (tmp_path / "c.json").write_text(json.dumps([{**run, "name": "a", "vrl": ".a = 1"}, {**run, "name": "b"}]))
+    files = usable_config_files(tmp_path / "c.json")
+    assert ([raw["name"] for raw in files.servers], len(files.problems)) == (["b"], 1)
 
 
 # --- running

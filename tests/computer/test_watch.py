@@ -131,6 +131,13 @@ def test_an_updated_uri_makes_its_document_stale_and_no_other(uri: str, stale: s
     assert watching(a=LISTED, b=["dpe://h/1"]).stale_documents("a", uri) == stale
 
 
+@pytest.mark.parametrize("uri", ["dpe://h/d", "dpe://h/d/pages/7", "dpe://h/d/elements/x", "dpe://h"])
+def test_a_document_of_which_only_parts_are_listed_is_stale_as_well(uri: str) -> None:
+    watch = watching(a=["dpe://h/d/pages/0?format=text", "dpe://h/d/elements/a/b", "dpe://i/a%20b/pages/0"])
+    assert watch.stale_documents("a", uri) == {"dpe://h/d"}
+    assert watch.stale_documents("a", "dpe://i") == {"dpe://i/a%20b"}
+
+
 def test_a_server_that_is_not_there_has_no_stale_documents() -> None:
     assert Watch().stale_documents("a", "dpe://h/1") == set()
 

@@ -322,6 +322,7 @@ def test_relays_are_for_agents_and_reach_their_own_office_only(event: Any) -> No
     unknown = refused(404, reg.route, "a", event, "nobody")
     elsewhere = refused(404, reg.route, "a", event, "elsewhere")
     assert unknown.replace("nobody", "elsewhere") == elsewhere
+    assert unknown == "Computer 'nobody' not found"
 
 
 @pytest.mark.parametrize("event", UPDATES, ids=lambda event: event.name)

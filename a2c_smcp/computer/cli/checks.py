@@ -57,7 +57,7 @@ class Finding:
 
 def examine_config(config: ConfigFiles) -> Iterator[Finding]:
     for problem in config.problems:
-        yield Finding(printable(str(problem)), "correct it in that file; `a2c computer validate` says more")
+        yield Finding(str(problem), "correct it in that file; `a2c computer validate` says more")
     if not config.problems:
         yield Finding(f"config files: {len(config.servers)} servers, {len(config.inputs)} inputs")
     known = dict(filter(None, map(_known, config.inputs)))

@@ -143,10 +143,10 @@ async def config_reload(session: CLISession, words: list[str]) -> None:
 
 
 def _show_check(session: CLISession, problems: Sequence[object], warnings: Sequence[object]) -> None:
-    found = [*(("error", str(problem)) for problem in problems), *(("warning", str(warning)) for warning in warnings)]
+    found = [*(f"error: {problem}" for problem in problems), *(f"warning: {warning}" for warning in warnings)]
     session.output.event(
         "config_checked",
-        page(("", ""), found) if found else "✓ nothing is wrong",
+        quoted("\n".join(found)) if found else "✓ nothing is wrong",
         ok=not problems,
         problems=[str(problem) for problem in problems],
         warnings=[str(warning) for warning in warnings],

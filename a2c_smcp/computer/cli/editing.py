@@ -17,7 +17,7 @@ from a2c_smcp.errors import BadRequestError
 from a2c_smcp.utils.state_folder import state_folder
 from a2c_smcp.utils.text import printable, visible
 
-__all__ = ["CommandCompleter", "ShowHiddenCharacters", "command_history"]
+__all__ = ["CommandCompleter", "HideSecret", "ShowHiddenCharacters", "command_history"]
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +31,18 @@ class CommandCompleter(Completer):
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         found, word = self._complete(document.text_before_cursor)
         return [Completion(text, start_position=-len(word), display=printable(text)) for text in found]
+
+
+class HideSecret(Processor):
+    """Shows a star for every character of a secret in the line that is edited, from where a function says it begins."""
+
+    def __init__(self, start: Callable[[str], int]) -> None:
+        self._start = start
+
+    def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
+        start = self._start(transformation_input.document.text)
+        shown = explode_text_fragments(transformation_input.fragments)
+        return Transformation([(style, "*" if at >= start else text) for at, (style, text, *_) in enumerate(shown)])
 
 
 class ShowHiddenCharacters(Processor):

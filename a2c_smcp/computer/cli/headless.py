@@ -73,7 +73,7 @@ def run_headless(options: HeadlessOptions) -> None:
     """
     files = usable_config_files(*options.files, prefix_tools=options.prefix_tools)
     for problem in files.problems:
-        logger.error("%s; the other entries are used", problem)
+        logger.error("of a config file the other entries are used: %s", problem)
     for warning in files.warnings:
         logger.warning("%s", warning)
     for part in lacking():

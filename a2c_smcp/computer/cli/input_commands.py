@@ -1,5 +1,6 @@
 """Commands about inputs and their values; secrets are masked."""
 
+import re
 from collections.abc import Iterable
 from typing import Final
 
@@ -14,13 +15,22 @@ from a2c_smcp.errors import (
 )
 from a2c_smcp.utils.values import file_path, read_values, text_value, texts
 
-__all__ = ["INPUT_COMMANDS"]
+__all__ = ["INPUT_COMMANDS", "secret_start"]
 
 INPUT_COMMANDS: Final = CommandGroup()
+
+_VALUE_SET: Final = re.compile(r"""\s*inputs\s+value\s+set\s+("[^"]*"|'[^']*'|\S+)\s+(?!@)""")
 
 
 def _inputs(session: CLISession) -> Iterable[str]:
     return session.computer.inputs.definitions
+
+
+def secret_start(session: CLISession, line: str) -> int:
+    """Where the value of a secret input begins in a line that is being typed; its end if there is none."""
+    typed = _VALUE_SET.match(line)
+    definition = session.computer.inputs.definitions.get(typed[1].strip("\"'")) if typed else None
+    return typed.end() if typed and definition is not None and definition.is_secret else len(line)
 
 
 @INPUT_COMMANDS.command("inputs load", "FILE")
@@ -71,7 +81,7 @@ async def inputs_remove(session: CLISession, words: list[str]) -> None:
 
 @INPUT_COMMANDS.command("inputs value set", "ID [TEXT | JSON | @FILE]", first(_inputs), secret=True)
 async def inputs_value_set(session: CLISession, words: list[str]) -> None:
-    """Give an input a value; without one it is asked for. A password is typed hidden, and never here."""
+    """Give an input a value; without one it is asked for, a password at a hidden prompt. No such line is kept."""
     if not words or len(words) > 2:
         raise BadRequestError("expected an ID and a value here; a value with blanks needs quotes")
     store = session.computer.inputs
@@ -79,7 +89,7 @@ async def inputs_value_set(session: CLISession, words: list[str]) -> None:
     if len(words) == 1:
         value = await session.ask_input(definition)
     elif definition.is_password and not words[1].startswith("@"):
-        raise BadRequestError("a password is typed hidden: leave the value out, and it is asked for")
+        value = words[1]  # whatever it starts with
     else:
         value = text_value(words[1])
     store.set_value(words[0], value)

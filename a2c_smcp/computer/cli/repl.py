@@ -15,8 +15,9 @@ from a2c_smcp.computer.cli.console_commands import show_link
 from a2c_smcp.computer.cli.consoles import NO_CONSOLE, ConsoleOpener, ConsoleOptions
 from a2c_smcp.computer.cli.editing import CommandCompleter, command_history
 from a2c_smcp.computer.cli.followed_files import FollowedFiles
+from a2c_smcp.computer.cli.input_commands import secret_start
 from a2c_smcp.computer.cli.office_links import SessionDoor
-from a2c_smcp.computer.cli.output import Output, printable
+from a2c_smcp.computer.cli.output import Output
 from a2c_smcp.computer.cli.prompts import CliInputResolver
 from a2c_smcp.computer.cli.session import BOOT_SECONDS, CLISession
 from a2c_smcp.computer.cli.terminal import Terminal
@@ -76,6 +77,7 @@ class _Repl:
         self._terminal = Terminal(
             history=command_history(commands.is_kept),
             completer=CommandCompleter(lambda line: commands.completions(self._session, line)),
+            secret_start=lambda line: secret_start(self._session, line),
         )
         self._output = Output(self._terminal.write, json_lines=options.json_lines)
         self._terminal.on_lost = self._tell_lost
@@ -129,7 +131,7 @@ class _Repl:
 
     async def _work(self) -> None:
         for warning in self._said:
-            self._output.text(f"! {printable(str(warning))}")
+            self._output.text(f"! {warning}")
         async with anyio.create_task_group() as tasks:
             self._session.tasks = tasks
             await tasks.start(self._session.report)

@@ -29,7 +29,7 @@ from a2c_smcp.computer.mcp_clients.masking import masked_url
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.computer.socketio import SMCPComputerClient
-from a2c_smcp.errors import BadRequestError, NotInRoomError, SMCPError
+from a2c_smcp.errors import BadRequestError, InvalidConfigError, NotInRoomError, SMCPError
 from a2c_smcp.utils.link import Connected, Disconnected, Joined, Left, LinkEvent, LinkOptions, Membership, RejoinFailed
 
 __all__ = ["BOOT_SECONDS", "CLISession", "status_fields"]
@@ -159,7 +159,7 @@ class CLISession:
     def show_error(self, error: SMCPError) -> None:
         self.output.event(
             "error",
-            f"✗ {printable(error.message)}",
+            f"✗ {_shown(error)}",
             code=error.code,
             message=error.message,
             details=error.details,
@@ -221,6 +221,13 @@ def status_fields(status: ServerStatus) -> dict[str, object]:
         "restarts": status.restarts,
         **({"ignored": status.ignored} if status.ignored else {}),
     }
+
+
+def _shown(error: SMCPError) -> str:
+    """On one line, but for what a compiler draws."""
+    if isinstance(error, InvalidConfigError) and error.problems:
+        return "\n  ".join(map(str, error.problems))
+    return printable(error.message)
 
 
 def _status_text(status: ServerStatus) -> str:

@@ -27,7 +27,7 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.utils import get_cwidth
 
-from a2c_smcp.computer.cli.editing import ShowHiddenCharacters
+from a2c_smcp.computer.cli.editing import HideSecret, ShowHiddenCharacters
 from a2c_smcp.utils.background_stream import BackgroundStream
 from a2c_smcp.utils.text import printable
 
@@ -50,7 +50,13 @@ class _TakenAway(Exception):  # noqa: N818 - not an error: a question needs the 
 class Terminal:
     """`with terminal.owned():`, then `line` in a loop; `write` and `turn` at any time, from any task of the loop."""
 
-    def __init__(self, *, history: History | None = None, completer: Completer | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        history: History | None = None,
+        completer: Completer | None = None,
+        secret_start: Callable[[str], int] = len,
+    ) -> None:
         self._screen = BackgroundStream(sys.stdout, self._on_drained)
         self.output = _quiet_output(self._screen)
         self.on_lost: Callable[[int], None] = lambda lines: None
@@ -60,7 +66,7 @@ class Terminal:
             [("ansicyan", PROMPT)],
             history=history,
             completer=completer,
-            input_processors=[ShowHiddenCharacters()],
+            input_processors=[HideSecret(secret_start), ShowHiddenCharacters()],
             complete_while_typing=False,
             output=self.output,
         )

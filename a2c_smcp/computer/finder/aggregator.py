@@ -1,37 +1,50 @@
 """The documents of all MCP servers and their summaries, read in the background and kept fresh.
 
 Is told which documents a server lists and which of them changed; reads the summaries from a server's catalogue
-(level 0) where that takes fewer requests, and document by document (level 1) what the catalogue does not say. Knows
-nothing of how changes are heard or announced, nor of what agents ask for.
+(level 0) where that takes fewer requests, and document by document (level 1) what the catalogue does not say. A server
+that lists its catalogue has the documents that this tells of. Knows nothing of how changes are heard or announced, nor
+of what agents ask for.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence, Set
 from typing import Any, Final
 
-import msgspec
 from mcp import MCPError
-from mcp_types import ReadResourceResult
 
+from a2c_smcp.computer.finder.clients import DocumentReader, MCPClient, TimedClient
+from a2c_smcp.computer.finder.shelves import (
+    CATALOGUE,
+    CATALOGUE_LIMIT,
+    READERS,
+    Discovery,
+    DocumentReading,
+    KnownDocument,
+    ServerDocuments,
+    document_of,
+    is_catalogue_wanted,
+    keep,
+    note_others,
+    put_on_shelf,
+)
 from a2c_smcp.computer.finder.summaries import (
     CataloguePage,
     Described,
     Fields,
-    build_summary,
     is_complete,
     listed_documents,
     merged,
     read_catalogue,
     read_document,
 )
-from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
+from a2c_smcp.computer.mcp_clients.resource_lists import MAX_DOCUMENTS
 from a2c_smcp.computer.utils.pool import for_each, slices
 from a2c_smcp.errors import PayloadTooLargeError, RequestTimeoutError, SMCPError, ToolError
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.types import SERVER_NAME
-from a2c_smcp.utils.dpe_uri import build_dpe_uri, document_ref, with_params
+from a2c_smcp.utils.dpe_uri import build_dpe_uri, try_parse_dpe_uri, with_params
 
 __all__ = ["FRESH_SECONDS", "WARMING_SECONDS", "FinderAggregator"]
 
@@ -41,69 +54,28 @@ logger = logging.getLogger(__name__)
 FRESH_SECONDS: Final = 60.0
 #: How long a request waits for summaries that are being read for the first time, or since a change.
 WARMING_SECONDS: Final = 5.0
-_READ_SECONDS: Final = 10.0
-#: How many documents of one server are read at once.
-_READERS: Final = 16
-#: The largest `limit` that a `dpe://` URI may have.
-_CATALOGUE_LIMIT: Final = 100
-
-
-class _KnownDocument(msgspec.Struct, eq=False, gc=False):
-    """A listed document, and what is known of it.
-
-    The garbage collector does not look at these: there may be a hundred thousand, and nothing refers back to them.
-    """
-
-    resource: Described
-    host: str
-    doc_ref: str
-    summary: DPEDocumentSummary | None = None
-    marks: int = 0
-    """How often it was said to have changed. A reading that began before the last change is not kept."""
-    read_at: float = 0.0
-    """When the last reading began; 0 before the first."""
-
-
-class _DocumentReading(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """A document that is being read, and how often it was marked by then. As many as there are documents."""
-
-    document: _KnownDocument
-    marks: int
-    entry: Fields | None = None
-    """What the catalogue says of it, if that is not everything."""
-
-
-class _ServerDocuments:
-    """The documents of one server, in the order of its list."""
-
-    def __init__(self, server: SERVER_NAME, connection: MCPConnection) -> None:
-        self.server = server
-        self.connection = connection
-        self.documents: dict[str, _KnownDocument] = {}
-        self.stale: dict[str, None] = {}
-        self.limit = asyncio.Semaphore(_READERS)
-        self.without_catalogue: set[str] = set()
-        """Hosts that do not answer at level 0."""
-        self.warming: set[asyncio.Task[None]] = set()
-        """What requests wait for."""
-        self.refreshing: set[asyncio.Task[None]] = set()
-
-    async def read(self, uri: str) -> ReadResourceResult:
-        async with self.limit:
-            return await self.connection.read_resource(uri, _READ_SECONDS)
 
 
 class FinderAggregator:
     """Tell it `relist`, `mark` and `drop` as servers change, from the event loop; `aclose` it in the end.
 
-    `quote` is how a log line has what a server wrote.
+    Or give it clients: then `collect_documents` lists what they have now. `quote` is how a log line has what a server
+    wrote.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic, *, quote: Callable[[object], str] = str) -> None:
+    def __init__(
+        self,
+        mcp_clients: Mapping[SERVER_NAME, MCPClient] | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        quote: Callable[[object], str] = str,
+    ) -> None:
+        self._clients = mcp_clients
         self._clock = clock
         self._quote = quote
-        self._shelves: dict[SERVER_NAME, _ServerDocuments] = {}
+        self._shelves: dict[SERVER_NAME, ServerDocuments] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._uri_cache: frozenset[str] = frozenset()
 
     # --- what there is
 
@@ -112,6 +84,8 @@ class FinderAggregator:
 
         Not to be changed by its reader.
         """
+        if self._clients is not None:
+            await self._relist_clients(self._clients)
         for shelf in self._shelves.values():
             self._refresh_old(shelf)
         warming = {task for shelf in self._shelves.values() for task in shelf.warming}
@@ -124,36 +98,67 @@ class FinderAggregator:
             if document.summary is not None
         ]
 
+    def update_uri_cache(self, current_uris: Set[str]) -> bool:
+        """Remember the URIs that there are now, and say whether they differ from those before."""
+        before, self._uri_cache = self._uri_cache, frozenset(current_uris)
+        return before != self._uri_cache
+
+    async def _relist_clients(self, clients: Mapping[SERVER_NAME, MCPClient]) -> None:
+        for server in self._shelves.keys() - clients.keys():
+            self.drop(server)
+        for server, client in clients.items():
+            shelf = self._shelves.get(server)
+            known = shelf.connection if shelf is not None else None
+            reader = known if isinstance(known, TimedClient) and known.client is client else TimedClient(client)
+            try:
+                await self.relist(server, reader, await reader.list_documents())
+            except (MCPError, SMCPError) as error:
+                logger.warning("the documents of MCP server %s could not be listed: %s", server, self._quote(error))
+
+    def unlisted(self, server: SERVER_NAME, uri: str) -> Set[str]:
+        """The URIs of what a `dpe://` URI is of, if only the server's catalogue tells of it: its document, or for a
+        catalogue all of those and the catalogue.
+        """
+        shelf, parsed = self._shelves.get(server), try_parse_dpe_uri(uri)
+        if shelf is None or parsed is None or parsed.host not in shelf.catalogues:
+            return frozenset()
+        told = shelf.told.get(parsed.host, {})
+        if parsed.doc_ref is None:
+            return frozenset({shelf.catalogues[parsed.host], *told.values()})
+        return frozenset(filter(None, (told.get(parsed.doc_ref),)))
+
     def page_count(self, server: SERVER_NAME, uris: Iterable[str]) -> int:
-        """How many pages a document has that is listed under one of these URIs; 0 where that is unknown."""
+        """How many pages a document has that is known under one of these URIs; 0 where that is unknown."""
         shelf = self._shelves.get(server)
         documents = [shelf.documents.get(uri) for uri in uris] if shelf else []
         return max((found.summary["page_count"] for found in documents if found and found.summary), default=0)
 
     # --- what changes
 
-    async def relist(self, server: SERVER_NAME, connection: MCPConnection, resources: Sequence[Described]) -> None:
+    async def relist(self, server: SERVER_NAME, connection: DocumentReader, resources: Sequence[Described]) -> None:
         """After a server started, or its list changed: reads what is new, or all where the connection is new."""
         shelf = self._shelves.get(server)
         if shelf is None or shelf.connection is not connection:
             self.drop(server)
-            shelf = self._shelves[server] = _ServerDocuments(server, connection)
-        known, documents = shelf.documents, dict[str, _KnownDocument]()
+            shelf = self._shelves[server] = ServerDocuments(server, connection)
+        known, documents = shelf.documents, dict[str, KnownDocument]()
+        implied, catalogues = dict[tuple[str, str], str](), dict[str, str]()
         changed = []
         async for some in slices(resources):
             for resource in listed_documents(some):
                 if resource.uri in documents:
                     continue
-                document = documents[resource.uri] = known.get(resource.uri) or _document(resource)
+                document = documents[resource.uri] = known.get(resource.uri) or document_of(resource)
                 if resource.uri not in known or document.resource != resource:
                     document.resource = resource
                     changed.append(resource.uri)
+            note_others(some, implied, catalogues)
         if self._shelves.get(server) is shelf:  # it may have gone while others had their turns
-            shelf.documents = documents
+            changed += put_on_shelf(shelf, documents, implied, catalogues)
             self.mark(server, changed)
 
     def mark(self, server: SERVER_NAME, uris: Iterable[str]) -> None:
-        """Read these listed documents again, and have requests wait for that. Marks of one moment are read together."""
+        """Read these known documents again, and have requests wait for that. Marks of one moment are read together."""
         shelf = self._shelves.get(server)
         marked = [uri for uri in uris if shelf and uri in shelf.documents]
         if shelf is None or not marked:
@@ -163,6 +168,13 @@ class FinderAggregator:
         if not shelf.stale:
             self._spawn(self._read_stale(shelf), shelf.warming)
         shelf.stale.update(dict.fromkeys(marked))
+
+    def mark_all(self, server: SERVER_NAME) -> None:
+        """The same for all documents of a server. However often it is said, one reading waits for the one that runs."""
+        shelf = self._shelves.get(server)
+        if shelf is not None and shelf.documents and not shelf.waits_for_turn:
+            shelf.waits_for_turn = True
+            self._spawn(self._read_all(shelf), shelf.warming)
 
     def refresh(self, server: SERVER_NAME) -> None:
         """Read all documents of a server again, in the background."""
@@ -190,37 +202,45 @@ class FinderAggregator:
             tasks.add(task)
             task.add_done_callback(tasks.discard)
 
-    async def _read_stale(self, shelf: _ServerDocuments) -> None:
+    async def _read_stale(self, shelf: ServerDocuments) -> None:
         stale, shelf.stale = shelf.stale, {}
         await self._read(shelf, [shelf.documents[uri] for uri in stale if uri in shelf.documents])
 
-    def _refresh_old(self, shelf: _ServerDocuments) -> None:
+    async def _read_all(self, shelf: ServerDocuments) -> None:
+        async with shelf.turn:
+            shelf.waits_for_turn = False
+            documents = list(shelf.documents.values())
+            for document in documents:
+                document.marks += 1
+            await self._read(shelf, documents)
+
+    def _refresh_old(self, shelf: ServerDocuments) -> None:
         oldest = self._clock() - FRESH_SECONDS
         if shelf.refreshing:
             return  # reading a hundred thousand documents may take longer than summaries stay fresh
         # Documents that could not be read before are tried again, too.
         self._refresh(shelf, [document for document in shelf.documents.values() if 0 < document.read_at < oldest])
 
-    def _refresh(self, shelf: _ServerDocuments, documents: list[_KnownDocument]) -> None:
+    def _refresh(self, shelf: ServerDocuments, documents: list[KnownDocument]) -> None:
         if documents:
             now = self._clock()
             for document in documents:
                 document.read_at = now  # so that the next request does not ask for it as well
             self._spawn(self._read(shelf, documents), shelf.refreshing)
 
-    async def _read(self, shelf: _ServerDocuments, documents: Sequence[_KnownDocument]) -> None:
-        by_host: dict[str, list[_DocumentReading]] = {}
+    async def _read(self, shelf: ServerDocuments, documents: Sequence[KnownDocument]) -> None:
+        by_host: dict[str, list[DocumentReading]] = {}
         now = self._clock()
         async for some in slices(documents):
             for document in some:
                 document.read_at = now
-                by_host.setdefault(document.host, []).append(_DocumentReading(document, document.marks))
+                by_host.setdefault(document.host, []).append(DocumentReading(document, document.marks))
         failures: list[str] = []
         try:
             for host, readings in by_host.items():
-                if _catalogue_is_cheaper(shelf, host, len(readings)):
+                if is_catalogue_wanted(shelf, host, readings):
                     readings = await self._read_catalogue(shelf, host, readings)
-                await for_each(readings, lambda reading: self._read_one(shelf, reading, failures), _READERS)
+                await for_each(readings, lambda reading: self._read_one(shelf, reading, failures), READERS)
         except ToolError:
             return  # the server has gone, and its documents with it
         if failures:
@@ -229,7 +249,7 @@ class FinderAggregator:
                 "MCP server %s: %d documents could not be read, the first: %s", shelf.server, len(failures), first
             )
 
-    async def _read_one(self, shelf: _ServerDocuments, reading: _DocumentReading, failures: list[str]) -> None:
+    async def _read_one(self, shelf: ServerDocuments, reading: DocumentReading, failures: list[str]) -> None:
         uri = reading.document.resource.uri
         try:
             fields = read_document(await shelf.read(uri))
@@ -237,62 +257,58 @@ class FinderAggregator:
             failures.append(f"{uri}: {error}")  # what is known of it stays
         except (MCPError, PayloadTooLargeError, ValueError) as error:
             failures.append(f"{uri}: {error}")
-            _keep(shelf, reading, reading.entry)
+            keep(shelf, reading, reading.entry)
         else:
-            _keep(shelf, reading, merged(reading.entry or {}, fields))
+            keep(shelf, reading, merged(reading.entry or {}, fields))
 
     async def _read_catalogue(
-        self, shelf: _ServerDocuments, host: str, readings: list[_DocumentReading]
-    ) -> list[_DocumentReading]:
+        self, shelf: ServerDocuments, host: str, readings: list[DocumentReading]
+    ) -> list[DocumentReading]:
         """Take what the server's catalogue says; the documents of which it does not say all come back."""
-        missing: dict[str, _DocumentReading] = {}
-        others: list[_DocumentReading] = []
+        missing: dict[str, DocumentReading] = {}
+        others: list[DocumentReading] = []
         """Documents that are listed more than once, under URIs that differ: they come back."""
         async for some in slices(readings):
             for reading in some:
                 if missing.setdefault(reading.document.doc_ref, reading) is not reading:
                     others.append(reading)
-        incomplete: list[_DocumentReading] = []
-        catalogue = build_dpe_uri(host)
+        # With the catalogue itself among them, all is looked at that it has.
+        discovery = Discovery(shelf, host) if missing.pop(CATALOGUE, None) is not None else None
+        incomplete: list[DocumentReading] = []
+        catalogue = shelf.catalogues.get(host) or build_dpe_uri(host)
+
+        def take(reading: DocumentReading, fields: Fields) -> bool:
+            """Whether that is all; if it is not, there is something to show until the rest is known."""
+            if (complete := is_complete(fields)) or reading.document.summary is None:
+                keep(shelf, reading, fields)
+            return complete
 
         async def read_page(uri: str) -> CataloguePage:
             page = read_catalogue(await shelf.read(uri))
-            for doc_ref, fields in page.documents.items():
-                reading = missing.pop(doc_ref, None)
-                if reading is not None and is_complete(fields):
-                    _keep(shelf, reading, fields)
-                elif reading is not None:
-                    incomplete.append(_DocumentReading(reading.document, reading.marks, fields))
+            async for some in slices(list(page.documents.items())):
+                for doc_ref, fields in some:
+                    new = None if discovery is None else discovery.found(doc_ref)
+                    reading = new or missing.pop(doc_ref, None)
+                    if reading is not None and not take(reading, fields):
+                        incomplete.append(DocumentReading(reading.document, reading.marks, fields))
             return page
 
         async def read_from(offset: int) -> None:
-            await read_page(with_params(catalogue, {"offset": str(offset), "limit": str(_CATALOGUE_LIMIT)}))
+            await read_page(with_params(catalogue, {"offset": str(offset), "limit": str(CATALOGUE_LIMIT)}))
 
         try:
             first = await read_page(catalogue)
-            if missing and first.count:
+            if (missing or discovery) and first.count:
                 # A catalogue may claim any size; of ours it cannot have more than are listed.
-                total = min(first.total_count, first.count + len(shelf.documents))
-                await for_each(range(first.count, total, _CATALOGUE_LIMIT), read_from, _READERS)
+                most = MAX_DOCUMENTS if discovery else first.count + len(shelf.documents)
+                await for_each(range(first.count, min(first.total_count, most), CATALOGUE_LIMIT), read_from, READERS)
+            if discovery is not None:
+                discovery.end()
         except ToolError:
             raise
         except (MCPError, SMCPError, ValueError) as error:
             logger.info("MCP server %s has no catalogue at %s: %s", shelf.server, self._quote(catalogue), error)
             shelf.without_catalogue.add(host)
-        return [*incomplete, *missing.values(), *others]
-
-
-def _document(resource: Described) -> _KnownDocument:
-    host, doc_ref = document_ref(resource.uri) or ("", "")
-    return _KnownDocument(resource, host, doc_ref)
-
-
-def _catalogue_is_cheaper(shelf: _ServerDocuments, host: str, wanted: int) -> bool:
-    return host not in shelf.without_catalogue and wanted > -(-len(shelf.documents) // _CATALOGUE_LIMIT)
-
-
-def _keep(shelf: _ServerDocuments, reading: _DocumentReading, fields: Fields | None) -> None:
-    """Unless the document was marked since: then this may be old, and a later reading is under way."""
-    document = reading.document
-    if document.marks == reading.marks:
-        document.summary = None if fields is None else build_summary(shelf.server, document.resource, fields)
+        # What only the catalogue tells of is not asked for when the catalogue cannot be read: it stays as it was.
+        told = shelf.told.get(host, {})
+        return [*incomplete, *(reading for ref, reading in missing.items() if ref not in told), *others]

@@ -1,7 +1,7 @@
 """`DPEDocumentSummary` from what an MCP server lists and what it answers at level 0 or 1. Reads nothing itself."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
@@ -25,9 +25,6 @@ __all__ = [
 
 #: What a server says of a document, unchecked.
 Fields: TypeAlias = Mapping[str, Any]
-
-#: What a summary is made of; the rest comes from the list.
-_WANTED: Final = frozenset({"file_uri", "file_type", "title", "page_count", "keywords", "summary", "last_modified"})
 
 
 class Described(Protocol):
@@ -90,13 +87,18 @@ def read_catalogue(result: ReadResourceResult) -> CataloguePage:
 
 
 def is_complete(fields: Fields) -> bool:
-    """Whether a catalogue's entry has every field that level 1 could have; `null` says that there is none."""
-    return fields.keys() >= _WANTED
+    """Whether a catalogue's entry gives every field that level 1 could have."""
+    return _given(fields).keys() == _WANTED.keys()
 
 
 def merged(entry: Fields, document: Fields) -> Fields:
-    """The fields of the catalogue, and those that it lacks from level 1."""
-    return {**document, **entry}
+    """The fields that the catalogue gives, and the others from level 1."""
+    return {**entry, **document, **_given(entry)}
+
+
+def _given(fields: Fields) -> Fields:
+    """The fields that say something: no text or list that is empty, no 0 pages, nothing of a wrong type."""
+    return {key: fields[key] for key, read in _WANTED.items() if key in fields and read(fields[key])}
 
 
 def build_summary(server: SERVER_NAME, resource: Described, fields: Fields) -> DPEDocumentSummary:
@@ -135,3 +137,15 @@ def _text(value: object) -> str:
 
 def _count(value: object) -> int:
     return value if type(value) is int and value > 0 else 0
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+#: What a summary is made of, and how each is read; the rest comes from the list.
+_WANTED: Final[Mapping[str, Callable[[object], object]]] = {
+    **dict.fromkeys(("file_uri", "file_type", "title", "summary", "last_modified"), _text),
+    "page_count": _count,
+    "keywords": _list,
+}

@@ -15,7 +15,7 @@ import asyncio
 import logging
 import math
 import random
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import PurePath
@@ -203,6 +203,8 @@ class MCPConnection:
         self._session: MCPSession | None = None
         self.ignored_resources: str | None = None
         """Which resources of the server's list are ignored, in words."""
+        self.other_resources: Set[int] = frozenset()
+        """The hashes of the URIs in its list that are neither windows nor documents."""
 
     @property
     def name(self) -> str:
@@ -229,8 +231,14 @@ class MCPConnection:
     @property
     def can_subscribe(self) -> bool:
         """Whether the running server declares `resources.subscribe`: only then has it windows and documents."""
-        resources = self.capabilities and self.capabilities.resources
-        return bool(resources and resources.subscribe)
+        return self.has_capability("resources.subscribe")
+
+    def has_capability(self, name: str) -> bool:
+        """Whether the running server declares this, as in `resources.subscribe`."""
+        found: object = self.capabilities
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return bool(found)
 
     @property
     def pid(self) -> int | None:
@@ -363,7 +371,7 @@ class MCPConnection:
             return None if listed.is_full else page.next_cursor
 
         await self._read_pages(read)
-        self.ignored_resources = listed.ignored
+        self.ignored_resources, self.other_resources = listed.ignored, listed.others
         return listed.resources
 
     async def read_resource(self, uri: str, timeout: float | None = None) -> ReadResourceResult:

@@ -27,6 +27,8 @@ _WINDOWS: Final = "windows"
 _DOCUMENTS: Final = "documents"
 _MOST: Final[Mapping[str, int]] = {_WINDOWS: MAX_WINDOWS, _DOCUMENTS: MAX_DOCUMENTS}
 
+_MAX_OTHERS: Final = 10_000
+
 _PAGE: Final = "a2c-smcp/page"
 _PAGES_KEPT: Final = 4
 
@@ -70,6 +72,8 @@ class ResourceList:
 
     def __init__(self) -> None:
         self.resources: list[ListedResource] = []
+        self.others: set[int] = set()
+        """The hashes of the first other URIs, which are of no use here but to tell that they are listed."""
         self._found: Counter[str] = Counter()
         self._invalid = 0
 
@@ -85,6 +89,8 @@ class ResourceList:
             return
         kind = _WINDOWS if is_window_uri(uri) else _DOCUMENTS if is_dpe_uri(uri) else None
         if kind is None:
+            if len(self.others) < _MAX_OTHERS:
+                self.others.add(hash(uri))
             return
         self._found[kind] += 1
         if self._found[kind] > _MOST[kind]:

@@ -21,6 +21,7 @@ from a2c_smcp.computer.calls import CallKey, CallMemory, Finished, Running
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.events import AnnouncedEvent, EventsLost, ServerStatus
 from a2c_smcp.computer.paced_progress import PacedProgress
+from a2c_smcp.computer.redaction import discreet_config, discreet_error
 from a2c_smcp.errors import (
     BadRequestError,
     ConnectionLostError,
@@ -132,7 +133,7 @@ class SMCPComputerClient:
         options = url if isinstance(url, LinkOptions) else LinkOptions(url)
         if api_key is not None:
             options = replace(options, api_key=api_key)
-        self._link = OfficeLink(options, self._handlers(), on_event=self._heard)
+        self._link = OfficeLink(options, self._handlers(), on_event=self._heard, leaving=discreet_error)
         self._id = uuid.uuid4().hex
         #: Known before the server says yes: an agent may ask before that answer is here.
         self._office = ""
@@ -242,7 +243,7 @@ class SMCPComputerClient:
         return {"tools": self._computer.get_available_tools(), "req_id": request["req_id"]}
 
     async def _get_config(self, _: GetComputerConfigReq) -> GetComputerConfigRet:
-        return self._computer.get_config()
+        return discreet_config(self._computer.get_config())
 
     async def _get_desktop(self, request: GetDeskTopReq) -> GetDeskTopRet:
         req_id = request["req_id"]
@@ -271,7 +272,7 @@ class SMCPComputerClient:
             return await self._result(self._request(TOOL_CALL_EVENT, data), data)
         except SMCPError as error:
             self._refusals.warn(_AGENTS, "refused tool call %s: %s", req_id_in_log(data), on_one_line(error))
-            return error.tool_call_payload()
+            return discreet_error(error).tool_call_payload()
         except Exception:
             # A boundary, as in `OfficeLink`; here because a failed tool call has a shape of its own.
             self._refusals.exception(_AGENTS, "failed to handle tool call %s", req_id_in_log(data))

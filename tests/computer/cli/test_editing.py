@@ -1,10 +1,19 @@
 """Lines that are kept between runs, and those that are not."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from a2c_smcp.computer.cli.editing import command_history
+from a2c_smcp.computer.cli.input_commands import secret_start
+from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.mcp_clients.model import parse_input
+
+INPUTS = [
+    parse_input({"id": "key", "type": "promptString", "password": True}),
+    parse_input({"id": "name", "type": "promptString"}),
+]
 
 
 def test_only_lines_that_may_be_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,3 +57,20 @@ def test_without_a_home_the_history_is_of_this_run(
     history.append_string("status")
     assert history.get_strings() == ["status"]
     assert ["the history is not kept" in record.message for record in caplog.records] == [True]
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("inputs value set key hunter2", "inputs value set key "),
+        ("  inputs  value set 'key'  hunter2 and", "  inputs  value set 'key'  "),
+        ("inputs value set key @file", "inputs value set key @file"),
+        ("inputs value set name hunter2", "inputs value set name hunter2"),
+        ("inputs value set nothing x", "inputs value set nothing x"),
+        ("inputs value set key", "inputs value set key"),
+        ("status", "status"),
+    ],
+)
+def test_the_value_of_a_password_is_what_is_hidden_of_a_line(line: str, shown: str) -> None:
+    session: Any = type("Session", (), {"computer": Computer("pc", inputs=INPUTS)})
+    assert line[: secret_start(session, line)] == shown

@@ -87,6 +87,9 @@ def test_a_vrl_program_that_does_not_compile_is_an_error_also_of_a_disabled_serv
     assert result.returncode == 1
     assert f"error: {file}: server 'bad': vrl: VRL syntax error: error[E204]" in result.stdout
     assert f"error: {file}: server 'off': vrl: VRL syntax error: error[E105]" in result.stdout
+    drawn = result.stdout.splitlines()
+    assert any(line.startswith("    1 │ ") for line in drawn), "the compiler's drawing has its own lines"
+    assert any("^" in line for line in drawn)
     assert result.stdout.endswith("2 errors, 0 warnings\n")
 
 

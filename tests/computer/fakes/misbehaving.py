@@ -5,13 +5,14 @@
 Modes: see `MODES`. Options: `era` both|legacy|modern, `page` the page size of lists, `code` the exit code of a death,
 `delay` seconds before every answer (mode slow), `late` seconds before it reads anything, `after=FILE` reads nothing
 before there is such a file, `resources` how many windows it starts with, `documents` how many documents, `catalogue=1`
-answers at level 0, `catalogue=titles` there with nothing but titles, `read` seconds that a reading takes (side by
-side), `stubborn=1` grandchildren that ignore SIGTERM, `bare=1` neither announces changes nor takes subscriptions,
-`quiet=1` takes them but does not announce changes of its list, `deaf=1` never answers a subscription, `invalid=1` lists
-a tool without a schema and one whose name is a number, `once=FILE` dies after its first list of tools if there is no
-such file yet. A resource with the text `hang` never answers. Its tools change it while it runs; see `TOOLS`. It reports
-on stderr what a test may wait for: `ready`, `eof`, `grandchild PID`, `started sleep`, `cancelling` (the message is
-there), `cancelled sleep` (the tool has noticed), `subscribed URI`, `listening N URIs`.
+answers at level 0, `catalogue=titles` there with nothing but titles, `catalogue=empty` there with empty fields,
+`lists=catalogue` lists that instead of its documents, `lists=pages` their first pages, `read` seconds that a reading
+takes (side by side), `stubborn=1` grandchildren that ignore SIGTERM, `bare=1` neither announces changes nor takes
+subscriptions, `quiet=1` takes them but does not announce changes of its list, `deaf=1` never answers a subscription,
+`invalid=1` lists a tool without a schema and one whose name is a number, `once=FILE` dies after its first list of
+tools if there is no such file yet. A resource with the text `hang` never answers. Its tools change it while it runs;
+see `TOOLS`. It reports on stderr what a test may wait for: `ready`, `eof`, `grandchild PID`, `started sleep`,
+`cancelling` (the message is there), `cancelled sleep` (the tool has noticed), `subscribed URI`, `listening N URIs`.
 """
 
 import base64
@@ -67,7 +68,7 @@ TOOLS = {
     "add_tool": "name",
     "remove_tool": "name",
     "describe": "name, description: says something else of a tool",
-    "set_resource": "uri, text: adds or updates",
+    "set_resource": "uri, text, silently: adds or updates; silently, it says only that its list has changed",
     "grow": "uri, size: gives a resource a text of so many characters",
     "remove_resource": "uri",
     "drop_listens": "graceful: ends every listen stream",
@@ -107,6 +108,7 @@ class Server:
         self.invalid = bool(options.get("invalid"))
         self.once = options.get("once")
         self.catalogue = options.get("catalogue", "")
+        self.lists = options.get("lists", "documents")
         self.read_delay = float(options.get("read", "0"))
         self.resources = {f"window://fake/{n}": f"window {n}" for n in range(int(options.get("resources", "2")))}
         self.resources |= {f"dpe://fake/{n}": document(n) for n in range(int(options.get("documents", "0")))}
@@ -255,7 +257,7 @@ class Server:
                     with open(self.once, "w"):
                         self.die("died once")
             case "resources/list":
-                items = [{"uri": uri, "name": uri.rpartition("/")[2]} for uri in self.resources]
+                items = [{"uri": uri, "name": uri.rpartition("/")[2]} for uri in self.listed()]
                 self.listing(id_, "resources", items, params.get("cursor"))
             case "resources/read":
                 self.read(id_, params["uri"])
@@ -294,6 +296,16 @@ class Server:
             tool["outputSchema"] = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
         return tool
 
+    def listed(self) -> list[str]:
+        documents = [uri for uri in self.resources if uri.startswith("dpe://")]
+        others = [uri for uri in self.resources if uri not in documents]
+        match self.lists:
+            case "catalogue":
+                return ["dpe://fake", *others]
+            case "pages":
+                return [*(f"{uri}/pages/0" for uri in documents), *others]
+        return list(self.resources)
+
     def read(self, id_: Any, uri: str) -> None:
         self.reads.append(uri)
         if self.resources.get(uri) != "hang":
@@ -317,8 +329,12 @@ class Server:
         listed = {uri: text for uri, text in self.resources.items() if uri.startswith("dpe://")}
         start = int(query.get("offset", ["0"])[0])
         page = list(listed)[start : start + int(query.get("limit", ["20"])[0])]
+        documents: list[dict[str, Any]]
         if self.catalogue == "titles":
             documents = [{"doc_ref": uri.rpartition("/")[2], "title": f"listed as {uri}"} for uri in page]
+        elif self.catalogue == "empty":
+            empty = {"title": "", "page_count": 0, "keywords": [], "summary": None, "file_type": "", "file_uri": None}
+            documents = [{"doc_ref": uri.rpartition("/")[2], "last_modified": None, **empty} for uri in page]
         else:
             documents = [json.loads(listed[uri]) for uri in page]
         return json.dumps({"documents": documents, "total_count": len(listed)})
@@ -422,7 +438,7 @@ class Server:
                 self.said[arguments["name"]] = arguments["description"]
                 self.changed("tools/list_changed")
             case "set_resource":
-                uri, known = arguments["uri"], arguments["uri"] in self.resources
+                uri, known = arguments["uri"], arguments["uri"] in self.resources and not arguments.get("silently")
                 self.resources[uri] = arguments["text"]
                 self.changed("resources/updated" if known else "resources/list_changed", uri if known else None)
             case "grow":

@@ -1,0 +1,189 @@
+"""The documents of one MCP server: those that it lists, those of which it lists parts, and those that a listed
+catalogue tells of.
+
+Keeps what is known of them and how often that was said to have changed. When something is read is the aggregator's.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+from mcp_types import ReadResourceResult
+
+from a2c_smcp.computer.finder.clients import DocumentReader
+from a2c_smcp.computer.finder.summaries import Described, Fields, build_summary
+from a2c_smcp.computer.mcp_clients.resource_lists import MAX_DOCUMENTS, ListedDocument
+from a2c_smcp.smcp import DPEDocumentSummary
+from a2c_smcp.types import SERVER_NAME
+from a2c_smcp.utils.dpe_uri import build_dpe_uri, document_ref, document_uri, try_parse_dpe_uri
+
+__all__ = [
+    "CATALOGUE",
+    "CATALOGUE_LIMIT",
+    "READERS",
+    "Discovery",
+    "DocumentReading",
+    "KnownDocument",
+    "ServerDocuments",
+    "document_of",
+    "is_catalogue_wanted",
+    "keep",
+    "note_others",
+    "put_on_shelf",
+]
+
+_READ_SECONDS: Final = 10.0
+#: How many documents of one server are read at once.
+READERS: Final = 16
+#: The largest `limit` that a `dpe://` URI may have.
+CATALOGUE_LIMIT: Final = 100
+#: The `doc_ref` of a catalogue, which no document can have.
+CATALOGUE: Final = ""
+
+
+class KnownDocument(msgspec.Struct, eq=False, gc=False):
+    """A document, and what is known of it; or a listed catalogue, which has no `doc_ref` and never a summary.
+
+    The garbage collector does not look at these: there may be a hundred thousand, and nothing refers back to them.
+    """
+
+    resource: Described
+    host: str
+    doc_ref: str
+    summary: DPEDocumentSummary | None = None
+    marks: int = 0
+    """How often it was said to have changed. A reading that began before the last change is not kept."""
+    read_at: float = 0.0
+    """When the last reading began; 0 before the first."""
+
+
+class DocumentReading(msgspec.Struct, frozen=True, eq=False, gc=False):
+    """A document that is being read, and how often it was marked by then. As many as there are documents."""
+
+    document: KnownDocument
+    marks: int
+    entry: Fields | None = None
+    """What the catalogue says of it, if that is not everything."""
+
+
+class ServerDocuments:
+    """The documents of one server, in the order of its list."""
+
+    def __init__(self, server: SERVER_NAME, connection: DocumentReader) -> None:
+        self.server = server
+        self.connection = connection
+        self.documents: dict[str, KnownDocument] = {}
+        self.catalogues: dict[str, str] = {}
+        """By host, the catalogues that are listed."""
+        self.told: dict[str, dict[str, str]] = {}
+        """By host and `doc_ref`, the URIs of the documents that only a listed catalogue tells of."""
+        self.stale: dict[str, None] = {}
+        self.turn = asyncio.Lock()
+        """Whoever has it reads all documents."""
+        self.waits_for_turn = False
+        self.limit = asyncio.Semaphore(READERS)
+        self.without_catalogue: set[str] = set()
+        """Hosts that do not answer at level 0."""
+        self.warming: set[asyncio.Task[None]] = set()
+        """What requests wait for."""
+        self.refreshing: set[asyncio.Task[None]] = set()
+
+    async def read(self, uri: str) -> ReadResourceResult:
+        async with self.limit:
+            return await self.connection.read_resource(uri, _READ_SECONDS)
+
+
+class Discovery:
+    """What a listed catalogue tells of besides what is listed, while it is being read."""
+
+    def __init__(self, shelf: ServerDocuments, host: str) -> None:
+        self._shelf = shelf
+        self._host = host
+        self._seen: set[str] = set()
+        told = shelf.told.setdefault(host, {})
+        self._listed = {it.doc_ref for it in shelf.documents.values() if it.host == host and it.doc_ref not in told}
+
+    def found(self, doc_ref: str) -> DocumentReading | None:
+        """A document that was not known before; `None` for every other."""
+        shelf, told = self._shelf, self._shelf.told.get(self._host)
+        if told is None or doc_ref in self._seen or doc_ref in self._listed:
+            return None
+        self._seen.add(doc_ref)
+        if doc_ref in told or len(shelf.documents) >= MAX_DOCUMENTS:
+            return None
+        try:
+            uri = build_dpe_uri(self._host, doc_ref)
+        except ValueError:
+            return None
+        document = KnownDocument(ListedDocument(uri, doc_ref), self._host, doc_ref)
+        if shelf.documents.setdefault(uri, document) is not document:
+            return None
+        told[doc_ref] = uri
+        return DocumentReading(document, document.marks)
+
+    def end(self) -> None:
+        """The catalogue was read to its end: what it tells of no more has gone."""
+        told = self._shelf.told.get(self._host, {})
+        for doc_ref in told.keys() - self._seen:
+            self._shelf.documents.pop(told.pop(doc_ref), None)
+
+
+def document_of(resource: Described) -> KnownDocument:
+    host, doc_ref = document_ref(resource.uri) or ("", "")
+    return KnownDocument(resource, host, doc_ref)
+
+
+def note_others(
+    resources: Iterable[Described], implied: dict[tuple[str, str], str], catalogues: dict[str, str]
+) -> None:
+    """Note the documents of which parts are listed, and the catalogues."""
+    for resource in resources:
+        if document_ref(resource.uri) is not None or (uri := try_parse_dpe_uri(resource.uri)) is None:
+            continue
+        if uri.doc_ref is None:
+            catalogues.setdefault(uri.host, resource.uri)
+        elif (document := document_uri(resource.uri)) is not None:
+            implied.setdefault((uri.host, uri.doc_ref), document)
+
+
+def put_on_shelf(
+    shelf: ServerDocuments,
+    documents: dict[str, KnownDocument],
+    implied: Mapping[tuple[str, str], str],
+    catalogues: dict[str, str],
+) -> list[str]:
+    """Put these documents on the shelf, with those that are not listed themselves; the new ones of the latter."""
+    known, changed = shelf.documents, []
+    listed = {(it.host, it.doc_ref) for it in documents.values()} if implied or shelf.told else set()
+    others = {uri: ref for ref, uri in implied.items() if ref not in listed}
+    others |= {uri: (host, CATALOGUE) for host, uri in catalogues.items()}
+    for uri, (host, doc_ref) in others.items():
+        documents[uri] = known.get(uri) or KnownDocument(ListedDocument(uri, doc_ref), host, doc_ref)
+        if uri not in known:
+            changed.append(uri)
+    shelf.catalogues = catalogues
+    shelf.told = {
+        host: {ref: uri for ref, uri in told.items() if (host, ref) not in listed and uri not in documents}
+        for host, told in shelf.told.items()
+        if host in catalogues
+    }
+    documents |= {uri: known[uri] for told in shelf.told.values() for uri in told.values() if uri in known}
+    shelf.documents = documents
+    return changed
+
+
+def is_catalogue_wanted(shelf: ServerDocuments, host: str, readings: Sequence[DocumentReading]) -> bool:
+    """Whether to read the catalogue: it is among what is to be read, or it takes fewer requests."""
+    told = shelf.told.get(host, {})
+    if any(reading.document.doc_ref in told or not reading.document.doc_ref for reading in readings):
+        return True
+    fewer = len(readings) > -(-len(shelf.documents) // CATALOGUE_LIMIT)
+    return fewer and host not in shelf.without_catalogue
+
+
+def keep(shelf: ServerDocuments, reading: DocumentReading, fields: Fields | None) -> None:
+    """Unless the document was marked since: then this may be old, and a later reading is under way."""
+    document = reading.document
+    if document.marks == reading.marks:
+        document.summary = None if fields is None else build_summary(shelf.server, document.resource, fields)
