@@ -37,3 +37,19 @@ async def test_after_a_failed_reading_the_next_one_is_made() -> None:
         await refresher.soon(fail, "reading")
     await refresher.soon(read, "reading")
     assert made == [1]
+
+
+async def test_what_changes_all_the_time_is_left_alone_for_as_long_as_its_reading_took() -> None:
+    refresher, times = Refresher(), list[float]()
+    loop = asyncio.get_running_loop()
+
+    async def read() -> None:
+        times.append(loop.time())
+        await asyncio.sleep(0.05)
+        times.append(loop.time())
+        refresher.is_stale = len(times) < 8
+
+    await refresher.soon(read, "reading")
+    readings = [end - begun for begun, end in zip(times[::2], times[1::2], strict=True)]
+    pauses = [begun - end for end, begun in zip(times[1::2], times[2::2], strict=False)]
+    assert all(pause >= reading for reading, pause in zip(readings, pauses, strict=False))

@@ -14,7 +14,6 @@ one's start: the later one is refused.
 
 import asyncio
 import logging
-import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
@@ -76,8 +75,6 @@ _LONGEST_SAID: Final = 200
 
 #: How many lines of a server's stderr are kept.
 _STDERR_LINES: Final = 200
-#: How long a server that always has a new list of tools waits at most before that is read; in seconds.
-_LONGEST_PAUSE: Final = 0.5
 
 #: A server that should run, and does not.
 _DOWN: Final = (ServerState.FAILED, ServerState.BACKING_OFF)
@@ -691,7 +688,6 @@ class MCPServerManager:
     async def _relist(self, life: _Life) -> None:
         if not life.admitted:
             return
-        began = time.monotonic()
         try:
             tools = await _list_tools(life.connection)
         except SMCPError as error:
@@ -699,9 +695,6 @@ class MCPServerManager:
         else:
             if life.admitted and life.connection.state is ServerState.RUNNING:
                 self._relisted(life, tools)
-        if life.refresher.is_stale:
-            # If it changes all the time, it must not have all of this computer's.
-            await asyncio.sleep(min(time.monotonic() - began, _LONGEST_PAUSE))
 
     def _relisted(self, life: _Life, tools: list[Tool]) -> None:
         server = self._servers[life.config.name]

@@ -2,12 +2,16 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 __all__ = ["Refresher"]
 
+_LONGEST_PAUSE: Final = 0.5
+
 
 class Refresher:
-    """What changes during a reading is read once more, however often it changes meanwhile.
+    """What changes during a reading is read once more, however often it changes meanwhile: after as long as that
+    reading took, because what changes all the time must not have all of this computer's time.
 
     It keeps `read` only while it runs, so that it keeps nothing else alive.
     """
@@ -28,9 +32,13 @@ class Refresher:
         return self.running
 
     async def _run(self, read: Callable[[], Awaitable[None]]) -> None:
+        loop = asyncio.get_running_loop()
         try:
             while self.is_stale:
                 self.is_stale = False
+                began = loop.time()
                 await read()
+                if self.is_stale:
+                    await asyncio.sleep(min(loop.time() - began, _LONGEST_PAUSE))
         finally:
             self.running = None
