@@ -137,7 +137,7 @@ hooks:
 
 # More workers than most machines have cores: many tests wait. The order of the files is that of tests/conftest.py.
 test: check $(BESIDE)
-	@$(BIN)/python -m tests.again -n 6 --dist loadfile --no-loadscope-reorder $(TESTS)
+	@$(BIN)/pytest -n 6 --dist loadfile --no-loadscope-reorder $(TESTS)
 
 # `make test` with every Python from 3.11 to 3.14 that is found here, each with an environment of its own.
 test-all:

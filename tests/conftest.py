@@ -1,8 +1,6 @@
 """What every test stands on: loopback only, one event loop kind, deterministic Hypothesis."""
 
 import gc
-import json
-import os
 import random
 import socket
 import sys
@@ -106,18 +104,3 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for tests in files:
         order.shuffle(tests)
     items[:] = [test for tests in files for test in tests]
-
-
-_failed: dict[str, None] = {}
-
-
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    if report.failed:
-        _failed[report.nodeid] = None
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Leave the names of failed tests for `tests/again.py`."""
-    file = os.environ.get("A2C_FAILED_TESTS_FILE")
-    if file and not hasattr(session.config, "workerinput"):
-        Path(file).write_text(json.dumps([*_failed]))
