@@ -120,7 +120,7 @@ docs: $(if $(wildcard .venv/.dev),.venv/.dev,.venv-docs/.ready)
 	@echo "site/index.html is the first page."
 
 schema: $(VENV)/.runtime
-	@$(BIN)/python -m a2c_smcp.computer.config_schema
+	@$(BIN)/python -m a2c_smcp.computer.config.schema
 
 screenshots: $(VENV)/.dev .node/.ready
 	@$(BIN)/python -m tests.computer.console.screenshots docs/console

@@ -13,11 +13,9 @@ from a2c_smcp.agent.cli import app as agent_app
 from a2c_smcp.computer.cli.main import app as computer_app
 from a2c_smcp.docs.cli import app as docs_app
 from a2c_smcp.server.nats_setup_cli import app as server_app
-from a2c_smcp.utils.background_stream import background_stderr
-from a2c_smcp.utils.distribution import DISTRIBUTION, install_command
-from a2c_smcp.utils.exits import FAILED
-from a2c_smcp.utils.logs import LogFormat, configure_logging
-from a2c_smcp.utils.options import (
+from a2c_smcp.terminal.background_stream import background_stderr
+from a2c_smcp.terminal.exits import FAILED
+from a2c_smcp.terminal.options import (
     COMMAND_SETTINGS,
     ApiKeyFileOption,
     ApiKeyOption,
@@ -28,8 +26,10 @@ from a2c_smcp.utils.options import (
     link_options,
     secret_option,
 )
-from a2c_smcp.utils.quick_end import quick_end, quick_imports
-from a2c_smcp.utils.screen import say
+from a2c_smcp.terminal.quick_end import quick_end, quick_imports
+from a2c_smcp.terminal.screen import say
+from a2c_smcp.utils.distribution import DISTRIBUTION, install_command
+from a2c_smcp.utils.logs import LogFormat, configure_logging
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, DEFAULT_MAX_TIMEOUT
 
 __all__ = ["app", "main"]

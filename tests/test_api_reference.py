@@ -20,9 +20,9 @@ ROOMS = ("a2c_smcp.agent", "a2c_smcp.computer", "a2c_smcp.server", "a2c_smcp.mcp
 MODULES = (
     "a2c_smcp.errors",
     "a2c_smcp.smcp",
-    "a2c_smcp.computer.decisions",
-    "a2c_smcp.computer.events",
-    "a2c_smcp.computer.mcp_clients.forms",
+    "a2c_smcp.computer.decisions.book",
+    "a2c_smcp.computer.watching.events",
+    "a2c_smcp.computer.mcp_clients.elicitation.forms",
     "a2c_smcp.mcp_server.elements",
     "a2c_smcp.utils.dpe_uri",
     "a2c_smcp.utils.window_uri",

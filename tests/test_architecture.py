@@ -15,9 +15,9 @@ import pytest
 import a2c_smcp
 from a2c_smcp.agent import AsyncSMCPAgentClient
 from a2c_smcp.computer import Computer, SMCPComputerClient
-from a2c_smcp.computer.decisions import Accepted, Decision, DecisionAnswer
-from a2c_smcp.computer.events import ServerStatus
+from a2c_smcp.computer.decisions.book import Accepted, Decision, DecisionAnswer
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
+from a2c_smcp.computer.watching.events import ServerStatus
 from a2c_smcp.office_mcp import office_server
 from a2c_smcp.server import APIKeyAuthentication
 from tests.computer.fakes.computers import FAST, Record, asking, recorded, server

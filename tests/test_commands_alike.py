@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 from a2c_smcp.cli import app
 from a2c_smcp.computer.cli.main import app as computer_app
-from a2c_smcp.utils import exits
-from a2c_smcp.utils.suggestions import did_you_mean
+from a2c_smcp.terminal import exits
+from a2c_smcp.terminal.suggestions import did_you_mean
 
 ROOT = Path(__file__).parent.parent
 A2C = str(Path(sys.executable).with_name("a2c"))

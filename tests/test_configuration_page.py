@@ -13,10 +13,10 @@ from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.config_files import ConfigFiles, load_config_files, read_config_text
-from a2c_smcp.computer.config_schema import config_schema
+from a2c_smcp.computer.config.files import ConfigFiles, load_config_files, read_config_text
+from a2c_smcp.computer.config.schema import config_schema
 from a2c_smcp.computer.mcp_clients import model
-from a2c_smcp.computer.mcp_clients.vrl import VRLWorker
+from a2c_smcp.computer.vrl.programs import VRLWorker
 from tests.computer.fakes.computers import DEADLINE, call, code, text
 
 PAGE = (Path(__file__).parent.parent / "docs" / "configuration.md").read_text("utf-8")

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from a2c_smcp import mcp_server
-from a2c_smcp.computer.events import DesktopChanged
-from a2c_smcp.computer.shown_resources import ResourceTimings
+from a2c_smcp.computer.resources.shown import ResourceTimings
+from a2c_smcp.computer.watching.events import DesktopChanged
 from a2c_smcp.errors import SMCPError
 from tests.computer.fakes.computers import call, running
 
@@ -24,7 +24,7 @@ PATIENT = ResourceTimings(list=60, subscribe=60, read=60, warm=60)
 #: Runs a sample as it stands, on a computer that is as patient.
 _PATIENTLY = """
 import runpy, sys
-from a2c_smcp.computer.shown_resources import ResourceTimings
+from a2c_smcp.computer.resources.shown import ResourceTimings
 ResourceTimings.__init__.__defaults__ = (60.0,) * 4
 runpy.run_path(sys.argv[1], run_name="__main__")
 """

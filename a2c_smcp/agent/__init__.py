@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from a2c_smcp.agent.seat.seat_link import shared_seat
     from a2c_smcp.agent.sync_client import SMCPAgentClient
     from a2c_smcp.agent.types import AgentHandler, Change, ComputerView, Part
+    from a2c_smcp.link.office_link import LinkOptions
     from a2c_smcp.results import text_of
-    from a2c_smcp.utils.link import LinkOptions
 
 __all__ = [
     "AgentHandler",
@@ -37,7 +37,7 @@ _ROOMS = {
     "Change": "a2c_smcp.agent.types",
     "ComputerView": "a2c_smcp.agent.types",
     "Deadlines": "a2c_smcp.agent.requests",
-    "LinkOptions": "a2c_smcp.utils.link",
+    "LinkOptions": "a2c_smcp.link.office_link",
     "NotSharedError": "a2c_smcp.agent.seat.place",
     "NotSupportedError": "a2c_smcp.agent.requests",
     "Part": "a2c_smcp.agent.types",

@@ -1,4 +1,4 @@
-"""`a2c agent`: one-shot commands. Each imports what it needs when it runs; `utils/exits.py` has their exit status."""
+"""`a2c agent`: one-shot commands. Each imports what it needs when it runs. Exit status: `terminal/exits.py`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,11 +6,18 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from a2c_smcp.utils.options import ApiKeyFileOption, ApiKeyOption, CaOption, ProxyOption, TransportOption, link_options
+from a2c_smcp.terminal.options import (
+    ApiKeyFileOption,
+    ApiKeyOption,
+    CaOption,
+    ProxyOption,
+    TransportOption,
+    link_options,
+)
 
 if TYPE_CHECKING:
     from a2c_smcp.agent.commands import CommandOptions, Work
-    from a2c_smcp.utils.link import LinkOptions, Transport
+    from a2c_smcp.link.office_link import LinkOptions, Transport
     from a2c_smcp.utils.values import Typed
 
 __all__ = ["DEFAULT_URL", "NameOption", "OfficeOption", "UrlOption", "app"]

@@ -28,6 +28,16 @@ from a2c_smcp.agent.types import HAPPENINGS, AgentHandler, Callback, ProgressCal
 from a2c_smcp.agent.view import ComputerView, Part
 from a2c_smcp.agent.waiting import News, wait_for_tools
 from a2c_smcp.errors import ConnectionLostError, NotInRoomError, RequestTimeoutError, SMCPError
+from a2c_smcp.link.office_link import (
+    Disconnected,
+    Joined,
+    LinkEvent,
+    LinkFactory,
+    LinkOptions,
+    Membership,
+    OfficeLink,
+    Way,
+)
 from a2c_smcp.results import error_result
 from a2c_smcp.smcp import (
     EVENTS,
@@ -42,16 +52,6 @@ from a2c_smcp.smcp import (
     ToolMeta,
 )
 from a2c_smcp.types import Desktop
-from a2c_smcp.utils.link import (
-    Disconnected,
-    Joined,
-    LinkEvent,
-    LinkFactory,
-    LinkOptions,
-    Membership,
-    OfficeLink,
-    Way,
-)
 from a2c_smcp.wire import parse
 
 if TYPE_CHECKING:

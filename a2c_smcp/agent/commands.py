@@ -23,14 +23,14 @@ from a2c_smcp.errors import (
     ToolNotFoundError,
     UnauthorizedError,
 )
+from a2c_smcp.link.office_link import LinkOptions
 from a2c_smcp.results import ERROR_CODE_MARKER, to_wire
 from a2c_smcp.smcp import SMCPTool
-from a2c_smcp.utils.exits import FAILED, INTERRUPTED, REFUSED
-from a2c_smcp.utils.link import LinkOptions
+from a2c_smcp.terminal.exits import FAILED, INTERRUPTED, REFUSED
+from a2c_smcp.terminal.options import KEY_ADVICE
+from a2c_smcp.terminal.suggestions import did_you_mean
 from a2c_smcp.utils.loops import command_loop
-from a2c_smcp.utils.options import KEY_ADVICE
 from a2c_smcp.utils.saving import save
-from a2c_smcp.utils.suggestions import did_you_mean
 from a2c_smcp.utils.values import Typed
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from rich.table import Table
 from a2c_smcp.agent.types import ProgressCallback
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.smcp import CallToolRet
-from a2c_smcp.utils.progress_line import progress_line
+from a2c_smcp.terminal.progress_line import progress_line
+from a2c_smcp.terminal.screen import aligned, cells, console, say
 from a2c_smcp.utils.saving import describe
-from a2c_smcp.utils.screen import aligned, cells, console, say
 from a2c_smcp.wire import codec
 
 __all__ = ["Printer"]

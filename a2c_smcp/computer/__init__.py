@@ -5,18 +5,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from a2c_smcp.computer.computer import Computer
-    from a2c_smcp.computer.config_files import load_config_files
+    from a2c_smcp.computer.config.files import load_config_files
     from a2c_smcp.computer.socketio.client import SMCPComputerClient
+    from a2c_smcp.link.office_link import LinkOptions
     from a2c_smcp.results import text_of
-    from a2c_smcp.utils.link import LinkOptions
 
 __all__ = ["Computer", "LinkOptions", "SMCPComputerClient", "load_config_files", "text_of"]
 
 _ROOMS = {
     "Computer": "a2c_smcp.computer.computer",
-    "LinkOptions": "a2c_smcp.utils.link",
+    "LinkOptions": "a2c_smcp.link.office_link",
     "SMCPComputerClient": "a2c_smcp.computer.socketio.client",
-    "load_config_files": "a2c_smcp.computer.config_files",
+    "load_config_files": "a2c_smcp.computer.config.files",
     "text_of": "a2c_smcp.results",
 }
 

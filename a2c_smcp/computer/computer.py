@@ -15,12 +15,24 @@ from typing import Any, Self
 import anyio
 from mcp_types import CallToolResult, ReadResourceResult
 
-from a2c_smcp.computer.call_log import CallLog, EndedCall, RunningCall
-from a2c_smcp.computer.callbacks import ConfirmCallback, confirming, resolving
-from a2c_smcp.computer.decision_store import Attendance, DecisionStore
-from a2c_smcp.computer.decisions import CALLBACK, Accepted, MissingInput, weight_of_decision
+from a2c_smcp.computer.calls.log import CallLog, EndedCall, RunningCall
+from a2c_smcp.computer.calls.progress import OnProgress
+from a2c_smcp.computer.calls.tool_calls import ToolCalls
+from a2c_smcp.computer.decisions.book import CALLBACK, Accepted, MissingInput, weight_of_decision
+from a2c_smcp.computer.decisions.callbacks import ConfirmCallback, confirming, resolving
+from a2c_smcp.computer.decisions.questions import QuestionDesk
+from a2c_smcp.computer.decisions.store import Attendance, DecisionStore
 from a2c_smcp.computer.desktop.cutting import MAX_WINDOW, DesktopLimits
-from a2c_smcp.computer.events import (
+from a2c_smcp.computer.inputs import BaseInputResolver, InputResolver, InputStore, servers_referencing
+from a2c_smcp.computer.inputs.asked import AskedInputResolver
+from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
+from a2c_smcp.computer.mcp_clients.masking import config_view
+from a2c_smcp.computer.mcp_clients.mcp_connection import Timings
+from a2c_smcp.computer.mcp_clients.model import BaseServerConfig, MCPServerConfig, MCPServerInput, wire_server
+from a2c_smcp.computer.mcp_clients.remembered_tools import RememberedTools
+from a2c_smcp.computer.resources.shown import ResourceTimings, ShownResources
+from a2c_smcp.computer.types import ToolCallRecord
+from a2c_smcp.computer.watching.events import (
     BUFFERED_BYTES,
     BUFFERED_EVENTS,
     ConfigChanged,
@@ -32,25 +44,13 @@ from a2c_smcp.computer.events import (
     RestartOffered,
     ServerStatus,
 )
-from a2c_smcp.computer.inputs import BaseInputResolver, InputResolver, InputStore, servers_referencing
-from a2c_smcp.computer.inputs.asked import AskedInputResolver
-from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
-from a2c_smcp.computer.mcp_clients.masking import config_view
-from a2c_smcp.computer.mcp_clients.mcp_connection import Timings
-from a2c_smcp.computer.mcp_clients.model import BaseServerConfig, MCPServerConfig, MCPServerInput, wire_server
-from a2c_smcp.computer.mcp_clients.remembered_tools import RememberedTools
-from a2c_smcp.computer.office_states import OfficeStates
-from a2c_smcp.computer.paced_events import PacedEvents
-from a2c_smcp.computer.progress import OnProgress
-from a2c_smcp.computer.questions import QuestionDesk
-from a2c_smcp.computer.shown_resources import ResourceTimings, ShownResources
-from a2c_smcp.computer.snapshot import ComputerSnapshot
-from a2c_smcp.computer.tool_calls import ToolCalls
-from a2c_smcp.computer.types import ToolCallRecord
+from a2c_smcp.computer.watching.office_states import OfficeStates
+from a2c_smcp.computer.watching.paced_events import PacedEvents
+from a2c_smcp.computer.watching.snapshot import ComputerSnapshot
 from a2c_smcp.errors import SMCPError, ToolNameDuplicatedError
+from a2c_smcp.link.office_link import LinkEvent
 from a2c_smcp.smcp import DPEDocumentSummary, GetComputerConfigRet, SMCPTool
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME, Desktop
-from a2c_smcp.utils.link import LinkEvent
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
 
 __all__ = ["Computer", "ConfirmCallback"]
@@ -174,9 +174,9 @@ class Computer:
     def events(self, limit: int = BUFFERED_EVENTS, *, kinds: Collection[type] | None = None) -> EventStream:
         """What happens from now on, for one reader: `async with computer.events() as events`, then `async for`.
 
-        `a2c_smcp.computer.events` has the classes. At most `limit` events wait for a slow reader; older ones are lost.
-        A reader that wants few `kinds` says which: what nobody wants is not made. One that wants the progress of calls
-        has the servers asked for it.
+        `a2c_smcp.computer.watching.events` has the classes. At most `limit` events wait for a slow reader; older ones
+        are lost. A reader that wants few `kinds` says which: what nobody wants is not made. One that wants the progress
+        of calls has the servers asked for it.
         """
         return self._events.subscribe(limit, kinds)
 

@@ -6,7 +6,7 @@ Types only. A command hands them to its console, which knows neither commands no
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from a2c_smcp.computer.config_writer import ConfigWriter
+from a2c_smcp.computer.config.writer import ConfigWriter
 
 __all__ = ["ComputerHome", "OfficeDoor"]
 

@@ -28,8 +28,8 @@ from a2c_smcp.demo.processes import DemoError, started
 from a2c_smcp.docs.samples import make_text_samples
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.smcp import DPEDocumentSummary
-from a2c_smcp.utils import screen
-from a2c_smcp.utils.exits import FAILED, INTERRUPTED
+from a2c_smcp.terminal import screen
+from a2c_smcp.terminal.exits import FAILED, INTERRUPTED
 from a2c_smcp.utils.system import DOCUMENTS
 
 __all__ = ["run"]

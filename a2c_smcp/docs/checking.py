@@ -12,7 +12,7 @@ from a2c_smcp.docs.describing import Facts
 from a2c_smcp.docs.library import Library
 from a2c_smcp.docs.limits import Unreadable
 from a2c_smcp.docs.walking import FoundFile, walk
-from a2c_smcp.utils import screen
+from a2c_smcp.terminal import screen
 
 __all__ = ["print_check"]
 

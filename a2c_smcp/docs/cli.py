@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from a2c_smcp.utils.exits import FAILED
+from a2c_smcp.terminal.exits import FAILED
+from a2c_smcp.terminal.screen import console, say
 from a2c_smcp.utils.logs import configure_logging
-from a2c_smcp.utils.screen import console, say
 from a2c_smcp.utils.system import DOCUMENTS
 
 if TYPE_CHECKING:

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 import anyio
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-from a2c_smcp.utils.asgi import ASGIMessage, Receive, Send
-from a2c_smcp.utils.connection_places import vouch
-from a2c_smcp.utils.hosts import AllowedHosts, is_loopback, is_unspecified
-from a2c_smcp.utils.http_surface import SurfaceConfig
 from a2c_smcp.utils.limited_log import LimitedLog
 from a2c_smcp.utils.text import in_log
-from a2c_smcp.utils.uvicorn_server import GracefulServer, listen
+from a2c_smcp.web.asgi import ASGIMessage, Receive, Send
+from a2c_smcp.web.connection_places import vouch
+from a2c_smcp.web.hosts import AllowedHosts, is_loopback, is_unspecified
+from a2c_smcp.web.http_surface import SurfaceConfig
+from a2c_smcp.web.uvicorn_server import GracefulServer, listen
 
 if TYPE_CHECKING:
     from a2c_smcp.mcp_server.server import ContextServer
-from a2c_smcp.utils.screen import say
+from a2c_smcp.terminal.screen import say
 
 __all__ = ["Gate", "HttpApp", "serve"]
 

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 from a2c_smcp.agent.client import AsyncSMCPAgentClient
 from a2c_smcp.agent.seat.place import NotSharedError
 from a2c_smcp.agent.seat.seat_link import shared_seat
+from a2c_smcp.link.office_link import LinkFactory, LinkOptions, OfficeLink
 from a2c_smcp.office_mcp.agent import OfficeAgent
 from a2c_smcp.office_mcp.tool_names import checked_labels
-from a2c_smcp.utils.hosts import is_unspecified
-from a2c_smcp.utils.link import LinkFactory, LinkOptions, OfficeLink
 from a2c_smcp.utils.loops import fast_command_loop
+from a2c_smcp.web.hosts import is_unspecified
 
 if TYPE_CHECKING:
     from a2c_smcp.office_mcp.tools import SearchMode
-from a2c_smcp.utils.screen import say
+from a2c_smcp.terminal.screen import say
 
 __all__ = ["HttpOptions", "OfficeOptions", "run", "seated"]
 

@@ -17,8 +17,8 @@ from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.registry import LocalRegistry, Registry
 from a2c_smcp.server.socketio_setup import server_options
 from a2c_smcp.server.sockets import open_socket, release_polls
-from a2c_smcp.utils.asgi import ASGIMessage, Receive, Send
-from a2c_smcp.utils.hosts import AllowedHosts
+from a2c_smcp.web.asgi import ASGIMessage, Receive, Send
+from a2c_smcp.web.hosts import AllowedHosts
 
 if TYPE_CHECKING:
     from a2c_smcp.server.cluster.options import ClusterOptions

@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from a2c_smcp.errors import UnauthorizedError
 from a2c_smcp.server.offices import Grant
 from a2c_smcp.types import Role
-from a2c_smcp.utils.hosts import AllowedHosts
 from a2c_smcp.utils.validation import sentence
+from a2c_smcp.web.hosts import AllowedHosts
 
 __all__ = [
     "DEFAULT_HEADER",

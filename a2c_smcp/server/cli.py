@@ -10,11 +10,11 @@ from a2c_smcp.server.auth import APIKeyAuthentication, AuthenticationProvider, K
 from a2c_smcp.server.cluster.options import ClusterOptions, parse_keys, parse_servers
 from a2c_smcp.server.limits import Limits
 from a2c_smcp.server.uvicorn_parts import GuardedConfig
+from a2c_smcp.terminal.screen import say
 from a2c_smcp.utils.distribution import install_command
-from a2c_smcp.utils.hosts import is_loopback
-from a2c_smcp.utils.screen import say
 from a2c_smcp.utils.secret_files import exposure
-from a2c_smcp.utils.uvicorn_server import GracefulServer, listen
+from a2c_smcp.web.hosts import is_loopback
+from a2c_smcp.web.uvicorn_server import GracefulServer, listen
 
 __all__ = ["ServerOptions", "UsageProblem", "serve"]
 

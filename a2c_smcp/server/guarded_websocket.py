@@ -25,7 +25,7 @@ from websockets.protocol import State
 
 from a2c_smcp.server.admission import Admission, Peer, put_peer
 from a2c_smcp.server.websocket_frames import FrameFinder
-from a2c_smcp.utils.guarded_http import library_log
+from a2c_smcp.web.guarded_http import library_log
 
 if TYPE_CHECKING:
     from a2c_smcp.server.uvicorn_parts import GuardedConfig

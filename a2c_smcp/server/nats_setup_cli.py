@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from a2c_smcp.terminal.screen import say
 from a2c_smcp.utils.distribution import install_command
-from a2c_smcp.utils.screen import say
 
 __all__ = ["app"]
 

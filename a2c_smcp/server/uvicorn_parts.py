@@ -1,4 +1,4 @@
-"""uvicorn as `a2c server` runs it: its HTTP with the guards of `a2c_smcp.utils.guarded_http`, its websockets with those
+"""uvicorn as `a2c server` runs it: its HTTP with the guards of `a2c_smcp.web.guarded_http`, its websockets with those
 of `a2c_smcp.server.guarded_websocket`, and both with what is counted for a peer. What we use of uvicorn for that,
 beyond its documentation, is here:
 
@@ -15,7 +15,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from a2c_smcp.server.admission import Admission, Peer, put_peer
 from a2c_smcp.server.app import ServerApp
 from a2c_smcp.server.guarded_websocket import GuardedWebSocket
-from a2c_smcp.utils.guarded_http import BoundedConfig, GuardedHTTP, HttpBounds
+from a2c_smcp.web.guarded_http import BoundedConfig, GuardedHTTP, HttpBounds
 
 __all__ = ["GuardedConfig", "ServerHTTP"]
 

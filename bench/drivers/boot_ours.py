@@ -7,7 +7,7 @@ import sys
 import time
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.events import ToolListChanged
+from a2c_smcp.computer.watching.events import ToolListChanged
 
 script, which = sys.argv[1:3]
 SLOW = 1.0

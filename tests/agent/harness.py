@@ -11,6 +11,7 @@ import anyio.to_thread
 
 from a2c_smcp.agent import AsyncSMCPAgentClient, SMCPAgentClient
 from a2c_smcp.errors import DocumentNotFoundError
+from a2c_smcp.link.office_link import OfficeLink
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
     GET_CONFIG_EVENT,
@@ -21,7 +22,6 @@ from a2c_smcp.smcp import (
     READ_RESOURCE_EVENT,
     TOOL_CALL_EVENT,
 )
-from a2c_smcp.utils.link import OfficeLink
 from tests.server.harness import AsyncPeer, eventually, heard
 
 DOCUMENT = "dpe://com.example.docs/report"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from a2c_smcp.computer.approvals import Ask, Refuse, Run, approve, approve_resolution
-from a2c_smcp.computer.decisions import Declined, Outcome, Resolution, resolution_by
+from a2c_smcp.computer.decisions.approvals import Ask, Refuse, Run, approve, approve_resolution
+from a2c_smcp.computer.decisions.book import Declined, Outcome, Resolution, resolution_by
 from a2c_smcp.computer.mcp_clients.model import ToolMeta
 from a2c_smcp.results import error_result, from_wire, text_of, to_wire
 

@@ -13,10 +13,10 @@ from typing import Any
 import anyio
 import pytest
 
-from a2c_smcp.computer.mcp_clients.asking import GivenAnswer, ServerQuestion
-from a2c_smcp.computer.mcp_clients.forms import FieldKind
+from a2c_smcp.computer.calls.progress import WAITING, CallProgress
+from a2c_smcp.computer.mcp_clients.elicitation.asking import GivenAnswer, ServerQuestion
+from a2c_smcp.computer.mcp_clients.elicitation.forms import FieldKind
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
-from a2c_smcp.computer.progress import WAITING, CallProgress
 from a2c_smcp.errors import ToolExecutionError, ToolExecutionTimeoutError
 from tests.computer.fakes.computers import asking
 from tests.computer.fakes.processes import eventually

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2c_smcp.computer.calls import MAX_BYTES, MAX_RESULTS, CallKey, CallMemory, Finished, New, Running
+from a2c_smcp.computer.calls.memory import MAX_BYTES, MAX_RESULTS, CallKey, CallMemory, Finished, New, Running
 from a2c_smcp.errors import BadRequestError, TooManyRequestsError
 
 KEY = CallKey("office", "agent", "req-1")

@@ -15,12 +15,13 @@ import pytest
 
 from a2c_smcp.agent import AsyncSMCPAgentClient
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.events import CallStarted
 from a2c_smcp.computer.mcp_clients.model import parse_input
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
-from a2c_smcp.computer.shown_resources import ResourceTimings
+from a2c_smcp.computer.resources.shown import ResourceTimings
 from a2c_smcp.computer.socketio import SMCPComputerClient
+from a2c_smcp.computer.watching.events import CallStarted
 from a2c_smcp.errors import NameTakenError, TooManyRequestsError
+from a2c_smcp.link.office_link import Joined, LinkEvent, RejoinFailed
 from a2c_smcp.server import OpenAuthentication
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_EVENT,
@@ -34,7 +35,6 @@ from a2c_smcp.smcp import (
     UPDATE_TOOL_LIST_EVENT,
     UPDATE_TOOL_LIST_NOTIFICATION,
 )
-from a2c_smcp.utils.link import Joined, LinkEvent, RejoinFailed
 from a2c_smcp.wire import Encoded, codec, parse_response
 from tests.computer.fakes.cable import Cable
 from tests.computer.fakes.computers import FAST, Record, names, recorded, server, state, text

@@ -11,9 +11,9 @@ import anyio
 import pytest
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.events import ConfigChanged
 from a2c_smcp.computer.mcp_clients.model import parse_input
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
+from a2c_smcp.computer.watching.events import ConfigChanged
 from a2c_smcp.errors import NotFoundError, ToolExecutionError
 from a2c_smcp.results import to_wire
 from tests.computer.fakes.computers import FAST, call, code, names, running, server, state, text

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.computer.config_files import (
+from a2c_smcp.computer.config.files import (
     ConfigFiles,
     load_config_files,
     read_config_files,
     read_snippet,
     usable_config_files,
 )
+from a2c_smcp.computer.config.problems import InvalidConfigError
 from a2c_smcp.computer.mcp_clients.masking import config_view
 from a2c_smcp.computer.mcp_clients.model import parse_unrendered
-from a2c_smcp.computer.problems import InvalidConfigError
 
 
 def own(name: str, *args: str, **extra: Any) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator
 
-from a2c_smcp.computer.config_files import read_snippet
-from a2c_smcp.computer.config_schema import SCHEMA_FILE, config_schema, schema_text
+from a2c_smcp.computer.config.files import read_snippet
+from a2c_smcp.computer.config.schema import SCHEMA_FILE, config_schema, schema_text
 
 HERE = {"$schema": "./a2c.schema.json"}
 STDIO = {"type": "stdio", "server_parameters": {"command": "run"}}

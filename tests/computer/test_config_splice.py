@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2c_smcp.computer.config_files import read_config_text
-from a2c_smcp.computer.config_splice import (
+from a2c_smcp.computer.config.files import read_config_text
+from a2c_smcp.computer.config.problems import InvalidConfigError
+from a2c_smcp.computer.config.splice import (
     ConfigSpliceError,
     add_input,
     add_server,
@@ -18,7 +19,6 @@ from a2c_smcp.computer.config_splice import (
     remove_server,
     replace_server,
 )
-from a2c_smcp.computer.problems import InvalidConfigError
 
 FILE = """{
     // what I work with

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from a2c_smcp.computer.config_files import load_config_files
-from a2c_smcp.computer.config_writer import ConfigWriteError, ConfigWriter
+from a2c_smcp.computer.config.files import load_config_files
+from a2c_smcp.computer.config.writer import ConfigWriteError, ConfigWriter
 
 TEXT = b'{\r\n\t// mine\r\n\t"mcpServers": {\r\n\t\t"a": {"command": "x"} // the one\r\n\t}\r\n}\r\n'
 ENTRY = '{\n  "command": "y"\n}'

@@ -11,9 +11,8 @@ from typing import Any
 import anyio
 import pytest
 
-from a2c_smcp.computer.call_log import WatchedCall
-from a2c_smcp.computer.decision_store import Attendance, DecisionStore
-from a2c_smcp.computer.decisions import (
+from a2c_smcp.computer.calls.log import WatchedCall
+from a2c_smcp.computer.decisions.book import (
     KINDS,
     Accepted,
     AlreadyDecidedError,
@@ -27,8 +26,15 @@ from a2c_smcp.computer.decisions import (
     Outcome,
     Resolution,
 )
-from a2c_smcp.computer.events import AllowedChanged, AnswerersChanged, DecisionAsked, DecisionDecided, DecisionEvent
+from a2c_smcp.computer.decisions.store import Attendance, DecisionStore
 from a2c_smcp.computer.mcp_clients.model import parse_input
+from a2c_smcp.computer.watching.events import (
+    AllowedChanged,
+    AnswerersChanged,
+    DecisionAsked,
+    DecisionDecided,
+    DecisionEvent,
+)
 from a2c_smcp.errors import BadRequestError, NotFoundError
 from tests.server.harness import eventually
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from a2c_smcp.computer.call_log import WatchedCall
-from a2c_smcp.computer.decisions import (
+from a2c_smcp.computer.calls.log import WatchedCall
+from a2c_smcp.computer.decisions.book import (
     Accepted,
     AlreadyDecidedError,
     Confirmation,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from mcp_types import CLIENT_CAPABILITIES_META_KEY
 
-from a2c_smcp.computer.mcp_clients.declaring import QUESTIONS, declared
+from a2c_smcp.computer.mcp_clients.elicitation.declaring import QUESTIONS, declared
 
 HANDSHAKE: dict[str, Any] = {"protocolVersion": "2025-11-25", "capabilities": {**QUESTIONS, "roots": {}}}
 REQUEST: dict[str, Any] = {"name": "x", "_meta": {CLIENT_CAPABILITIES_META_KEY: {**QUESTIONS, "roots": {}}, "token": 1}}

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.shown_resources import ResourceTimings
+from a2c_smcp.computer.resources.shown import ResourceTimings
 from a2c_smcp.smcp import (
     GET_DESKTOP_EVENT,
     READ_RESOURCE_EVENT,

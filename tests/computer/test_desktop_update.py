@@ -11,11 +11,11 @@ import pytest
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.desktop import reading
-from a2c_smcp.computer.events import DesktopChanged, FinderChanged
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
-from a2c_smcp.computer.shown_resources import ResourceTimings
-from a2c_smcp.computer.watch import ANNOUNCE_SECONDS
+from a2c_smcp.computer.resources.shown import ResourceTimings
+from a2c_smcp.computer.watching.announcements import ANNOUNCE_SECONDS
+from a2c_smcp.computer.watching.events import DesktopChanged, FinderChanged
 from a2c_smcp.errors import InternalError, RequestTimeoutError
 from tests.computer.fakes.computers import DEADLINE, Record, call, server, text
 from tests.computer.fakes.computers import running as running_within
@@ -186,7 +186,7 @@ async def test_a_window_that_comes_changes_and_goes_is_announced(era: str) -> No
 async def test_a_list_that_changed_without_a_change_of_windows_is_logged_and_not_announced(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level(logging.INFO, "a2c_smcp.computer.shown_resources")
+    caplog.set_level(logging.INFO, "a2c_smcp.computer.resources.shown")
     async with running(server("a"), server("b")) as (computer, record):
         record.events.clear()
         await computer.get_desktop()

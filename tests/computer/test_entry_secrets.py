@@ -2,7 +2,7 @@
 
 import pytest
 
-from a2c_smcp.computer.entry_secrets import masked_entry, unmasked_entry
+from a2c_smcp.computer.config.entry_secrets import masked_entry, unmasked_entry
 from a2c_smcp.errors import BadRequestError
 
 ENTRY = """{

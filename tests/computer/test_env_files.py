@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.config_files import read_config_files
-from a2c_smcp.computer.env_files import find_env_file, parse_env_file
+from a2c_smcp.computer.config.env_files import find_env_file, parse_env_file
+from a2c_smcp.computer.config.files import read_config_files
 
 
 def test_variables_comments_and_quotes() -> None:

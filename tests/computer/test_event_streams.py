@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2c_smcp.computer.mcp_clients.event_streams import EventPace, EventSplitter, as_event, message_in
-from a2c_smcp.computer.mcp_clients.long_lines import Answered, answered_by
+from a2c_smcp.computer.mcp_clients.http.event_streams import EventPace, EventSplitter, as_event, message_in
+from a2c_smcp.computer.mcp_clients.pipes.long_lines import Answered, answered_by
 from a2c_smcp.utils.pipes import Line, LongLine
 
 

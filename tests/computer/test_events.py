@@ -2,8 +2,8 @@
 
 import anyio
 
-from a2c_smcp.computer.call_log import ProgressReport
-from a2c_smcp.computer.events import (
+from a2c_smcp.computer.calls.log import ProgressReport
+from a2c_smcp.computer.watching.events import (
     BUFFERED_BYTES,
     CallProgressed,
     ConfigChanged,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.shown_resources import ResourceTimings
+from a2c_smcp.computer.resources.shown import ResourceTimings
 from a2c_smcp.smcp import GET_FINDER_EVENT, READ_RESOURCE_EVENT, UPDATE_DESKTOP_NOTIFICATION, UPDATE_FINDER_NOTIFICATION
 from a2c_smcp.wire import parse_response
 from tests.computer.fakes.computers import server

@@ -12,14 +12,14 @@ import pytest
 from mcp_types import ReadResourceResult, TextResourceContents
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.events import DesktopChanged, FinderChanged
 from a2c_smcp.computer.finder import shelves
 from a2c_smcp.computer.finder.aggregator import FRESH_SECONDS, FinderAggregator
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
 from a2c_smcp.computer.mcp_clients.model import parse_server
 from a2c_smcp.computer.mcp_clients.resource_lists import ListedDocument
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
-from a2c_smcp.computer.shown_resources import ResourceTimings
+from a2c_smcp.computer.resources.shown import ResourceTimings
+from a2c_smcp.computer.watching.events import DesktopChanged, FinderChanged
 from a2c_smcp.errors import (
     BadRequestError,
     DocumentNotFoundError,

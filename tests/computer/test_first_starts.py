@@ -14,13 +14,13 @@ import httpx2
 import pytest
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.events import ConfigChanged, ServerStatus
-from a2c_smcp.computer.mcp_clients.http_failures import describe_http
+from a2c_smcp.computer.mcp_clients.http.failures import describe_http
 from a2c_smcp.computer.mcp_clients.manager import _try_again
 from a2c_smcp.computer.mcp_clients.mcp_connection import Timings
 from a2c_smcp.computer.mcp_clients.model import parse_server
 from a2c_smcp.computer.mcp_clients.remembered_tools import RememberedTools
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
+from a2c_smcp.computer.watching.events import ConfigChanged, ServerStatus
 from a2c_smcp.errors import ServerStartError
 from tests.computer.fakes.computers import (
     FAST,

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2c_smcp.computer.mcp_clients.forms import FieldKind, FormField, InvalidFormError, QuestionForm, parse_form
+from a2c_smcp.computer.mcp_clients.elicitation.forms import (
+    FieldKind,
+    FormField,
+    InvalidFormError,
+    QuestionForm,
+    parse_form,
+)
 from a2c_smcp.errors import BadRequestError
 
 

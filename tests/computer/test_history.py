@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2c_smcp.computer.history import HISTORY_SIZE, order_servers, remember, used_servers
+from a2c_smcp.computer.calls.history import HISTORY_SIZE, order_servers, remember, used_servers
 from a2c_smcp.computer.types import ToolCallRecord
 
 names = st.text("abcde", min_size=1, max_size=2)

@@ -14,7 +14,7 @@ import anyio.lowlevel
 import httpx2
 import pytest
 
-from a2c_smcp.computer.mcp_clients.http_bounds import AnswerBounds, BoundedTransport
+from a2c_smcp.computer.mcp_clients.http.bounds import AnswerBounds, BoundedTransport
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.errors import PayloadTooLargeError, SMCPError, ToolExecutionError, ToolExecutionTimeoutError

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-PARTS = ("config_files", "inputs", "mcp_clients.model", "mcp_clients.masking", "problems")
+PARTS = ("config.files", "inputs", "mcp_clients.model", "mcp_clients.masking", "config.problems")
 FOREIGN = ("a2c_smcp.computer.cli", "prompt_toolkit", "typer", "rich", "mcp", "socketio")
 
 

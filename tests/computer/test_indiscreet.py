@@ -10,7 +10,7 @@ import pytest
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.mcp_clients.model import parse_input
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
-from a2c_smcp.computer.shown_resources import ResourceTimings
+from a2c_smcp.computer.resources.shown import ResourceTimings
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.smcp import GET_CONFIG_EVENT, READ_RESOURCE_EVENT
 from tests.computer.fakes.computers import FAST, recorded, server

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from a2c_smcp.computer.jsonc import MAX_DEPTH, JsoncError, scan
+from a2c_smcp.computer.config.jsonc import MAX_DEPTH, JsoncError, scan
 
 
 def test_every_value_knows_its_place() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2c_smcp.computer.mcp_clients.long_lines import Answered, answered_by, request_in
+from a2c_smcp.computer.mcp_clients.pipes.long_lines import Answered, answered_by, request_in
 from a2c_smcp.utils.pipes import LineSplitter, LongLine
 
 BIG = '{"content":[' + ",".join(['{"id":7,"method":"no"}'] * 1000) + '],"id":8}'

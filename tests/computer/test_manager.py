@@ -16,7 +16,12 @@ import anyio
 import pytest
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.events import (
+from a2c_smcp.computer.config.problems import InvalidConfigError
+from a2c_smcp.computer.inputs import InputResolver, InputStore
+from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
+from a2c_smcp.computer.mcp_clients.model import parse_input, parse_server
+from a2c_smcp.computer.mcp_clients.server_state import ServerState
+from a2c_smcp.computer.watching.events import (
     DesktopChanged,
     FinderChanged,
     RestartOffered,
@@ -25,11 +30,6 @@ from a2c_smcp.computer.events import (
     ToolInvalid,
     ToolListChanged,
 )
-from a2c_smcp.computer.inputs import InputResolver, InputStore
-from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
-from a2c_smcp.computer.mcp_clients.model import parse_input, parse_server
-from a2c_smcp.computer.mcp_clients.server_state import ServerState
-from a2c_smcp.computer.problems import InvalidConfigError
 from a2c_smcp.errors import (
     BadRequestError,
     InputNotFoundError,

@@ -20,8 +20,8 @@ from mcp_types import TextContent
 
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection, Timings, client_factory
 from a2c_smcp.computer.mcp_clients.model import parse_server
+from a2c_smcp.computer.mcp_clients.pipes.process import StdioTimings
 from a2c_smcp.computer.mcp_clients.probe import Patience
-from a2c_smcp.computer.mcp_clients.process import StdioTimings
 from a2c_smcp.computer.mcp_clients.server_state import TRANSITIONS, ServerState, StateChange
 from a2c_smcp.errors import (
     RequestTimeoutError,

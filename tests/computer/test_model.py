@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from a2c_smcp.computer.config.problems import InvalidConfigError
 from a2c_smcp.computer.mcp_clients.model import (
     CommandInput,
     PickStringInput,
@@ -20,7 +21,6 @@ from a2c_smcp.computer.mcp_clients.model import (
     wire_input,
     wire_server,
 )
-from a2c_smcp.computer.problems import InvalidConfigError
 from a2c_smcp.smcp import GET_CONFIG_EVENT
 from a2c_smcp.wire import parse_response
 

@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from a2c_smcp.computer import Computer
-from a2c_smcp.computer.events import (
+from a2c_smcp.computer.watching.announcements import ANNOUNCE_SECONDS
+from a2c_smcp.computer.watching.events import (
     ComputerEvent,
     ConfigChanged,
     DesktopChanged,
@@ -13,8 +14,7 @@ from a2c_smcp.computer.events import (
     RestartOffered,
     ToolListChanged,
 )
-from a2c_smcp.computer.paced_events import PacedEvents
-from a2c_smcp.computer.watch import ANNOUNCE_SECONDS
+from a2c_smcp.computer.watching.paced_events import PacedEvents
 from tests.computer.fakes.computers import recorded
 from tests.server.harness import eventually
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.computer.paced_progress import PacedProgress
+from a2c_smcp.computer.calls.paced_progress import PacedProgress
 
 
 class Sent(list[tuple[float, float]]):

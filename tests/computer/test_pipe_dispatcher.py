@@ -20,9 +20,9 @@ from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND, REQUEST_TIMEOUT, Call
 from a2c_smcp.computer.mcp_clients.change_feed import ChangeFeedTimings
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection, Timings
 from a2c_smcp.computer.mcp_clients.model import StdioServerConfig
-from a2c_smcp.computer.mcp_clients.pipe_dispatcher import InvalidAnswerError, PipeDispatcher
+from a2c_smcp.computer.mcp_clients.pipes.dispatcher import InvalidAnswerError, PipeDispatcher
+from a2c_smcp.computer.mcp_clients.pipes.server_initiated import Pipe
 from a2c_smcp.computer.mcp_clients.probe import Patience
-from a2c_smcp.computer.mcp_clients.server_initiated import Pipe
 from a2c_smcp.errors import ToolExecutionError, ToolExecutionTimeoutError
 from tests.computer.fakes.processes import both_loops, command, nothing_left_over
 

@@ -3,7 +3,7 @@
 import pickle
 
 from a2c_smcp import errors
-from a2c_smcp.computer.problems import InvalidConfigError, Problem, field_path
+from a2c_smcp.computer.config.problems import InvalidConfigError, Problem, field_path
 
 
 def test_a_problem_reads_from_the_file_down_to_the_field() -> None:

@@ -6,8 +6,8 @@ from typing import Any
 import anyio
 import pytest
 
+from a2c_smcp.computer.calls.progress import WAITING, CallProgress
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.progress import WAITING, CallProgress
 from tests.computer.fakes.computers import FAST, call, running, server, text
 
 Report = tuple[float, float | None, str | None]

@@ -12,8 +12,9 @@ import pytest
 from mcp_types import CallToolResult
 
 from a2c_smcp.agent import AsyncSMCPAgentClient, SMCPAgentClient
+from a2c_smcp.computer.calls.progress import WAITING
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.decisions import (
+from a2c_smcp.computer.decisions.book import (
     Accepted,
     AlreadyDecidedError,
     Decision,
@@ -23,9 +24,8 @@ from a2c_smcp.computer.decisions import (
     Outcome,
     Question,
 )
-from a2c_smcp.computer.events import DecisionAsked, DecisionDecided, RestartOffered, ServerLogged
-from a2c_smcp.computer.progress import WAITING
 from a2c_smcp.computer.socketio import SMCPComputerClient
+from a2c_smcp.computer.watching.events import DecisionAsked, DecisionDecided, RestartOffered, ServerLogged
 from a2c_smcp.errors import BadRequestError
 from tests.computer.fakes.computers import FAST, Record, asking, call, code, running, text
 from tests.computer.fakes.offices import new_office, options

@@ -5,8 +5,8 @@ import logging
 import pytest
 from mcp import MCPError
 
-from a2c_smcp.computer.resource_routing import Target, find_target, refusal
-from a2c_smcp.computer.watch import Listed, Watch
+from a2c_smcp.computer.resources.routing import Target, find_target, refusal
+from a2c_smcp.computer.watching.announcements import Listed, Watch
 from a2c_smcp.errors import SMCPError
 
 

@@ -14,7 +14,7 @@ import anyio.to_thread
 import pytest
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.config_files import load_config_files
+from a2c_smcp.computer.config.files import load_config_files
 from a2c_smcp.computer.inputs import BaseInputResolver, InputResolver, InputStore
 from a2c_smcp.computer.mcp_clients.masking import config_view
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput, StdioServerConfig, parse_input, wire_server

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2c_smcp.computer.shown_text import (
+from a2c_smcp.computer.decisions.shown_text import (
     argument_rows,
     as_text,
     asks_for_secret,

@@ -20,8 +20,8 @@ from mcp_types import ElicitRequestParams, ElicitResult, TextContent
 
 from a2c_smcp.computer.mcp_clients.mcp_internals import client_over
 from a2c_smcp.computer.mcp_clients.model import StdioParameters
-from a2c_smcp.computer.mcp_clients.process import StdioTimings, describe_exit
-from a2c_smcp.computer.mcp_clients.stdio import StdioTransport
+from a2c_smcp.computer.mcp_clients.pipes.process import StdioTimings, describe_exit
+from a2c_smcp.computer.mcp_clients.pipes.stdio import StdioTransport
 from tests.computer.fakes.processes import (
     both_loops,
     command,
@@ -371,7 +371,7 @@ OWNER = """
 import asyncio, sys
 from a2c_smcp.computer.mcp_clients.mcp_internals import client_over
 from a2c_smcp.computer.mcp_clients.model import StdioParameters
-from a2c_smcp.computer.mcp_clients.stdio import StdioTransport
+from a2c_smcp.computer.mcp_clients.pipes.stdio import StdioTransport
 
 async def session():
     server = StdioTransport(StdioParameters(command=sys.argv[2], args=sys.argv[3:]))

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from mcp_types import Tool
 
+from a2c_smcp.computer.decisions.tool_definitions import definition_of
 from a2c_smcp.computer.mcp_clients.catalogue import ShownTool
 from a2c_smcp.computer.mcp_clients.model import ToolMeta
-from a2c_smcp.computer.tool_definitions import definition_of
 
 
 def shown(meta: ToolMeta | None = None, **more: Any) -> ShownTool:

@@ -14,9 +14,9 @@ import anyio
 import pytest
 from mcp_types import CallToolResult, TextContent
 
-from a2c_smcp.computer.config_files import usable_config_files
-from a2c_smcp.computer.mcp_clients.vrl import VRLWorker
-from a2c_smcp.computer.mcp_clients.vrl_syntax import check_vrl
+from a2c_smcp.computer.config.files import usable_config_files
+from a2c_smcp.computer.vrl.programs import VRLWorker
+from a2c_smcp.computer.vrl.syntax import check_vrl
 from a2c_smcp.errors import InvalidConfigError, VRLSyntaxError
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
 
@@ -268,7 +268,7 @@ async def test_a_closed_worker_starts_no_process() -> None:
 
 HOST = f"""
 import asyncio
-from a2c_smcp.computer.mcp_clients.vrl import VRLWorker
+from a2c_smcp.computer.vrl.programs import VRLWorker
 from tests.computer.test_vrl import NUMBERS, SLOW, result
 
 asyncio.run(VRLWorker(deadline=12.0).transform({SLOW!r}, result(), "read", NUMBERS))

@@ -9,10 +9,10 @@ import anyio
 import pytest
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.decisions import Accepted, Declined
-from a2c_smcp.computer.events import DecisionAsked
+from a2c_smcp.computer.decisions.book import Accepted, Declined
 from a2c_smcp.computer.mcp_clients.model import parse_input
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
+from a2c_smcp.computer.watching.events import DecisionAsked
 from a2c_smcp.errors import ServerNotActiveError
 from tests.computer.fakes.computers import DEADLINE, FAST, Record, call, code, reason, recorded, server, state, text
 from tests.computer.fakes.processes import nothing_left_over

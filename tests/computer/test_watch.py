@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2c_smcp.computer.watch import ANNOUNCE_SECONDS, Announcements, Channel, Listed, Watch, channel_of
+from a2c_smcp.computer.watching.announcements import ANNOUNCE_SECONDS, Announcements, Channel, Listed, Watch, channel_of
 
 DESKTOP, FINDER = Channel.DESKTOP, Channel.FINDER
 

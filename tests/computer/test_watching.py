@@ -13,10 +13,10 @@ from typing import Any
 import anyio
 import pytest
 
-from a2c_smcp.computer.approvals import CALLING_AGENT
-from a2c_smcp.computer.call_log import ProgressReport
+from a2c_smcp.computer.calls.log import ProgressReport
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.decisions import (
+from a2c_smcp.computer.decisions.approvals import CALLING_AGENT
+from a2c_smcp.computer.decisions.book import (
     Accepted,
     AlreadyDecidedError,
     Confirmation,
@@ -27,7 +27,10 @@ from a2c_smcp.computer.decisions import (
     MissingInput,
     Outcome,
 )
-from a2c_smcp.computer.events import (
+from a2c_smcp.computer.inputs import BaseInputResolver
+from a2c_smcp.computer.mcp_clients.model import MCPServerInput, parse_input
+from a2c_smcp.computer.mcp_clients.server_state import ServerState
+from a2c_smcp.computer.watching.events import (
     CallEnded,
     CallProgressed,
     CallStarted,
@@ -36,10 +39,7 @@ from a2c_smcp.computer.events import (
     EventsLost,
     ServerLogged,
 )
-from a2c_smcp.computer.inputs import BaseInputResolver
-from a2c_smcp.computer.mcp_clients.model import MCPServerInput, parse_input
-from a2c_smcp.computer.mcp_clients.server_state import ServerState
-from a2c_smcp.computer.snapshot import ComputerSnapshot
+from a2c_smcp.computer.watching.snapshot import ComputerSnapshot
 from a2c_smcp.errors import InputNotFoundError
 from a2c_smcp.results import to_wire
 from tests.computer.fakes.computers import DEADLINE, FAST, call, code, reason, recorded, running, server, state, text

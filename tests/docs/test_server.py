@@ -16,7 +16,7 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp_types import Resource
 
-from a2c_smcp.computer.shown_resources import ResourceTimings
+from a2c_smcp.computer.resources.shown import ResourceTimings
 from a2c_smcp.smcp import GET_FINDER_EVENT, READ_RESOURCE_EVENT, UPDATE_FINDER_NOTIFICATION
 from a2c_smcp.wire import parse_response
 from tests.computer.fakes.offices import watched

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Final
 
 from a2c_smcp.agent import AgentHandler, AsyncSMCPAgentClient, SMCPAgentClient, text_of
 from a2c_smcp.errors import SMCPError
+from a2c_smcp.link.office_link import Joined, Membership, OfficeLink
 from a2c_smcp.packets import read_event
 from a2c_smcp.smcp import (
     EVENTS,
@@ -28,7 +29,6 @@ from a2c_smcp.smcp import (
     TOOL_CALL_EVENT,
     Kind,
 )
-from a2c_smcp.utils.link import Joined, Membership, OfficeLink
 from tests.agent.harness import a_document, a_tool
 from tests.fuzz.packets import acks
 

@@ -8,8 +8,8 @@ from typing import Any
 import anyio
 import pytest
 
-from a2c_smcp.computer.events import DesktopChanged, FinderChanged
-from a2c_smcp.computer.shown_resources import ResourceTimings
+from a2c_smcp.computer.resources.shown import ResourceTimings
+from a2c_smcp.computer.watching.events import DesktopChanged, FinderChanged
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_EVENT,
     GET_DESKTOP_EVENT,

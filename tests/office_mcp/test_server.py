@@ -16,6 +16,7 @@ from mcp.shared.exceptions import MCPError
 from a2c_smcp.agent import AsyncSMCPAgentClient, LinkOptions
 from a2c_smcp.computer import Computer, SMCPComputerClient
 from a2c_smcp.errors import SMCPError, ToolConfirmationError
+from a2c_smcp.link.office_link import OfficeLink
 from a2c_smcp.office_mcp import office_server
 from a2c_smcp.office_mcp.sizing import MODEL_SIZE
 from a2c_smcp.server import APIKeyAuthentication
@@ -30,7 +31,6 @@ from a2c_smcp.smcp import (
     UPDATE_FINDER_EVENT,
     UPDATE_TOOL_LIST_EVENT,
 )
-from a2c_smcp.utils.link import OfficeLink
 from tests.agent.conftest import MakeAgent, MakeComputer
 from tests.agent.harness import DOCUMENT, FakeComputer, a_document, a_tool
 from tests.computer.fakes.computers import FAST

@@ -14,7 +14,7 @@ import pytest
 from a2c_smcp.server import Limits, OpenAuthentication
 from a2c_smcp.server.app import create_app
 from a2c_smcp.server.registry import Counts, LocalRegistry
-from a2c_smcp.utils.asgi import ASGIMessage
+from a2c_smcp.web.asgi import ASGIMessage
 from tests.server.conftest import MakePeer
 from tests.server.harness import Running, async_server, eventually
 

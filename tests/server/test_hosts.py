@@ -11,7 +11,7 @@ import pytest
 
 from a2c_smcp.errors import ForbiddenError
 from a2c_smcp.server import APIKeyAuthentication, OpenAuthentication, SyncOpenAuthentication
-from a2c_smcp.utils.hosts import AllowedHosts, is_loopback, is_unspecified
+from a2c_smcp.web.hosts import AllowedHosts, is_loopback, is_unspecified
 from tests.server.harness import Running, async_server, serving, sync_server
 
 LOOPBACK = ["localhost", "localhost:7000", "LocalHost.", "127.0.0.1:7000", "127.9.9.9", "[::1]", "[::1]:7000"]

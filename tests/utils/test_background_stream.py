@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from a2c_smcp.utils.background_stream import BackgroundStream, Backlog, ReaderLimits, background_stderr
+from a2c_smcp.terminal.background_stream import BackgroundStream, Backlog, ReaderLimits, background_stderr
 from a2c_smcp.utils.logs import configure_logging
 
 SOME_MODULE = logging.getLogger("a2c_smcp.some.module")

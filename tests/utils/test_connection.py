@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 
 from a2c_smcp.errors import RequestTimeoutError
-from a2c_smcp.utils.link import OfficeLink
+from a2c_smcp.link.office_link import OfficeLink
 from tests.utils.test_link import options, serving
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from a2c_smcp.utils.connection_places import ConnectionPlaces, put_holder, vouch
+from a2c_smcp.web.connection_places import ConnectionPlaces, put_holder, vouch
 
 
 class Held:

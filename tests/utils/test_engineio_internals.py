@@ -8,9 +8,9 @@ from engineio import async_client, async_server, async_socket, exceptions, packe
 from engineio.async_drivers import asgi
 from typing_extensions import get_protocol_members
 
+from a2c_smcp.link.connection import _Engine
 from a2c_smcp.server.async_socket import BoundedAsyncSocket
 from a2c_smcp.server.threaded_socket import BoundedSocket
-from a2c_smcp.utils.connection import _Engine
 from a2c_smcp.utils.engineio_internals import (
     NO_GREETING,
     AsyncClient,

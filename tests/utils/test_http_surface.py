@@ -14,10 +14,10 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from a2c_smcp.utils.connection_places import ConnectionPlaces, vouch
-from a2c_smcp.utils.guarded_http import HttpBounds
-from a2c_smcp.utils.http_surface import STRANGERS, SurfaceConfig, SurfaceHTTP
-from a2c_smcp.utils.uvicorn_server import GracefulServer
+from a2c_smcp.web.connection_places import ConnectionPlaces, vouch
+from a2c_smcp.web.guarded_http import HttpBounds
+from a2c_smcp.web.http_surface import STRANGERS, SurfaceConfig, SurfaceHTTP
+from a2c_smcp.web.uvicorn_server import GracefulServer
 from tests.certificates import self_signed
 from tests.server.harness import DEADLINE, eventually
 from tests.server.raw import connect, is_closed, receive_until

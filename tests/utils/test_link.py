@@ -25,9 +25,7 @@ from a2c_smcp.errors import (
     TooManyRequestsError,
     UnauthorizedError,
 )
-from a2c_smcp.server import APIKeyAuthentication, Limits, OpenAuthentication
-from a2c_smcp.smcp import GET_TOOLS_EVENT, LIST_ROOM_EVENT
-from a2c_smcp.utils.link import (
+from a2c_smcp.link.office_link import (
     Connected,
     Disconnected,
     Joined,
@@ -38,6 +36,8 @@ from a2c_smcp.utils.link import (
     OfficeLink,
     RejoinFailed,
 )
+from a2c_smcp.server import APIKeyAuthentication, Limits, OpenAuthentication
+from a2c_smcp.smcp import GET_TOOLS_EVENT, LIST_ROOM_EVENT
 from a2c_smcp.wire import parse
 from tests.computer.fakes.cable import Cable
 from tests.server import conftest as servers
@@ -243,7 +243,7 @@ async def test_an_unknown_event_and_a_failing_handler_are_answered_and_logged_wi
     assert "secret" not in str(reply)
     (reply,) = await agent.request("client:get_config", {**GET_TOOLS, "req_id": "the second"}, 60)
     assert reply["error"]["code"] == 400
-    lines = [record.getMessage() for record in caplog.records if record.name == "a2c_smcp.utils.link"]
+    lines = [record.getMessage() for record in caplog.records if record.name == "a2c_smcp.link.office_link"]
     said = [line for line in lines if "notify:" not in line]
     assert said[0] == "failed to handle client:get_tools, req_id 1"
     assert said[1].startswith("refused client:get_config, req_id the second: 400 Bad Request")
@@ -434,7 +434,7 @@ async def test_one_that_attends_is_there_before_its_server_and_after_it(transpor
 async def test_one_that_attends_is_not_put_off_by_a_refusal(
     stack: AsyncExitStack, server: Running, transport: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("a2c_smcp.utils.link._SELDOM", 0.05)
+    monkeypatch.setattr("a2c_smcp.link.office_link._SELDOM", 0.05)
     agent, _ = places()
     other, _ = await linked(stack, server, transport)
     await other.join(agent)

@@ -21,10 +21,10 @@ from a2c_smcp.errors import (
     UnauthorizedError,
     UntrustedCertificateError,
 )
+from a2c_smcp.link.office_link import Connected, LinkEvent, LinkOptions, Membership, OfficeLink
 from a2c_smcp.server import APIKeyAuthentication
 from a2c_smcp.server.app import create_app
 from a2c_smcp.server.uvicorn_parts import GuardedConfig
-from a2c_smcp.utils.link import Connected, LinkEvent, LinkOptions, Membership, OfficeLink
 from tests.agent.harness import Agent, Asyncio, Blocking
 from tests.certificates import Certificate, self_signed
 from tests.computer.fakes.computers import FAST, server
@@ -250,7 +250,7 @@ async def test_where_websockets_are_swallowed_it_polls_in_bounded_time(
 async def test_a_connection_that_polls_goes_over_to_a_websocket_when_it_can(
     kind: str, plain_server: int, proxied: Callable[..., ForwardProxy], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("a2c_smcp.utils.connection._UPGRADE_SECONDS", 15.0)  # after three it would stay as it is
+    monkeypatch.setattr("a2c_smcp.link.connection._UPGRADE_SECONDS", 15.0)  # after three it would stay as it is
     proxy = proxied(plain_server, upgrades="first")
     face: Any = Asyncio if kind == "async" else Blocking
     async with face(options(f"http://{NAME}", proxy=proxy.url), name="ada", live=False) as agent:
@@ -268,7 +268,7 @@ async def test_a_connection_that_polls_goes_over_to_a_websocket_when_it_can(
 async def test_where_websockets_connect_and_do_not_last_it_polls(
     plain_server: int, proxied: Callable[..., ForwardProxy], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("a2c_smcp.utils.link._SHORT_LIVED", 600.0)  # on a busy machine a cut takes its time
+    monkeypatch.setattr("a2c_smcp.link.office_link._SHORT_LIVED", 600.0)  # on a busy machine a cut takes its time
     events: list[LinkEvent] = []
 
     def ways() -> list[str]:
@@ -291,7 +291,7 @@ async def test_where_websockets_connect_and_do_not_last_it_polls(
 
 
 async def test_a_server_that_comes_and_goes_is_no_reason_to_poll(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("a2c_smcp.utils.link._SHORT_LIVED", 600.0)
+    monkeypatch.setattr("a2c_smcp.link.office_link._SHORT_LIVED", 600.0)
     with async_server(APIKeyAuthentication([KEY])) as running:
         url = running.url
         link = OfficeLink(options(url), {})

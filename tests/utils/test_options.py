@@ -8,7 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 from a2c_smcp.cli import app as a2c
-from a2c_smcp.utils.options import ApiKeyFileOption, ApiKeyOption, secret_option
+from a2c_smcp.terminal.options import ApiKeyFileOption, ApiKeyOption, secret_option
 
 app = typer.Typer()
 

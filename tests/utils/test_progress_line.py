@@ -2,7 +2,7 @@
 
 import pytest
 
-from a2c_smcp.utils.progress_line import progress_line
+from a2c_smcp.terminal.progress_line import progress_line
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from a2c_smcp.errors import BadRequestError
-from a2c_smcp.utils.proxies import Proxy, find_proxy
+from a2c_smcp.link.proxies import Proxy, find_proxy
 
 OFFICE = "https://office.example"
 P = "http://proxy.corp:3128"

@@ -10,11 +10,11 @@ import pexpect
 import pytest
 
 import a2c_smcp
-from a2c_smcp.utils.screen import aligned, cells
+from a2c_smcp.terminal.screen import aligned, cells
 
 PACKAGE = Path(a2c_smcp.__file__).parent
 EVIL = "a\x1b]52;c;aGk=\x07\x9b2J\u202eb\U000e0041\nc\r\nd"
-SCRIPT = "import sys; from a2c_smcp.utils.screen import say; say({text!r}, **{options})"
+SCRIPT = "import sys; from a2c_smcp.terminal.screen import say; say({text!r}, **{options})"
 
 
 class _Terminal(io.StringIO):
@@ -71,4 +71,4 @@ def test_no_other_module_prints() -> None:
         if re.search(r"(?<![\w.])print\(|\becho\(|sys\.std(?:out|err)\.write", path.read_text())
     ]
     # A child process that answers over its stdout prints for no person.
-    assert found == ["computer/mcp_clients/vrl_worker.py"]
+    assert found == ["computer/vrl/worker.py"]

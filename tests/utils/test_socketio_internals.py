@@ -23,10 +23,10 @@ from socketio import (
 from typing_extensions import get_protocol_members
 
 import a2c_smcp
+from a2c_smcp.link.connection import Connection
 from a2c_smcp.packets import SMCPPacket
 from a2c_smcp.server import SMCPNamespace, SyncSMCPNamespace
 from a2c_smcp.server.broadcast import SMCPManager
-from a2c_smcp.utils.connection import Connection
 from a2c_smcp.utils.socketio_internals import Manager, SocketIOServer
 from tests.undocumented import Library
 
@@ -123,7 +123,7 @@ ROOMS = {
     "engineio": "utils/engineio_internals.py",
     "socketio.packet": "utils/socketio_internals.py",
     "uvicorn.middleware": "server/uvicorn_parts.py",
-    "uvicorn.protocols.http": "utils/guarded_http.py",
+    "uvicorn.protocols.http": "web/guarded_http.py",
     "uvicorn.protocols.websockets": "server/guarded_websocket.py",
     "websockets": "server/guarded_websocket.py",
     "simple_websocket": "server/simple_websocket_internals.py",

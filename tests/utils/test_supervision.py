@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from a2c_smcp.errors import ConnectionLostError
-from a2c_smcp.utils.supervision import First, Supervisor
+from a2c_smcp.link.supervision import First, Supervisor
 
 
 class Work:

@@ -14,13 +14,13 @@ from websockets.protocol import Protocol
 
 from a2c_smcp.server.guarded_websocket import GuardedWebSocket
 from a2c_smcp.server.uvicorn_parts import ServerHTTP
-from a2c_smcp.utils.guarded_http import GuardedHTTP
-from a2c_smcp.utils.http_surface import SurfaceHTTP
-from a2c_smcp.utils.uvicorn_server import GracefulServer
+from a2c_smcp.web.guarded_http import GuardedHTTP
+from a2c_smcp.web.http_surface import SurfaceHTTP
+from a2c_smcp.web.uvicorn_server import GracefulServer
 from tests.undocumented import Library
 
-library = Library("uvicorn", "a2c_smcp.utils.uvicorn_server")
-protocols = Library("uvicorn", "a2c_smcp.utils.guarded_http")
+library = Library("uvicorn", "a2c_smcp.web.uvicorn_server")
+protocols = Library("uvicorn", "a2c_smcp.web.guarded_http")
 websockets = Library("websockets", "a2c_smcp.server.guarded_websocket")
 
 

@@ -18,8 +18,8 @@ from typing import Any, Final
 import msgspec
 
 from a2c_smcp.errors import ConnectionLostError, SMCPError, error_from_payload
-from a2c_smcp.utils.proxies import Proxy
-from a2c_smcp.utils.ways import Way
+from a2c_smcp.link.proxies import Proxy
+from a2c_smcp.link.ways import Way
 from a2c_smcp.wire import codec
 
 __all__ = ["FrameReader", "MalformedFrameError", "State", "frame", "read_error"]

@@ -24,15 +24,7 @@ from a2c_smcp.errors import (
     RoomFullError,
     SMCPError,
 )
-from a2c_smcp.smcp import (
-    CANCEL_TOOL_CALL_EVENT,
-    EVENTS,
-    JOIN_OFFICE_EVENT,
-    LEAVE_OFFICE_EVENT,
-    TOOL_CALL_EVENT,
-    Kind,
-)
-from a2c_smcp.utils.link import (
+from a2c_smcp.link.office_link import (
     Connected,
     Disconnected,
     Joined,
@@ -41,6 +33,14 @@ from a2c_smcp.utils.link import (
     Membership,
     OfficeLink,
     RejoinFailed,
+)
+from a2c_smcp.smcp import (
+    CANCEL_TOOL_CALL_EVENT,
+    EVENTS,
+    JOIN_OFFICE_EVENT,
+    LEAVE_OFFICE_EVENT,
+    TOOL_CALL_EVENT,
+    Kind,
 )
 from a2c_smcp.wire import Encoded, codec
 

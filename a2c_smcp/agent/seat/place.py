@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from a2c_smcp.utils.link import LinkOptions
+from a2c_smcp.link.office_link import LinkOptions
 from a2c_smcp.utils.system import SHARED_SEAT
 
 __all__ = ["NotSharedError", "SeatPlace", "is_held", "peer_pid", "place_of", "try_lock"]

@@ -26,9 +26,7 @@ from a2c_smcp.errors import (
     RequestTimeoutError,
     SMCPError,
 )
-from a2c_smcp.smcp import TOOL_CALL_EVENT
-from a2c_smcp.utils.backoff import backoff
-from a2c_smcp.utils.link import (
+from a2c_smcp.link.office_link import (
     Connected,
     Disconnected,
     Handler,
@@ -40,8 +38,10 @@ from a2c_smcp.utils.link import (
     Membership,
     RejoinFailed,
 )
-from a2c_smcp.utils.supervision import First, Supervisor
-from a2c_smcp.utils.ways import Way
+from a2c_smcp.link.supervision import First, Supervisor
+from a2c_smcp.link.ways import Way
+from a2c_smcp.smcp import TOOL_CALL_EVENT
+from a2c_smcp.utils.backoff import backoff
 from a2c_smcp.wire import PACKET_OVERHEAD, codec, written
 
 __all__ = ["NobodyHoldsItError", "SeatLink", "SharedSeat", "shared_seat"]

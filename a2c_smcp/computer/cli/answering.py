@@ -9,8 +9,7 @@ from a2c_smcp.computer.cli.output import Output, printable
 from a2c_smcp.computer.cli.prompts import CliInputResolver
 from a2c_smcp.computer.cli.question_form import ask_a_question
 from a2c_smcp.computer.cli.terminal import Terminal
-from a2c_smcp.computer.decision_store import Attendance, DecisionStore
-from a2c_smcp.computer.decisions import (
+from a2c_smcp.computer.decisions.book import (
     Accepted,
     AlreadyDecidedError,
     Confirmation,
@@ -22,6 +21,7 @@ from a2c_smcp.computer.decisions import (
     Outcome,
     Question,
 )
+from a2c_smcp.computer.decisions.store import Attendance, DecisionStore
 from a2c_smcp.computer.mcp_clients.model import CommandInput
 
 __all__ = ["TERMINAL", "TerminalAnswers"]

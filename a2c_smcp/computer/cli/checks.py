@@ -15,10 +15,11 @@ from typing import Any, Final
 import httpx2
 
 from a2c_smcp.computer.cli.web_answers import speaks
-from a2c_smcp.computer.config_files import ConfigFiles
+from a2c_smcp.computer.config.files import ConfigFiles
+from a2c_smcp.computer.config.problems import InvalidConfigError
 from a2c_smcp.computer.inputs import ConfigRender
 from a2c_smcp.computer.inputs.env import variable_of
-from a2c_smcp.computer.mcp_clients.http_failures import explain_error
+from a2c_smcp.computer.mcp_clients.http.failures import explain_error
 from a2c_smcp.computer.mcp_clients.masking import masked_url
 from a2c_smcp.computer.mcp_clients.model import (
     CommandInput,
@@ -30,7 +31,6 @@ from a2c_smcp.computer.mcp_clients.model import (
     parse_server,
     parse_unrendered,
 )
-from a2c_smcp.computer.problems import InvalidConfigError
 from a2c_smcp.computer.utils.placeholder import holds_placeholder
 from a2c_smcp.utils.text import printable
 

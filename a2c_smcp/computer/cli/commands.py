@@ -20,9 +20,9 @@ from a2c_smcp.computer.cli.resource_commands import RESOURCE_COMMANDS
 from a2c_smcp.computer.cli.server_commands import SERVER_COMMANDS
 from a2c_smcp.computer.cli.session import CLISession
 from a2c_smcp.computer.cli.tool_commands import TOOL_COMMANDS
-from a2c_smcp.computer.config_files import read_config_files
+from a2c_smcp.computer.config.files import read_config_files
 from a2c_smcp.errors import BadRequestError
-from a2c_smcp.utils.suggestions import did_you_mean
+from a2c_smcp.terminal.suggestions import did_you_mean
 from a2c_smcp.utils.values import file_path
 
 __all__ = ["COMMANDS", "Command", "Quit", "completions", "find", "is_kept", "run"]

@@ -8,7 +8,7 @@ from typing import Final
 from a2c_smcp.computer.cli.confirmation_text import first_look, whole
 from a2c_smcp.computer.cli.output import Output
 from a2c_smcp.computer.cli.terminal import Terminal
-from a2c_smcp.computer.decisions import Accepted, Confirmation, DecisionAnswer, Declined
+from a2c_smcp.computer.decisions.book import Accepted, Confirmation, DecisionAnswer, Declined
 
 __all__ = ["answer_of", "ask_to_confirm"]
 

@@ -10,8 +10,8 @@ from typing import Final
 
 from prompt_toolkit.utils import get_cwidth
 
-from a2c_smcp.computer.decisions import Confirmation
-from a2c_smcp.computer.shown_text import ArgumentRow, argument_rows, has_mixed_scripts
+from a2c_smcp.computer.decisions.book import Confirmation
+from a2c_smcp.computer.decisions.shown_text import ArgumentRow, argument_rows, has_mixed_scripts
 from a2c_smcp.utils.text import cut, printable
 
 __all__ = ["FirstLook", "first_look", "whole"]

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 from anyio.abc import TaskGroup
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.config_writer import ConfigWriter
+from a2c_smcp.computer.config.problems import InvalidConfigError, Problem
+from a2c_smcp.computer.config.writer import ConfigWriter
 from a2c_smcp.computer.home import ComputerHome, OfficeDoor
-from a2c_smcp.computer.problems import InvalidConfigError, Problem
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.utils.state_folder import state_folder
 

@@ -19,7 +19,7 @@ from uuid import uuid4
 from a2c_smcp import __version__
 from a2c_smcp.computer.cli.checks import Finding, examine_config
 from a2c_smcp.computer.cli.web_answers import describe_answers, web_answers
-from a2c_smcp.computer.config_files import read_config_files
+from a2c_smcp.computer.config.files import read_config_files
 from a2c_smcp.computer.mcp_clients.masking import masked_url
 from a2c_smcp.errors import (
     BadRequestError,
@@ -29,12 +29,12 @@ from a2c_smcp.errors import (
     SMCPError,
     UnauthorizedError,
 )
+from a2c_smcp.link.office_link import LinkOptions, Membership, OfficeLink
+from a2c_smcp.link.proxies import find_proxy
 from a2c_smcp.smcp import LIST_ROOM_EVENT
+from a2c_smcp.terminal.exits import FAILED
+from a2c_smcp.terminal.screen import say
 from a2c_smcp.utils.distribution import DISTRIBUTION
-from a2c_smcp.utils.exits import FAILED
-from a2c_smcp.utils.link import LinkOptions, Membership, OfficeLink
-from a2c_smcp.utils.proxies import find_proxy
-from a2c_smcp.utils.screen import say
 from a2c_smcp.utils.system import lacking
 from a2c_smcp.utils.text import printable
 

@@ -13,8 +13,8 @@ import anyio
 from watchfiles import awatch
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.config_files import ConfigFiles, read_config_files
-from a2c_smcp.computer.config_writer import ConfigWriter
+from a2c_smcp.computer.config.files import ConfigFiles, read_config_files
+from a2c_smcp.computer.config.writer import ConfigWriter
 from a2c_smcp.computer.inputs import servers_referencing
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
 from a2c_smcp.computer.mcp_clients.server_state import ServerState

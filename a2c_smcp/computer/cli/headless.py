@@ -19,7 +19,7 @@ from a2c_smcp.computer.cli.followed_files import FollowedFiles
 from a2c_smcp.computer.cli.office_links import link_to
 from a2c_smcp.computer.cli.session import BOOT_SECONDS
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.config_files import ConfigFiles, usable_config_files
+from a2c_smcp.computer.config.files import ConfigFiles, usable_config_files
 from a2c_smcp.computer.mcp_clients.masking import masked_url
 from a2c_smcp.computer.socketio import SMCPComputerClient
 from a2c_smcp.errors import (
@@ -30,9 +30,9 @@ from a2c_smcp.errors import (
     SMCPError,
     TooManyRequestsError,
 )
-from a2c_smcp.utils.link import Disconnected, LinkEvent, LinkOptions, RejoinFailed
+from a2c_smcp.link.office_link import Disconnected, LinkEvent, LinkOptions, RejoinFailed
+from a2c_smcp.terminal.screen import say
 from a2c_smcp.utils.loops import fast_command_loop
-from a2c_smcp.utils.screen import say
 from a2c_smcp.utils.signals import call_on_signals, is_ignored
 from a2c_smcp.utils.system import lacking
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from a2c_smcp.computer.cli.command_table import CommandGroup, arguments, as_json, first, page
 from a2c_smcp.computer.cli.session import CLISession
-from a2c_smcp.computer.config_files import load_config_files
+from a2c_smcp.computer.config.files import load_config_files
 from a2c_smcp.computer.mcp_clients.masking import MASK, input_view
 from a2c_smcp.computer.mcp_clients.model import parse_input
 from a2c_smcp.errors import (

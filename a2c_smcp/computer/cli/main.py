@@ -15,10 +15,9 @@ from typing import Annotated, Any, Literal
 import typer
 
 from a2c_smcp.errors import BadRequestError
-from a2c_smcp.utils.background_stream import background_stderr
-from a2c_smcp.utils.exits import FAILED, REFUSED
-from a2c_smcp.utils.logs import LogFormat, configure_logging
-from a2c_smcp.utils.options import (
+from a2c_smcp.terminal.background_stream import background_stderr
+from a2c_smcp.terminal.exits import FAILED, REFUSED
+from a2c_smcp.terminal.options import (
     COMMAND_SETTINGS,
     KEY_ADVICE,
     ApiKeyFileOption,
@@ -28,8 +27,9 @@ from a2c_smcp.utils.options import (
     TransportOption,
     link_options,
 )
-from a2c_smcp.utils.quick_end import quick_end, quick_imports
-from a2c_smcp.utils.screen import say
+from a2c_smcp.terminal.quick_end import quick_end, quick_imports
+from a2c_smcp.terminal.screen import say
+from a2c_smcp.utils.logs import LogFormat, configure_logging
 from a2c_smcp.utils.state_folder import state_folder
 from a2c_smcp.utils.system import PROMPT
 
@@ -70,7 +70,7 @@ def validate(
 @app.command()
 def schema() -> None:
     """Print the JSON Schema of a config file, for editors: a2c computer schema > a2c.schema.json"""
-    from a2c_smcp.computer.config_schema import SCHEMA_FILE
+    from a2c_smcp.computer.config.schema import SCHEMA_FILE
 
     say(SCHEMA_FILE.read_text("utf-8").rstrip())
 
@@ -158,7 +158,7 @@ def run(
             raise typer.BadParameter(f"--headless needs {' and '.join(missing)}")
     with quick_imports():
         from a2c_smcp.computer.cli.consoles import ConsoleOptions
-        from a2c_smcp.computer.problems import InvalidConfigError
+        from a2c_smcp.computer.config.problems import InvalidConfigError
         from a2c_smcp.errors import SMCPError, UnauthorizedError
         from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
 

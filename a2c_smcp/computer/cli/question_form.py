@@ -7,11 +7,11 @@ import time
 from typing import Final
 from urllib.parse import urlsplit
 
-from a2c_smcp.computer.call_log import WatchedCall
+from a2c_smcp.computer.calls.log import WatchedCall
 from a2c_smcp.computer.cli.output import Output, printable, quoted
 from a2c_smcp.computer.cli.terminal import Terminal
-from a2c_smcp.computer.decisions import Accepted, DecisionAnswer, Declined, Dismissed, Question
-from a2c_smcp.computer.mcp_clients.forms import FieldKind, FieldValue, FormField, QuestionForm, parse_form
+from a2c_smcp.computer.decisions.book import Accepted, DecisionAnswer, Declined, Dismissed, Question
+from a2c_smcp.computer.mcp_clients.elicitation.forms import FieldKind, FieldValue, FormField, QuestionForm, parse_form
 from a2c_smcp.utils.text import cut
 
 __all__ = ["ask_a_question"]

@@ -22,10 +22,10 @@ from a2c_smcp.computer.cli.prompts import CliInputResolver
 from a2c_smcp.computer.cli.session import BOOT_SECONDS, CLISession
 from a2c_smcp.computer.cli.terminal import Terminal
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.config_files import ConfigFiles, usable_config_files
+from a2c_smcp.computer.config.files import ConfigFiles, usable_config_files
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.errors import InternalError, SMCPError
-from a2c_smcp.utils.link import LinkOptions
+from a2c_smcp.link.office_link import LinkOptions
 from a2c_smcp.utils.loops import command_loop
 from a2c_smcp.utils.signals import call_on_signals
 

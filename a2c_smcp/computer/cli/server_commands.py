@@ -7,9 +7,9 @@ from a2c_smcp.computer.cli.command_table import CommandGroup, arguments, first, 
 from a2c_smcp.computer.cli.output import printable, quoted
 from a2c_smcp.computer.cli.parse import options
 from a2c_smcp.computer.cli.session import CLISession, status_fields
-from a2c_smcp.computer.config_files import read_config_files, read_snippet
-from a2c_smcp.computer.events import ServerStatus
-from a2c_smcp.computer.problems import InvalidConfigError
+from a2c_smcp.computer.config.files import read_config_files, read_snippet
+from a2c_smcp.computer.config.problems import InvalidConfigError
+from a2c_smcp.computer.watching.events import ServerStatus
 from a2c_smcp.errors import (
     SMCPError,
 )

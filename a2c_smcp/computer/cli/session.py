@@ -14,7 +14,11 @@ from a2c_smcp.computer.cli.followed_files import FollowedFiles
 from a2c_smcp.computer.cli.output import Output, printable
 from a2c_smcp.computer.cli.parse import quote
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.events import (
+from a2c_smcp.computer.mcp_clients.masking import masked_url
+from a2c_smcp.computer.mcp_clients.model import MCPServerInput
+from a2c_smcp.computer.mcp_clients.server_state import ServerState
+from a2c_smcp.computer.socketio import SMCPComputerClient
+from a2c_smcp.computer.watching.events import (
     ComputerEvent,
     DesktopChanged,
     EventsLost,
@@ -25,12 +29,17 @@ from a2c_smcp.computer.events import (
     ToolInvalid,
     ToolListChanged,
 )
-from a2c_smcp.computer.mcp_clients.masking import masked_url
-from a2c_smcp.computer.mcp_clients.model import MCPServerInput
-from a2c_smcp.computer.mcp_clients.server_state import ServerState
-from a2c_smcp.computer.socketio import SMCPComputerClient
 from a2c_smcp.errors import BadRequestError, InvalidConfigError, NotInRoomError, SMCPError
-from a2c_smcp.utils.link import Connected, Disconnected, Joined, Left, LinkEvent, LinkOptions, Membership, RejoinFailed
+from a2c_smcp.link.office_link import (
+    Connected,
+    Disconnected,
+    Joined,
+    Left,
+    LinkEvent,
+    LinkOptions,
+    Membership,
+    RejoinFailed,
+)
 
 __all__ = ["BOOT_SECONDS", "CLISession", "status_fields"]
 

@@ -4,9 +4,9 @@ import time
 from types import TracebackType
 from typing import Final, Self
 
+from a2c_smcp.computer.calls.paced_progress import PacedProgress
 from a2c_smcp.computer.cli.output import Output
-from a2c_smcp.computer.paced_progress import PacedProgress
-from a2c_smcp.utils.progress_line import progress_line
+from a2c_smcp.terminal.progress_line import progress_line
 
 __all__ = ["ShownCall"]
 

@@ -28,7 +28,7 @@ from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.utils import get_cwidth
 
 from a2c_smcp.computer.cli.editing import HideSecret, ShowHiddenCharacters
-from a2c_smcp.utils.background_stream import BackgroundStream
+from a2c_smcp.terminal.background_stream import BackgroundStream
 from a2c_smcp.utils.text import printable
 
 __all__ = ["PROMPT", "Terminal"]

@@ -16,8 +16,8 @@ from a2c_smcp.computer.cli.shown_call import ShownCall
 from a2c_smcp.errors import BadRequestError, ToolNotFoundError
 from a2c_smcp.results import ERROR_CODE_MARKER, to_wire
 from a2c_smcp.smcp import CallToolRet
+from a2c_smcp.terminal.suggestions import did_you_mean
 from a2c_smcp.utils.saving import save
-from a2c_smcp.utils.suggestions import did_you_mean
 from a2c_smcp.utils.values import file_path, parameters, read_values, signature
 
 __all__ = ["TOOL_COMMANDS"]

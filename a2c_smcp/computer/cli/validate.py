@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from a2c_smcp.computer.config_files import read_config_files
-from a2c_smcp.utils.screen import say
+from a2c_smcp.computer.config.files import read_config_files
+from a2c_smcp.terminal.screen import say
 from a2c_smcp.utils.text import printable
 
 __all__ = ["validate_files"]

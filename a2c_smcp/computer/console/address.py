@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from a2c_smcp.utils.hosts import is_loopback, is_unspecified
+from a2c_smcp.web.hosts import is_loopback, is_unspecified
 
 __all__ = ["ConsoleAddress"]
 

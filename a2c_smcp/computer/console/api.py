@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from a2c_smcp.computer.call_log import EndedCall
+from a2c_smcp.computer.calls.log import EndedCall
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.console.admission import PageSession
 from a2c_smcp.computer.console.attendance import BrowserAttendance
@@ -28,7 +28,7 @@ from a2c_smcp.computer.console.markdown import to_html
 from a2c_smcp.computer.console.page_json import PageResponse
 from a2c_smcp.computer.console.requests import number_field, object_body, text_field, visitor
 from a2c_smcp.computer.console.views import ended_view, export_view, result_view, table_view, tool_view
-from a2c_smcp.computer.decisions import (
+from a2c_smcp.computer.decisions.book import (
     MAX_REASON,
     Accepted,
     AlreadyDecidedError,
@@ -38,10 +38,10 @@ from a2c_smcp.computer.decisions import (
     Declined,
     Dismissed,
 )
+from a2c_smcp.computer.decisions.shown_text import as_text, visible
 from a2c_smcp.computer.finder.organize import file_name
 from a2c_smcp.computer.home import ComputerHome
 from a2c_smcp.computer.mcp_clients.masking import input_view
-from a2c_smcp.computer.shown_text import as_text, visible
 from a2c_smcp.errors import BadRequestError, NotFoundError, TooManyRequestsError
 from a2c_smcp.utils.dpe_uri import element_uri, page_uri, with_params
 

@@ -21,8 +21,8 @@ from a2c_smcp.computer.console.requests import VISITOR
 from a2c_smcp.computer.console.static_files import page_files
 from a2c_smcp.computer.home import ComputerHome
 from a2c_smcp.errors import SMCPError
-from a2c_smcp.utils.connection_places import vouch
 from a2c_smcp.utils.limited_log import LimitedLog
+from a2c_smcp.web.connection_places import vouch
 
 __all__ = ["ConsoleApp"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Final
 
-from a2c_smcp.computer.decision_store import DecisionStore
+from a2c_smcp.computer.decisions.store import DecisionStore
 
 __all__ = ["BROWSER", "BrowserAttendance"]
 

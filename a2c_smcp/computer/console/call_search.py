@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, get_args
 
-from a2c_smcp.computer.call_log import CallOutcome, EndedCall
-from a2c_smcp.computer.decisions import CALLBACK
+from a2c_smcp.computer.calls.log import CallOutcome, EndedCall
+from a2c_smcp.computer.decisions.book import CALLBACK
 from a2c_smcp.errors import BadRequestError
 
 __all__ = ["MAX_SEARCH", "CallQuery", "call_query", "matching"]

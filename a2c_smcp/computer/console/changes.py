@@ -14,7 +14,8 @@ from a2c_smcp.computer.console.views import (
     progress_view,
     server_view,
 )
-from a2c_smcp.computer.events import (
+from a2c_smcp.computer.decisions.shown_text import visible
+from a2c_smcp.computer.watching.events import (
     AnswerersChanged,
     CallEnded,
     CallProgressed,
@@ -32,7 +33,6 @@ from a2c_smcp.computer.events import (
     ToolInvalid,
     ToolListChanged,
 )
-from a2c_smcp.computer.shown_text import visible
 
 __all__ = ["MAX_ENDED", "PageChanges"]
 

@@ -6,9 +6,9 @@ A text of somebody else is a list of parts, of which every second one is an esca
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from a2c_smcp.computer.call_log import WatchedCall
-from a2c_smcp.computer.decisions import Confirmation, Decision, MissingInput, Question, ToolDefinition
-from a2c_smcp.computer.shown_text import (
+from a2c_smcp.computer.calls.log import WatchedCall
+from a2c_smcp.computer.decisions.book import Confirmation, Decision, MissingInput, Question, ToolDefinition
+from a2c_smcp.computer.decisions.shown_text import (
     ArgumentRow,
     argument_rows,
     asks_for_secret,

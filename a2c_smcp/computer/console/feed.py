@@ -17,7 +17,7 @@ from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.console.changes import PageChanges
 from a2c_smcp.computer.console.page_json import encoded
 from a2c_smcp.computer.console.views import snapshot_view
-from a2c_smcp.computer.events import ConfigChanged, EventsLost
+from a2c_smcp.computer.watching.events import ConfigChanged, EventsLost
 
 __all__ = ["PING_SECONDS", "FeedResponse", "messages"]
 

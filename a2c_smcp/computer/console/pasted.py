@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from a2c_smcp.computer.config_files import read_config_texts
-from a2c_smcp.computer.config_splice import entry_text
-from a2c_smcp.computer.entry_secrets import unmasked_entry
-from a2c_smcp.computer.jsonc import JsoncError, Node, NodeMember, blank_until, scan
+from a2c_smcp.computer.config.entry_secrets import unmasked_entry
+from a2c_smcp.computer.config.files import read_config_texts
+from a2c_smcp.computer.config.jsonc import JsoncError, Node, NodeMember, blank_until, scan
+from a2c_smcp.computer.config.splice import entry_text
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
 from a2c_smcp.errors import BadRequestError
 

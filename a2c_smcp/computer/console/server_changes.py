@@ -14,15 +14,15 @@ import anyio
 import anyio.to_thread
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.config_files import with_tool_prefix
-from a2c_smcp.computer.config_splice import meaning
-from a2c_smcp.computer.config_writer import ConfigWriter, FileChange, StoredEntry
+from a2c_smcp.computer.config.entry_secrets import masked_entry, unmasked_entry
+from a2c_smcp.computer.config.files import with_tool_prefix
+from a2c_smcp.computer.config.problems import InvalidConfigError
+from a2c_smcp.computer.config.splice import meaning
+from a2c_smcp.computer.config.writer import ConfigWriter, FileChange, StoredEntry
 from a2c_smcp.computer.console.pasted import Pasted, read_paste
-from a2c_smcp.computer.entry_secrets import masked_entry, unmasked_entry
+from a2c_smcp.computer.decisions.shown_text import visible
 from a2c_smcp.computer.mcp_clients.masking import MASK, masked_url
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
-from a2c_smcp.computer.problems import InvalidConfigError
-from a2c_smcp.computer.shown_text import visible
 from a2c_smcp.errors import BadRequestError, NotFoundError, SMCPError
 
 __all__ = ["ServerChanges"]

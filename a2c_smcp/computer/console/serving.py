@@ -15,11 +15,11 @@ from a2c_smcp.computer.console.address import ConsoleAddress
 from a2c_smcp.computer.console.app import ConsoleApp
 from a2c_smcp.computer.console.entrance import Advice, Door
 from a2c_smcp.computer.console.memory import ConsoleMemory
-from a2c_smcp.computer.events import CallProgressed, EventStream
 from a2c_smcp.computer.home import ComputerHome
-from a2c_smcp.utils.connection_places import ConnectionPlaces
-from a2c_smcp.utils.http_surface import STRANGERS, SurfaceConfig
-from a2c_smcp.utils.uvicorn_server import GracefulServer, listen
+from a2c_smcp.computer.watching.events import CallProgressed, EventStream
+from a2c_smcp.web.connection_places import ConnectionPlaces
+from a2c_smcp.web.http_surface import STRANGERS, SurfaceConfig
+from a2c_smcp.web.uvicorn_server import GracefulServer, listen
 
 __all__ = ["Console", "ConsoleError"]
 

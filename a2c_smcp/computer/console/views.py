@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from a2c_smcp import PROTOCOL_VERSION, __version__
-from a2c_smcp.computer.call_log import EndedCall, ProgressReport, RunningCall, WatchedCall
+from a2c_smcp.computer.calls.log import EndedCall, ProgressReport, RunningCall, WatchedCall
 from a2c_smcp.computer.console.decision_views import decision_list
-from a2c_smcp.computer.events import OfficeStatus, ServerStatus
-from a2c_smcp.computer.shown_text import TOO_DEEP, as_text, text_start, visible
-from a2c_smcp.computer.snapshot import ComputerSnapshot
+from a2c_smcp.computer.decisions.shown_text import TOO_DEEP, as_text, text_start, visible
+from a2c_smcp.computer.watching.events import OfficeStatus, ServerStatus
+from a2c_smcp.computer.watching.snapshot import ComputerSnapshot
 from a2c_smcp.smcp import SMCPTool
 
 __all__ = [

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from mcp_types import BlobResourceContents, ReadResourceResult, Resource, TextResourceContents
 
-from a2c_smcp.computer.history import order_servers, used_servers
+from a2c_smcp.computer.calls.history import order_servers, used_servers
 from a2c_smcp.computer.types import ToolCallRecord
 from a2c_smcp.types import SERVER_NAME, Desktop
 from a2c_smcp.utils.text import cut

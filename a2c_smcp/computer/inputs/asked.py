@@ -4,8 +4,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from a2c_smcp.computer.decision_store import DecisionStore
-from a2c_smcp.computer.decisions import Outcome
+from a2c_smcp.computer.decisions.book import Outcome
+from a2c_smcp.computer.decisions.store import DecisionStore
 from a2c_smcp.computer.inputs.base import BaseInputResolver, InputFailedError, check_value
 from a2c_smcp.computer.mcp_clients.model import CommandInput, MCPServerInput
 from a2c_smcp.errors import InputNotFoundError

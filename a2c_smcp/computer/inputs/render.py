@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from a2c_smcp.computer.problems import InvalidConfigError, Problem, field_path
+from a2c_smcp.computer.config.problems import InvalidConfigError, Problem, field_path
 from a2c_smcp.computer.utils.placeholder import PLACEHOLDER, holds_placeholder
 
 __all__ = ["MAX_DEPTH", "ConfigRender", "servers_referencing"]

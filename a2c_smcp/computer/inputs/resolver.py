@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import anyio
 
+from a2c_smcp.computer.config.problems import InvalidConfigError
 from a2c_smcp.computer.inputs.base import BaseInputResolver, check_value
 from a2c_smcp.computer.inputs.command import CommandInputResolver
 from a2c_smcp.computer.inputs.env import EnvInputResolver, variable_of
@@ -22,7 +23,6 @@ from a2c_smcp.computer.mcp_clients.model import (
     parse_server,
     parse_unrendered,
 )
-from a2c_smcp.computer.problems import InvalidConfigError
 from a2c_smcp.computer.redaction import Redaction
 from a2c_smcp.errors import InputNotFoundError
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+from a2c_smcp.computer.config.problems import InvalidConfigError, Problem
 from a2c_smcp.computer.inputs.base import check_value
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
-from a2c_smcp.computer.problems import InvalidConfigError, Problem
 from a2c_smcp.errors import InputNotFoundError
 
 __all__ = ["InputListener", "InputStore"]

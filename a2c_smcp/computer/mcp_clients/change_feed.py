@@ -27,7 +27,7 @@ from mcp.client.subscriptions import (
 )
 
 from a2c_smcp.computer.mcp_clients.mcp_internals import MODERN_PROTOCOL_VERSIONS, IncomingMessage
-from a2c_smcp.computer.mcp_clients.pipe_dispatcher import PipeDispatcher
+from a2c_smcp.computer.mcp_clients.pipes.dispatcher import PipeDispatcher
 from a2c_smcp.computer.utils.pool import for_each, slices
 from a2c_smcp.utils.backoff import backoff
 

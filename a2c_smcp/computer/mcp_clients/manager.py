@@ -27,7 +27,22 @@ import anyio
 from mcp import MCPError
 from mcp_types import CallToolResult, Tool
 
-from a2c_smcp.computer.events import (
+from a2c_smcp.computer.calls.progress import CallProgress
+from a2c_smcp.computer.config.problems import InvalidConfigError, Problem
+from a2c_smcp.computer.inputs import InputResolver
+from a2c_smcp.computer.mcp_clients.catalogue import Catalogue, ShownTool, ToolListing, clashes
+from a2c_smcp.computer.mcp_clients.change_feed import ChangeKind, ServerChange
+from a2c_smcp.computer.mcp_clients.elicitation.asking import Asker
+from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection, Timings, client_factory
+from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, parse_unrendered
+from a2c_smcp.computer.mcp_clients.remembered_tools import RememberedTools
+from a2c_smcp.computer.mcp_clients.server_state import ServerState, StateChange
+from a2c_smcp.computer.mcp_clients.server_turns import ServerTurns
+from a2c_smcp.computer.utils.placeholder import holds_placeholder
+from a2c_smcp.computer.utils.refresher import Refresher
+from a2c_smcp.computer.vrl.programs import VRLWorker
+from a2c_smcp.computer.vrl.syntax import check_vrl, check_written_vrl
+from a2c_smcp.computer.watching.events import (
     ComputerEvent,
     RestartOffered,
     ServerLogged,
@@ -36,21 +51,6 @@ from a2c_smcp.computer.events import (
     ToolInvalid,
     ToolListChanged,
 )
-from a2c_smcp.computer.inputs import InputResolver
-from a2c_smcp.computer.mcp_clients.asking import Asker
-from a2c_smcp.computer.mcp_clients.catalogue import Catalogue, ShownTool, ToolListing, clashes
-from a2c_smcp.computer.mcp_clients.change_feed import ChangeKind, ServerChange
-from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection, Timings, client_factory
-from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, parse_unrendered
-from a2c_smcp.computer.mcp_clients.remembered_tools import RememberedTools
-from a2c_smcp.computer.mcp_clients.server_state import ServerState, StateChange
-from a2c_smcp.computer.mcp_clients.server_turns import ServerTurns
-from a2c_smcp.computer.mcp_clients.vrl import VRLWorker
-from a2c_smcp.computer.mcp_clients.vrl_syntax import check_vrl, check_written_vrl
-from a2c_smcp.computer.problems import InvalidConfigError, Problem
-from a2c_smcp.computer.progress import CallProgress
-from a2c_smcp.computer.utils.placeholder import holds_placeholder
-from a2c_smcp.computer.utils.refresher import Refresher
 from a2c_smcp.errors import (
     BadRequestError,
     NotFoundError,

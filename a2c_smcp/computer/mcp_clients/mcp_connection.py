@@ -38,8 +38,9 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from a2c_smcp import __version__
-from a2c_smcp.computer.mcp_clients.asking import Asker, Questions
+from a2c_smcp.computer.calls.progress import CallProgress
 from a2c_smcp.computer.mcp_clients.change_feed import ChangeFeed, ChangeFeedTimings, ServerChange
+from a2c_smcp.computer.mcp_clients.elicitation.asking import Asker, Questions
 from a2c_smcp.computer.mcp_clients.log_messages import MAX_LOG_LINE, log_lines
 from a2c_smcp.computer.mcp_clients.mcp_internals import (
     MODERN_PROTOCOL_VERSIONS,
@@ -51,13 +52,12 @@ from a2c_smcp.computer.mcp_clients.mcp_internals import (
 )
 from a2c_smcp.computer.mcp_clients.mcp_session import MCPSession
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, SSEServerConfig, StdioServerConfig
-from a2c_smcp.computer.mcp_clients.pipe_dispatcher import InvalidAnswerError
+from a2c_smcp.computer.mcp_clients.pipes.dispatcher import InvalidAnswerError
+from a2c_smcp.computer.mcp_clients.pipes.process import StdioTimings, describe_exit
 from a2c_smcp.computer.mcp_clients.probe import Patience
-from a2c_smcp.computer.mcp_clients.process import StdioTimings, describe_exit
 from a2c_smcp.computer.mcp_clients.resource_lists import ListedResource, ResourceList
 from a2c_smcp.computer.mcp_clients.server_state import TRANSITIONS, ServerState, StateChange
 from a2c_smcp.computer.mcp_clients.transports import Wire
-from a2c_smcp.computer.progress import CallProgress
 from a2c_smcp.computer.redaction import Redaction
 from a2c_smcp.errors import (
     PayloadTooLargeError,

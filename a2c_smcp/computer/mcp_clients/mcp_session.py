@@ -25,9 +25,10 @@ from mcp_types import (
     ReadResourceResult,
 )
 
-from a2c_smcp.computer.mcp_clients.asking import AskedCall, Questions
+from a2c_smcp.computer.calls.progress import CallProgress
 from a2c_smcp.computer.mcp_clients.change_feed import ChangeFeed
-from a2c_smcp.computer.mcp_clients.declaring import QUESTIONS
+from a2c_smcp.computer.mcp_clients.elicitation.asking import AskedCall, Questions
+from a2c_smcp.computer.mcp_clients.elicitation.declaring import QUESTIONS
 from a2c_smcp.computer.mcp_clients.mcp_internals import (
     MODERN_PROTOCOL_VERSIONS,
     ProgressFnT,
@@ -35,7 +36,6 @@ from a2c_smcp.computer.mcp_clients.mcp_internals import (
     says_gone,
 )
 from a2c_smcp.computer.mcp_clients.transports import Wire
-from a2c_smcp.computer.progress import CallProgress
 from a2c_smcp.utils.backoff import backoff
 from a2c_smcp.wire import codec
 

@@ -28,11 +28,11 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
-from a2c_smcp.computer.problems import InvalidConfigError, Problem, field_path
+from a2c_smcp.computer.config.problems import InvalidConfigError, Problem, field_path
 from a2c_smcp.computer.utils.placeholder import PLACEHOLDER, holds_placeholder
+from a2c_smcp.terminal.suggestions import did_you_mean
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME
 from a2c_smcp.utils.distribution import install_command
-from a2c_smcp.utils.suggestions import did_you_mean
 from a2c_smcp.utils.text import has_control_characters
 
 __all__ = [

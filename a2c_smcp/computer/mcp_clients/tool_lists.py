@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from a2c_smcp.computer.config.problems import field_path
 from a2c_smcp.computer.mcp_clients.mcp_internals import parse_server_result
-from a2c_smcp.computer.problems import field_path
 
 __all__ = ["without_invalid_tools"]
 

@@ -18,9 +18,9 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse, RequestId
 
-from a2c_smcp.computer.mcp_clients.declaring import DeclaringDispatcher
-from a2c_smcp.computer.mcp_clients.http_bounds import AnswerBounds, BoundedTransport
-from a2c_smcp.computer.mcp_clients.http_failures import describe_http, is_refusal
+from a2c_smcp.computer.mcp_clients.elicitation.declaring import DeclaringDispatcher
+from a2c_smcp.computer.mcp_clients.http.bounds import AnswerBounds, BoundedTransport
+from a2c_smcp.computer.mcp_clients.http.failures import describe_http, is_refusal
 from a2c_smcp.computer.mcp_clients.item_limits import largest_answer, too_many_items
 from a2c_smcp.computer.mcp_clients.mcp_internals import (
     Dispatcher,
@@ -39,10 +39,10 @@ from a2c_smcp.computer.mcp_clients.model import (
     StdioServerConfig,
     StreamableHttpParameters,
 )
+from a2c_smcp.computer.mcp_clients.pipes.process import StdioTimings
+from a2c_smcp.computer.mcp_clients.pipes.stdio import StdioTransport
 from a2c_smcp.computer.mcp_clients.probe import Patience, Probe
-from a2c_smcp.computer.mcp_clients.process import StdioTimings
 from a2c_smcp.computer.mcp_clients.resource_lists import Pages
-from a2c_smcp.computer.mcp_clients.stdio import StdioTransport
 from a2c_smcp.computer.mcp_clients.tool_lists import without_invalid_tools
 from a2c_smcp.errors import PayloadTooLargeError
 from a2c_smcp.utils.system import IS_UNIX

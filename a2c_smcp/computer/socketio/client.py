@@ -16,12 +16,12 @@ from typing import Any, Final, Self, get_args
 import anyio
 from mcp_types import CallToolResult
 
-from a2c_smcp.computer.approvals import CALLING_AGENT, CALLING_OFFICE
-from a2c_smcp.computer.calls import CallKey, CallMemory, Finished, Running
+from a2c_smcp.computer.calls.memory import CallKey, CallMemory, Finished, Running
+from a2c_smcp.computer.calls.paced_progress import PacedProgress
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.events import AnnouncedEvent, EventsLost, ServerStatus
-from a2c_smcp.computer.paced_progress import PacedProgress
+from a2c_smcp.computer.decisions.approvals import CALLING_AGENT, CALLING_OFFICE
 from a2c_smcp.computer.redaction import discreet_config, discreet_error
+from a2c_smcp.computer.watching.events import AnnouncedEvent, EventsLost, ServerStatus
 from a2c_smcp.errors import (
     BadRequestError,
     ConnectionLostError,
@@ -32,6 +32,7 @@ from a2c_smcp.errors import (
     TooManyRequestsError,
     error_from_payload,
 )
+from a2c_smcp.link.office_link import Joined, LinkEvent, LinkOptions, Membership, OfficeLink, Way
 from a2c_smcp.results import cancelled_result, error_result, to_wire
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
@@ -61,7 +62,6 @@ from a2c_smcp.smcp import (
     UpdateComputerConfigReq,
 )
 from a2c_smcp.utils.limited_log import LimitedLog
-from a2c_smcp.utils.link import Joined, LinkEvent, LinkOptions, Membership, OfficeLink, Way
 from a2c_smcp.utils.text import in_log, on_one_line, req_id_in_log
 from a2c_smcp.wire import DEFAULT_MAX_TIMEOUT, PACKET_OVERHEAD, Encoded, codec, fitted, parse, size_of
 

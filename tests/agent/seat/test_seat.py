@@ -24,6 +24,7 @@ from a2c_smcp.errors import (
     PayloadTooLargeError,
     RoomFullError,
 )
+from a2c_smcp.link.office_link import Disconnected, Joined, OfficeLink
 from a2c_smcp.server import OpenAuthentication
 from a2c_smcp.smcp import (
     GET_TOOLS_EVENT,
@@ -32,7 +33,6 @@ from a2c_smcp.smcp import (
     TOOL_PROGRESS_EVENT,
     UPDATE_TOOL_LIST_EVENT,
 )
-from a2c_smcp.utils.link import Disconnected, Joined, OfficeLink
 from a2c_smcp.wire import codec
 from tests.agent.conftest import CONNECT_SECONDS, LIMITS, MakeAgent, MakeComputer
 from tests.agent.harness import NOT_JSON, a_tool

@@ -18,7 +18,7 @@ CANARY = "canary-88c1"
 ELSEWHERE = """
 import asyncio, pathlib
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.decisions import Accepted, Declined
+from a2c_smcp.computer.decisions.book import Accepted, Declined
 
 FILE = pathlib.Path(__file__).with_name("answer")
 

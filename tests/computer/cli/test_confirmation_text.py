@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prompt_toolkit.utils import get_cwidth
 
-from a2c_smcp.computer.call_log import WatchedCall
+from a2c_smcp.computer.calls.log import WatchedCall
 from a2c_smcp.computer.cli.confirmation_text import first_look, whole
-from a2c_smcp.computer.decisions import Confirmation, ToolDefinition
+from a2c_smcp.computer.decisions.book import Confirmation, ToolDefinition
 
 WIDTH = 80
 DEFINITION = ToolDefinition(

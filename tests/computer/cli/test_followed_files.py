@@ -15,8 +15,8 @@ from watchfiles import awatch
 
 from a2c_smcp.computer.cli.followed_files import FollowedFiles
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.config_files import load_config_files
-from a2c_smcp.computer.decisions import Accepted
+from a2c_smcp.computer.config.files import load_config_files
+from a2c_smcp.computer.decisions.book import Accepted
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from tests.computer.fakes.computers import FAST, call, names, recorded, server, state, text
 

@@ -11,9 +11,9 @@ import httpx2
 from anyio.abc import TaskGroup
 from playwright.async_api import Browser, BrowserContext, Locator, Page, expect
 
-from a2c_smcp.computer.approvals import CALLING_AGENT
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.console import Console, ConsoleAddress, ConsoleMemory
+from a2c_smcp.computer.decisions.approvals import CALLING_AGENT
 from a2c_smcp.computer.home import ComputerHome
 from tests.computer.fakes.computers import FAST
 

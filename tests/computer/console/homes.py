@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.config_files import load_config_files
-from a2c_smcp.computer.config_writer import ConfigWriter
+from a2c_smcp.computer.config.files import load_config_files
+from a2c_smcp.computer.config.writer import ConfigWriter
 from a2c_smcp.computer.console import Console
 from a2c_smcp.computer.home import ComputerHome
 from a2c_smcp.computer.socketio import SMCPComputerClient

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from a2c_smcp.computer.events import RestartOffered
+from a2c_smcp.computer.watching.events import RestartOffered
 from tests import browser as browsers
 from tests.computer.console.harness import go, tab
 from tests.computer.console.scene import VIEWS, scene

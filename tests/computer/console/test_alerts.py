@@ -9,7 +9,7 @@ import anyio
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.decisions import Declined
+from a2c_smcp.computer.decisions.book import Declined
 from tests.computer.console.harness import DEADLINE, as_agent, go, opened, tab
 from tests.computer.fakes.computers import server
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.computer.call_log import EndedCall, WatchedCall
+from a2c_smcp.computer.calls.log import EndedCall, WatchedCall
 from a2c_smcp.computer.console.call_search import MAX_SEARCH, CallQuery, call_query, matching
 from a2c_smcp.errors import BadRequestError
 

@@ -14,7 +14,7 @@ import pytest
 from playwright.async_api import Browser, Locator, Page, expect
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.decisions import Accepted, Declined
+from a2c_smcp.computer.decisions.book import Accepted, Declined
 from tests.computer.console.harness import Visitor, as_agent, go, opened, tab
 from tests.computer.console.test_looking import CONFIG as PAGE_SERVER
 from tests.computer.fakes.computers import asking, server

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from a2c_smcp.computer.call_log import EndedCall, ProgressReport, WatchedCall
+from a2c_smcp.computer.calls.log import EndedCall, ProgressReport, WatchedCall
 from a2c_smcp.computer.console.changes import MAX_ENDED, PageChanges
-from a2c_smcp.computer.decisions import Confirmation, Outcome
-from a2c_smcp.computer.events import (
+from a2c_smcp.computer.decisions.book import Confirmation, Outcome
+from a2c_smcp.computer.mcp_clients.server_state import ServerState
+from a2c_smcp.computer.watching.events import (
     AnswerersChanged,
     CallEnded,
     CallProgressed,
@@ -16,7 +17,6 @@ from a2c_smcp.computer.events import (
     ServerStatus,
     ToolInvalid,
 )
-from a2c_smcp.computer.mcp_clients.server_state import ServerState
 
 
 def call(call_id: str) -> WatchedCall:

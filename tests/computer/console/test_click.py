@@ -11,10 +11,10 @@ import pytest
 from anyio.abc import TaskGroup
 from playwright.async_api import Browser, Page, expect
 
-from a2c_smcp.computer.call_log import WatchedCall
+from a2c_smcp.computer.calls.log import WatchedCall
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.decisions import Accepted, DecisionAnswer, Declined, ToolDefinition
-from a2c_smcp.computer.events import ToolInvalid
+from a2c_smcp.computer.decisions.book import Accepted, DecisionAnswer, Declined, ToolDefinition
+from a2c_smcp.computer.watching.events import ToolInvalid
 from tests.computer.console.harness import one_page, opened, tab
 from tests.computer.fakes.processes import eventually
 

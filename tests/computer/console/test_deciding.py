@@ -7,7 +7,7 @@ import anyio
 import pytest
 from playwright.async_api import Browser, Page, Request, Route, expect
 
-from a2c_smcp.computer.decisions import Accepted, AlreadyDecidedError, Declined, Resolution
+from a2c_smcp.computer.decisions.book import Accepted, AlreadyDecidedError, Declined, Resolution
 from a2c_smcp.computer.mcp_clients.model import PromptStringInput
 from tests.computer.console.harness import DEADLINE, as_agent, go, opened, press, tab
 from tests.computer.fakes.computers import asking, code, server, text

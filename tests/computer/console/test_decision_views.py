@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from a2c_smcp.computer.call_log import WatchedCall
+from a2c_smcp.computer.calls.log import WatchedCall
 from a2c_smcp.computer.console.decision_views import decision_list, decision_view, whole_call_view
-from a2c_smcp.computer.decisions import Confirmation, MissingInput, Question, ToolDefinition
+from a2c_smcp.computer.decisions.book import Confirmation, MissingInput, Question, ToolDefinition
 from a2c_smcp.computer.mcp_clients.model import parse_input
 
 

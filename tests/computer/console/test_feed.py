@@ -13,8 +13,14 @@ from hypothesis import strategies as st
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.console.feed import FeedResponse, messages
 from a2c_smcp.computer.console.page_json import encoded
-from a2c_smcp.computer.events import DesktopChanged, RestartOffered, ServerLogged, ServerStatus, ToolListChanged
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
+from a2c_smcp.computer.watching.events import (
+    DesktopChanged,
+    RestartOffered,
+    ServerLogged,
+    ServerStatus,
+    ToolListChanged,
+)
 from tests.computer.fakes.computers import FAST, server
 
 

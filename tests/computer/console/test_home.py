@@ -10,7 +10,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.config_files import load_config_files
+from a2c_smcp.computer.config.files import load_config_files
 from a2c_smcp.computer.mcp_clients.model import PromptStringInput
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.computer.socketio import SMCPComputerClient

@@ -11,8 +11,8 @@ import pytest
 from starlette.requests import Request
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.config_files import load_config_files
-from a2c_smcp.computer.config_writer import ConfigWriter
+from a2c_smcp.computer.config.files import load_config_files
+from a2c_smcp.computer.config.writer import ConfigWriter
 from a2c_smcp.computer.console.home_api import MAX_PASTE, HomeAPI
 from a2c_smcp.computer.home import ComputerHome
 from a2c_smcp.computer.mcp_clients.server_state import ServerState

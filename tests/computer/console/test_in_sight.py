@@ -8,11 +8,11 @@ import anyio
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from a2c_smcp.computer.approvals import CALLING_AGENT
-from a2c_smcp.computer.call_log import WatchedCall
-from a2c_smcp.computer.decisions import Resolution, ToolDefinition
-from a2c_smcp.computer.events import ToolInvalid
+from a2c_smcp.computer.calls.log import WatchedCall
+from a2c_smcp.computer.decisions.approvals import CALLING_AGENT
+from a2c_smcp.computer.decisions.book import Resolution, ToolDefinition
 from a2c_smcp.computer.mcp_clients.model import PromptStringInput
+from a2c_smcp.computer.watching.events import ToolInvalid
 from tests.computer.console.harness import one_page, opened, press, tab
 from tests.computer.fakes.computers import server
 from tests.computer.fakes.processes import eventually

@@ -9,10 +9,10 @@ import anyio
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from a2c_smcp.computer.decisions import Accepted, Declined
-from a2c_smcp.computer.events import RestartOffered, ToolInvalid
+from a2c_smcp.computer.decisions.book import Accepted, Declined
 from a2c_smcp.computer.mcp_clients.model import parse_input
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
+from a2c_smcp.computer.watching.events import RestartOffered, ToolInvalid
 from tests.computer.console.harness import Visitor, go, opened, tab
 from tests.computer.console.scene import VIEWS, scene
 from tests.computer.console.test_page import texts

@@ -7,8 +7,8 @@ from typing import Any
 import anyio
 from playwright.async_api import Browser, expect
 
-from a2c_smcp.computer.decisions import Declined
-from a2c_smcp.computer.events import ServerLogged
+from a2c_smcp.computer.decisions.book import Declined
+from a2c_smcp.computer.watching.events import ServerLogged
 from tests.computer.console.harness import Visitor, as_agent, go, opened, tab
 from tests.computer.fakes.computers import server
 

@@ -11,10 +11,10 @@ from typing import get_args
 import pytest
 
 from a2c_smcp.computer import console
-from a2c_smcp.computer.call_log import KEPT_CALLS, SHOWN_CALLS, CallOutcome
+from a2c_smcp.computer.calls.log import KEPT_CALLS, SHOWN_CALLS, CallOutcome
 from a2c_smcp.computer.console import Advice
 from a2c_smcp.computer.console.call_search import MAX_SEARCH
-from a2c_smcp.computer.decisions import MAX_REASON, Outcome
+from a2c_smcp.computer.decisions.book import MAX_REASON, Outcome
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from tests.computer.console.scene import VIEWS
 

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from a2c_smcp.computer.call_log import EndedCall, WatchedCall
+from a2c_smcp.computer.calls.log import EndedCall, WatchedCall
 from a2c_smcp.computer.console.page_json import encoded
 from a2c_smcp.computer.console.views import call_view, ended_view, export_view, result_view, table_view
 

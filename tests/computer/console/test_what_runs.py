@@ -7,11 +7,11 @@ import anyio
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from a2c_smcp.computer.call_log import EndedCall, ProgressReport, WatchedCall
+from a2c_smcp.computer.calls.log import EndedCall, ProgressReport, WatchedCall
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.console.changes import MAX_ENDED, PageChanges
 from a2c_smcp.computer.console.feed import messages
-from a2c_smcp.computer.events import BUFFERED_EVENTS, CallEnded, CallProgressed, CallStarted
+from a2c_smcp.computer.watching.events import BUFFERED_EVENTS, CallEnded, CallProgressed, CallStarted
 from tests.computer.fakes.computers import server
 
 

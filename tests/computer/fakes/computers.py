@@ -12,11 +12,18 @@ import anyio
 from mcp_types import CallToolResult, TextContent
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.events import CallEnded, CallProgressed, CallStarted, ComputerEvent, ServerLogged, ServerStatus
 from a2c_smcp.computer.mcp_clients.mcp_connection import Timings
+from a2c_smcp.computer.mcp_clients.pipes.process import StdioTimings
 from a2c_smcp.computer.mcp_clients.probe import Patience
-from a2c_smcp.computer.mcp_clients.process import StdioTimings
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
+from a2c_smcp.computer.watching.events import (
+    CallEnded,
+    CallProgressed,
+    CallStarted,
+    ComputerEvent,
+    ServerLogged,
+    ServerStatus,
+)
 from tests.computer.fakes.misbehaving import TOOLS
 from tests.computer.fakes.processes import command, eventually, nothing_left_over
 

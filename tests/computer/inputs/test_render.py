@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from a2c_smcp.computer.config.problems import InvalidConfigError
 from a2c_smcp.computer.inputs import ConfigRender, servers_referencing
 from a2c_smcp.computer.inputs.render import MAX_DEPTH
-from a2c_smcp.computer.problems import InvalidConfigError
 
 
 def rendered(raw: Any, **inputs: Any) -> Any:

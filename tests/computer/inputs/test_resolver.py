@@ -10,6 +10,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from a2c_smcp.computer.config.problems import InvalidConfigError
 from a2c_smcp.computer.inputs import (
     BaseInputResolver,
     CompositeResolver,
@@ -20,7 +21,6 @@ from a2c_smcp.computer.inputs import (
 )
 from a2c_smcp.computer.inputs.env import variable_of
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput, StdioServerConfig, parse_input
-from a2c_smcp.computer.problems import InvalidConfigError
 from a2c_smcp.errors import BadRequestError, InputNotFoundError
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from a2c_smcp.computer.config.problems import InvalidConfigError
 from a2c_smcp.computer.inputs import InputFailedError, InputStore
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput, parse_input
-from a2c_smcp.computer.problems import InvalidConfigError
 from a2c_smcp.errors import InputNotFoundError
 
 

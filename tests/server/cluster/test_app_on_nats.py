@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from a2c_smcp.errors import InternalError
+from a2c_smcp.link.office_link import Disconnected, Joined, LinkEvent, LinkOptions, Membership, OfficeLink
 from a2c_smcp.server import OpenAuthentication
 from a2c_smcp.server.cluster.options import ClusterOptions
-from a2c_smcp.utils.link import Disconnected, Joined, LinkEvent, LinkOptions, Membership, OfficeLink
 from tests.nats_server import NatsServer
 from tests.server.conftest import MakePeer
 from tests.server.harness import DEADLINE, Running, async_server, eventually, heard

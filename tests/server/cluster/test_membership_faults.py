@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from a2c_smcp.errors import InternalError, NameTakenError
+from a2c_smcp.link.office_link import LinkOptions, Membership, OfficeLink
 from a2c_smcp.server.cluster.options import ClusterOptions
 from a2c_smcp.server.offices import Grant
 from a2c_smcp.smcp import EVENTS, GET_TOOLS_EVENT
-from a2c_smcp.utils.link import LinkOptions, Membership, OfficeLink
 from tests.nats_server import NatsServer
 from tests.server.cluster.processes import Process, registries, registry, request
 from tests.server.harness import eventually

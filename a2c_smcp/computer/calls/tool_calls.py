@@ -1,0 +1,275 @@
+"""The tool calls of a Computer, one by one: approved, run, remembered, and told to whoever watches.
+
+Knows no agent and no office. Which server has a tool, and how it is reached, is the manager's.
+"""
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import Mapping
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Final
+
+import anyio
+import anyio.lowlevel
+from mcp_types import CallToolResult
+
+from a2c_smcp.computer.calls.history import KEPT_OF_PARAMETERS, remember
+from a2c_smcp.computer.calls.log import CallLog, CallOutcome, LoggedCall, ProgressReport, weight, within
+from a2c_smcp.computer.calls.progress import WAITING, CallProgress, OnProgress
+from a2c_smcp.computer.decisions.approvals import (
+    CALLING_AGENT,
+    CALLING_OFFICE,
+    Ask,
+    Refuse,
+    Run,
+    approve,
+    approve_resolution,
+)
+from a2c_smcp.computer.decisions.book import ToolDefinition
+from a2c_smcp.computer.decisions.store import DecisionStore
+from a2c_smcp.computer.decisions.tool_definitions import definition_of
+from a2c_smcp.computer.mcp_clients.catalogue import ShownTool, tool_meta_object
+from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
+from a2c_smcp.computer.redaction import Redaction, discreet_error
+from a2c_smcp.computer.types import ToolCallRecord
+from a2c_smcp.computer.watching.events import BUFFERED_BYTES, CallEnded, CallProgressed, CallStarted, EventHub
+from a2c_smcp.errors import (
+    InternalError,
+    PayloadTooLargeError,
+    ServerNotActiveError,
+    SMCPError,
+    ToolConfirmationError,
+    ToolError,
+    ToolExecutionTimeoutError,
+    ToolNotFoundError,
+)
+from a2c_smcp.results import TOOL_META_MARKER, cancelled_result, error_result, text_of, with_markers
+from a2c_smcp.types import TOOL_NAME
+from a2c_smcp.utils.limited_log import LimitedLog
+from a2c_smcp.utils.text import in_log, on_one_line
+
+__all__ = ["CURRENT_CALL", "ToolCalls"]
+
+logger = logging.getLogger(__name__)
+
+#: A confirmation ends this long before the call's deadline: past the deadline it would be a timeout of the tool.
+_CONFIRM_MARGIN: Final = 0.1
+
+#: The call that the task works on, while its MCP server is at it.
+CURRENT_CALL: Final[ContextVar[LoggedCall]] = ContextVar("current_call")
+
+
+class ToolCalls:
+    """`execute` a call; `log` has what runs and what ended, `history` what the protocol wants remembered."""
+
+    def __init__(
+        self, manager: MCPServerManager, decisions: DecisionStore, events: EventHub, log: CallLog, redaction: Redaction
+    ) -> None:
+        self._manager = manager
+        self._decisions = decisions
+        self._events = events
+        self._log = log
+        self._redaction = redaction
+        self._failures = LimitedLog(logger, per_second=20)
+        self.history: tuple[ToolCallRecord, ...] = ()
+
+    async def execute(
+        self,
+        req_id: str,
+        name: TOOL_NAME,
+        params: Mapping[str, Any],
+        timeout: float | None,
+        on_progress: OnProgress | None,
+        confirmed_by: str | None,
+    ) -> CallToolResult:
+        """The result of a call, whatever becomes of it; see `Computer.execute_tool`."""
+        now = asyncio.get_running_loop().time()
+        scope = anyio.CancelScope(deadline=math.inf if timeout is None else now + timeout)
+        call = self._log.start(
+            req_id,
+            CALLING_AGENT.get(None),
+            name,
+            dict(params),
+            timeout,
+            unix_time=time.time(),
+            now=now,
+            cancel=scope.cancel,
+        )
+        call.office = CALLING_OFFICE.get(None)
+        call.decided_by = confirmed_by
+        wanted = on_progress is not None or self._events.wants(CallProgressed)
+        progress = self._progress(call, on_progress) if wanted else None
+        result = None
+        try:
+            tool = self._find(call)
+            with scope:
+                result = await self._run(call, tool, progress, scope)
+                return result
+            if call.is_cancelled:
+                call.stopped = "cancelled"
+                result = cancelled_result("at the computer")
+                return result
+            raise ToolExecutionTimeoutError(timeout or 0)
+        except (ToolError, PayloadTooLargeError) as error:
+            whose = "calls of this computer" if call.agent is None else "calls of agents"
+            self._failures.warn(whose, "tool call %s failed: %s", in_log(req_id), on_one_line(error))
+            call.stopped = _stopped_by(error)
+            result = error_result(error)
+            return result if call.agent is None else error_result(discreet_error(error))
+        except Exception:
+            # Its caller says so where it belongs.
+            result = error_result(InternalError("this computer failed to run the call; its log says why"))
+            raise
+        finally:
+            if progress is not None:
+                progress.end()
+            self._end(call, result)
+
+    def cancel(self, call_id: str, by: str | None) -> bool:
+        """Cancel a call that runs; says whether there was one."""
+        if (call := self._log.find(call_id)) is None:
+            return False
+        call.is_cancelled = True
+        call.decided_by = by
+        call.cancel()
+        return True
+
+    # --- one call
+
+    def _find(self, call: LoggedCall) -> ShownTool:
+        try:
+            tool = self._manager.validate_tool_call(call.name)
+            call.server, call.tool = tool.server, tool.original
+            return tool
+        finally:
+            if self._events.wants(CallStarted):
+                size = call.size_of_names + weight(call.arguments, BUFFERED_BYTES)
+                self._events.publish(CallStarted(call.call), size)
+
+    async def _run(
+        self, call: LoggedCall, tool: ShownTool, progress: CallProgress | None, scope: anyio.CancelScope
+    ) -> CallToolResult:
+        decisions = self._decisions
+        is_allowed = decisions.is_allowed(tool.server, tool.original, partial(definition_of, tool))
+        approval = approve(
+            tool.meta,
+            can_ask=decisions.can_answer("confirmation"),
+            is_allowed=call.decided_by is not None or is_allowed,
+        )
+        if isinstance(approval, Ask):
+            if progress is not None:
+                progress.waiting()
+            approval = await self._confirm(call, tool, scope)
+        if isinstance(approval, Refuse):
+            raise approval.error(tool.name)
+        result = await self._call(call, tool, progress)
+        return with_markers(result, {TOOL_META_MARKER: tool_meta_object(tool.meta)} if tool.meta is not None else {})
+
+    async def _confirm(self, call: LoggedCall, tool: ShownTool, scope: anyio.CancelScope) -> Run | Refuse:
+        """What somebody decides, or their silence until just before the call's deadline.
+
+        A yes is for the tool that was shown: if its server describes it in another way meanwhile, this asks again.
+        """
+        while True:
+            definition = definition_of(tool)
+            approval = await self._ask(call, tool, definition, scope)
+            if isinstance(approval, Refuse):
+                return approval
+            # It may be cancelled in the same moment, and another tool may have its name now, or it may be forbidden.
+            await anyio.lowlevel.checkpoint_if_cancelled()
+            now = self._manager.validate_tool_call(call.name)
+            if (now.server, now.original) != (tool.server, tool.original):
+                raise ToolNotFoundError(call.name)
+            if definition_of(now).digest == definition.digest:
+                return approval
+            tool = now
+
+    async def _ask(
+        self, call: LoggedCall, tool: ShownTool, definition: ToolDefinition, scope: anyio.CancelScope
+    ) -> Run | Refuse:
+        expires = anyio.current_effective_deadline() - _CONFIRM_MARGIN
+        # A loop that is held up may wake after both: that nobody answered is still no timeout of the tool.
+        deadline, scope.deadline = scope.deadline, math.inf
+        try:
+            resolution = await self._decisions.ask_confirmation(call.call, definition, expires=expires)
+        finally:
+            scope.deadline = deadline
+        call.decided_by = resolution.by
+        approval = approve_resolution(resolution)
+        if isinstance(approval, Refuse) and resolution.error is not None:
+            raise approval.error(tool.name) from resolution.error
+        return approval
+
+    async def _call(self, call: LoggedCall, tool: ShownTool, progress: CallProgress | None) -> CallToolResult:
+        record = partial(self._remember, call, tool, datetime.now(UTC).isoformat())
+        current = CURRENT_CALL.set(call)
+        try:
+            result = await self._manager.call_tool(tool, call.arguments, progress=progress)
+        except ServerNotActiveError:
+            raise  # it never reached the server
+        except (ToolError, PayloadTooLargeError) as error:
+            record(error.message)
+            raise
+        except anyio.get_cancelled_exc_class():
+            record("cancelled, or out of time")
+            raise
+        finally:
+            CURRENT_CALL.reset(current)
+        record(self._redaction.quote(text_of(result)) if result.is_error else None)
+        return result
+
+    # --- what is told of it
+
+    def _progress(self, call: LoggedCall, on_progress: OnProgress | None) -> CallProgress:
+        """A way for the server's reports to whoever wants them."""
+
+        def tell(progress: float, total: float | None, message: str | None) -> None:
+            # That it waits for a person is for its agent: watchers see that in the decisions, and when it is over.
+            if message != WAITING:
+                call.progress = ProgressReport(progress, total, message)
+                if self._events.wants(CallProgressed):
+                    self._events.publish(CallProgressed(call.id, call.progress))
+            if on_progress is not None:
+                on_progress(progress, total, message)
+
+        return CallProgress(tell, self._redaction)
+
+    def _end(self, call: LoggedCall, result: CallToolResult | None) -> None:
+        if result is None:
+            call.stopped, result = "cancelled", cancelled_result()
+        self._log.end(call, result, asyncio.get_running_loop().time())
+        if self._events.wants(CallEnded):
+            ended = call.ended
+            size = call.size_of_names + weight([ended.call.arguments, ended.result], BUFFERED_BYTES)
+            self._events.publish(CallEnded(ended), size)
+
+    def _remember(self, call: LoggedCall, tool: ShownTool, timestamp: str, error: str | None) -> None:
+        record: ToolCallRecord = {
+            "timestamp": timestamp,
+            "req_id": call.req_id,
+            "server": tool.server,
+            "tool": tool.original,
+            "parameters": within(call.arguments, KEPT_OF_PARAMETERS),
+            "timeout": call.timeout,
+            "success": error is None,
+            "error": error,
+        }
+        self.history = remember(self.history, record)
+
+
+def _stopped_by(error: SMCPError) -> CallOutcome | None:
+    """What kept the tool from running to its end; `None` for a tool that failed by itself."""
+    match error:
+        case ToolConfirmationError(outcome="nobody"):
+            return "nobody"
+        case ToolConfirmationError(outcome="unanswered"):
+            return "unanswered"
+        case ToolConfirmationError():
+            return "refused"
+        case ToolExecutionTimeoutError():
+            return "timed_out"
+    return None

@@ -1,0 +1,1 @@
+"""Config files: how they are read, described, and changed without touching what is beside the change."""

@@ -1,0 +1,85 @@
+"""The secrets in the text of a server's entry: hidden when the entry is shown, put back when it is saved. Pure.
+
+By tokens, so that comments and layout stay. What counts as a secret is what `client:get_config` masks: values of `env`
+and `headers` without a placeholder, and the user and the query of a `url`.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from a2c_smcp.computer.config.jsonc import JsoncError, Node, scan
+from a2c_smcp.computer.mcp_clients.masking import MASK, masked_url
+from a2c_smcp.computer.utils.placeholder import holds_placeholder
+from a2c_smcp.errors import BadRequestError
+
+__all__ = ["masked_entry", "unmasked_entry"]
+
+
+@dataclass(frozen=True, slots=True)
+class _SecretPlace:
+    """Where a secret may stand in an entry."""
+
+    path: tuple[str, ...]
+    node: Node
+    is_url: bool = False
+
+    @property
+    def shown(self) -> str | None:
+        """What is shown in the place of its secret, as JSON; `None` if it has none."""
+        if self.is_url:
+            masked = masked_url(self.node.value) if isinstance(self.node.value, str) else MASK
+            return None if masked == self.node.value else json.dumps(masked, ensure_ascii=False)
+        return None if holds_placeholder(self.node.value) else json.dumps(MASK)
+
+    @property
+    def has_mask(self) -> bool:
+        value = self.node.value
+        return isinstance(value, str) and (MASK in value if self.is_url else value == MASK)
+
+
+def masked_entry(entry: str) -> str:
+    """The text of an entry with `"***"` for every secret."""
+    return _replaced(entry, ((place.node, shown) for place in _places(entry) if (shown := place.shown) is not None))
+
+
+def unmasked_entry(entry: str, before: str | None) -> str:
+    """The text of an entry with the secrets of the one that was shown, where their masks were left alone.
+
+    Raises `BadRequestError` for a mask at a place that had no such secret.
+    """
+    kept = {} if before is None else {place.path: place for place in _places(before)}
+    back: list[tuple[Node, str]] = []
+    for place in _places(entry):
+        if place.has_mask:
+            old = kept.get(place.path)
+            if before is None or old is None or old.shown != entry[place.node.start : place.node.end]:
+                field = ".".join(place.path)
+                raise BadRequestError(
+                    f"{field}: {MASK} hides a value that is not known here; type it", {"field": field}
+                )
+            back.append((place.node, before[old.node.start : old.node.end]))
+    return _replaced(entry, back)
+
+
+def _replaced(text: str, pieces: Iterable[tuple[Node, str]]) -> str:
+    for node, piece in sorted(pieces, key=lambda each: each[0].start, reverse=True):
+        text = text[: node.start] + piece + text[node.end :]
+    return text
+
+
+def _places(entry: str) -> Iterator[_SecretPlace]:
+    """In both of the shapes that an entry may have."""
+    try:
+        root = scan(entry)
+    except JsoncError as error:
+        raise BadRequestError(f"the entry is {error}") from None
+    parameters = None if root is None else root.get("server_parameters")
+    for above, node in (((), root), (("server_parameters",), parameters)):
+        for member in () if node is None else node.members:
+            if member.name == "url":
+                yield _SecretPlace((*above, "url"), member.node, is_url=True)
+            elif member.name in ("env", "headers"):
+                yield from (
+                    _SecretPlace((*above, member.name, inner.name or ""), inner.node) for inner in member.node.members
+                )

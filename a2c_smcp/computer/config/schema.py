@@ -1,0 +1,273 @@
+"""The JSON Schema of a config file in its three shapes, for editors: made from the models of `mcp_clients/model.py`.
+
+`make schema` writes it to `config.schema.json`, which is in the wheel; `a2c computer schema` prints that file. It is
+draft-07, because editors know that one best. An editor with it says most of what is wrong while somebody types;
+`a2c computer validate` says all of it.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from pydantic import BaseModel
+
+from a2c_smcp.computer.config.files import SCHEMA_KEY
+from a2c_smcp.computer.mcp_clients.model import (
+    CommandInput,
+    PickStringInput,
+    PromptStringInput,
+    SSEParameters,
+    SSEServerConfig,
+    StdioParameters,
+    StdioServerConfig,
+    StreamableHttpParameters,
+    StreamableHttpServerConfig,
+    ToolMeta,
+)
+
+__all__ = ["SCHEMA_FILE", "config_schema", "schema_text"]
+
+Schema: TypeAlias = dict[str, Any]
+
+SCHEMA_FILE: Final = Path(__file__).with_name("config.schema.json")
+
+#: What an editor shows beside a key. Keys of one name mean the same wherever they stand, with the exceptions below.
+_DESCRIPTIONS: Final[Mapping[str, str]] = {
+    "name": "What the server is called, here and in every message about it.",
+    "type": "How the MCP server is reached.",
+    "server_parameters": "How it is started, or where it is.",
+    "disabled": "It stays in the file and is not started.",
+    "forbidden_tools": "Tools that agents neither see nor call, by their own names or by their aliases.",
+    "tool_meta": "What holds for one tool each, by the name that its server gave it.",
+    "default_tool_meta": "What holds for every tool of this server; tool_meta wins.",
+    "vrl": "A VRL program that runs over every result; what it makes of it stands beside the result.",
+    "tool_prefix": "Put before the name of every tool that has no alias.",
+    "protocol": "Which era of MCP to speak; without it the computer finds out.",
+    "start_timeout": "How many seconds a start may take: 30, or 180 where the command downloads first.",
+    "auto_apply": "Agents may call it without a person's yes.",
+    "alias": "What agents call the tool.",
+    "tags": "Words for agents; the tag dangerous makes a confirmation say so.",
+    "ret_object_mapper": "Carried to agents, and not used by the computer.",
+    "command": "The program, looked up on the PATH.",
+    "args": "Its arguments.",
+    "env": "Variables that it gets beside a few of this computer's. Secrets: ${input:id} or ${env:NAME}.",
+    "envFile": "A file of NAME=value lines, added to env; the values in env win.",
+    "cwd": "The folder that it is started in.",
+    "encoding": "The text encoding of its pipes.",
+    "encoding_error_handler": "What to do with bytes that are no text in that encoding.",
+    "url": "Where it is: http:// or https://.",
+    "headers": "Headers of every request. Secrets: ${input:id} or ${env:NAME}.",
+    "timeout": "How long one request may take.",
+    "sse_read_timeout": "How long a stream may be silent.",
+    "terminate_on_close": "Tell the server when its session ends.",
+    "id": "What ${input:id} calls it.",
+    "description": "What the person who is asked reads.",
+    "default": "The value when nobody can be asked; at a prompt it stands there to be changed.",
+    "password": "It is typed unseen, and never shown.",
+    "options": "The values to choose from.",
+    "shell": "Hand the command to a shell instead of splitting it as a shell would.",
+}
+_OF_A_COMMAND_INPUT: Final = {
+    "command": "The command whose output is the value.",
+    "args": "Options of the command: --key value for each.",
+}
+_OF_AN_INPUT: Final = {"type": "Where its value comes from."}
+
+_PLACEHOLDER: Final[Schema] = {"type": "string", "pattern": r"\$\{(input|env):[^}]*\}"}
+#: The file may say 8080 where a text is wanted.
+_TEXT: Final = ["string", "number"]
+_CHECKED_TEXT: Final[Mapping[str, Schema]] = {
+    "url": {"type": "string", "pattern": r"^https?://[^/]|\$\{(input|env):[^}]*\}"},
+    "id": {"type": "string", "pattern": r"^[^}]*[^}\s][^}]*$"},
+}
+#: Written out, because they are needed before any input is asked for.
+_LITERAL: Final = {"name", "type"}
+
+_KINDS: Final[Mapping[str, tuple[type[BaseModel], type[BaseModel], tuple[str, ...]]]] = {
+    "stdio": (StdioServerConfig, StdioParameters, ("stdio",)),
+    "streamable": (StreamableHttpServerConfig, StreamableHttpParameters, ("http", "streamable-http", "streamable")),
+    "sse": (SSEServerConfig, SSEParameters, ("sse",)),
+}
+_INPUTS: Final[Mapping[str, type[BaseModel]]] = {
+    "promptString": PromptStringInput,
+    "pickString": PickStringInput,
+    "command": CommandInput,
+}
+
+
+def config_schema() -> Schema:
+    """The schema as data."""
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "A config file of an A2C-SMCP computer",
+        "description": "Our own shape, mcpServers as Claude Desktop and Cursor write it, or .vscode/mcp.json.",
+        **_if({"type": "array"}, _ref("list"), _if(_has("mcpServers"), _ref("mcpServers"), _object_of_our_own())),
+        "definitions": dict(sorted(_definitions())),
+    }
+
+
+def schema_text() -> str:
+    """The schema as it is written to the file."""
+    return json.dumps(config_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+# --- the shapes
+
+
+def _object_of_our_own() -> Schema:
+    # A file of VS Code's is one whose servers have no server_parameters.
+    flat = {"type": "object", "not": {"additionalProperties": _has("server_parameters")}}
+    vs_code = {"required": ["servers"], "properties": {"servers": flat}}
+    collection = {"anyOf": [_has("servers"), _has("inputs")]}
+    return _if(vs_code, _ref("vsCode"), _if(collection, _ref("servers"), _ref("server")))
+
+
+def _definitions() -> Iterable[tuple[str, Schema]]:
+    yield "toolMeta", _part(ToolMeta)
+    for kind, (server, parameters, types) in _KINDS.items():
+        yield f"{kind}Parameters", _part(parameters)
+        whole = _part(server, {"type": {"const": kind}, "server_parameters": _ref(f"{kind}Parameters")})
+        yield f"{kind}Server", whole
+        yield f"{kind}Named", {**whole, "required": [key for key in whole["required"] if key != "name"]}
+        yield f"{kind}Flat", _flat(whole["properties"], _part(parameters), types)
+    for kind, model in _INPUTS.items():
+        more = _OF_A_COMMAND_INPUT if kind == "command" else {}
+        yield f"{kind}Input", _part(model, {"type": {"const": kind}}, _OF_AN_INPUT | more, stands_for=False)
+    yield "server", _of_type({kind: _ref(f"{kind}Server") for kind in _KINDS})
+    yield "named", _of_type({kind: _ref(f"{kind}Named") for kind in _KINDS})
+    yield "input", _of_type({kind: _ref(f"{kind}Input") for kind in _INPUTS})
+    yield "entry", _if(_has("server_parameters"), _ref("named"), _flat_entry())
+    inputs = {"type": ["array", "null"], "items": _ref("input")}
+    yield "list", {"anyOf": [{"items": _ref("server")}, {"items": _ref("input"), "minItems": 1}]}
+    yield "servers", _object({"servers": _listed_or_named(), "inputs": inputs}, extra=False)
+    yield "mcpServers", _object({"mcpServers": _named("entry"), "inputs": inputs}, extra=True)
+    yield "vsCode", _object({"servers": _named("entry"), "inputs": inputs}, extra=True)
+
+
+def _flat(own: Schema, parameters: Schema, types: tuple[str, ...]) -> Schema:
+    """An entry as other programs write it: what belongs to the transport stands beside the rest."""
+    properties = {key: value for key, value in own.items() if key not in ("name", "type", "server_parameters")}
+    properties |= {"type": _described("type", {"enum": list(types)})} | parameters["properties"]
+    if "stdio" in types:
+        properties["envFile"] = _described("envFile", {"type": "string"})
+    return {"type": "object", "properties": properties, "required": parameters["required"]}
+
+
+def _flat_entry() -> Schema:
+    """Without a type, a command means stdio and a url means streamable HTTP."""
+    http = {"anyOf": [_is_type(*_KINDS["streamable"][2]), {"not": {"anyOf": [_has("type"), _has("command")]}}]}
+    return _if(_is_type("sse"), _ref("sseFlat"), _if(http, _ref("streamableFlat"), _ref("stdioFlat")))
+
+
+def _listed_or_named() -> Schema:
+    return _if({"type": "array"}, {"items": _ref("server")}, _named("named"))
+
+
+def _named(entry: str) -> Schema:
+    return {"type": "object", "additionalProperties": _ref(entry)}
+
+
+def _object(properties: Schema, *, extra: bool) -> Schema:
+    return {
+        "type": "object",
+        "properties": {SCHEMA_KEY: {"type": "string"}, **properties},
+        "additionalProperties": extra,
+    }
+
+
+# --- the parts, from their models
+
+
+def _part(
+    model: type[BaseModel],
+    known: Mapping[str, Schema] | None = None,
+    descriptions: Mapping[str, str] | None = None,
+    *,
+    stands_for: bool = True,
+) -> Schema:
+    """The schema of a model. `known` are fields whose schemas are given; `stands_for`: placeholders may stand for
+    the others.
+    """
+    made = model.model_json_schema()
+    fields = {}
+    for key, schema in made["properties"].items():
+        field = (known or {}).get(key) or _CHECKED_TEXT.get(key) or _loosened(schema)
+        if stands_for and key not in _LITERAL and not _takes_text(field):
+            field = {"anyOf": [field, _PLACEHOLDER]}
+        fields[key] = _described(key, {**field, **_default(schema)}, descriptions)
+    # Editors want the key allowed where they find it; a server may be a file by itself.
+    extra = {SCHEMA_KEY: {"type": "string"}} if "server_parameters" in fields else {}
+    return {
+        "type": "object",
+        "properties": extra | fields,
+        "required": made.get("required", []),
+        "additionalProperties": made.get("additionalProperties", True),
+    }
+
+
+def _default(schema: Schema) -> Schema:
+    return {"default": schema["default"]} if schema.get("default") is not None else {}
+
+
+def _described(key: str, schema: Schema, more: Mapping[str, str] | None = None) -> Schema:
+    return {"description": {**_DESCRIPTIONS, **(more or {})}[key], **schema}
+
+
+def _loosened(schema: Schema) -> Schema:
+    """A field of pydantic's schema with what the reader takes beside it: numbers for texts, seconds for durations."""
+    schema = {key: value for key, value in schema.items() if key not in ("title", "default")}
+    if "$ref" in schema:
+        return {"anyOf": [_ref("toolMeta"), _PLACEHOLDER]}
+    if schema.get("format") == "duration":
+        return {"anyOf": [{"type": "string", "pattern": r"^P.|^\d|\$\{"}, {"type": "number", "exclusiveMinimum": 0}]}
+    if "anyOf" in schema:
+        options = [_loosened(option) for option in schema["anyOf"]]
+        return {"anyOf": options}
+    for key in ("items", "additionalProperties"):
+        if isinstance(schema.get(key), dict):
+            schema[key] = _loosened(schema[key])
+    if schema.get("type") == "string" and "enum" not in schema:
+        schema["type"] = _TEXT
+    return schema
+
+
+def _takes_text(schema: Schema) -> bool:
+    """Whether any text may stand there, a placeholder too."""
+    if "anyOf" in schema:
+        return any(_takes_text(option) for option in schema["anyOf"])
+    return "enum" not in schema and "const" not in schema and "string" in str(schema.get("type"))
+
+
+# --- words of the language
+
+
+def _ref(name: str) -> Schema:
+    return {"$ref": f"#/definitions/{name}"}
+
+
+def _has(key: str) -> Schema:
+    return {"required": [key]}
+
+
+def _is_type(*types: str) -> Schema:
+    return {"required": ["type"], "properties": {"type": {"enum": list(types)}}}
+
+
+def _if(condition: Schema, then: Schema, otherwise: Schema) -> Schema:
+    """One branch only, so that an editor says what is wrong in that one."""
+    return {"if": condition, "then": then, "else": otherwise}
+
+
+def _of_type(choices: Mapping[str, Schema]) -> Schema:
+    """An object whose `type` decides what else it has."""
+    return {
+        "type": "object",
+        "required": ["type"],
+        "properties": {"type": {"enum": list(choices)}},
+        "allOf": [{"if": _is_type(kind), "then": schema} for kind, schema in choices.items()],
+    }
+
+
+if __name__ == "__main__":
+    SCHEMA_FILE.write_text(schema_text(), encoding="utf-8")

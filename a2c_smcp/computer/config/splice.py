@@ -1,0 +1,287 @@
+"""Changes to the text of a config file: one entry goes in, is replaced or goes out, and every other byte stays. Pure.
+
+Text in, text out. Comments, layout, line ends and the order of keys are a person's work, so a file is never written
+anew from what it means. What comes out is read back with the reader of config files, and compared: the other servers
+and inputs are as before, and the entry is what was meant. Otherwise nothing is handed out, and the error says why.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from a2c_smcp.computer.config.files import SCHEMA_KEY, ConfigFiles, read_config_text
+from a2c_smcp.computer.config.jsonc import LINE_END, JsoncError, Node, NodeMember, scan
+from a2c_smcp.computer.config.jsonc_edit import TextStyle, indented, line_indent, with_member, without_member
+from a2c_smcp.computer.config.problems import InvalidConfigError
+from a2c_smcp.errors import BadRequestError
+
+__all__ = ["ConfigSpliceError", "add_input", "add_server", "entry_text", "meaning", "remove_server", "replace_server"]
+
+
+class ConfigSpliceError(BadRequestError):
+    """A text that is not changed; says why, and what to do about it."""
+
+    title = "Config Not Changed"
+
+
+def entry_text(text: str, name: str) -> str | None:
+    """The entry of a server as it is written, without the indentation of its place; `None` if there is none."""
+    if (member := _ConfigDocument(text).server(name)) is None:
+        return None
+    written = text[member.node.start : member.node.end]
+    indent = line_indent(text, member.start)
+    return "\n".join(line.removeprefix(indent) for line in LINE_END.split(written))
+
+
+def meaning(name: str, entry: str, file: str = "") -> dict[str, Any]:
+    """The config that the text of an entry stands for, in our own shape. `InvalidConfigError` says all that is wrong.
+
+    The names of files in it start where `file` is.
+    """
+    _object(entry)
+    found = read_config_text(f'{{"mcpServers": {{{json.dumps(name)}: {entry}\n}}}}', file)
+    if found.problems:
+        raise InvalidConfigError(found.problems)
+    return found.servers[0]
+
+
+def add_server(text: str, name: str, entry: str, file: str = "") -> str:
+    """The text with one more server, below the others and indented as they are; an empty text gets `mcpServers`."""
+    meant = meaning(name, entry, file)
+    before = _read_before(text, file)
+    document = _ConfigDocument(text)
+    if document.server(name) is not None:
+        raise ConfigSpliceError(f"{_named(file)} has a server {name!r} already; edit that one")
+    if document.shape == "server":
+        raise ConfigSpliceError(
+            f"{_named(file)} holds one server without a list around it; put it into an object with the key mcpServers"
+        )
+    if document.shape == "inputs":
+        raise ConfigSpliceError(f"{_named(file)} holds inputs only; give the computer a file for servers with --config")
+    value = document.as_written_there(name, entry, meant)
+    if document.servers is not None:
+        key = None if document.servers.is_list else name
+        after = with_member(text, document.servers, key, value)
+    elif document.root is not None:
+        # The braces that are around it are found again when the text is read back.
+        after = with_member(text, document.root, document.key, f"{{\n{json.dumps(name)}: {value}\n}}")
+    else:
+        style = TextStyle.of(text)
+        whole = f'{{\n"mcpServers": {{\n{json.dumps(name)}: {value}\n}}\n}}'
+        gap = style.newline if text.strip("\ufeff \t\r\n") else ""
+        after = f"{text.rstrip()}{gap}{indented(whole, '', style)}{style.newline}"
+    return _compared(before, after, file, name, meant)
+
+
+def replace_server(text: str, name: str, entry: str, file: str = "") -> str:
+    """The text with another entry in the place of a server's."""
+    if entry == entry_text(text, name):
+        return text
+    meant = meaning(name, entry, file)
+    before = _read_before(text, file)
+    document = _ConfigDocument(text)
+    member = document.server_or_refuse(name, file)
+    value = document.as_written_there(name, entry, meant)
+    lines, newline = LINE_END.split(value), TextStyle.of(text).newline
+    indent = line_indent(text, member.start)
+    shifted = newline.join([lines[0], *(indent + line if line.strip() else line for line in lines[1:])])
+    after = text[: member.node.start] + shifted + text[member.node.end :]
+    return _compared(before, after, file, name, meant)
+
+
+def remove_server(text: str, name: str, file: str = "") -> str:
+    """The text without a server. A comment that stands above its entry stays."""
+    before = _read_before(text, file)
+    document = _ConfigDocument(text)
+    member = document.server_or_refuse(name, file)
+    if document.is_nothing_else(member):
+        raise ConfigSpliceError(
+            f"{_named(file)} holds nothing but the server {name!r}, and would be no config file without it; "
+            'set "disabled": true there, or delete the file and start the computer without it'
+        )
+    assert document.servers is not None
+    after = without_member(text, document.servers, member)
+    return _compared(before, after, file, name, None)
+
+
+def add_input(text: str, entry: str, file: str = "") -> str:
+    """The text with the definition of one more input. Its servers may be there already."""
+    _object(entry)
+    definition = read_config_text(f'{{"mcpServers": {{}}, "inputs": [{entry}\n]}}', file)
+    if definition.problems:
+        raise InvalidConfigError(definition.problems)
+    before = _read_before(text, file)
+    document = _ConfigDocument(text)
+    if document.root is None or document.shape != "keys":
+        raise ConfigSpliceError(
+            f"{_named(file)} has no place for inputs; put its servers into an object with the key mcpServers"
+        )
+    inputs = document.root.get("inputs")
+    if inputs is None:
+        after = with_member(text, document.root, "inputs", f"[\n{entry}\n]")
+    else:
+        after = with_member(text, inputs, None, entry)
+    found = _read_after(after, file)
+    if _servers(found) != _servers(before) or found.inputs != (*before.inputs, *definition.inputs):
+        raise _not_as_meant(file)
+    return after
+
+
+def _object(entry: str) -> Node:
+    try:
+        node = scan(entry)
+    except JsoncError as error:
+        raise ConfigSpliceError(f"the entry is {error}") from None
+    if node is None or not node.is_object:
+        raise ConfigSpliceError("the entry must be one JSON object, in braces")
+    return node
+
+
+# --- reading back
+
+
+def _read_before(text: str, file: str) -> ConfigFiles:
+    found = read_config_text(text, file)
+    if not found.problems:
+        return found
+    if _ConfigDocument(text).shape == "empty":
+        return ConfigFiles()
+    raise ConfigSpliceError(f"{found.problems[0]}; mend the file first, nothing was changed")
+
+
+def _read_after(text: str, file: str) -> ConfigFiles:
+    found = read_config_text(text, file)
+    if found.problems:
+        raise ConfigSpliceError(f"the change would break the file: {found.problems[0]}")
+    return found
+
+
+def _compared(before: ConfigFiles, after: str, file: str, name: str, meant: dict[str, Any] | None) -> str:
+    found = _read_after(after, file)
+    changed = [raw for raw in found.servers if raw["name"] == name]
+    if (
+        _servers(found, name) != _servers(before, name)
+        or found.inputs != before.inputs
+        or _as_json(changed) != _as_json([] if meant is None else [meant])
+    ):
+        raise _not_as_meant(file)
+    return after
+
+
+def _servers(found: ConfigFiles, without: str | None = None) -> list[str]:
+    return [_as_json(raw) for raw in found.servers if raw["name"] != without]
+
+
+def _as_json(value: Any) -> str:
+    # Not by ==, for which 1, 1.0 and true are the same. The order of keys has no meaning.
+    return json.dumps(value, sort_keys=True)
+
+
+def _not_as_meant(file: str) -> ConfigSpliceError:
+    return ConfigSpliceError(f"{_named(file)} would not say what was meant; change it with an editor")
+
+
+def _named(file: str) -> str:
+    return file or "the config"
+
+
+# --- where entries stand
+
+
+class _ConfigDocument:
+    """A config file as nodes. `shape` is one of
+
+    - `keys`: an object with `mcpServers`, `servers` or `inputs`
+    - `names`: an object of servers by their names
+    - `list`: a list of servers
+    - `server`: one server
+    - `inputs`: a list of inputs
+    - `empty`: nothing, or `{}`
+
+    A `$schema` beside them makes no difference.
+    """
+
+    def __init__(self, text: str) -> None:
+        try:
+            self.root = scan(text)
+        except JsoncError as error:
+            raise ConfigSpliceError(f"the file is {error}; mend it first, nothing was changed") from None
+        self.shape, self.key = _shape(self.root)
+        found = self.root.get(self.key) if self.root is not None and self.shape == "keys" else self.root
+        self.servers: Node | None = found if self.shape in ("keys", "names", "list") else None
+        """What the entries stand in: an object by names, or a list; `None` if there is no such thing yet."""
+
+    def is_nothing_else(self, member: NodeMember) -> bool:
+        """Whether the file would be no config file without this entry."""
+        return self.shape == "server" or (self.shape == "names" and self._entries() == (member,))
+
+    def server(self, name: str) -> NodeMember | None:
+        if self.shape == "server" and self.root is not None:
+            return NodeMember(self.root.start, self.root) if self.root.text_of("name") == name else None
+        return next((member for member in self._entries() if self._name_of(member) == name), None)
+
+    def server_or_refuse(self, name: str, file: str) -> NodeMember:
+        if (member := self.server(name)) is None:
+            raise ConfigSpliceError(f"{_named(file)} has no server {name!r} any more; look at it again")
+        return member
+
+    def as_written_there(self, name: str, entry: str, meant: dict[str, Any]) -> str:
+        """The text to put into this file: the entry as it is, or in our own shape.
+
+        Our own shape is for a file whose servers are written so, and for a list, where the name is inside the entry.
+        """
+        node = _object(entry)
+        is_named = node.text_of("name") == name
+        if self._takes_flat():
+            return entry
+        needs_name = self.shape == "server" or (self.servers is not None and self.servers.is_list)
+        if not _is_flat(node) and (is_named or not needs_name):
+            return entry
+        if node.get("envFile") is not None:
+            raise ConfigSpliceError("envFile is not known where servers are written in this file's way; write env")
+        return json.dumps(meant, indent=2, ensure_ascii=False)
+
+    def _takes_flat(self) -> bool:
+        if self.shape == "server":
+            return _is_flat(self.root)
+        if self.servers is None or self.key == "mcpServers" or self.shape == "names":
+            return True
+        return not self.servers.is_list and (not self.servers.members or any(_is_flat(m.node) for m in self._entries()))
+
+    def _entries(self) -> Sequence[NodeMember]:
+        members = () if self.servers is None else self.servers.members
+        return members if self.shape != "names" else tuple(each for each in members if each.name != SCHEMA_KEY)
+
+    def _name_of(self, member: NodeMember) -> str | None:
+        return member.node.text_of("name") if member.name is None else member.name
+
+
+def _shape(root: Node | None) -> tuple[str, str]:
+    """The shape, and the key that the servers are under, or would be: decided as the reader of config files does."""
+    names = {member.name for member in root.members} - {SCHEMA_KEY} if root is not None else set()
+    if root is None or (root.is_object and not names):
+        return "empty", "mcpServers"
+    if root.is_list:
+        of_inputs = bool(root.members) and all(_is_input(member.node) for member in root.members)
+        return ("inputs" if of_inputs else "list"), ""
+    if "mcpServers" in names:
+        return "keys", "mcpServers"
+    if names & {"servers", "inputs"}:
+        return "keys", "servers"
+    if names & {"name", "type", "server_parameters"}:
+        return "server", ""
+    return "names", ""
+
+
+def _is_flat(node: Node | None) -> bool:
+    """Whether an entry is written as other programs do."""
+    return (
+        node is not None
+        and node.is_object
+        and node.get("server_parameters") is None
+        and (node.get("command") is not None or node.get("url") is not None)
+    )
+
+
+def _is_input(node: Node) -> bool:
+    return node.is_object and node.get("id") is not None and node.get("name") is None

@@ -1,0 +1,81 @@
+"""The questions of MCP servers as decisions of a person: from a session into the Computer's store, and back.
+
+What the person answers goes to the server that asked, and nowhere else.
+"""
+
+import asyncio
+import math
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from a2c_smcp.computer.calls.log import LoggedCall
+from a2c_smcp.computer.calls.tool_calls import CURRENT_CALL
+from a2c_smcp.computer.decisions.book import Accepted, AlreadyDecidedError, Outcome, Question, Resolution
+from a2c_smcp.computer.decisions.store import DecisionStore
+from a2c_smcp.computer.mcp_clients.elicitation.asking import GivenAnswer, ServerQuestion
+from a2c_smcp.errors import BadRequestError
+
+__all__ = ["QuestionDesk"]
+
+#: How long a question waits that no call asked, in seconds.
+_PATIENCE: Final = 300.0
+
+
+class QuestionDesk:
+    """The `Asker` of a Computer's MCP servers."""
+
+    def __init__(self, decisions: DecisionStore) -> None:
+        self._decisions = decisions
+
+    def can_ask(self) -> bool:
+        return self._decisions.can_answer("question")
+
+    def current_call(self) -> LoggedCall | None:
+        return CURRENT_CALL.get(None)
+
+    async def ask(self, question: ServerQuestion) -> GivenAnswer:
+        calls = [call for call in question.calls if isinstance(call, LoggedCall)]
+        resolution = await self._decisions.ask_question(
+            question.server,
+            question.message,
+            schema=question.schema,
+            url=question.url,
+            call=question.call.call if isinstance(question.call, LoggedCall) else None,
+            calls=tuple(call.call for call in calls),
+            check=lambda value: _check(question, value),
+            expires=max(map(_end, calls), default=asyncio.get_running_loop().time() + _PATIENCE),
+        )
+        return _answer(resolution)
+
+    def done(self, question: ServerQuestion) -> None:
+        for decision in self._decisions.pending:
+            if isinstance(decision, Question) and _is_about(decision, question):
+                with suppress(AlreadyDecidedError):
+                    self._decisions.answer(decision.id, Accepted(), by=question.server)
+
+
+def _check(question: ServerQuestion, value: Any) -> None:
+    """Raise `BadRequestError` for what the server's form does not take."""
+    if question.form is None:
+        return
+    if not isinstance(value, Mapping | None):
+        raise BadRequestError("the answer to a form is an object with its fields")
+    question.form.check(value or {})
+
+
+def _end(call: LoggedCall) -> float:
+    return math.inf if call.timeout is None else call.started + call.timeout
+
+
+def _answer(resolution: Resolution) -> GivenAnswer:
+    match resolution.outcome:
+        case Outcome.ACCEPTED:
+            return GivenAnswer("accept", resolution.value)
+        case Outcome.DECLINED:
+            return GivenAnswer("decline")
+    return GivenAnswer("cancel")
+
+
+def _is_about(decision: Question, question: ServerQuestion) -> bool:
+    return (decision.server, decision.message, decision.url) == (question.server, question.message, question.url)

@@ -1,0 +1,1 @@
+"""Questions of MCP servers to the person at the computer."""

@@ -1,0 +1,308 @@
+"""The questions that an MCP server asks while its tools run, and their way to a person and back.
+
+Knows MCP's elicitation in both eras, and one session. Who the person is, and how they are asked, is the `Asker`'s.
+
+Before 2026-07-28 a question is a request of the server's own, which does not say whose call it belongs to: that is
+certain only while exactly one call runs there. Since then it is the answer to a call, which is sent again with what the
+person said. A question ends with the calls that it may belong to, and with the session.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, Literal, Protocol
+from urllib.parse import urlsplit
+
+import anyio
+from mcp import MCPError
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    ElicitationRequiredErrorData,
+    ElicitCompleteNotification,
+    ElicitRequest,
+    ElicitRequestParams,
+    ElicitRequestURLParams,
+    ElicitResult,
+    ErrorData,
+    InputRequest,
+)
+from pydantic import ValidationError
+
+from a2c_smcp.computer.calls.progress import CallProgress
+from a2c_smcp.computer.mcp_clients.elicitation.forms import FieldValue, InvalidFormError, QuestionForm, parse_form
+from a2c_smcp.computer.mcp_clients.mcp_internals import IncomingMessage
+from a2c_smcp.utils.text import first_invisible_character, has_control_characters
+
+__all__ = ["AskedCall", "Asker", "GivenAnswer", "Questions", "ServerQuestion"]
+
+logger = logging.getLogger(__name__)
+
+#: How many questions of one server may wait at a time; of more, each is answered `cancel`.
+_MOST_WAITING: Final = 16
+#: How many questions a call may ask before 2026-07-28, and a session without any call: nobody is asked for ever.
+_MOST_ASKED: Final = 10
+_LONGEST_URL: Final = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class GivenAnswer:
+    """What a person said. `decline` is a no; `cancel` means that nobody answered, whatever the reason."""
+
+    action: Literal["accept", "decline", "cancel"]
+    content: Mapping[str, FieldValue] | None = field(default=None, repr=False)
+    """What was filled in. It is the server's alone: not for logs, events or history."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerQuestion:
+    """Something that a server wants to know from the person: a form to fill in, or a URL to visit."""
+
+    server: str
+    message: str
+    schema: Mapping[str, Any] | None = None
+    form: QuestionForm | None = None
+    """What the schema says, checked; a URL has none."""
+    url: str | None = None
+    call: object | None = None
+    """The call that it belongs to, if that is certain."""
+    calls: tuple[object, ...] = ()
+    """The calls that it may belong to: those that run on the server."""
+
+
+class Asker(Protocol):
+    """Who puts questions to a person. Its calls are what it says itself: here they are only passed on."""
+
+    def can_ask(self) -> bool:
+        """Whether somebody is there who can answer now."""
+
+    def current_call(self) -> object | None:
+        """The call that this task makes."""
+
+    async def ask(self, question: ServerQuestion) -> GivenAnswer:
+        """The person's answer. Cancelling this withdraws the question."""
+
+    def done(self, question: ServerQuestion) -> None:
+        """The server says that what its question asked for was done: it is answered with that."""
+
+
+class AskedCall:
+    """A call that runs on the server, and may ask. `call` is what the asker calls it."""
+
+    __slots__ = ("asked", "call", "progress")
+
+    def __init__(self, call: object | None, progress: CallProgress | None) -> None:
+        self.call = call
+        self.progress = progress
+        self.asked = 0
+
+
+@dataclass(eq=False, slots=True)
+class _Waiting:
+    question: ServerQuestion
+    elicitation_id: str | None
+    calls: set[AskedCall]
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+
+
+class Questions:
+    """The questions of one session. `elicit` is mcp's callback for those of the old era."""
+
+    def __init__(self, server: str, asker: Asker | None = None, redaction: Callable[[str], str] = str) -> None:
+        self._server = server
+        self._asker = asker
+        self._redaction = redaction
+        self._calls: list[AskedCall] = []
+        self._no_call = AskedCall(None, None)
+        self._reads = 0
+        self.is_modern = False
+        """Whether the server speaks 2026-07-28, where calls ask, and nothing else may."""
+        self.was_declared = False
+        """Whether the handshake said that somebody answers."""
+        self._waiting: set[_Waiting] = set()
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether somebody can answer now."""
+        return self._asker is not None and self._asker.can_ask()
+
+    def declares(self, method: str) -> bool:
+        """Whether a request of mcp's client may say that somebody answers."""
+        can_ask = self.can_ask
+        if method == "initialize":
+            self.was_declared = can_ask
+        return can_ask
+
+    def is_missed_by(self, error: MCPError) -> bool:
+        """Whether a call failed only because the server was told at its start that nobody answers, as somebody can by
+        now. Since 2026-07-28 it is told anew with every call.
+        """
+        required = error.data.get("requiredCapabilities") if isinstance(error.data, Mapping) else None
+        return (
+            error.code == MISSING_REQUIRED_CLIENT_CAPABILITY
+            and isinstance(required, Mapping)
+            and "elicitation" in required
+            and not self.is_modern
+            and not self.was_declared
+            and self.can_ask
+        )
+
+    # --- what runs
+
+    def begin(self, progress: CallProgress | None) -> AskedCall:
+        """The current task makes a call that may ask, until `end`."""
+        call = AskedCall(self._asker.current_call() if self._asker is not None else None, progress)
+        self._calls.append(call)
+        return call
+
+    def end(self, call: AskedCall) -> None:
+        """The call has ended: what only it can have asked is withdrawn."""
+        self._calls.remove(call)
+        for waiting in self._waiting:
+            if call in waiting.calls:
+                waiting.calls.discard(call)
+                if not waiting.calls:
+                    waiting.scope.cancel()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """While inside, a resource is read. Nobody is asked about that: it happens in the background."""
+        self._reads += 1
+        try:
+            yield
+        finally:
+            self._reads -= 1
+
+    # --- before 2026-07-28
+
+    async def elicit(self, _context: object, params: ElicitRequestParams) -> ElicitResult | ErrorData:
+        """Answer a request of the server's own."""
+        calls = list(self._calls)
+        if self.is_modern or (self._reads and not calls):
+            return self._unasked("nobody is asked about what is read")
+        # Which of them asks is not known: it counts as the one that has asked least.
+        asking = min(calls, key=lambda each: each.asked, default=self._no_call)
+        if asking.asked >= _MOST_ASKED:
+            return self._unasked(f"it has asked {_MOST_ASKED} times")
+        asking.asked += 1
+        try:
+            return await self._ask(params, calls, calls[0] if len(calls) == 1 and not self._reads else None)
+        except MCPError as error:
+            return error.error
+
+    def on_message(self, message: IncomingMessage) -> None:
+        """The server may say that what it sent the person to a URL for is done."""
+        if isinstance(message, ElicitCompleteNotification):
+            for waiting in self._waiting:
+                if waiting.elicitation_id == message.params.elicitation_id and self._asker is not None:
+                    self._asker.done(waiting.question)
+
+    async def visit_required(self, error: MCPError, call: AskedCall) -> None:
+        """Have the person visit what a call was refused for (-32042). Raises what the call fails with otherwise."""
+        try:
+            required = ElicitationRequiredErrorData.model_validate(error.data).elicitations
+        except ValidationError:
+            raise error from None
+        if not required or not self.can_ask:
+            raise error
+        requests = {str(number): ElicitRequest(params=visit) for number, visit in enumerate(required)}
+        actions = {answer.action for answer in (await self.answer(requests, call)).values()}
+        if actions != {"accept"}:
+            why = "the person declined" if "decline" in actions else "nobody answered"
+            raise MCPError(error.code, f"{error.message}: {why}")
+
+    # --- since 2026-07-28
+
+    async def answer(self, requests: Mapping[str, InputRequest], call: AskedCall) -> dict[str, ElicitResult]:
+        """The answers to what a call asks, all asked at once. Raises `MCPError` for what nobody can be asked."""
+        if len(requests) > _MOST_WAITING:
+            raise MCPError(INTERNAL_ERROR, f"the tool asks {len(requests)} questions at once, and may {_MOST_WAITING}")
+        answers: dict[str, ElicitResult] = {}
+        refusals: list[MCPError] = []
+
+        async def ask(key: str, params: ElicitRequestParams, scope: anyio.CancelScope) -> None:
+            try:
+                answers[key] = await self._ask(params, [call], call)
+            except MCPError as error:
+                refusals.append(error)
+                scope.cancel()
+
+        asked = {key: request.params for key, request in requests.items() if isinstance(request, ElicitRequest)}
+        if other := requests.keys() - asked.keys():
+            method = requests[min(other)].method
+            raise MCPError(INTERNAL_ERROR, f"the tool asks for {method}, which nobody can give here")
+        async with anyio.create_task_group() as tasks:
+            for key, params in asked.items():
+                tasks.start_soon(ask, key, params, tasks.cancel_scope)
+        if refusals:
+            raise refusals[0]
+        return answers
+
+    # --- both
+
+    async def _ask(
+        self, params: ElicitRequestParams, calls: Sequence[AskedCall], call: AskedCall | None
+    ) -> ElicitResult:
+        """The person's answer. Nobody there, or too many questions: `cancel`. `MCPError` for one that is none."""
+        if self._asker is None or not self._asker.can_ask():
+            return self._unasked("nobody can answer here")
+        if len(self._waiting) >= _MOST_WAITING:
+            return self._unasked("too many of its questions wait already")
+        question, elicitation_id = self._question(params, calls, call)
+        if call is not None and call.progress is not None:
+            call.progress.waiting()
+        waiting = _Waiting(question, elicitation_id, set(calls))
+        self._waiting.add(waiting)
+        answer = GivenAnswer("cancel")
+        try:
+            with waiting.scope:
+                answer = await self._asker.ask(question)
+        finally:
+            self._waiting.discard(waiting)
+        return self._result(question, answer)
+
+    def _question(
+        self, params: ElicitRequestParams, calls: Sequence[AskedCall], call: AskedCall | None
+    ) -> tuple[ServerQuestion, str | None]:
+        question = partial(
+            ServerQuestion,
+            self._server,
+            self._redaction(params.message),
+            call=call.call if call is not None else None,
+            calls=tuple(each.call for each in calls if each.call is not None),
+        )
+        if isinstance(params, ElicitRequestURLParams):
+            if (problem := _url_problem(params.url)) is not None:
+                raise MCPError(INVALID_PARAMS, f"the URL of a question {problem}")
+            return question(url=params.url), params.elicitation_id
+        try:
+            return question(schema=params.requested_schema, form=parse_form(params.requested_schema)), None
+        except InvalidFormError as problem:
+            raise MCPError(INVALID_PARAMS, f"the form of a question cannot be shown: {problem}") from None
+
+    def _unasked(self, why: str) -> ElicitResult:
+        logger.debug("MCP server %s asked a question, and nobody is told: %s", self._server, why)
+        return ElicitResult(action="cancel")
+
+    def _result(self, question: ServerQuestion, answer: GivenAnswer) -> ElicitResult:
+        kind = "form" if question.url is None else "URL"
+        logger.info("MCP server %s asked a question (%s): %s", self._server, kind, answer.action)
+        if answer.action != "accept" or question.form is None:
+            return ElicitResult(action=answer.action)
+        return ElicitResult(action="accept", content=dict(question.form.check(answer.content or {})))
+
+
+def _url_problem(url: str) -> str | None:
+    """Why a person cannot be sent there. What they are shown is what they would open: nothing may hide in it."""
+    if len(url) > _LONGEST_URL:
+        return f"has {len(url)} characters, and may have {_LONGEST_URL}"
+    if has_control_characters(url) or first_invisible_character(url) or any(map(str.isspace, url)):
+        return "has characters that no URL has"
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "is none"
+    return None if parts.scheme in ("http", "https") and parts.hostname else "is none of the web's"

@@ -1,0 +1,94 @@
+"""Why an MCP server does not start over HTTP, in words that say what to do. Pure; shows no URL: it may hold a key."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from socket import gaierror
+from typing import Final
+
+import httpx2
+
+from a2c_smcp.errors import BadRequestError
+from a2c_smcp.link.proxies import Proxy, find_proxy
+
+__all__ = ["HttpFailure", "describe_http", "explain_error", "is_refusal"]
+
+_STATUSES: Final = {
+    401: "it wants a key, or another one; look at the headers in its config",
+    403: "the key may not use it; look at the headers in its config",
+    404: "there is no MCP server at this path; look at the url in its config",
+    405: "there is no MCP server of this type at this path; look at the type and the url in its config",
+    407: "the proxy wants a user and a password; put them into the URL of the proxy",
+    429: "it has too many requests",
+}
+_BROKEN: Final = "it is not ready, or broken"
+_PROXY_ADVICE: Final = "correct the variable HTTPS_PROXY, HTTP_PROXY or ALL_PROXY"
+#: What Python's ssl says of a server that answers without TLS.
+_NO_TLS: Final = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
+
+
+def is_refusal(failed: int | Exception | None) -> bool:
+    """Whether the server refuses the key, which waiting does not change."""
+    return failed in (401, 403)
+
+
+@dataclass(frozen=True, slots=True)
+class HttpFailure:
+    """Why a request failed, and what can be done about it; `advice` is empty where that is unknown."""
+
+    problem: str
+    advice: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.problem}; {self.advice}" if self.advice else self.problem
+
+
+def describe_http(failed: int | Exception | None, url: str, environ: Mapping[str, str]) -> str | None:
+    """The last request to `url` failed with this status or error; `None` if there is nothing better to say of it."""
+    if isinstance(failed, int):
+        advice = _STATUSES.get(failed, _BROKEN if failed >= 500 else "")
+        return f"HTTP {failed}: {advice}".removesuffix(": ")
+    found = None if failed is None else explain_error(failed, url, environ)
+    return None if found is None else str(found)
+
+
+def explain_error(failed: Exception, url: str, environ: Mapping[str, str]) -> HttpFailure | None:
+    """What it means that a request to `url` was not answered; `None` if there is nothing better to say of it."""
+    text = str(failed)
+    proxy = _proxy(url, environ)
+    match failed:
+        case httpx2.ProxyError():
+            return HttpFailure(f"the proxy {proxy or ''} refuses: {text}".replace("  ", " "))
+        case httpx2.ConnectError() if any(sign in text for sign in _NO_TLS):
+            return HttpFailure("it does not speak TLS", "its url in the config should begin with http://")
+        case httpx2.ConnectError() if "CERTIFICATE_VERIFY_FAILED" in text:
+            why = text.partition("verify failed: ")[2].partition(" (_ssl")[0] or "it cannot be verified"
+            return HttpFailure(
+                f"its certificate is not trusted: {why}", "SSL_CERT_FILE names a file with other authorities"
+            )
+        case httpx2.ConnectError() if "[SSL" in text:
+            return HttpFailure(f"TLS failed: {text}")
+        case httpx2.ConnectError() if _is_lookup(failed):
+            if proxy:
+                return HttpFailure(f"the proxy {proxy} is not found: no such name", _PROXY_ADVICE)
+            return HttpFailure("its host is not found: no such name")
+        case httpx2.ConnectError():
+            if proxy:
+                return HttpFailure(f"the proxy {proxy} does not answer", _PROXY_ADVICE)
+            return HttpFailure("nothing answers at its address")
+        case httpx2.RemoteProtocolError() | httpx2.ReadError() if url.startswith("http:"):
+            return HttpFailure("it hung up", "if it speaks TLS, its url in the config should begin with https://")
+    return None
+
+
+def _is_lookup(failed: BaseException | None) -> bool:
+    """Whether a name was not found; the numbers and the words of that differ by system."""
+    while failed is not None and not isinstance(failed, gaierror):
+        failed = failed.__cause__ or failed.__context__
+    return failed is not None
+
+
+def _proxy(url: str, environ: Mapping[str, str]) -> Proxy | None:
+    try:
+        return find_proxy(url, None, environ)
+    except BadRequestError:
+        return None

@@ -1,0 +1,276 @@
+"""The requests of an MCP session over a server's pipes: what mcp's `ClientSession` takes as its dispatcher.
+
+Knows JSON-RPC: ids, answers, cancellation, progress. Knows no MCP beyond that, and no bytes.
+
+A message of the server is acted on in the very callback that read it: no stream and no task lies between the pipe and
+the caller. The event loop runs callbacks in the order in which they were scheduled. So an announcement is handled
+before the caller sees an answer that came after it, as long as its handler does not wait for something else.
+"""
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+import anyio
+from anyio.abc import TaskStatus
+from mcp import MCPError
+from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, REQUEST_TIMEOUT, ErrorData, RequestId
+from pydantic import ValidationError
+
+from a2c_smcp.computer.mcp_clients.mcp_internals import (
+    CallOptions,
+    Dispatcher,
+    OnNotify,
+    OnNotifyIntercept,
+    OnRequest,
+    ProgressFnT,
+    TransportContext,
+    as_request_id,
+    coerce_request_id,
+)
+from a2c_smcp.computer.mcp_clients.pipes.server_initiated import Pipe, ServerInitiated, encode
+
+__all__ = ["InvalidAnswerError", "PipeDispatcher"]
+
+logger = logging.getLogger(__name__)
+
+#: An id is also a progress token. Servers count their own requests from 0 or 1, and a server that keeps both kinds in
+#: one table must not mix them up; some keep ids in 32 bits.
+_FIRST_ID: Final = 2**30
+
+
+_OnReport: TypeAlias = Callable[[float, float | None, str | None], None]
+
+
+class InvalidAnswerError(MCPError):
+    """A server answered with something that JSON-RPC does not know as an answer."""
+
+    def __init__(self) -> None:
+        super().__init__(INTERNAL_ERROR, "the server answered with something that is no MCP result")
+
+
+@dataclass(slots=True)
+class _PendingRequest:
+    """A request that waits for its answer."""
+
+    request_id: RequestId
+    """As it was sent."""
+    answer: asyncio.Future[Mapping[str, Any]]
+    on_progress: ProgressFnT | None
+    on_report: _OnReport | None
+    may_be_cancelled: bool
+    is_written: bool = False
+
+
+class PipeDispatcher(Dispatcher[TransportContext]):
+    """The requests of one session. From `run` on, `take` is to be given what the server says.
+
+    `screen` is given the method and the result of every request, and returns the result that the session is to see.
+    """
+
+    def __init__(self, pipe: Pipe, screen: Callable[[str, dict[str, Any]], dict[str, Any]] | None = None) -> None:
+        self._pipe = pipe
+        self._screen = screen
+        self._ids = itertools.count(_FIRST_ID)
+        self._waiting: dict[RequestId, _PendingRequest] = {}
+        self._handlers: ServerInitiated | None = None
+        self._loop = asyncio.get_running_loop()
+        self._over = asyncio.Event()
+
+    @property
+    def is_closed(self) -> bool:
+        return self._over.is_set()
+
+    @property
+    def unanswered(self) -> list[RequestId]:
+        """The ids of the requests that the server was sent and has not answered."""
+        return [each.request_id for each in self._waiting.values() if each.is_written and not each.answer.done()]
+
+    # --- for mcp's session
+
+    async def send_raw_request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        opts: CallOptions | None = None,
+        on_report: _OnReport | None = None,
+    ) -> dict[str, Any]:
+        """The result of a request. Cancelling this, or its timeout, tells the server.
+
+        `on_report` is called with the progress of the request as soon as that is read. Unlike the `on_progress` of
+        mcp's options it waits for nothing, so that a server which reports thousands of times costs no task for each.
+        It must not raise.
+
+        Raises `MCPError` with what the server answered, or that the connection is closed or the time is up;
+        `InvalidAnswerError` when what came was no answer.
+        """
+        if self._over.is_set():
+            raise _closed()
+        if opts is None:
+            opts = {}
+        elif (timeout := opts.get("timeout")) is not None:
+            return await self._send_within(timeout, method, params, opts, on_report)
+        request_id = opts.get("request_id")
+        if request_id is None:
+            request_id = next(self._ids)
+        key = coerce_request_id(request_id)
+        if key in self._waiting:
+            raise ValueError(f"request id {request_id!r} is already in flight")
+        on_progress = opts.get("on_progress")
+        if on_progress is not None or on_report is not None:
+            params = params or {}
+            params = {**params, "_meta": {**params.get("_meta", {}), "progressToken": request_id}}
+        text = encode({"jsonrpc": "2.0", "id": request_id, "method": method}, params)
+        answer: asyncio.Future[Mapping[str, Any]] = self._loop.create_future()
+        waiting = self._waiting[key] = _PendingRequest(
+            request_id, answer, on_progress, on_report, opts.get("cancel_on_abandon", True)
+        )
+        try:
+            if self._pipe.is_full():
+                await self._wait_for_room(answer)
+            if not answer.done():
+                waiting.is_written = True
+                self._pipe.write(text)
+            message = await answer
+        except asyncio.CancelledError:
+            self._take_back(waiting, "caller cancelled")
+            raise
+        finally:
+            del self._waiting[key]
+        result = _result(message)
+        return result if self._screen is None else self._screen(method, result)
+
+    async def _send_within(
+        self,
+        timeout: float,
+        method: str,
+        params: Mapping[str, Any] | None,
+        opts: CallOptions,
+        on_report: _OnReport | None,
+    ) -> dict[str, Any]:
+        rest: CallOptions = {**opts}
+        del rest["timeout"]
+        try:
+            async with asyncio.timeout(timeout):
+                return await self.send_raw_request(method, params, rest, on_report)
+        except TimeoutError:
+            raise MCPError(REQUEST_TIMEOUT, f"Request {method!r} timed out") from None
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
+        if not self._over.is_set():
+            self._pipe.write(encode({"jsonrpc": "2.0", "method": method}, params))
+
+    async def run(
+        self,
+        on_request: OnRequest,
+        on_notify: OnNotify,
+        on_notify_intercept: OnNotifyIntercept | None = None,
+        *,
+        task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Hand on what the server says, until it is closed."""
+        async with anyio.create_task_group() as tasks:
+            self._handlers = ServerInitiated(self, self._pipe, tasks, on_request, on_notify, on_notify_intercept)
+            task_status.started()
+            self._pipe.resume()
+            try:
+                await self._over.wait()
+            finally:
+                self.close()
+                tasks.cancel_scope.cancel()
+
+    # --- for the pipes
+
+    def take(self, message: Mapping[str, Any]) -> None:
+        """Act on what the server says. What is no message of JSON-RPC is skipped."""
+        method, params = message.get("method"), message.get("params")
+        if method is None:
+            self._take_answer(message)
+        elif self._handlers is None or self._over.is_set():
+            logger.debug("a message outside the session was skipped")
+        elif not isinstance(method, str) or not (params is None or isinstance(params, dict)):
+            logger.debug("a message that is none of JSON-RPC's was skipped")
+        elif message.get("id") is None:
+            if method == "notifications/progress" and params is not None:
+                # The session would only hand it on to handlers of which none wants it.
+                self._take_progress(self._handlers, params)
+                return
+            self._handlers.take_notification(method, params)
+        elif (request_id := as_request_id(message["id"])) is not None:
+            self._handlers.take_request(request_id, method, params)
+
+    def close(self) -> None:
+        """Fail the requests that wait, and refuse new ones."""
+        if self._over.is_set():
+            return
+        self._over.set()
+        for waiting in self._waiting.values():
+            if not waiting.answer.done():
+                self._take_back(waiting, "connection closed")
+                waiting.answer.set_exception(_closed())
+                waiting.answer.exception()  # its caller may be cancelled in the same moment, and never look
+
+    # --- requests of ours
+
+    async def _wait_for_room(self, answer: asyncio.Future[Mapping[str, Any]]) -> None:
+        """Until the pipe takes more or the session is closed: a server that does not read must not find later, when it
+        does, what its callers have given up by then.
+        """
+        while self._pipe.is_full() and not answer.done():
+            flushing: asyncio.Future[Any] = asyncio.ensure_future(self._pipe.flushed())
+            try:
+                await asyncio.wait({flushing, answer}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                flushing.cancel()
+
+    def _take_answer(self, message: Mapping[str, Any]) -> None:
+        request_id = as_request_id(message.get("id"))
+        # Some servers write ids as text, whatever they were.
+        waiting = None if request_id is None else self._waiting.get(coerce_request_id(request_id))
+        if waiting is not None and not waiting.answer.done() and ("result" in message or "error" in message):
+            waiting.answer.set_result(message)
+
+    def _take_back(self, waiting: _PendingRequest, reason: str) -> None:
+        was_answered = waiting.answer.done() and not waiting.answer.cancelled()
+        if waiting.is_written and waiting.may_be_cancelled and not was_answered:
+            params = {"requestId": waiting.request_id, "reason": reason}
+            self._pipe.write(encode({"jsonrpc": "2.0", "method": "notifications/cancelled"}, params))
+
+    def _take_progress(self, handlers: ServerInitiated, params: dict[str, Any]) -> None:
+        token, progress = as_request_id(params.get("progressToken")), _number(params.get("progress"))
+        waiting = None if token is None else self._waiting.get(coerce_request_id(token))
+        if waiting is None or progress is None or waiting.answer.done():
+            return
+        total, text = _number(params.get("total")), params.get("message")
+        message = text if isinstance(text, str) else None
+        if waiting.on_report is not None:
+            waiting.on_report(progress, total, message)
+        if waiting.on_progress is not None:
+            handlers.start(partial(waiting.on_progress, progress, total, message))
+
+
+def _result(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Raises what the server answered instead."""
+    error, result = answer.get("error"), answer.get("result")
+    if error is None and isinstance(result, dict):
+        return result
+    try:
+        refusal = ErrorData.model_validate(error)
+    except ValidationError:
+        raise InvalidAnswerError from None
+    raise MCPError.from_error_data(refusal)
+
+
+def _closed() -> MCPError:
+    return MCPError(CONNECTION_CLOSED, "Connection closed")
+
+
+def _number(value: object) -> float | None:
+    try:
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    except OverflowError:  # an integer of any size is JSON
+        return None

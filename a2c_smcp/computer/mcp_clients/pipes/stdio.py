@@ -1,0 +1,306 @@
+"""One MCP server that talks over the stdin and stdout of a process. Knows no MCP beyond its framing.
+
+Leaving a `StdioTransport` follows a fixed order, shielded from cancellation and bounded at every step: flush what was
+accepted, close stdin, SIGTERM the group, SIGKILL the group, reap, join the pumps. If even that is interrupted, the
+group is killed on the spot. POSIX only: on Windows `transports` uses mcp's own.
+"""
+
+import asyncio
+import json
+import logging
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from types import TracebackType
+from typing import IO, Any, Final
+
+import anyio
+from mcp_types import PARSE_ERROR
+
+from a2c_smcp.computer.mcp_clients.item_limits import largest_answer
+from a2c_smcp.computer.mcp_clients.model import StdioParameters
+from a2c_smcp.computer.mcp_clients.pipes.dispatcher import PipeDispatcher
+from a2c_smcp.computer.mcp_clients.pipes.long_lines import answered_by
+from a2c_smcp.computer.mcp_clients.pipes.process import Process, StdioTimings
+from a2c_smcp.computer.mcp_clients.pipes.server_initiated import Pipe
+from a2c_smcp.computer.mcp_clients.probe import Probe
+from a2c_smcp.errors import PayloadTooLargeError
+from a2c_smcp.utils.pipes import Line, LineReader, LineSplitter, LongLine, Writer, read
+from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, codec
+
+__all__ = ["StdioTransport"]
+
+logger = logging.getLogger(__name__)
+
+#: What is kept of a line, and what is looked at before it is cut: half a secret would not be found.
+_MAX_STDERR_LINE: Final = 4096
+_MAX_STDERR_LOOKED_AT: Final = 64 * 1024
+_STDERR_LINES: Final = 200
+_NOISE_LOGGED: Final = 3
+#: How much of a line that cannot be read is searched for an id.
+_ENDS: Final = 4096
+
+
+def _nothing() -> None:
+    pass
+
+
+class StdioTransport:
+    """An async context manager that runs a server and yields the dispatcher of its session. Entered once.
+
+    `on_end` is called when the server hangs up on the session. `screen` is the dispatcher's. `redaction` takes secrets
+    out of what the server writes to stderr. `probe` follows the first requests, where they are a probe. A line of its
+    stdout may have what `largest_answer` says of `max_message`. Of a longer one nothing is kept, and the request that
+    it answers fails with an error of code 413. A request whose answer cannot be read fails, too.
+
+    Entering raises `OSError` when the command cannot be run, `ValueError` when its parameters are impossible.
+    """
+
+    def __init__(
+        self,
+        parameters: StdioParameters,
+        *,
+        timings: StdioTimings | None = None,
+        on_stderr: Callable[[str], None] | None = None,
+        on_end: Callable[[], None] = _nothing,
+        screen: Callable[[str, dict[str, Any]], dict[str, Any]] | None = None,
+        redaction: Callable[[str], str] = str,
+        probe: Probe | None = None,
+        max_message: int = DEFAULT_MAX_MESSAGE,
+    ) -> None:
+        self._parameters = parameters
+        self._redaction = redaction
+        self._probe = probe
+        self._max_line = largest_answer(max_message)
+        self._timings = timings or StdioTimings()
+        self._on_stderr = on_stderr
+        self._on_end = on_end
+        self._screen = screen
+        self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
+        self._process: Process | None = None
+        self._noise = 0
+        self._long_lines = 0
+        self._stdout_ended = asyncio.Event()
+        self.dispatcher: PipeDispatcher | None = None
+        """Of the running session."""
+        self._context: AbstractAsyncContextManager[PipeDispatcher] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process else None
+
+    @property
+    def exit_code(self) -> int | None:
+        """The server's exit code, negative for a signal; `None` while it runs."""
+        return self._process.exit_code if self._process else None
+
+    @property
+    def stderr_tail(self) -> tuple[str, ...]:
+        """The last lines that the server wrote to stderr, oldest first."""
+        return tuple(self._stderr)
+
+    async def __aenter__(self) -> PipeDispatcher:
+        self._context = self._run()
+        return await self._context.__aenter__()
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> bool | None:
+        assert self._context is not None
+        return await self._context.__aexit__(exc_type, exc, traceback)
+
+    @asynccontextmanager
+    async def _run(self) -> AsyncGenerator[PipeDispatcher, None]:
+        if "\n".encode(self._parameters.encoding) != b"\n":
+            raise ValueError("the encoding of an MCP server must contain ASCII")
+        # From here to the `try` nothing is awaited: a cancellation in between would leak the process.
+        process = self._process = Process(self._parameters)
+        writer = Writer(process.stdin.fileno(), on_broken=self._on_broken)
+        reader = LineReader(process.stdout.fileno(), self._max_line, self._on_line, self._on_stdout_end)
+        reader.pause()  # until there is a session to hear it
+        pipe = Pipe(
+            write=lambda text: writer.write(self._encode(text)),
+            is_full=lambda: writer.is_blocked,
+            flushed=writer.flushed,
+            pause=reader.pause,
+            resume=reader.resume,
+        )
+        dispatcher = self.dispatcher = PipeDispatcher(pipe, self._screen)
+        stderr = _Pump(lambda: self._read_stderr(process.stderr))
+        watch = _Pump(lambda: self._watch(process))
+        pumps = [stderr, watch]
+        if (probe := self._probe) is not None:
+
+            def is_read() -> bool:
+                return not (writer.is_blocked or process.has_unread)
+
+            pumps.append(_Pump(lambda: probe.watch(lambda: dispatcher.unanswered, is_read, dispatcher.take)))
+        try:
+            async with anyio.create_task_group() as tasks:
+                for pump in pumps:
+                    tasks.start_soon(pump.run)
+                try:
+                    yield dispatcher
+                finally:
+                    try:
+                        with anyio.CancelScope(shield=True):
+                            dispatcher.close()
+                            reader.resume()  # what it still says is dropped, but a full pipe would hold it up
+                            with anyio.move_on_after(self._timings.flush):
+                                await writer.flushed()
+                            writer.close()
+                            process.stdin.close()
+                            await process.stop(self._timings)
+                            await self._drain()
+                            reader.close()
+                            await stderr.join(self._timings.drain)
+                    finally:
+                        for pump in pumps:
+                            pump.cancel()
+        finally:
+            dispatcher.close()
+            reader.close()
+            writer.close()
+            process.destroy()
+
+    async def _watch(self, process: Process) -> None:
+        """Ends the session when the server exits, even if a child that it left behind holds its stdout open."""
+        await process.wait()
+        await self._drain()
+        self._end()
+
+    async def _drain(self) -> None:
+        """Let the server's last words come in."""
+        with anyio.move_on_after(self._timings.drain):
+            await self._stdout_ended.wait()
+
+    def _on_stdout_end(self) -> None:
+        self._stdout_ended.set()
+        self._end()
+
+    def _on_broken(self) -> None:
+        """The server does not read any more. What it answered before may still wait in the other pipe."""
+        asyncio.get_running_loop().call_later(self._timings.drain, self._end)
+
+    def _end(self) -> None:
+        if self.dispatcher is not None and not self.dispatcher.is_closed:
+            self._on_end()
+            self.dispatcher.close()
+
+    def _on_line(self, line: Line) -> None:
+        if isinstance(line, LongLine):
+            for failure in self._failures(line):
+                self._take(failure)
+        elif (message := self._decode(line)) is not None:
+            self._take(message)
+
+    def _take(self, message: dict[str, Any]) -> None:
+        if self._probe is not None:
+            self._probe.heard()
+        if self.dispatcher is not None:
+            self.dispatcher.take(message)
+
+    def _encode(self, text: str) -> bytes:
+        encoding, errors = self._parameters.encoding, self._parameters.encoding_error_handler
+        try:
+            return (text + "\n").encode(encoding, errors)
+        except UnicodeEncodeError:
+            # A character that the encoding lacks: escaped, it is fine.
+            return (json.dumps(json.loads(text), separators=(",", ":")) + "\n").encode(encoding, errors)
+
+    def _failures(self, line: LongLine) -> list[dict[str, Any]]:
+        """An error for the request that a line answers; for all that wait, when it does not show which that is."""
+        answered = answered_by(line)
+        if not answered.is_answer or self.dispatcher is None:
+            failed = []
+        elif answered.request_id is None:
+            failed = self.dispatcher.unanswered
+        else:
+            failed = [answered.request_id]
+        self._long_lines += 1
+        if self._long_lines <= _NOISE_LOGGED:
+            text = "MCP server %s wrote a line of %d bytes, and may write %d: %d requests fail with it%s"
+            last = "; further ones are not logged" if self._long_lines == _NOISE_LOGGED else ""
+            logger.warning(text, self.pid, line.size, self._max_line, len(failed), last)
+        text = f"the server wrote {line.size} bytes on one line, and may write {self._max_line}"
+        error = {"code": PayloadTooLargeError.default_code, "message": text}
+        return [{"jsonrpc": "2.0", "id": request_id, "error": error} for request_id in failed]
+
+    def _decode(self, line: bytes) -> dict[str, Any] | None:
+        """The message in a line, or what stands for it, or `None`: servers print what they should log."""
+        line = line.strip()
+        if line.startswith(b"{"):
+            with suppress(ValueError, RecursionError):
+                text = line.decode(self._parameters.encoding, self._parameters.encoding_error_handler)
+                message: dict[str, Any] = _loads(text)
+                if message.get("jsonrpc") == "2.0":
+                    return message
+        if line:
+            self._noise += 1
+            if self._noise <= _NOISE_LOGGED:
+                last = "; further ones are skipped silently" if self._noise == _NOISE_LOGGED else ""
+                logger.warning("MCP server %s wrote a line to stdout that is no JSON-RPC message%s", self.pid, last)
+        return self._failure(line) if line.startswith(b"{") else None
+
+    def _failure(self, line: bytes) -> dict[str, Any] | None:
+        """An error for the request that a line answers which cannot be read: its caller would wait in vain."""
+        request_id = answered_by(LongLine(line[:_ENDS], line[-_ENDS:], len(line))).request_id
+        if request_id is None:
+            return None
+        text = f"the server's answer cannot be read: it is no JSON-RPC message in {self._parameters.encoding}"
+        return {"jsonrpc": "2.0", "id": request_id, "error": {"code": PARSE_ERROR, "message": text}}
+
+    async def _read_stderr(self, pipe: IO[bytes]) -> None:
+        lines = LineSplitter(_MAX_STDERR_LOOKED_AT, ends=_MAX_STDERR_LOOKED_AT)
+        while chunk := await read(pipe.fileno()):
+            for line in lines.feed(chunk):
+                self._note_stderr(line)
+        if rest := lines.rest():
+            self._note_stderr(rest)
+
+    def _note_stderr(self, line: Line) -> None:
+        said = line.head if isinstance(line, LongLine) else line
+        text = self._redaction(said.decode("utf-8", "replace").rstrip())[:_MAX_STDERR_LINE]
+        self._stderr.append(text)
+        if self._on_stderr is not None:
+            try:
+                self._on_stderr(text)
+            except Exception:
+                # A boundary: the callback is not ours, and a dead pump would block the server.
+                logger.exception("the stderr callback failed")
+
+
+def _loads(text: str) -> Any:
+    try:
+        return codec.loads(text)
+    except ValueError:
+        return json.loads(text)  # servers write NaN, too
+
+
+# --- the pumps
+
+
+class _Pump:
+    """A task that the owner's cancellation does not reach, because the shutdown needs it."""
+
+    def __init__(self, work: Callable[[], Awaitable[None]]) -> None:
+        self._work = work
+        self._scope = anyio.CancelScope(shield=True)
+        self._done = asyncio.Event()
+
+    async def run(self) -> None:
+        try:
+            with self._scope:
+                await self._work()
+        finally:
+            self._done.set()
+
+    async def join(self, timeout: float) -> None:
+        """Let it come to its end, and when the time is up, put an end to it."""
+        with anyio.move_on_after(timeout):
+            await self._done.wait()
+        self._scope.cancel()
+        await self._done.wait()
+
+    def cancel(self) -> None:
+        self._scope.cancel()

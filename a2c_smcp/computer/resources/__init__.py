@@ -1,0 +1,1 @@
+"""Which resources of MCP servers are shown, and which server answers for one."""

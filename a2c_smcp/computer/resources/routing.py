@@ -1,0 +1,135 @@
+"""Which MCP server a resource is read from for an agent, and what a failed reading means. Pure: reads nothing itself.
+
+An agent is handed windows and documents, and no other resource of any server.
+"""
+
+import logging
+from collections.abc import Iterable, Set
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcp import MCPError
+from mcp_types import INVALID_PARAMS
+
+from a2c_smcp.computer.watching.announcements import Watch
+from a2c_smcp.errors import (
+    DocumentNotFoundError,
+    ElementNotFoundError,
+    ForbiddenError,
+    InternalError,
+    InvalidDPEURIError,
+    NotFoundError,
+    PageOutOfRangeError,
+    SMCPError,
+    error_from_payload,
+)
+from a2c_smcp.types import SERVER_NAME
+from a2c_smcp.utils.dpe_uri import ParsedDPEUri, parse_dpe_uri
+from a2c_smcp.utils.text import cut
+from a2c_smcp.utils.window_uri import WindowURI
+
+__all__ = ["Target", "find_target", "refusal"]
+
+logger = logging.getLogger(__name__)
+
+_RESOURCE_NOT_FOUND: Final = -32002
+_MAX_NAMED: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a resource is to be read."""
+
+    server: SERVER_NAME
+    document: ParsedDPEUri | None = None
+    """`None` for a window."""
+    listed: Set[str] = frozenset()
+    """The URIs under which the server has that document; none if it does not."""
+
+
+def find_target(uri: str, watch: Watch, order: Iterable[SERVER_NAME]) -> Target:
+    """The server to ask, the first in this order if several list it; or raise why no server can be asked."""
+    order = list(order)
+    match uri.partition(":")[0]:
+        case "window":
+            return _find_window(uri, watch, order)
+        case "dpe":
+            return _find_document(uri, parse_dpe_uri(uri), watch, order)
+    if any(watch.lists_other(server, uri) for server in order):
+        raise ForbiddenError("only windows and documents can be read")
+    raise InvalidDPEURIError(uri, "neither a window:// nor a dpe:// URI")
+
+
+def _find_window(uri: str, watch: Watch, order: Iterable[SERVER_NAME]) -> Target:
+    WindowURI.parse(uri)
+    for server in order:
+        if watch.lists(server, uri):
+            return Target(server)
+    raise NotFoundError("no MCP server lists this window", {"uri": cut(uri, _MAX_NAMED)})
+
+
+def _find_document(raw: str, uri: ParsedDPEUri, watch: Watch, order: list[SERVER_NAME]) -> Target:
+    """The server that lists exactly this; else one that lists its document, or parts of that; else one of its host."""
+    known = {} if uri.doc_ref is None else {name: watch.documents(name, (uri.host, uri.doc_ref)) for name in order}
+
+    def distance(server: SERVER_NAME) -> int:
+        if watch.lists(server, raw):
+            return 0
+        listed = known.get(server, frozenset())
+        if any(watch.lists(server, document) for document in listed):
+            return 1
+        return 2 if listed else 3
+
+    hosts = [server for server in order if watch.names_host(server, uri.host)]
+    if not hosts:
+        raise _document_not_found(uri, uri.host)
+    server = min(hosts, key=distance)
+    if len(hosts) > 1 and distance(server) == 3:
+        logger.warning("the MCP servers %s all list documents of %s; %s is asked", hosts, cut(uri.host), server)
+    return Target(server, uri, known.get(server, frozenset()))
+
+
+def refusal(target: Target, error: MCPError, page_count: int = 0) -> SMCPError:
+    """What an agent is told when the MCP server answered with an error."""
+    if target.document is not None and 4201 <= error.code <= 4203:
+        details = {**_details(target.document, error.code), **(error.data if isinstance(error.data, dict) else {})}
+        passed_on = error_from_payload({"error": {"code": error.code, "message": error.message, "details": details}})
+        assert passed_on is not None
+        return passed_on
+    if _says_not_found(error):
+        return _not_found(target, page_count)
+    return InternalError(
+        f"Server {target.server} failed to read the resource",
+        {"server_name": target.server, "mcp_code": error.code, "mcp_message": cut(error.message, _MAX_NAMED)},
+    )
+
+
+def _says_not_found(error: MCPError) -> bool:
+    """Whether the error says that there is no such resource; servers differ in how they say it."""
+    return error.code in (_RESOURCE_NOT_FOUND, INVALID_PARAMS) or error.message.startswith("Unknown resource")
+
+
+def _not_found(target: Target, page_count: int) -> SMCPError:
+    document = target.document
+    if document is None:
+        return NotFoundError(f"Server {target.server} does not have this window any more")
+    if target.listed and document.page_index is not None:
+        return PageOutOfRangeError(document.page_index, page_count)
+    if target.listed and document.element_id is not None:
+        return ElementNotFoundError(document.element_id)
+    return _document_not_found(document)
+
+
+def _document_not_found(uri: ParsedDPEUri, unserved_host: str | None = None) -> DocumentNotFoundError:
+    return DocumentNotFoundError(uri.doc_ref if uri.doc_ref is not None else uri.host, unserved_host)
+
+
+def _details(uri: ParsedDPEUri, code: int) -> dict[str, Any]:
+    """What the error is about, for servers that give no details."""
+    match code:
+        case DocumentNotFoundError.default_code:
+            return {"doc_ref": uri.doc_ref}
+        case PageOutOfRangeError.default_code:
+            return {"page_index": uri.page_index}
+        case _:
+            return {"element_id": uri.element_id}

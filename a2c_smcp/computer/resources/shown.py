@@ -1,0 +1,355 @@
+"""What agents see of a Computer besides its tools, kept up with the MCP servers that serve: the Desktop and the Finder.
+
+Hears which servers serve and what changes on them, lists their resources, subscribes to them and says that either
+channel has changed; `watch` decides that, `desktop` and `finder` arrange what is shown. Knows nothing of configs, nor
+of who asks.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+import anyio
+import anyio.to_thread
+from mcp import MCPError
+from mcp_types import ReadResourceResult, Resource
+
+from a2c_smcp.computer.calls.history import used_servers
+from a2c_smcp.computer.desktop.cutting import DesktopLimits
+from a2c_smcp.computer.desktop.reading import READERS, read_desktop
+from a2c_smcp.computer.finder.aggregator import WARMING_SECONDS, FinderAggregator
+from a2c_smcp.computer.finder.organize import organize_finder
+from a2c_smcp.computer.mcp_clients.change_feed import ChangeKind, ServerChange
+from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
+from a2c_smcp.computer.mcp_clients.resource_lists import ListedResource
+from a2c_smcp.computer.resources.routing import find_target, refusal
+from a2c_smcp.computer.types import ToolCallRecord
+from a2c_smcp.computer.utils.pool import slices
+from a2c_smcp.computer.utils.refresher import Refresher
+from a2c_smcp.computer.watching.announcements import Channel, Listed, Watch, channel_of
+from a2c_smcp.computer.watching.events import ComputerEvent, DesktopChanged, FinderChanged
+from a2c_smcp.errors import BadRequestError, InternalError, ServerNotActiveError, SMCPError, ToolError
+from a2c_smcp.smcp import DPEDocumentSummary
+from a2c_smcp.types import SERVER_NAME, Desktop
+from a2c_smcp.utils.limited_log import LimitedLog
+from a2c_smcp.utils.text import on_one_line
+from a2c_smcp.utils.window_uri import try_parse_window_uri
+
+__all__ = ["MAX_KEYWORDS", "MAX_KEYWORD_CHARACTERS", "MAX_LIMIT", "ResourceTimings", "ShownResources"]
+
+logger = logging.getLogger(__name__)
+
+#: From here on documents are put in order in a thread: 5,000 take 10 ms, and each keyword about as long again.
+_MANY_DOCUMENTS: Final = 5000
+#: How long a server that always has a new long list waits at most before that is read.
+_LONG_LIST: Final = 1000
+_LONGEST_PAUSE: Final = 5.0
+#: How the log calls what it says only so much about.
+_READS: Final = "what agents read"
+#: How many documents an agent gets at once.
+MAX_LIMIT: Final = 1000
+#: How many keywords an agent may look for at once, and how many characters they may have in all: each of them is
+#: looked for in each document.
+MAX_KEYWORDS: Final = 100
+MAX_KEYWORD_CHARACTERS: Final = 10_000
+
+_EVENTS: Final[Mapping[Channel, ComputerEvent]] = {
+    Channel(event.announced_by): event for event in (DesktopChanged(), FinderChanged())
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceTimings:
+    """Every wait for windows and documents, in seconds."""
+
+    list: float = 2.0
+    """How long requests wait for a list that is being read, from when its reading began."""
+    subscribe: float = 1.0
+    """How long a server may take to subscribe us before its resources are read all the same."""
+    read: float = 10.0
+    warm: float = WARMING_SECONDS
+
+
+class _ServerWindows:
+    """The windows of one server while one connection serves it; its documents are with the `FinderAggregator`."""
+
+    def __init__(self, server: SERVER_NAME, connection: MCPConnection, windows: Sequence[Resource] = ()) -> None:
+        self.server = server
+        self.connection = connection
+        self.windows = windows
+        self.limit = asyncio.Semaphore(READERS)
+        self.was_told = False
+        """Whether the server said that its list changed, since it was last read."""
+        self.ignored: str | None = None
+        """What of its list is not looked at, as it was last logged."""
+        self.has_failed = False
+        """Whether its list could not be read the last time."""
+        self.refresher = Refresher()
+        self.listed = asyncio.Event()
+        """Set once its list was read, could not be read, or is not needed any more."""
+        self.tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def says_what_changes(self) -> bool:
+        """Otherwise its list has to be read for every request."""
+        capabilities = self.connection.capabilities
+        return bool(capabilities and capabilities.resources and capabilities.resources.list_changed)
+
+
+class ShownResources:
+    """Call `changed` from the event loop for whatever happens on a server; `aclose` it in the end.
+
+    `on_event` is called from the event loop and must return at once. `quote` is how a log line has what a server wrote.
+    """
+
+    def __init__(
+        self,
+        on_event: Callable[[ComputerEvent], None],
+        timings: ResourceTimings | None = None,
+        quote: Callable[[object], str] = str,
+    ) -> None:
+        self._on_event = on_event
+        self._timings = timings or ResourceTimings()
+        self._quote = quote
+        self._finder = FinderAggregator(quote=quote)
+        self._failures = LimitedLog(logger, per_second=20)
+        self._watch = Watch()
+        self._shelves: dict[SERVER_NAME, _ServerWindows] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    # --- what is asked
+
+    async def listed(self) -> None:
+        """Wait until it is known what the servers list that serve now, or a little has passed."""
+        with anyio.move_on_after(self._timings.list):
+            for shelf in tuple(self._shelves.values()):
+                await shelf.listed.wait()
+
+    async def _current(self) -> None:
+        """Wait for what is being listed or subscribed to: what is read afterwards misses no change."""
+        for shelf in self._shelves.values():
+            if shelf.connection.can_subscribe and (shelf.has_failed or not shelf.says_what_changes):
+                self._refresh_soon(shelf)
+        # One that failed before is given another chance, but is not waited for.
+        pending = [shelf for shelf in self._shelves.values() if shelf.refresher.running and not shelf.has_failed]
+        if pending:
+            latest = max(shelf.refresher.since for shelf in pending) + self._timings.list
+            tasks = {shelf.refresher.running for shelf in pending if shelf.refresher.running}
+            await asyncio.wait(tasks, timeout=max(0.0, latest - _now()))
+
+    async def desktop(
+        self,
+        size: int | None,
+        window: str | None,
+        history: Sequence[ToolCallRecord],
+        limits: DesktopLimits | None = None,
+    ) -> list[Desktop]:
+        """The windows of all servers as agents see them, at most `size` and within the limits; or the one of exactly
+        this URI, or `PayloadTooLargeError`.
+        """
+        if size is not None and size <= 0:
+            return []
+        await self._current()
+        windows = {server: shelf.windows for server, shelf in self._shelves.items()}
+        return await read_desktop(windows, self._read_window, size, window, history, limits, self._quote)
+
+    async def finder(
+        self,
+        keywords: Sequence[str] | None,
+        file_type: str | None,
+        history: Sequence[ToolCallRecord],
+        offset: int,
+        limit: int,
+        *,
+        by_file_name: bool = False,
+    ) -> tuple[list[DPEDocumentSummary], int]:
+        """One page of the documents that match, and how many match in all; with `by_file_name`, also by that.
+
+        A larger limit than `MAX_LIMIT` counts as that. `BadRequestError` for a negative page or too many keywords.
+        """
+        if offset < 0 or limit < 0:
+            raise BadRequestError("offset and limit must not be negative")
+        limit = min(limit, MAX_LIMIT)
+        _check_keywords(keywords or ())
+        deadline = _now() + self._timings.warm
+        await self._current()
+        documents = await self._finder.collect_documents(max(0.0, deadline - _now()))
+        used = used_servers(history)
+        organize = partial(
+            organize_finder, documents, keywords, file_type, used, offset, limit, by_file_name=by_file_name
+        )
+        # The interpreter takes turns with a thread; it would not with this.
+        takes_long = len(documents) * max(1, len(keywords or ())) > _MANY_DOCUMENTS
+        return await anyio.to_thread.run_sync(organize) if takes_long else organize()
+
+    async def read(self, uri: str, order: Iterable[SERVER_NAME]) -> ReadResourceResult:
+        """A window, a document or a part of one, from the first server in this order that has it.
+
+        Raises `InvalidWindowURIError`, `FinderError`, `ForbiddenError`, `NotFoundError`, `RequestTimeoutError`, or
+        `InternalError` with what the server answered.
+        """
+        await self._current()
+        target = find_target(uri, self._watch, order)
+        if target.document is not None and not target.listed:
+            target = replace(target, listed=self._finder.unlisted(target.server, uri))
+        try:
+            return await self._serving(target.server).connection.read_resource(uri, self._timings.read)
+        except MCPError as error:
+            refused = refusal(target, error, self._finder.page_count(target.server, target.listed))
+            if isinstance(refused, InternalError):
+                # Agents do not read all of what the server said, and the refusal's own line in the log has none of it.
+                said = on_one_line(self._quote(error))
+                self._failures.warn(_READS, "MCP server %s: resources/read failed: %s", target.server, said)
+            raise refused from error
+        except ToolError as error:
+            raise InternalError(error.message, error.details) from error
+
+    async def _read_window(self, server: SERVER_NAME, uri: str) -> ReadResourceResult:
+        shelf = self._serving(server)
+        async with shelf.limit:
+            return await shelf.connection.read_resource(uri, self._timings.read)
+
+    def _serving(self, server: SERVER_NAME) -> _ServerWindows:
+        try:
+            return self._shelves[server]
+        except KeyError:
+            raise ServerNotActiveError(server) from None
+
+    # --- what changes
+
+    def changed(self, change: ServerChange, connection: MCPConnection | None) -> None:
+        """Something changed on a server, or it began or ceased to serve; `connection` is the one that serves now."""
+        if connection is None:
+            self._drop(change.server)
+        elif change.kind is ChangeKind.RESOURCE:
+            self._updated(change.server, change.uri or "")
+        else:
+            shelf = self._shelves.get(change.server)
+            if shelf is None or shelf.connection is not connection:
+                shelf = self._replace(change.server, connection)
+            else:
+                shelf.was_told = True
+            self._refresh_soon(shelf)
+
+    async def aclose(self) -> None:
+        """Forget every server. What changes afterwards is heard again."""
+        for server in tuple(self._shelves):
+            self._drop(server)
+        await self._finder.aclose()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def _updated(self, server: SERVER_NAME, uri: str) -> None:
+        channel = channel_of(uri)
+        if channel is Channel.FINDER:
+            self._finder.mark(server, self._watch.stale_documents(server, uri) | self._finder.unlisted(server, uri))
+        if channel is not None:
+            self._on_event(_EVENTS[channel])
+
+    def _replace(self, server: SERVER_NAME, connection: MCPConnection) -> _ServerWindows:
+        """Until the new connection's list is in, what the old one listed is taken for it."""
+        old = self._shelves.get(server)
+        shelf = self._shelves[server] = _ServerWindows(server, connection, old.windows if old else ())
+        if old is not None:
+            _cancel(old)
+        return shelf
+
+    def _drop(self, server: SERVER_NAME) -> None:
+        if (shelf := self._shelves.pop(server, None)) is not None:
+            _cancel(shelf)
+            self._finder.drop(server)
+            self._watch, changed = self._watch.drop(server)
+            self._announce_all(changed)
+
+    def _refresh_soon(self, shelf: _ServerWindows) -> None:
+        """Outside the session's receive loop."""
+        task = shelf.refresher.soon(partial(self._refresh, shelf), f"resources of MCP server {shelf.server}")
+        if task not in shelf.tasks:
+            self._keep(shelf, task)
+
+    async def _refresh(self, shelf: _ServerWindows) -> None:
+        began = _now()
+        try:
+            resources = await shelf.connection.list_resources() if shelf.connection.can_subscribe else []
+        except (SMCPError, MCPError) as error:
+            shelf.has_failed = True
+            shelf.listed.set()
+            logger.warning("the resources of MCP server %s could not be listed: %s", shelf.server, error)
+            return
+        shelf.has_failed = False
+        self._note_ignored(shelf)
+        await self._relisted(shelf, resources)
+        if shelf.refresher.is_stale and len(resources) > _LONG_LIST:
+            # If it changes all the time, it must not have all of this computer's.
+            await asyncio.sleep(min(_now() - began, _LONGEST_PAUSE))
+
+    def _note_ignored(self, shelf: _ServerWindows) -> None:
+        before, shelf.ignored = shelf.ignored, shelf.connection.ignored_resources
+        if shelf.ignored is not None and shelf.ignored != before:
+            logger.warning("of the resources of MCP server %s these are ignored: %s", shelf.server, shelf.ignored)
+
+    async def _relisted(self, shelf: _ServerWindows, resources: Sequence[ListedResource]) -> None:
+        listed, windows = Listed(), list[Resource]()
+        async for some in slices(resources):
+            listed.add(resource.uri for resource in some)
+            # Parsed here, where others have their turns, and not by the first desktop.
+            windows += [it for it in some if isinstance(it, Resource) and try_parse_window_uri(it.uri)]
+        listed.add_others(shelf.connection.other_resources)
+        shelf.windows = windows
+        self._watch, changed = self._watch.relist(shelf.server, listed)
+        was_told, shelf.was_told = shelf.was_told, False
+        if was_told and (same := [channel.value for channel in Channel if channel not in changed]):
+            text = "MCP server %s said that its list of resources changed; the URIs are the same, not sent: %s"
+            logger.info(text, shelf.server, ", ".join(same))
+        self._announce_all(changed)
+        shelf.listed.set()
+        shelf.connection.subscribe(listed.uris)
+        # What is read before we are subscribed may change unheard; a server that takes long is read all the same.
+        with anyio.move_on_after(self._timings.subscribe) as late:
+            await self._subscribed(shelf)
+        await self._finder.relist(shelf.server, shelf.connection, resources)
+        if was_told and Channel.FINDER not in changed:
+            self._finder.mark_all(shelf.server)  # it meant something, and its URIs are the same
+        if late.cancelled_caught:
+            waiting = self._refresh_when_subscribed(shelf)
+            self._keep(shelf, asyncio.create_task(waiting, name=f"subscriptions of MCP server {shelf.server}"))
+
+    async def _subscribed(self, shelf: _ServerWindows) -> None:
+        with suppress(SMCPError):  # it has gone, or never answers: there is nothing to wait for
+            await shelf.connection.subscribed()
+
+    async def _refresh_when_subscribed(self, shelf: _ServerWindows) -> None:
+        await self._subscribed(shelf)
+        self._finder.refresh(shelf.server)
+
+    def _keep(self, shelf: _ServerWindows, task: asyncio.Task[None]) -> None:
+        for tasks in (shelf.tasks, self._tasks):
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
+
+    def _announce_all(self, changed: Iterable[Channel]) -> None:
+        for channel in Channel:
+            if channel in changed:
+                self._on_event(_EVENTS[channel])
+
+
+def _cancel(shelf: _ServerWindows) -> None:
+    shelf.listed.set()
+    for task in tuple(shelf.tasks):
+        task.cancel()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _check_keywords(keywords: Sequence[str]) -> None:
+    if len(keywords) > MAX_KEYWORDS or sum(map(len, keywords)) > MAX_KEYWORD_CHARACTERS:
+        raise BadRequestError(
+            f"field 'keywords': at most {MAX_KEYWORDS} keywords, of {MAX_KEYWORD_CHARACTERS} characters in all",
+            {"field": "keywords"},
+        )

@@ -1,0 +1,47 @@
+"""How a Computer stands with the servers that it is connected to, put together from what its connections tell. Pure."""
+
+from dataclasses import replace
+
+from a2c_smcp.computer.mcp_clients.masking import masked_url
+from a2c_smcp.computer.watching.events import OfficeStatus
+from a2c_smcp.link.office_link import Connected, Disconnected, Joined, Left, LinkEvent, RejoinFailed
+
+__all__ = ["OfficeStates", "office_after"]
+
+
+def office_after(status: OfficeStatus, event: LinkEvent) -> OfficeStatus:
+    """The status after one more event of that connection."""
+    match event:
+        case Connected(url=url):
+            return replace(status, state="connected", url=masked_url(url), reason=None, final=False)
+        case Joined(membership=membership):
+            joined = replace(status, state="joined", office=membership.office_id, name=membership.name)
+            return replace(joined, reason=None, final=False)
+        case Left():
+            return replace(status, state="connected", office=None, name=None, reason=None)
+        case Disconnected(reason=reason, final=final):
+            return replace(status, state="disconnected", reason=reason, final=final)
+        case RejoinFailed(error=error, final=final):
+            return replace(status, reason=str(error), final=final)
+
+
+class OfficeStates:
+    """The connections of one Computer, oldest first, until they are closed."""
+
+    def __init__(self) -> None:
+        self._statuses: dict[str, OfficeStatus] = {}
+
+    @property
+    def statuses(self) -> tuple[OfficeStatus, ...]:
+        return tuple(self._statuses.values())
+
+    def hear(self, connection: str, url: str, event: LinkEvent) -> OfficeStatus:
+        """What a connection tells; `url` is where it goes."""
+        status = self._statuses.get(connection) or OfficeStatus(connection, "disconnected", masked_url(url))
+        self._statuses[connection] = status = office_after(status, event)
+        return status
+
+    def close(self, connection: str) -> OfficeStatus | None:
+        """A connection was closed on purpose; `None` if it never was there."""
+        status = self._statuses.pop(connection, None)
+        return None if status is None else replace(status, state="closed", final=True)

@@ -1,0 +1,61 @@
+"""Changes at a pace that agents can follow: of each kind of `AnnouncedEvent` the first at once, then one in 100 ms.
+
+`watch.Announcements` decides when; this has the timers. All other events pass.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from a2c_smcp.computer.watching.announcements import Announcements
+from a2c_smcp.computer.watching.events import AnnouncedEvent, ComputerEvent
+
+__all__ = ["PacedEvents"]
+
+
+class PacedEvents:
+    """Call it with every event, from the event loop. `publish` gets them, and the last change of each kind always:
+    `flush` in the end.
+    """
+
+    def __init__(self, publish: Callable[[ComputerEvent], None]) -> None:
+        self._publish = publish
+        self._paces: dict[type, Announcements] = {}
+        self._waiting: dict[type, tuple[asyncio.TimerHandle, AnnouncedEvent]] = {}
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether something that has changed was not published yet."""
+        return bool(self._waiting)
+
+    def __call__(self, event: ComputerEvent) -> None:
+        if not isinstance(event, AnnouncedEvent):
+            self._publish(event)
+            return
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self._publish(event)  # before anything runs; nobody is in a hurry then
+            return
+        kind, now = type(event), loop.time()
+        pace = self._paces[kind] = self._paces.get(kind, Announcements()).change(now)
+        assert pace.due is not None
+        if kind in self._waiting:
+            return
+        if pace.due <= now:
+            self._send(event)
+        else:
+            self._waiting[kind] = (loop.call_at(pace.due, self._send, event), event)
+
+    def flush(self) -> None:
+        """Publish what still waits. The next change of each kind is a first one."""
+        for timer, event in tuple(self._waiting.values()):
+            timer.cancel()
+            self._publish(event)
+        self._waiting.clear()
+        self._paces.clear()
+
+    def _send(self, event: AnnouncedEvent) -> None:
+        kind = type(event)
+        self._waiting.pop(kind, None)
+        self._paces[kind] = self._paces[kind].sent(asyncio.get_running_loop().time())
+        self._publish(event)

@@ -1,0 +1,138 @@
+"""The ways to a server: which transports are tried in which order, and what it means when one fails.
+
+Knows aiohttp's exceptions; opens nothing.
+"""
+
+import ssl
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+import aiohttp
+import socketio
+
+from a2c_smcp.errors import ConnectionLostError, ProxyError, UntrustedCertificateError
+from a2c_smcp.link.proxies import Proxy
+from a2c_smcp.utils.engineio_internals import NO_GREETING
+
+__all__ = ["Failure", "Transport", "Way", "attempts", "explain", "unreachable"]
+
+#: `auto`: a websocket, and long polling where websockets do not get through.
+Transport: TypeAlias = Literal["auto", "websocket", "polling"]
+
+_ATTEMPTS: Final[dict[Transport, tuple[tuple[str, ...], ...]]] = {
+    # With both names Engine.IO polls first, and goes over to a websocket if it can.
+    "auto": (("websocket",), ("polling", "websocket")),
+    "websocket": (("websocket",),),
+    "polling": (("polling",),),
+}
+_PROXY_AUTHENTICATION: Final = 407
+_PROXY_ADVICE: Final = "correct --proxy or the variable HTTPS_PROXY, HTTP_PROXY or ALL_PROXY"
+_NOT_GREETED: Final = "it opens, and is cut or not answered as a Socket.IO server answers"
+# OpenSSL's codes: not yet valid, expired; made for another name, another address.
+_OUT_OF_TIME: Final = (9, 10)
+_ANOTHER_NAME: Final = (62, 64)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a connection reaches the server. `str()` says it for people."""
+
+    transport: str
+    """`websocket` or `polling`."""
+    proxy: Proxy | None = None
+    no_websocket: str = ""
+    """Why it polls where a websocket was wanted."""
+
+    def __str__(self) -> str:
+        reason = f" (no websocket: {self.no_websocket})" if self.no_websocket else ""
+        return f"{self.transport}{reason}, " + (f"through the proxy {self.proxy}" if self.proxy else "direct")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why an attempt did not connect."""
+
+    why: str
+    transport_only: bool = True
+    """Whether another transport may get through."""
+    error: ConnectionLostError | None = None
+    """Where there is something to be done about it."""
+
+
+def attempts(transport: Transport, *, websockets_are_cut: bool = False) -> tuple[tuple[str, ...], ...]:
+    """The transports to try, one list after the other; polling comes first where websockets connect and do not last."""
+    if transport == "auto" and websockets_are_cut:
+        return (("polling",), ("websocket",))
+    return _ATTEMPTS[transport]
+
+
+def unreachable(url: str, failures: list[Failure]) -> ConnectionLostError:
+    """The error of a connection that no attempt has made."""
+    if (error := failures[-1].error) is not None:
+        return error
+    why = "; ".join(dict.fromkeys(failure.why for failure in failures))
+    return ConnectionLostError(f"cannot connect to {url}: {why}", {"why": why})
+
+
+def explain(error: Exception, url: str, proxy: Proxy | None) -> Failure:
+    """What a library raised while it connected, in words that hold neither a password nor a query."""
+    match error:
+        case aiohttp.ClientConnectorCertificateError():
+            return _certificate(error, url)
+        case aiohttp.ClientConnectorSSLError() | ssl.SSLError():
+            return Failure("what answers there does not speak TLS as this client does", transport_only=False)
+        case aiohttp.ClientProxyConnectionError():
+            return _proxy(f"the proxy {proxy} does not answer", _PROXY_ADVICE, url)
+        case aiohttp.ClientConnectorDNSError() if proxy:  # it looks up the server's name
+            return _proxy(f"the proxy {proxy} is not found: no such name", _PROXY_ADVICE, url)
+        case aiohttp.ClientResponseError() if proxy and error.status == _PROXY_AUTHENTICATION:
+            said = "refuses the name and the password" if proxy.user else "wants a name and a password"
+            return _proxy(f"the proxy {proxy} {said}", "give them in its URL: http://NAME:PASSWORD@HOST:PORT", url)
+        case aiohttp.ClientHttpProxyError():
+            return _proxy(
+                f"the proxy {proxy} refuses to connect: HTTP status {error.status}",
+                "ask its administrator to allow that address",
+                url,
+            )
+        case aiohttp.WSServerHandshakeError():
+            return Failure(f"the websocket is refused with HTTP status {error.status}")
+        case aiohttp.ClientResponseError():
+            return Failure(f"it answers with HTTP status {error.status}")
+        case aiohttp.ClientConnectorError():
+            return Failure(str(error.os_error), transport_only=False)
+        case TimeoutError():
+            return Failure("no answer in time")
+        case aiohttp.ClientConnectionError() | OSError():
+            return Failure("the connection was cut")
+        case _ if "://" in str(error):
+            # aiohttp's own words are the URL, its secrets included.
+            return Failure("the URL is not valid", transport_only=False)
+        case socketio.exceptions.ConnectionError() | ValueError():
+            return Failure(_NOT_GREETED if NO_GREETING in str(error) else str(error))
+        case _:
+            return Failure(f"what answers there is no Socket.IO server ({type(error).__name__})")
+
+
+def _certificate(error: aiohttp.ClientConnectorCertificateError, url: str) -> Failure:
+    cause = error.certificate_error
+    said = getattr(cause, "verify_message", "") or type(cause).__name__
+    code = getattr(cause, "verify_code", None)
+    if code in _OUT_OF_TIME:
+        problem, advice = "is not valid at this time", "check this machine's clock, and ask the server's administrator"
+    elif code in _ANOTHER_NAME:
+        problem, advice = "was made for another name", "use the name that it was made for"
+    else:
+        problem = "is not trusted"
+        advice = (
+            "if it is the right one, name a file with the certificate of its issuer: --ca FILE, LinkOptions(ca=…) in "
+            "a program, or the variable SSL_CERT_FILE"
+        )
+    found = UntrustedCertificateError(
+        f"cannot connect to {url}: the certificate of {error.host} {problem} ({said})", advice
+    )
+    return Failure(said, transport_only=False, error=found)
+
+
+def _proxy(problem: str, advice: str, url: str) -> Failure:
+    found = ProxyError(f"cannot connect to {url}: {problem}", advice)
+    return Failure(problem, transport_only=False, error=found)

@@ -1,0 +1,1 @@
+"""What the commands share: how they print, which options they have, how they end."""

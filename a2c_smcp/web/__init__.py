@@ -1,0 +1,1 @@
+"""HTTP that is served to strangers."""

@@ -1,0 +1,75 @@
+"""How the console and servers on the kit are served: uvicorn with the guards of `a2c_smcp.web.guarded_http`, and a
+bounded number of connections, of which strangers cannot take those of the others.
+"""
+
+from typing import Any, Final
+
+from a2c_smcp.utils.loop_turns import SharedTurns
+from a2c_smcp.web.connection_places import ConnectionPlaces, put_holder
+from a2c_smcp.web.guarded_http import BoundedConfig, GuardedHTTP, HttpBounds
+
+__all__ = ["STRANGERS", "SurfaceConfig", "SurfaceHTTP"]
+
+#: Connections that have not shown a key.
+STRANGERS: Final = 128
+#: Connections that are accepted in one turn of the loop.
+_BACKLOG: Final = 2 * STRANGERS
+
+
+class SurfaceConfig(BoundedConfig):
+    """A uvicorn configuration for an application that says by `vouch` which requests have shown a key; takes the
+    options of `uvicorn.Config`.
+    """
+
+    def __init__(
+        self, app: Any, *, places: ConnectionPlaces | None = None, bounds: HttpBounds | None = None, **options: Any
+    ) -> None:
+        self.places = ConnectionPlaces(STRANGERS) if places is None else places
+        # Without proxies' headers: whom a log line is about is nobody's choice.
+        fixed: dict[str, Any] = {"http": SurfaceHTTP, "ws": "none", "proxy_headers": False, "backlog": _BACKLOG}
+        super().__init__(app, bounds or HttpBounds(), SharedTurns(), **{**options, **fixed})
+
+
+class SurfaceHTTP(GuardedHTTP):
+    """HTTP of which a connection is a stranger's until the application vouches for it."""
+
+    config: SurfaceConfig
+
+    def __init__(self, config: SurfaceConfig, *args: Any, **kwargs: Any) -> None:
+        super().__init__(config, *args, **kwargs)
+        self._places = config.places
+        self._known = False
+
+    @property
+    def known(self) -> bool:
+        return self._known
+
+    def vouch(self, known: bool) -> None:
+        """Say whether the peer has shown a key with its latest request."""
+        if known is not self._known:
+            self._known = known
+            self._places.vouch(self, known)
+
+    def let_in(self) -> bool:
+        if not self._places.come(self):
+            self.logger.warning("refused a connection: there are %d others", self._places.taken)
+            self.refuse(b"503 Service Unavailable")
+            return False
+        # In the turn after the next: by then what came with the connection has been read.
+        self.loop.call_soon(self.loop.call_soon, self._make_room)
+        return True
+
+    def _make_room(self) -> None:
+        for leaving in self._places.surplus:
+            assert isinstance(leaving, SurfaceHTTP)
+            self._places.leave(leaving)
+            # Without an answer: a browser that sends a request at this moment would take it for the answer to that.
+            leaving.send_away()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._places.leave(self)
+        super().connection_lost(exc)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        put_holder(self.scope, self)

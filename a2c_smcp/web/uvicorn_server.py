@@ -1,0 +1,70 @@
+"""A uvicorn server that says when it is ready, has something to do before it ends, and exits with 0.
+
+uvicorn documents none of the methods that this overrides, `startup`, `shutdown` and `capture_signals`, nor
+`handle_exit`; `test_uvicorn_server.py` names them. What we use of its protocols is in `a2c_smcp.web.guarded_http`.
+"""
+
+import asyncio
+import contextlib
+import signal
+import socket
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import uvicorn
+
+from a2c_smcp.web.guarded_http import BoundedConfig, create_server_within
+
+__all__ = ["GracefulServer", "listen"]
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens, or `OSError`. Port 0 is one that the system picks."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family, backlog=2048)
+
+
+class GracefulServer(uvicorn.Server):
+    """`ready` is called when requests are served, `ending` after a signal, before connections are closed.
+
+    With `signals=False` it is a part of a command that hears signals itself: set `should_exit` to end it.
+    """
+
+    def __init__(
+        self,
+        config: BoundedConfig,
+        *,
+        ready: Callable[[], None],
+        ending: Callable[[], Awaitable[None]],
+        signals: bool = True,
+    ) -> None:
+        super().__init__(config)
+        self._handshake_seconds = config.bounds.header_timeout
+        self._ready = ready
+        self._ending = ending
+        self._signals = (signal.SIGINT, signal.SIGTERM) if signals else ()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        # The loop may be another's, which was there before: only this server's handshakes are ours to limit.
+        loop: Any = asyncio.get_running_loop()
+        before = loop.create_server
+        loop.create_server = create_server_within(loop, self._handshake_seconds)
+        try:
+            await super().startup(sockets)
+        finally:
+            loop.create_server = before
+        self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await self._ending()
+        await super().shutdown(sockets)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        # uvicorn's own raises the signal again after its shutdown, so that a clean exit ends with status -15.
+        before = {each: signal.signal(each, self.handle_exit) for each in self._signals}
+        try:
+            yield
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
