@@ -49,7 +49,7 @@ def workers(parent: int | None = None) -> list[int]:
         if entry.name.isdigit():
             try:
                 ours = _stat(int(entry.name))[1] == str(parent or os.getpid())
-                if ours and "vrl_worker" in (entry / "cmdline").read_text():
+                if ours and "vrl/worker" in (entry / "cmdline").read_text():
                     found.append(int(entry.name))
             except OSError:  # it ended meanwhile
                 continue
