@@ -222,7 +222,7 @@ def test_arguments_that_json_cannot_say_are_kept_in_part() -> None:
     log.end(start(log, own=[own], tuples={(1, 2): 3}), said(""), 5.0)
     assert log.ended[0].call.arguments == {"own": [own], "tuples": {"(1, 2)": 3}}
     assert log.ended[0] == log.find_ended(log.ended[0].call.id)
-    assert log._bytes < 10_000
+    assert log._ended.weight < 10_000
     assert log.find_ended("another") is None
 
 

@@ -10,7 +10,6 @@ import hashlib
 import itertools
 import json
 import secrets
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
@@ -29,6 +28,7 @@ from a2c_smcp.results import (
 )
 from a2c_smcp.smcp import CallToolRet
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME
+from a2c_smcp.utils.bounded import BoundedDict
 from a2c_smcp.utils.text import cut
 from a2c_smcp.wire import codec
 
@@ -282,12 +282,11 @@ class CallLog:
     def __init__(
         self, kept_calls: int = KEPT_CALLS, kept_bytes: int = KEPT_BYTES, kept_of_a_call: int = KEPT_OF_A_CALL
     ) -> None:
-        self._kept_calls = kept_calls
-        self._kept_bytes = kept_bytes
         self._kept_of_a_call = kept_of_a_call
         self._running: dict[str, LoggedCall] = {}
-        self._ended: deque[LoggedCall] = deque()
-        self._bytes = 0
+        self._ended: BoundedDict[str, LoggedCall] = BoundedDict(
+            kept_calls, heaviest=kept_bytes, weigh=lambda entry: entry.size
+        )
         self._prefix = secrets.token_hex(4)
         self._numbers = itertools.count(1)
 
@@ -313,10 +312,7 @@ class CallLog:
         """The call has this result; the oldest of those that ended are forgotten until the rest fit."""
         del self._running[entry.id]
         entry.end(result, now, self._kept_of_a_call)
-        self._ended.append(entry)
-        self._bytes += entry.size
-        while len(self._ended) > self._kept_calls or self._bytes > self._kept_bytes:
-            self._bytes -= self._ended.popleft().size
+        self._ended.put(entry.id, entry)
 
     def find(self, call_id: str) -> LoggedCall | None:
         """The entry of a call that runs now."""
@@ -324,7 +320,8 @@ class CallLog:
 
     def find_ended(self, call_id: str) -> EndedCall | None:
         """One of the last calls that ended; the others are not built."""
-        return next((entry.ended for entry in self._ended if entry.id == call_id), None)
+        entry = self._ended.get(call_id)
+        return None if entry is None else entry.ended
 
     @property
     def running(self) -> tuple[RunningCall, ...]:
@@ -334,15 +331,14 @@ class CallLog:
     @property
     def ended(self) -> tuple[EndedCall, ...]:
         """The last hundred calls that ended, oldest first."""
-        last = itertools.islice(reversed(self._ended), SHOWN_CALLS)
-        return tuple(entry.ended for entry in last)[::-1]
+        return tuple(entry.ended for entry in self._ended.values()[-SHOWN_CALLS:])
 
     def past(self, before: str | None = None) -> Iterator[EndedCall]:
         """The calls that ended and are kept, newest first; with `before`, an id, those that ended before that call.
 
         Each is built when it is reached, in any thread. A call that the log forgets meanwhile is still handed out.
         """
-        entries = list(self._ended)
+        entries = self._ended.values()
         if before is not None:
             # If that call is not kept any more, no earlier one is.
             del entries[next((at for at, entry in enumerate(entries) if entry.id == before), 0) :]
