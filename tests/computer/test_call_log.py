@@ -16,9 +16,10 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from a2c_smcp.computer.calls.log import CallLog, LoggedCall, ProgressReport, weight, within
+from a2c_smcp.computer.calls.log import CallLog, LoggedCall, ProgressReport
 from a2c_smcp.errors import ToolExecutionTimeoutError
 from a2c_smcp.results import cancelled_result, error_result
+from a2c_smcp.utils.json_sizes import weight, within
 from a2c_smcp.wire import codec
 
 

@@ -15,10 +15,10 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import orjson
 
-from a2c_smcp.computer.calls.log import flat_weight, weight_of_json
 from a2c_smcp.errors import BadRequestError, TooManyRequestsError
 from a2c_smcp.types import TOOL_NAME
 from a2c_smcp.utils.bounded import BoundedDict
+from a2c_smcp.utils.json_sizes import flat_weight, weight_of_json
 
 __all__ = [
     "MAX_BYTES",

@@ -18,12 +18,13 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, ClassVar, Final, Literal, TypeAlias, get_args
 
-from a2c_smcp.computer.calls.log import WatchedCall, digest_of, weight
+from a2c_smcp.computer.calls.log import WatchedCall, digest_of
 from a2c_smcp.computer.mcp_clients.masking import input_view
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
 from a2c_smcp.errors import BadRequestError, NotFoundError
 from a2c_smcp.types import SERVER_NAME
 from a2c_smcp.utils.bounded import BoundedDict
+from a2c_smcp.utils.json_sizes import weight
 from a2c_smcp.utils.text import cut, harmless
 
 __all__ = [
