@@ -17,6 +17,7 @@ from nats.js import JetStreamContext, api
 from nats.js.errors import APIError, NoStreamResponseError, NotFoundError, ServiceUnavailableError
 
 from a2c_smcp.errors import InternalError
+from a2c_smcp.server.cluster import tuning
 from a2c_smcp.server.cluster.connection import OUT_OF_REACH, NatsConnection
 from a2c_smcp.server.cluster.keys import Entry
 
@@ -30,8 +31,6 @@ Take = Callable[[Entry | None, int], None]
 
 #: Bytes that a message between two processes may have: a chunk of 128 KiB, and ids of as many characters.
 LARGEST_MESSAGE: Final = 768 * 1024
-#: Seconds that NATS has for an answer. It takes about a millisecond; without a leader it does not come.
-_ANSWER: Final = 2.0
 _NO_JETSTREAM: Final = "NATS has no JetStream, or no quorum for it"
 #: Seconds for which the bucket remembers that a key was deleted or has expired, for those that watch.
 _MARKER: Final = 60
@@ -55,7 +54,7 @@ class Bucket:
 
     def __init__(self, connection: NatsConnection) -> None:
         self._connection = connection
-        self._js: JetStreamContext = connection.client.jetstream(timeout=_ANSWER)
+        self._js: JetStreamContext = connection.client.jetstream(timeout=tuning.TIMES.nats_answer)
         self.name = f"{connection.options.prefix}-members"
         self.stream = f"KV_{self.name}"
         self._subjects = f"$KV.{self.name}."

@@ -15,6 +15,7 @@ from nats.js import api
 from nats.js.errors import APIError
 
 from a2c_smcp.errors import InternalError
+from a2c_smcp.server.cluster import tuning
 from a2c_smcp.server.cluster.bucket import LARGEST_MESSAGE, Bucket, WrongRevisionError
 from a2c_smcp.server.cluster.connection import NatsConnection
 from a2c_smcp.server.cluster.options import ClusterOptions
@@ -24,7 +25,6 @@ __all__ = ["NatsFinding", "examine_nats"]
 NatsFinding: TypeAlias = tuple[str, str]
 """What was looked at, and what to do about it; empty where it is as it should be."""
 
-_SECONDS: Final = 3.0
 _OLDEST: Final = (2, 11)
 #: A revision that no key has: a write that expects it is refused, and shows that writing is allowed.
 _NEVER: Final = 2**62
@@ -46,7 +46,7 @@ async def _connected(options: ClusterOptions, server: str, complaints: list[str]
 
     client = NatsClient()
     try:
-        async with asyncio.timeout(_SECONDS):
+        async with asyncio.timeout(tuning.TIMES.nats_check):
             await client.connect(
                 server,
                 user_credentials=options.creds,
@@ -84,7 +84,7 @@ async def _address(options: ClusterOptions, server: str) -> NatsFinding:
 async def _service(options: ClusterOptions) -> list[NatsFinding]:
     complaints: list[str] = []
     async with _connected(options, options.servers[0], complaints) as client:
-        js = client.jetstream(timeout=_SECONDS)
+        js = client.jetstream(timeout=tuning.TIMES.nats_check)
         try:
             await js.account_info()
         except (NatsError, APIError, TimeoutError):
@@ -126,11 +126,11 @@ async def _bucket(client: NatsClient, options: ClusterOptions) -> str:
     connection.client = client
     bucket = Bucket(connection)
     try:
-        info = await client.jetstream(timeout=_SECONDS).stream_info(bucket.stream)
+        info = await client.jetstream(timeout=tuning.TIMES.nats_check).stream_info(bucket.stream)
     except APIError:
         # A request whose two names differ is refused, and shows that streams may be made.
         request = json.dumps({"name": "another"}).encode()
-        await client.request(f"$JS.API.STREAM.CREATE.{bucket.stream}", request, timeout=_SECONDS)
+        await client.request(f"$JS.API.STREAM.CREATE.{bucket.stream}", request, timeout=tuning.TIMES.nats_check)
         return "not there yet; the first server makes it"
     with suppress(WrongRevisionError):
         await bucket.write("doctor", b"", _NEVER)
@@ -153,7 +153,7 @@ async def _messages(client: NatsClient, options: ClusterOptions) -> str:
 
     await client.subscribe(subject, cb=hear)
     await client.publish(subject, b"")
-    async with asyncio.timeout(_SECONDS):
+    async with asyncio.timeout(tuning.TIMES.nats_check):
         await heard
     return "sent and received"
 

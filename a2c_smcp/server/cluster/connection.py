@@ -10,6 +10,7 @@ from nats.aio.client import Client as NatsClient
 from nats.errors import Error as NatsError
 
 from a2c_smcp.errors import InternalError
+from a2c_smcp.server.cluster import tuning
 from a2c_smcp.server.cluster.ending import end_tasks
 from a2c_smcp.server.cluster.options import ClusterOptions
 
@@ -18,11 +19,6 @@ __all__ = ["OUT_OF_REACH", "NatsConnection"]
 logger = logging.getLogger(__name__)
 
 OUT_OF_REACH = "NATS is out of reach"
-#: Seconds between attempts, and for one.
-_RETRY = 0.5
-_ATTEMPT = 2
-#: nats-py pings every 120 s by default: a silent server would be noticed after minutes.
-_PING = 1
 
 
 class NatsConnection:
@@ -71,10 +67,10 @@ class NatsConnection:
                     list(self.options.servers),
                     user_credentials=self.options.creds,
                     name="a2c server",
-                    connect_timeout=_ATTEMPT,
+                    connect_timeout=tuning.TIMES.nats_connect,
                     max_reconnect_attempts=-1,
-                    reconnect_time_wait=_RETRY,  # type: ignore[arg-type]  # any number of seconds
-                    ping_interval=_PING,
+                    reconnect_time_wait=tuning.TIMES.retry,  # type: ignore[arg-type]  # any number of seconds
+                    ping_interval=tuning.TIMES.nats_ping,
                     max_outstanding_pings=2,
                     # What is published while there is no connection is refused, not sent later.
                     pending_size=0,
@@ -86,7 +82,7 @@ class NatsConnection:
             except Exception as error:
                 # nats-py tries again by itself after what it knows; a credentials file can be bad in other ways.
                 await self._on_error(error)
-                await asyncio.sleep(_RETRY)
+                await asyncio.sleep(tuning.TIMES.retry)
         await self._on_connected()
 
     async def _on_connected(self) -> None:

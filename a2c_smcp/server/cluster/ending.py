@@ -2,12 +2,11 @@
 
 import asyncio
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any
+
+from a2c_smcp.server.cluster import tuning
 
 __all__ = ["end_tasks"]
-
-#: Seconds after which a task that goes on is cancelled again.
-_AGAIN: Final = 0.5
 
 
 async def end_tasks(tasks: Iterable["asyncio.Task[Any]"]) -> None:
@@ -20,4 +19,4 @@ async def end_tasks(tasks: Iterable["asyncio.Task[Any]"]) -> None:
     while pending:
         for task in pending:
             task.cancel()
-        _, pending = await asyncio.wait(pending, timeout=_AGAIN)
+        _, pending = await asyncio.wait(pending, timeout=tuning.TIMES.retry)

@@ -3,10 +3,11 @@
 import logging
 from collections.abc import Callable, Container, Coroutine
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any
 
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.server.bus import BusObserver
+from a2c_smcp.server.cluster import tuning
 from a2c_smcp.server.cluster.clock import now as elapsed
 from a2c_smcp.server.cluster.newcomers import Newcomers
 from a2c_smcp.server.cluster.other_process import BusMembership
@@ -17,9 +18,6 @@ from a2c_smcp.utils.limited_log import LimitedLog
 __all__ = ["Intake"]
 
 logger = logging.getLogger(__name__)
-
-#: Processes that have gone, of which is remembered that nothing more is taken.
-_MOST_GONE: Final = 1000
 
 
 class Intake:
@@ -43,7 +41,7 @@ class Intake:
         self._admit = admit
         self._start = start
         self._newcomers = Newcomers()
-        self._gone: BoundedDict[str, None] = BoundedDict(_MOST_GONE)
+        self._gone: BoundedDict[str, None] = BoundedDict(tuning.BOUNDS.gone)
         self._is_waiting = False
         self._log = LimitedLog(logger)
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from a2c_smcp.server.bus import BusObserver
+from a2c_smcp.server.cluster import tuning
 from a2c_smcp.server.cluster.clock import now as elapsed
 from a2c_smcp.server.cluster.frames import CHUNK_BYTES, BusFrame, FrameText, encode, kind_of
 from a2c_smcp.server.cluster.peers import ProcessHealth, RemoteClock
@@ -16,11 +17,6 @@ __all__ = ["REMEMBERED_FOR_CUTS", "ProcessLine", "Subjects"]
 
 #: Seconds for which is remembered what has to be said again after a cut. Who was cut off for longer has lost its lease.
 REMEMBERED_FOR_CUTS: Final = 20.0
-
-#: Chunks that may be on their way to one process.
-_WINDOW: Final = 4
-#: Bytes of chunked texts that may wait to be sent to one process.
-_MOST_QUEUED: Final = 64 * 1024 * 1024
 
 
 class Subjects:
@@ -55,7 +51,7 @@ class ProcessLine:
         self.process = process
         self.health = ProcessHealth()
         self.clock = RemoteClock()
-        self.window = ChunkWindow(_WINDOW)
+        self.window = ChunkWindow(tuning.BOUNDS.chunks)
         self._me = me
         self._subjects = subjects
         self._inbox = subjects.inbox_of(process)
@@ -88,7 +84,7 @@ class ProcessLine:
     @contextmanager
     def room_for(self, size: int) -> Iterator[bool]:
         """Room for a text to wait in until it is sent, inside the block; `False` when too much waits already."""
-        if size > CHUNK_BYTES and self._queued + size > _MOST_QUEUED:
+        if size > CHUNK_BYTES and self._queued + size > tuning.BOUNDS.queued_bytes:
             yield False
             return
         self._queued += size

@@ -25,6 +25,7 @@ from nats.errors import Error as NatsError
 
 from a2c_smcp.errors import InternalError, PayloadTooLargeError, SMCPError, TooManyRequestsError
 from a2c_smcp.server.bus import BusInbox, BusObserver, Errand
+from a2c_smcp.server.cluster import tuning
 from a2c_smcp.server.cluster.answering import Answering
 from a2c_smcp.server.cluster.asking import Asking
 from a2c_smcp.server.cluster.clock import now as elapsed
@@ -49,7 +50,7 @@ from a2c_smcp.server.cluster.frames import (
 from a2c_smcp.server.cluster.intake import Intake
 from a2c_smcp.server.cluster.line import REMEMBERED_FOR_CUTS, ProcessLine, Subjects
 from a2c_smcp.server.cluster.other_process import BusConnection, BusMembership, OtherProcess
-from a2c_smcp.server.cluster.peers import PING_SECONDS, REFUSALS_APART
+from a2c_smcp.server.cluster.peers import PING_SECONDS
 from a2c_smcp.server.cluster.post import Post
 from a2c_smcp.server.cluster.recent_notices import RecentNotices
 from a2c_smcp.server.cluster.seal import DroppedFrameError, FrameSeal, OpenedFrame
@@ -60,14 +61,6 @@ __all__ = ["NatsBus"]
 
 logger = logging.getLogger(__name__)
 
-#: Ticks without a word after which this process stops working for another: later than that one has given up.
-_MAX_QUIET: Final = 5
-#: How many characters one session's announcements may have that wait for its own errands to be sent.
-_MOST_HELD: Final = 4 * 1024 * 1024
-#: Bytes that may wait for NATS before requests and announcements are refused. As many again may be in the connection.
-_MOST_UNSENT: Final = 32 * 1024 * 1024
-#: How long the last answers may take to leave when a process ends.
-_FLUSH_SECONDS: Final = 1.0
 #: What NATS says when nobody takes a message.
 _NO_RESPONDERS: Final = "503"
 
@@ -116,7 +109,7 @@ class NatsBus:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._post.drained(_FLUSH_SECONDS)
+        await self._post.drained(tuning.TIMES.flush)
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -168,7 +161,7 @@ class NatsBus:
 
     def publish(self, notice: Broadcast, text: str) -> None:
         if (sender := self._senders.get(notice.skip_sid)) is not None:
-            if sender.size > _MOST_HELD:
+            if sender.size > tuning.BOUNDS.held_characters:
                 raise TooManyRequestsError("too many announcements wait for a call of the same session to be sent")
             sender.size += len(text)
             sender.held.append((notice, text))
@@ -187,7 +180,7 @@ class NatsBus:
             self._announce(self._peer(process), notice, text)
 
     def _check_unsent(self) -> None:
-        if self._post.unsent > _MOST_UNSENT:
+        if self._post.unsent > tuning.BOUNDS.unsent_bytes:
             raise TooManyRequestsError("too much waits to be sent to other server processes; try again later")
 
     @contextmanager
@@ -339,7 +332,7 @@ class NatsBus:
             self._give_up(peer)
         elif not peer.probing:
             peer.probing = True
-            asyncio.get_running_loop().call_later(REFUSALS_APART, self._probe, peer)
+            asyncio.get_running_loop().call_later(tuning.TIMES.refusals_apart, self._probe, peer)
 
     def _probe(self, peer: OtherProcess) -> None:
         peer.probing = False
@@ -373,7 +366,7 @@ class NatsBus:
             peer.line.health.slept(late)  # it was us who heard nothing
         alive = peer.line.process in self._membership.processes
         # One that writes and is never seen in the membership is none of ours.
-        ended = not alive and (peer.was_seen or peer.quiet > _MAX_QUIET)
+        ended = not alive and (peer.was_seen or peer.quiet > tuning.TIMES.quiet)
         peer.was_seen = peer.was_seen or alive
         peer.quiet += 1
         if peer.asking:
@@ -383,7 +376,7 @@ class NatsBus:
                 peer.asking.ping()
         elif alive and peer.arrivals.want_pong(now):
             peer.line.send(PingFrame(now))
-        if peer.answering and (ended or peer.quiet > _MAX_QUIET):
+        if peer.answering and (ended or peer.quiet > tuning.TIMES.quiet):
             logger.warning(
                 "nothing is heard of server process %s: %d of its requests are cancelled",
                 peer.line.process,

@@ -5,16 +5,11 @@ the name of a process that does not exist. So there is little room, for all of t
 """
 
 from collections import deque
-from typing import Final
 
+from a2c_smcp.server.cluster import tuning
 from a2c_smcp.server.cluster.seal import DroppedFrameError, OpenedFrame
 
 __all__ = ["Newcomers"]
-
-_MOST_FRAMES: Final = 256
-_MOST_BYTES: Final = 1024 * 1024
-#: Seconds after which a process that is none of ours is told from one that the copy does not show yet.
-_PATIENCE: Final = 5.0
 
 
 class Newcomers:
@@ -29,7 +24,10 @@ class Newcomers:
 
     def add(self, sender: str, opened: OpenedFrame, now: float) -> None:
         """Keep a frame; raises `DroppedFrameError` when there is no room."""
-        if len(self._frames) >= _MOST_FRAMES or self._size + len(opened.frame) > _MOST_BYTES:
+        if (
+            len(self._frames) >= tuning.BOUNDS.newcomer_frames
+            or self._size + len(opened.frame) > tuning.BOUNDS.newcomer_bytes
+        ):
             raise DroppedFrameError("unknown")
         self._frames.append((now, sender, opened))
         self._size += len(opened.frame)
@@ -46,7 +44,7 @@ class Newcomers:
     def expire(self, now: float) -> int:
         """Forget those that have waited for too long, and say how many they were."""
         before = len(self._frames)
-        self._keep([entry for entry in self._frames if now - entry[0] < _PATIENCE])
+        self._keep([entry for entry in self._frames if now - entry[0] < tuning.TIMES.newcomer])
         return before - len(self._frames)
 
     def clear(self) -> None:

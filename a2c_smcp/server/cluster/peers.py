@@ -6,22 +6,12 @@ Every moment here is in seconds of a clock that also runs while this process is 
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["MAX_SILENCE", "PING_SECONDS", "REFUSALS_APART", "ProcessHealth", "RemoteClock"]
+from a2c_smcp.server.cluster import tuning
+
+__all__ = ["PING_SECONDS", "ProcessHealth", "RemoteClock"]
 
 #: How often a process that waits for another asks whether it is there.
 PING_SECONDS: Final = 1.0
-#: After so much silence the other one counts as gone.
-MAX_SILENCE: Final = 3.0
-#: Two refusals so far apart say that nobody is there: one alone may come upon a process that is about to connect again.
-REFUSALS_APART: Final = 2.0
-#: Refusals further apart than this have nothing to do with each other.
-_REFUSALS_TOGETHER: Final = 10.0
-#: Timers are not exact.
-_SLACK: Final = 0.1
-#: Clocks run at slightly different speeds: 60 s make a few milliseconds.
-_CLOCK_IS_FRESH: Final = 60.0
-#: An exchange that took longer says too little of the other clock.
-_LONGEST_EXCHANGE: Final = 1.0
 
 
 @dataclass(slots=True)
@@ -42,21 +32,21 @@ class ProcessHealth:
 
     def refused(self, now: float) -> bool:
         """Nobody took what was sent. Returns whether the process counts as gone."""
-        if self._refused_at is None or now - self._last_refused > _REFUSALS_TOGETHER:
+        if self._refused_at is None or now - self._last_refused > tuning.TIMES.refusals_together:
             self._refused_at = now
         self._last_refused = now
-        return now - self._refused_at >= REFUSALS_APART - _SLACK
+        return now - self._refused_at >= tuning.TIMES.refusals_apart - tuning.TIMES.slack
 
     def is_refusing(self) -> bool:
         return self._refused_at is not None
 
     def is_silent(self, now: float) -> bool:
         """Whether it has been silent for so long that it counts as gone."""
-        return self._asked_at is not None and now - self._asked_at >= MAX_SILENCE - _SLACK
+        return self._asked_at is not None and now - self._asked_at >= tuning.TIMES.max_silence - tuning.TIMES.slack
 
     def gives_up_at(self, now: float) -> float:
         """The earliest moment at which `is_silent` may become true."""
-        return (now if self._asked_at is None else self._asked_at) + MAX_SILENCE - _SLACK
+        return (now if self._asked_at is None else self._asked_at) + tuning.TIMES.max_silence - tuning.TIMES.slack
 
     def nobody_waits(self) -> None:
         """Nothing is expected of it any more. That it refuses is remembered: the next one that waits is told sooner."""
@@ -83,13 +73,13 @@ class RemoteClock:
         """It said `theirs`, between these two moments of ours. Returns whether the exchange says enough: by one that
         took too long, as when this process was held up, everything would come too late there.
         """
-        if received - sent > _LONGEST_EXCHANGE:
+        if received - sent > tuning.TIMES.longest_exchange:
             return False
         self._ours, self._theirs = received, theirs
         return True
 
     def is_fresh(self, now: float) -> bool:
-        return self._ours is not None and now - self._ours < _CLOCK_IS_FRESH
+        return self._ours is not None and now - self._ours < tuning.TIMES.clock_is_fresh
 
     def at(self, ours: float) -> float:
         """What it shows at a moment of ours, or a little less. Only after `learn`."""

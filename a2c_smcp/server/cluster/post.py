@@ -6,19 +6,16 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
 from nats.errors import Error as NatsError
 from nats.errors import MaxPayloadError
 
+from a2c_smcp.server.cluster import tuning
+
 __all__ = ["ChunkWindow", "Letter", "Post", "Publisher"]
 
 logger = logging.getLogger(__name__)
-
-#: How often is looked whether NATS is back, while something waits for it.
-_LOOK_SECONDS: Final = 0.05
-#: Seconds in which at least one chunk must arrive while others wait for their turn.
-_PATIENCE: Final = 5.0
 
 
 class Publisher(Protocol):
@@ -81,7 +78,7 @@ class Post:
                 else:
                     self._give_up_what_cannot_wait()
                     if self._letters:
-                        await asyncio.sleep(_LOOK_SECONDS)
+                        await asyncio.sleep(tuning.TIMES.look_for_room)
             self._empty.set()
 
     async def drained(self, seconds: float) -> None:
@@ -104,7 +101,7 @@ class Post:
             if letter.keep_until > asyncio.get_running_loop().time():
                 self._letters.appendleft(letter)
                 self._size += len(letter.payload)
-                await asyncio.sleep(_LOOK_SECONDS)
+                await asyncio.sleep(tuning.TIMES.look_for_room)
             else:
                 self._drop(letter)
 
@@ -143,7 +140,7 @@ class ChunkWindow:
         try:
             while not place.done():
                 arrived = self._arrived
-                await asyncio.wait((place,), timeout=_PATIENCE)
+                await asyncio.wait((place,), timeout=tuning.TIMES.chunk)
                 if not place.done() and arrived == self._arrived:
                     # What says that a chunk has arrived was lost, though nobody was cut off: between two NATS servers.
                     self.close()

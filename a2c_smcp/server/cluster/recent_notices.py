@@ -3,19 +3,13 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
+from a2c_smcp.server.cluster import tuning
 from a2c_smcp.server.cluster.frames import MOST_WHOLE
 from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.utils.bounded import BoundedDict
 
 __all__ = ["RecentNotices"]
-
-#: Of those announcements that are repeated each for itself: how many, how many of one session, and of how many
-#: characters. A session's are as many as the calls that it may have under way, so that one does not take all places.
-_MOST_CANCELS: Final = 10_000
-_MOST_CANCELS_OF_ONE: Final = 1024
-_MOST_CHARACTERS: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +23,7 @@ class RecentNotices:
 
     def __init__(self) -> None:
         self._latest: BoundedDict[tuple[str, str, str], _Said] = BoundedDict()
-        self._cancels: BoundedDict[tuple[str, str, str], _Said] = BoundedDict(_MOST_CANCELS)
+        self._cancels: BoundedDict[tuple[str, str, str], _Said] = BoundedDict(tuning.BOUNDS.cancels)
         self._cancels_of: Counter[str] = Counter()
 
     def __iter__(self) -> Iterator[tuple[Broadcast, str]]:
@@ -41,10 +35,13 @@ class RecentNotices:
         sender, said = notice.skip_sid, _Said(notice, text)
         if notice.collapses and len(text) <= MOST_WHOLE // 4:
             self._latest.put((notice.office_id, sender, notice.event), said, now)
-        elif len(text) <= _MOST_CHARACTERS:
+        elif len(text) <= tuning.BOUNDS.cancel_characters:
             key = notice.office_id, sender, text
             if key not in self._cancels:
-                if len(self._cancels) >= _MOST_CANCELS or self._cancels_of[sender] >= _MOST_CANCELS_OF_ONE:
+                if (
+                    len(self._cancels) >= tuning.BOUNDS.cancels
+                    or self._cancels_of[sender] >= tuning.BOUNDS.cancels_of_one
+                ):
                     return
                 self._cancels_of[sender] += 1
             self._cancels.put(key, said, now)

@@ -14,6 +14,7 @@ from typing import Final, Self
 
 from a2c_smcp.errors import InternalError, NameTakenError, NotInRoomError, RoomFullError
 from a2c_smcp.server import offices
+from a2c_smcp.server.cluster import tuning
 from a2c_smcp.server.cluster.bucket import Bucket, WrongRevisionError
 from a2c_smcp.server.cluster.connection import NatsConnection
 from a2c_smcp.server.cluster.keys import claim_key, claim_keys, encode_claim
@@ -28,15 +29,10 @@ __all__ = ["ClusterRegistry"]
 
 logger = logging.getLogger(__name__)
 
-#: Claims and deletions that NATS is asked for at a time. When thousands come back at once, the last one must not find
-#: its time for an answer over before it is sent.
-_AT_ONCE: Final = 64
 #: How often a join looks again when others change the same key meanwhile, and the first and the longest pause before
 #: that, in seconds. While NATS elects a leader, it refuses changes for the sake of one that is then lost.
 _ATTEMPTS: Final = 20
 _PAUSE: Final = (0.01, 0.5)
-#: Claims of processes that have gone that are deleted at a time.
-_TIDIED: Final = 100
 
 
 class _Deaf:
@@ -71,7 +67,7 @@ class ClusterRegistry:
         """Sessions whose membership was lost; their connections are being closed."""
         self._left_over: set[Member] = set()
         """Members by claims of ours that nobody wants."""
-        self._turns = asyncio.Semaphore(_AT_ONCE)
+        self._turns = asyncio.Semaphore(tuning.BOUNDS.changes)
         self._log = LimitedLog(logger)
 
     async def __aenter__(self) -> Self:
@@ -302,7 +298,7 @@ class ClusterRegistry:
             for member in left_over.union(replica.left_behind(mine))
             if member.sid not in self._changing and member != self._place_of(member.sid)
         ]
-        abandoned = replica.abandoned()[:_TIDIED] if mine == min(replica.processes, default=mine) else []
+        abandoned = replica.abandoned()[: tuning.BOUNDS.tidied] if mine == min(replica.processes, default=mine) else []
         await asyncio.gather(*map(self._delete, (*unwanted, *abandoned)))
         self._left_over -= left_over
 

@@ -6,17 +6,14 @@ claim: a move is one change, though the bucket sees two keys, and what a session
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Final
 
+from a2c_smcp.server.cluster import tuning
 from a2c_smcp.server.cluster.keys import Entry, encode_claim, lease_key, leased_process, read_claim
 from a2c_smcp.server.directory import Directory
 from a2c_smcp.server.offices import Member, MemberChange
 from a2c_smcp.utils.bounded import BoundedDict
 
 __all__ = ["Replica"]
-
-#: Revisions of deleted keys that are remembered. A claim at a forgotten one costs a look into the bucket.
-_MOST_GRAVES: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +30,7 @@ class Replica:
         self.revision = 0
         self._leases: dict[str, int] = {}
         self._claims: dict[str, _Claim] = {}
-        self._graves: BoundedDict[str, int] = BoundedDict(_MOST_GRAVES)
+        self._graves: BoundedDict[str, int] = BoundedDict(tuning.BOUNDS.graves)
         self._keys_of: dict[str, set[str]] = {}
         self._places: dict[str, str] = {}
         self._left: set[str] = set()

@@ -13,6 +13,8 @@ import struct
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from a2c_smcp.server.cluster import tuning
+
 __all__ = ["Arrivals", "DropReason", "DroppedFrameError", "FrameSeal", "OpenedFrame"]
 
 DropReason: TypeAlias = Literal["unsigned", "forged", "replayed", "late", "unknown", "malformed"]
@@ -33,8 +35,6 @@ _START: Final = _HEAD.size + _MAC_BYTES
 #: Numbers of one sender that are remembered. Frames change places only when their sender goes to another NATS server.
 _REMEMBERED: Final = 1024
 _ALL: Final = (1 << _REMEMBERED) - 1
-#: Seconds after which a new pong is wanted. A clock that is being corrected runs up to a tenth too fast.
-_PONG_SECONDS: Final = 60.0
 
 
 class DroppedFrameError(ValueError):
@@ -121,7 +121,7 @@ class Arrivals:
 
     def want_pong(self, now: float) -> bool:
         """Whether to ask for a frame that is fresh: the clocks may have moved apart since the last one."""
-        return self.are_signed and now - self._learnt_at > _PONG_SECONDS
+        return self.are_signed and now - self._learnt_at > tuning.TIMES.fresh_pong
 
     def take(self, opened: OpenedFrame, now: float, *, is_fresh: bool = False) -> None:
         """Note a frame that came now, or raise `DroppedFrameError`. One that `is_fresh` shows by itself that it was not

@@ -17,7 +17,7 @@ from typing import Final, Protocol, Self
 import msgspec
 
 from a2c_smcp.errors import InternalError
-from a2c_smcp.server.cluster import clock
+from a2c_smcp.server.cluster import clock, tuning
 from a2c_smcp.server.cluster.bucket import Bucket, WrongRevisionError
 from a2c_smcp.server.cluster.connection import OUT_OF_REACH, NatsConnection
 from a2c_smcp.server.cluster.ending import end_tasks
@@ -31,8 +31,6 @@ __all__ = ["Tenant", "Tenure"]
 
 logger = logging.getLogger(__name__)
 
-#: Seconds between attempts while NATS does not do what it is asked.
-_AGAIN: Final = 0.5
 #: As after a power cut, without copies on other servers: revisions that are known here are given a second time.
 _SET_BACK: Final = "NATS has lost what was written last"
 _NO_LEASE: Final = "NATS has not given this process a lease yet"
@@ -167,7 +165,7 @@ class Tenure:
                 logger.exception("failed to join the other processes")
             else:
                 await self._stay()
-            await asyncio.sleep(_AGAIN)
+            await asyncio.sleep(tuning.TIMES.retry)
 
     async def _begin(self) -> None:
         await self._watcher.close()
@@ -202,7 +200,9 @@ class Tenure:
     async def _renewals(self) -> None:
         was_connected = True
         while True:
-            await asyncio.sleep(min(self._options.renewal, _AGAIN) if self._trouble else self._options.renewal)
+            await asyncio.sleep(
+                min(self._options.renewal, tuning.TIMES.retry) if self._trouble else self._options.renewal
+            )
             with suppress(InternalError):
                 self.check()
             if (lease := self._lease) is None:

@@ -5,9 +5,9 @@ import heapq
 import itertools
 import logging
 from collections.abc import Callable, Sequence
-from typing import Final
 
 from a2c_smcp.errors import InternalError
+from a2c_smcp.server.cluster import tuning
 from a2c_smcp.server.cluster.bucket import Bucket, BucketWatch
 from a2c_smcp.server.cluster.keys import Entry
 from a2c_smcp.server.cluster.replica import Replica
@@ -16,13 +16,6 @@ from a2c_smcp.server.offices import MemberChange
 __all__ = ["ReplicaWatcher"]
 
 logger = logging.getLogger(__name__)
-
-#: Seconds for a look at the whole bucket. Ten thousand keys take 0.15 s.
-_LOOK: Final = 10.0
-#: Seconds between two looks, when the first one failed.
-_AGAIN: Final = 0.5
-#: Seconds for which a caller waits until a revision is known here.
-_PATIENCE: Final = 5.0
 
 
 class ReplicaWatcher:
@@ -47,7 +40,7 @@ class ReplicaWatcher:
         self._look = []
         self._looked = asyncio.get_running_loop().create_future()
         try:
-            async with asyncio.timeout(_LOOK):
+            async with asyncio.timeout(tuning.TIMES.bucket_look):
                 self._watch = await self._bucket.watch(self._take_safely, self.expire)
                 await self._looked
         except TimeoutError:
@@ -68,7 +61,7 @@ class ReplicaWatcher:
                 await self.look()
             except InternalError as error:
                 logger.warning("the members of other processes may be out of date: %s", error)
-                await asyncio.sleep(_AGAIN)
+                await asyncio.sleep(tuning.TIMES.retry)
                 self.expire()
 
     async def close(self) -> None:
@@ -87,7 +80,7 @@ class ReplicaWatcher:
             return
         known: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         heapq.heappush(self._waiting, (revision, next(self._numbers), known))
-        await asyncio.wait({known}, timeout=_PATIENCE)
+        await asyncio.wait({known}, timeout=tuning.TIMES.revision)
         if known.done() and not known.cancelled():
             return
         known.cancel()

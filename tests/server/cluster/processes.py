@@ -4,13 +4,14 @@ import asyncio
 import contextlib
 import itertools
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from nats.errors import Error as NatsError
 from nats.js.errors import NotFoundError
 
 from a2c_smcp.errors import InternalError, NameTakenError
+from a2c_smcp.server.cluster import tuning
 from a2c_smcp.server.cluster.connection import NatsConnection
 from a2c_smcp.server.cluster.options import ClusterOptions
 from a2c_smcp.server.cluster.registry import ClusterRegistry
@@ -22,25 +23,25 @@ from tests.server.harness import eventually
 __all__ = ["Heard", "Process", "patience", "registries", "registry", "request"]
 
 #: What a server process lets NATS and the others take, for a machine that has far too much to do.
-_PATIENCE = {
-    "bucket._ANSWER": 10.0,
-    "checks._SECONDS": 10.0,
-    "connection._ATTEMPT": 10,
-    "connection._PING": 10,
-    "nats_bus._MAX_QUIET": 30,
-    "peers.MAX_SILENCE": 20.0,
-    "peers._LONGEST_EXCHANGE": 10.0,
-    "post._PATIENCE": 20.0,
-    "watcher._PATIENCE": 15.0,
-}
+_PATIENT = replace(
+    tuning.TIMES,
+    nats_answer=10.0,
+    nats_check=10.0,
+    nats_connect=10,
+    nats_ping=10,
+    quiet=30.0,
+    max_silence=20.0,
+    longest_exchange=10.0,
+    chunk=20.0,
+    revision=15.0,
+)
 
 
 @contextlib.contextmanager
 def patience() -> Iterator[None]:
     """Where nothing fails: what begins in this block gives nobody up that was only held up."""
     with pytest.MonkeyPatch.context() as patched:
-        for name, value in _PATIENCE.items():
-            patched.setattr(f"a2c_smcp.server.cluster.{name}", value)
+        patched.setattr(tuning, "TIMES", _PATIENT)
         yield
 
 

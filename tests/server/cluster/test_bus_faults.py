@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from nats.errors import TimeoutError as NatsTimeoutError
 
 from a2c_smcp.errors import InternalError, NotFoundError, SMCPError, TooManyRequestsError
 from a2c_smcp.server.bus import Errand
+from a2c_smcp.server.cluster import tuning
 from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.server.envelopes import Answer
 from a2c_smcp.wire import Encoded
@@ -47,8 +49,7 @@ async def nobody_takes(side: Side, subject: str) -> None:
 async def test_a_request_that_nobody_took_is_sent_again_when_its_process_is_back(
     nats: NatsServer, prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("nats_bus", "peers"):
-        monkeypatch.setattr(f"a2c_smcp.server.cluster.{module}.REFUSALS_APART", 15.0)
+    monkeypatch.setattr(tuning, "TIMES", replace(tuning.TIMES, refusals_apart=15.0))
     async with Side(ASKER, nats.url, prefix).open() as asker:
         async with Side(ASKED, nats.url, prefix).open():
             await asker.ask()

@@ -1,6 +1,7 @@
 """Two buses on a real NATS server: messages that come late, not at all, or are not what they should be."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from a2c_smcp.errors import InternalError
 from a2c_smcp.server.bus import Errand
+from a2c_smcp.server.cluster import tuning
 from a2c_smcp.server.cluster.frames import CreditFrame, NoticeFrame, PingFrame, encode
 from a2c_smcp.server.cluster.post import ChunkWindow
 from a2c_smcp.server.effects import Broadcast
@@ -144,7 +146,7 @@ async def test_a_large_text_whose_chunks_are_never_said_to_have_arrived_is_given
     async def at_length(errand: Errand, _: Any) -> Answer | None:
         return Answer(Encoded(f'"{"x" * 2_000_000}"'))
 
-    monkeypatch.setattr("a2c_smcp.server.cluster.post._PATIENCE", 5.0)
+    monkeypatch.setattr(tuning, "TIMES", replace(tuning.TIMES, chunk=5.0))
     await asker.ask()
     asked.shell.answers = asked.shell.echo if direction == "there" else at_length
     body = "x" * 2_000_000 if direction == "there" else "[1]"
@@ -157,7 +159,7 @@ async def test_a_large_text_whose_chunks_are_never_said_to_have_arrived_is_given
         async with asyncio.timeout(60):
             await asker.ask(body)
     monkeypatch.setattr(sender, "_take_frame", take)
-    monkeypatch.setattr("a2c_smcp.server.cluster.post._PATIENCE", 20.0)
+    monkeypatch.setattr(tuning, "TIMES", replace(tuning.TIMES, chunk=20.0))
     assert len(text_of(await asker.ask(body))) >= 2_000_000
 
 

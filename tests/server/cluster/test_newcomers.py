@@ -2,8 +2,9 @@
 
 import pytest
 
-from a2c_smcp.server.cluster.newcomers import _MOST_BYTES, _MOST_FRAMES, _PATIENCE, Newcomers
+from a2c_smcp.server.cluster.newcomers import Newcomers
 from a2c_smcp.server.cluster.seal import DroppedFrameError, OpenedFrame
+from a2c_smcp.server.cluster.tuning import BOUNDS, TIMES
 
 
 def test_frames_of_one_sender_come_out_in_order_and_once() -> None:
@@ -18,12 +19,12 @@ def test_frames_of_one_sender_come_out_in_order_and_once() -> None:
 
 def test_there_is_room_for_so_many_and_so_much_and_then_there_is_again() -> None:
     newcomers = Newcomers()
-    for number in range(_MOST_FRAMES):
+    for number in range(BOUNDS.newcomer_frames):
         newcomers.add(str(number), OpenedFrame(b""), 0.0)
     with pytest.raises(DroppedFrameError):
         newcomers.add("one more", OpenedFrame(b""), 0.0)
     newcomers.clear()
-    newcomers.add("a", OpenedFrame(bytes(_MOST_BYTES)), 0.0)
+    newcomers.add("a", OpenedFrame(bytes(BOUNDS.newcomer_bytes)), 0.0)
     with pytest.raises(DroppedFrameError):
         newcomers.add("b", OpenedFrame(b"x"), 0.0)
     newcomers.take("a")
@@ -32,7 +33,7 @@ def test_there_is_room_for_so_many_and_so_much_and_then_there_is_again() -> None
 
 def test_nobody_is_waited_for_longer_than_some_seconds() -> None:
     newcomers = Newcomers()
-    newcomers.add("a", OpenedFrame(bytes(_MOST_BYTES - 1)), 0.0)
+    newcomers.add("a", OpenedFrame(bytes(BOUNDS.newcomer_bytes - 1)), 0.0)
     newcomers.add("b", OpenedFrame(b"x"), 1.0)
-    assert newcomers.expire(_PATIENCE) == 1 and newcomers.senders() == {"b"}
-    newcomers.add("c", OpenedFrame(bytes(_MOST_BYTES - 1)), _PATIENCE)
+    assert newcomers.expire(TIMES.newcomer) == 1 and newcomers.senders() == {"b"}
+    newcomers.add("c", OpenedFrame(bytes(BOUNDS.newcomer_bytes - 1)), TIMES.newcomer)

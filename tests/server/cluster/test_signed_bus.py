@@ -1,11 +1,13 @@
 """Two buses that share a key, on a real NATS server, and somebody there who does not have it."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from a2c_smcp.errors import InternalError, NotFoundError
+from a2c_smcp.server.cluster import tuning
 from a2c_smcp.server.cluster.frames import AskFrame, NoticeFrame, PingFrame, encode
 from a2c_smcp.server.cluster.line import Subjects
 from a2c_smcp.server.cluster.seal import FrameSeal
@@ -119,7 +121,7 @@ async def test_a_first_key_is_rolled_out_while_calls_go_on(nats: NatsServer, pre
 async def test_without_the_key_a_process_reaches_nobody(
     nats: NatsServer, prefix: str, asked: Side, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("a2c_smcp.server.cluster.peers.MAX_SILENCE", 1.0)
+    monkeypatch.setattr(tuning, "TIMES", replace(tuning.TIMES, max_silence=1.0))
     async with Side(ASKER, nats.url, prefix).open() as asker:
         with pytest.raises((NotFoundError, InternalError)):
             await asker.ask()
@@ -144,7 +146,7 @@ async def test_clocks_that_run_apart_are_compared_now_and_then(
     asker: Side, asked: Side, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that is only asked gets no pongs for questions of its own."""
-    monkeypatch.setattr("a2c_smcp.server.cluster.seal._PONG_SECONDS", 0.0)
+    monkeypatch.setattr(tuning, "TIMES", replace(tuning.TIMES, fresh_pong=0.0))
     asker.bus.publish(Broadcast("o", "notify:update_config", {}, "sid-b"), "told")
     await eventually(lambda: asked.count.heard["pong"] > 0)
     assert asked.count.sent["ask"] == 0 and not asked.count.dropped
@@ -173,7 +175,7 @@ async def test_what_a_new_process_says_waits_until_it_is_known_and_keeps_its_ord
 async def test_processes_that_do_not_exist_cost_no_memory(
     nats: NatsServer, prefix: str, seal: FrameSeal | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("a2c_smcp.server.cluster.newcomers._PATIENCE", 0.2)
+    monkeypatch.setattr(tuning, "TIMES", replace(tuning.TIMES, newcomer=0.2))
     count = 2000
     signing = seal or FrameSeal()
     async with (
