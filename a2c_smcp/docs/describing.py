@@ -13,11 +13,19 @@ from a2c_smcp.mcp_server.rendering import plain
 
 __all__ = ["Facts", "describe", "page_from_json", "page_to_json", "texts_of", "unreadable_page"]
 
-_SAMPLE_CHARACTERS: Final = 20_000
-_SAMPLE_PAGES: Final = 3
-_MOST_KEYWORDS: Final = 8
-_LONGEST_TITLE: Final = 120
-_LONGEST_INDEXED: Final = 64_000
+
+@dataclass(frozen=True, slots=True)
+class _Samples:
+    """What of a document is looked at to describe it, and how much is said."""
+
+    characters: int = 20_000
+    pages: int = 3
+    keywords: int = 8
+    title: int = 120
+    indexed: int = 64_000  # characters of one element that can be searched
+
+
+_SAMPLES: Final = _Samples()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +53,19 @@ def describe(document: OpenDocument, name: str) -> Facts:
     known = document.properties
     sample: list[Element] = []
     size = 0
-    for index in range(min(_SAMPLE_PAGES, document.page_count)):
+    for index in range(min(_SAMPLES.pages, document.page_count)):
         page = document.page(index)
         sample += page.elements
         size += sum(len(plain(element)) for element in page.elements)
-        if size > _SAMPLE_CHARACTERS:
+        if size > _SAMPLES.characters:
             break
-    text = "\n".join(plain(each) for each in sample if not isinstance(each, Image | Separator))[:_SAMPLE_CHARACTERS]
+    text = "\n".join(plain(each) for each in sample if not isinstance(each, Image | Separator))[: _SAMPLES.characters]
     heading = next((element.text for element in sample if isinstance(element, Heading)), "")
     keywords = [*known.keywords, *frequent_terms(text)]
     return Facts(
-        title=shortened(known.title or heading or name.rpartition("/")[2], _LONGEST_TITLE),
+        title=shortened(known.title or heading or name.rpartition("/")[2], _SAMPLES.title),
         page_count=document.page_count,
-        keywords=_distinct(keywords)[:_MOST_KEYWORDS],
+        keywords=_distinct(keywords)[: _SAMPLES.keywords],
         summary=shortened(known.summary or _first_words(sample)),
     )
 
@@ -80,7 +88,7 @@ def _first_words(elements: list[Element]) -> str:
 
 def texts_of(page: Page) -> list[tuple[int, str]]:
     """What the index holds of a page: the plain text of each element, with its number."""
-    found = [(number, plain(element)[:_LONGEST_INDEXED]) for number, element in enumerate(page.elements)]
+    found = [(number, plain(element)[: _SAMPLES.indexed]) for number, element in enumerate(page.elements)]
     return [(number, text) for number, text in found if text.strip()]
 
 

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from typing import Final
 
 from a2c_smcp.docs.index import Index
@@ -16,14 +17,22 @@ __all__ = ["Indexer"]
 
 logger = logging.getLogger(__name__)
 
-_PAGES_AT_ONCE: Final = 16
-_MOST_PAGES: Final = 5000
-_MOST_CHARACTERS: Final = 20_000_000
-_LARGE_BYTES: Final = 2**20
-_RESTLESS_SECONDS: Final = 10.0
-"""A large file that changes all the time, such as a log, is not read again at every change."""
 _AGAIN_SECONDS = 10.0
 """When it looks again at what could not be read now."""
+
+
+@dataclass(frozen=True, slots=True)
+class _IndexBounds:
+    """How much of a document is indexed, and when."""
+
+    pages_at_once: int = 16
+    pages: int = 5000
+    characters: int = 20_000_000
+    large_bytes: int = 2**20
+    restless_seconds: float = 10.0  # a large file that was saved so lately waits
+
+
+_BOUNDS: Final = _IndexBounds()
 
 
 class Indexer:
@@ -78,16 +87,16 @@ class Indexer:
         """The texts of a document, as far as the index takes them. Pages that cannot be read have none."""
         texts: list[tuple[int, int, str]] = []
         size = 0
-        count = 0 if file.problem else min(file.document.page_count, _MOST_PAGES)
-        for first in range(0, count, _PAGES_AT_ONCE):
-            pages = min(_PAGES_AT_ONCE, count - first)
+        count = 0 if file.problem else min(file.document.page_count, _BOUNDS.pages)
+        for first in range(0, count, _BOUNDS.pages_at_once):
+            pages = min(_BOUNDS.pages_at_once, count - first)
             request = request_for(self._root, file.found)
             answers = await self._workers.read("texts", request, first, pages, background=True)
             for page, answer in enumerate(answers, first):
                 found = [(page, number, well_formed(text)) for number, text in answer.get("texts", ())]
                 size += sum(len(text) for _, _, text in found)
                 texts += found
-            if size > _MOST_CHARACTERS or any("changed" in answer for answer in answers):
+            if size > _BOUNDS.characters or any("changed" in answer for answer in answers):
                 break
         return texts
 
@@ -95,4 +104,4 @@ class Indexer:
 def _is_restless(file: FoundFile) -> bool:
     """A date in the future says nothing: such a file may have it for years."""
     age = time.time() - file.mtime_ns / 1e9
-    return file.size > _LARGE_BYTES and 0 <= age < _RESTLESS_SECONDS
+    return file.size > _BOUNDS.large_bytes and 0 <= age < _BOUNDS.restless_seconds

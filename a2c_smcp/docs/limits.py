@@ -6,7 +6,7 @@ from typing import Any, Final
 from a2c_smcp.errors import InternalError, PayloadTooLargeError, RequestTimeoutError, SMCPError
 from a2c_smcp.utils.distribution import install_command
 
-__all__ = ["DocumentLimits", "Unreadable", "missing_library"]
+__all__ = ["FORMATS", "DocumentLimits", "FormatBounds", "Unreadable", "missing_library"]
 
 _ERRORS: Final[dict[int, type[InternalError] | type[PayloadTooLargeError] | type[RequestTimeoutError]]] = {
     408: RequestTimeoutError,
@@ -61,3 +61,45 @@ class Unreadable(Exception):  # noqa: N818 - what a file is, not what went wrong
 def missing_library(what: str) -> Unreadable:
     """A format whose library is not installed."""
     return Unreadable(f"{what} needs an extra that is not installed: {install_command('docs')}", lasting=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FormatBounds:
+    """How much of a file the formats take, so that one made for it cannot hold a worker up."""
+
+    archive_entries: int = 20_000
+    """Files in an archive, as Office files are."""
+    suspicious_bytes: int = 16 * 2**20
+    """An archive that unpacks to more than this, and to more than `suspicious_ratio` times its size, is not read."""
+    suspicious_ratio: int = 300
+    encoding_sample: int = 64 * 1024
+    """Bytes by which the encoding of a text is told."""
+    paragraphs: int = 60
+    """A text with more is shown as one block."""
+    markdown: int = 4 * 2**20
+    """Characters of a Markdown file."""
+    html: int = 16 * 2**20
+    """Characters of an HTML file."""
+    html_levels: int = 200
+    csv_field: int = 4 * 2**20
+    """Characters of a field, and of a line."""
+    csv_sample: int = 16 * 1024
+    """Bytes by which the delimiter is told."""
+    heading_ratio: float = 1.15
+    """How much larger than the other text a heading of a PDF is."""
+    heading: int = 200
+    """Characters of a heading of a PDF."""
+    pdf_objects: int = 50_000
+    """Objects of a page that are looked at."""
+    pdf_links: int = 200
+    pdf_images: int = 50
+    small_sheet_bytes: int = 512 * 1024
+    """Formulas are read from workbooks that have no more bytes, and no more cells: that takes a second reading."""
+    small_sheet_cells: int = 20_000
+    sheet_formulas: int = 5000
+    slide_levels: int = 20
+    """Groups within groups of shapes."""
+    chart_points: int = 200
+
+
+FORMATS: Final = FormatBounds()

@@ -25,13 +25,21 @@ logger = logging.getLogger(__name__)
 
 #: How many tools of one computer are taken: more are a mistake, or meant to keep this server busy.
 MOST_TOOLS: Final = 5000
-_MOST_NAMES: Final = 200
-_LONGEST_TITLE: Final = 200
-_LONGEST_DESCRIPTION: Final = 1000
-_LONGEST_ANNOTATIONS: Final = 10_000
-#: How much of a text is looked at, and of all texts of a computer: they are other people's, and may be of any length.
-_INDEXED: Final = 4000
-_INDEXED_OF_A_COMPUTER: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """How much of what other people wrote is shown, in characters, and looked at."""
+
+    names: int = 200
+    title: int = 200
+    description: int = 1000
+    annotations: int = 10_000
+    indexed: int = 4000  # of one text, for a search
+    indexed_of_a_computer: int = 1_000_000  # of all texts of one computer
+
+
+_MOST: Final = _Shown()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +59,7 @@ class OfficeTool:
             return None
         return types.Tool(
             name=self.name,
-            title=printable(f"{cut(_title(self.tool) or self.tool['name'], _LONGEST_TITLE)} ({self.computer})"),
+            title=printable(f"{cut(_title(self.tool) or self.tool['name'], _MOST.title)} ({self.computer})"),
             description=harmless(
                 f"On {self.computer}: {cut(self.tool['description'] or self.tool['name'], MODEL_SIZE)}"
             ),
@@ -109,11 +117,11 @@ class ToolDirectory:
         if not entries:
             return "There are no tools."
         by_computer: dict[str, list[str]] = {}
-        for entry in entries[:_MOST_NAMES]:
+        for entry in entries[: _MOST.names]:
             by_computer.setdefault(entry.computer, []).append(entry.tool["name"])
         lines = [f"{name}: {', '.join(names)}" for name, names in by_computer.items()]
-        if len(entries) > _MOST_NAMES:
-            lines.append(f"… and {len(entries) - _MOST_NAMES} more")
+        if len(entries) > _MOST.names:
+            lines.append(f"… and {len(entries) - _MOST.names} more")
         return "\n".join(
             [
                 cut("\n".join(lines), MODEL_SIZE),
@@ -125,7 +133,7 @@ class ToolDirectory:
     def _indexed(self) -> tuple[list[OfficeTool], SearchIndex]:
         entries = list(self.by_name.values())
         count = Counter(entry.computer for entry in entries)
-        most = {computer: min(_INDEXED, _INDEXED_OF_A_COMPUTER // tools) for computer, tools in count.items()}
+        most = {computer: min(_MOST.indexed, _MOST.indexed_of_a_computer // tools) for computer, tools in count.items()}
         return entries, SearchIndex([_texts(entry, most[entry.computer]) for entry in entries])
 
 
@@ -135,12 +143,12 @@ def described(entries: Iterable[OfficeTool], *, computers: bool = True) -> str:
     for entry in entries:
         tool = entry.tool
         facts: dict[str, Any] = {"computer": entry.computer} if computers else {}
-        facts |= {"tool": tool["name"], "description": tool["description"][:_LONGEST_DESCRIPTION]}
+        facts |= {"tool": tool["name"], "description": tool["description"][: _MOST.description]}
         if (annotations := _annotations(tool)) is not None and annotations.read_only_hint:
             facts["read_only"] = True
         line = _json({**facts, "arguments": tool["params_schema"]})
         if len(line) > room:
-            names = [cut(name, 100) for name in islice(_parameters(tool), _MOST_NAMES)]
+            names = [cut(name, 100) for name in islice(_parameters(tool), _MOST.names)]
             note = "its schema did not fit in here; call_tool says what does not fit it"
             line = _json({**facts, "argument_names": names, "note": note})
         room -= len(line)
@@ -187,7 +195,7 @@ def _title(tool: SMCPTool) -> str | None:
 
 def _annotations(tool: SMCPTool) -> types.ToolAnnotations | None:
     raw = (tool.get("meta") or {}).get(ANNOTATION_KEY)
-    if not isinstance(raw, str) or len(raw) > _LONGEST_ANNOTATIONS:
+    if not isinstance(raw, str) or len(raw) > _MOST.annotations:
         return None
     try:
         return types.ToolAnnotations.model_validate_json(raw)

@@ -27,15 +27,23 @@ __all__ = ["OwnTool", "context_tools", "own_tool"]
 
 OwnAnswer: TypeAlias = Callable[[ToolCall], Awaitable[types.CallToolResult]]
 
-_FOUND: Final = 20
-_LOOKED_AT: Final = 200
-#: A computer looks for no more at once.
-_MOST_KEYWORDS: Final = 100
-_MOST_CHARACTERS: Final = 10_000
-_SUMMARY: Final = 300
 #: How long a computer is waited for that is to say how its MCP servers do.
 _CONFIG_SECONDS: Final = 2.0
 _COMPUTER: Final = {"type": "string", "description": "The name of the computer; list_computers has them."}
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """How many documents are looked for, and how much is said of one."""
+
+    found: int = 20
+    looked_at: int = 200
+    keywords: int = 100  # a computer looks for no more at once
+    keyword_characters: int = 10_000
+    summary: int = 300  # characters
+
+
+_MOST: Final = _Found()
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,12 +228,12 @@ class _Reader:
     async def _documents(self, computer: str, query: str, file_type: str | None, offset: int, room: int) -> str:
         keywords = _keywords(query) or None
         if keywords is None:
-            page = await self._agent.get_finder(computer, None, file_type, offset, _FOUND)
+            page = await self._agent.get_finder(computer, None, file_type, offset, _MOST.found)
             documents, total = list(page["documents"]), page.get("total_count", 0)
         else:
-            page = await self._agent.get_finder(computer, keywords, file_type, 0, _LOOKED_AT)
+            page = await self._agent.get_finder(computer, keywords, file_type, 0, _MOST.looked_at)
             ranked = _ranked(page["documents"], query)
-            documents, total = ranked[offset : offset + _FOUND], len(ranked)
+            documents, total = ranked[offset : offset + _MOST.found], len(ranked)
         if not documents:
             return "no documents" + (f" for {query!r}" if query else "")
         lines = list[str]()
@@ -321,10 +329,10 @@ def _desktop(windows: Sequence[str], room: int) -> str:
 
 def _keywords(query: str) -> list[str]:
     """What a computer is asked for: as much of the query as it takes."""
-    keywords, room = list[str](), _MOST_CHARACTERS
+    keywords, room = list[str](), _MOST.keyword_characters
     for word in dict.fromkeys([*query.split(), *words(query)]):
         room -= len(word)
-        if room < 0 or len(keywords) == _MOST_KEYWORDS:
+        if room < 0 or len(keywords) == _MOST.keywords:
             break
         keywords.append(word)
     return keywords
@@ -348,9 +356,9 @@ def _document_line(computer: str, document: DPEDocumentSummary) -> str:
     if document.get("last_modified"):
         facts.append(str(document["last_modified"]))
     uri = address_of(computer, document["uri"]) or document["uri"]
-    line = f"- {cut(document['title'], _SUMMARY)} ({', '.join(filter(None, facts))}): {uri}"
+    line = f"- {cut(document['title'], _MOST.summary)} ({', '.join(filter(None, facts))}): {uri}"
     summary = " ".join((document.get("summary") or "").split())
-    return f"{line}\n  {cut(summary, _SUMMARY)}" if summary else line
+    return f"{line}\n  {cut(summary, _MOST.summary)}" if summary else line
 
 
 def _head(facts: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ import io
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2c_smcp.docs.paging import LINES, LINES_BYTES, MOST_ELEMENTS, ROWS, blocks_of_lines, sections, split_table
+from a2c_smcp.docs.paging import PAGE, blocks_of_lines, sections, split_table
 from a2c_smcp.mcp_server.elements import Element, Heading, Table, Text
 
 ELEMENTS = st.lists(
@@ -18,7 +18,7 @@ ELEMENTS = st.lists(
 def test_sections_lose_nothing_start_at_headings_and_are_not_too_long(elements: list[Element]) -> None:
     pages = sections(elements)
     assert [element for page in pages for element in page.elements] == elements
-    assert all(0 < len(page.elements) <= MOST_ELEMENTS for page in pages)
+    assert all(0 < len(page.elements) <= PAGE.elements for page in pages)
     for page in pages:
         assert not any(isinstance(each, Heading) and each.level <= 2 for each in page.elements[1:])
         assert page.title
@@ -33,7 +33,7 @@ def test_a_section_that_is_too_long_goes_on_under_the_same_title() -> None:
 def test_a_long_table_is_several_under_the_same_headers(rows: int) -> None:
     parts = list(split_table(Table(["n"], [[number] for number in range(rows)])))
     assert [row[0] for part in parts for row in part.rows] == list(range(rows))
-    assert all(part.headers == ["n"] and len(part.rows) <= ROWS for part in parts)
+    assert all(part.headers == ["n"] and len(part.rows) <= PAGE.rows for part in parts)
 
 
 @given(
@@ -49,5 +49,5 @@ def test_pages_of_lines_cover_the_file_and_cut_no_character(lines: list[bytes]) 
     assert b"".join(pages) == data
     for page in pages:
         assert page.decode("utf-8")
-        assert page.count(b"\n") <= LINES
-        assert len(page) <= LINES_BYTES
+        assert page.count(b"\n") <= PAGE.lines
+        assert len(page) <= PAGE.line_bytes

@@ -7,6 +7,7 @@ import json
 import uuid
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Final
 
 import anyio.to_thread
@@ -49,13 +50,20 @@ __all__ = ["MAX_STREAMS", "ConsoleAPI"]
 
 #: Pages that follow at a time; the tabs of one browser share a stream.
 MAX_STREAMS: Final = 16
-_MAX_CALLS: Final = 32
-#: Calls that ended in one answer, and files of them that are written at a time.
-_CALLS_AT_ONCE: Final = 100
-_MAX_EXPORTS: Final = 2
-#: Characters of a page that are rendered.
-_MAX_PAGE: Final = 400_000
-_PAGES: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class _ApiBounds:
+    """How much the pages may ask for."""
+
+    calls: int = 32  # of this console, running
+    listed_calls: int = 100  # calls that ended, in one answer
+    exports: int = 2  # files of calls that are written at a time
+    page_characters: int = 400_000  # of a document's page that are rendered
+    pages: int = 50  # of a document, listed in one answer
+
+
+_MOST: Final = _ApiBounds()
 
 
 class ConsoleAPI:
@@ -172,8 +180,8 @@ class ConsoleAPI:
             raise BadRequestError("field 'arguments' must be an object", {"field": "arguments"})
         if timeout is not None and (not isinstance(timeout, int | float) or not 0 < timeout <= 86400):
             raise BadRequestError("field 'timeout' must be a number of seconds", {"field": "timeout"})
-        if self._calls >= _MAX_CALLS or self.tasks is None:
-            raise TooManyRequestsError(f"{_MAX_CALLS} calls of this console run already", {"says": "calls"})
+        if self._calls >= _MOST.calls or self.tasks is None:
+            raise TooManyRequestsError(f"{_MOST.calls} calls of this console run already", {"says": "calls"})
         req_id = f"console-{uuid.uuid4().hex}"
         self._calls += 1
         self.tasks.start_soon(self._run_call, req_id, tool, arguments, timeout, visitor(request).name)
@@ -201,13 +209,13 @@ class ConsoleAPI:
         query = call_query(request.query_params)
         calls = self._computer.past_calls(request.query_params.get("before"))
         # Megabytes are searched and shown: not on the event loop.
-        found = await anyio.to_thread.run_sync(_found, calls, query, _CALLS_AT_ONCE + 1, ended_view)
-        return PageResponse({"calls": found[:_CALLS_AT_ONCE], "more": len(found) > _CALLS_AT_ONCE})
+        found = await anyio.to_thread.run_sync(_found, calls, query, _MOST.listed_calls + 1, ended_view)
+        return PageResponse({"calls": found[: _MOST.listed_calls], "more": len(found) > _MOST.listed_calls})
 
     async def _export(self, request: Request) -> Response:
         """All calls that ended and match, whole, one JSON object a line, newest first."""
         query = call_query(request.query_params)
-        if len(self._exports) >= _MAX_EXPORTS:
+        if len(self._exports) >= _MOST.exports:
             raise TooManyRequestsError("an export is under way already; wait until it is there")
         feed = FeedResponse(_exported(self._computer.past_calls(), query))
         return _Counted(self._exports, visitor(request), feed)
@@ -275,7 +283,7 @@ class ConsoleAPI:
     async def _document(self, request: Request) -> Response:
         """What a document says of itself, and a part of the index of its pages."""
         offset = number_field(request.query_params.get("offset"), "offset", 0, 10**8)
-        params = {"depth": "pages", "offset": str(offset), "limit": str(_PAGES)}
+        params = {"depth": "pages", "offset": str(offset), "limit": str(_MOST.pages)}
         found = await self._computer.read_resource(with_params(_query(request, "uri"), params))
         return PageResponse(_object(found))
 
@@ -284,8 +292,8 @@ class ConsoleAPI:
         uri = page_uri(_query(request, "uri"), number_field(_query(request, "page"), "page", 0, 10**8))
         text = _text_of(await self._computer.read_resource(with_params(uri, {"format": "markdown"})))
         page = _object(await self._computer.read_resource(uri))
-        html = await anyio.to_thread.run_sync(to_html, text[:_MAX_PAGE])
-        return PageResponse({"html": html, "cut": len(text) > _MAX_PAGE, "page": page})
+        html = await anyio.to_thread.run_sync(to_html, text[: _MOST.page_characters])
+        return PageResponse({"html": html, "cut": len(text) > _MOST.page_characters, "page": page})
 
     async def _element(self, request: Request) -> Response:
         """An element of a document: as text, and a table as its cells."""

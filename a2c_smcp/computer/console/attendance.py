@@ -13,13 +13,12 @@ __all__ = ["BROWSER", "BrowserAttendance"]
 
 #: Who answers, as people read it at the terminal.
 BROWSER: Final = "browser"
-_GRACE_SECONDS: Final = 10.0
 
 
 class BrowserAttendance:
     """Attends the store of decisions as long as there are pages."""
 
-    def __init__(self, decisions: DecisionStore, grace: float = _GRACE_SECONDS) -> None:
+    def __init__(self, decisions: DecisionStore, grace: float = 10.0) -> None:
         self._decisions = decisions
         self._grace = grace
         self._pages = 0

@@ -4,6 +4,7 @@ A text of somebody else is a list of parts, of which every second one is an esca
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from a2c_smcp.computer.calls.log import WatchedCall
@@ -19,28 +20,30 @@ from a2c_smcp.computer.decisions.shown_text import (
 
 __all__ = ["decision_list", "decision_view", "whole_call_view"]
 
-#: How many characters of all arguments together a card is sent; the rest is asked for by the decision's id.
-_MOST_CHARACTERS: Final = 100_000
-#: And of all arguments of all cards in one message: whoever floods the person must not stop the computer.
-_MOST_OF_ALL: Final = 3_000_000
-#: So many of each argument are sent in any case: every name shows, whatever stands in the others.
-_LEAST_OF_A_ROW: Final = 20
-#: Escapes of all arguments of a card that are marked one by one, and of each in any case.
-_MOST_ESCAPES: Final = 300
-_LEAST_ESCAPES: Final = 5
-#: Of the name of an argument.
-_MOST_OF_A_NAME: Final = 1_000
-#: Of what a server says about its tool.
-_MOST_DESCRIPTION: Final = 4_000
+
+@dataclass(frozen=True, slots=True)
+class _CardBounds:
+    """How much of a decision a page is sent, in characters."""
+
+    of_a_card: int = 100_000  # of all arguments together; the rest is asked for by the decision's id
+    of_all_cards: int = 3_000_000  # whoever floods the person must not stop the computer
+    of_a_row_at_least: int = 20  # every name shows, whatever stands in the others
+    escapes: int = 300  # of a card, marked one by one
+    escapes_at_least: int = 5  # of each argument
+    of_a_name: int = 1_000  # of an argument
+    of_a_description: int = 4_000  # of what a server says about its tool
+
+
+_MOST: Final = _CardBounds()
 
 
 def decision_list(decisions: Sequence[Decision]) -> list[dict[str, Any]]:
     """Pending decisions for one message. The more there are, the less is sent of each."""
-    most = min(_MOST_CHARACTERS, _MOST_OF_ALL // max(1, len(decisions)))
+    most = min(_MOST.of_a_card, _MOST.of_all_cards // max(1, len(decisions)))
     return [decision_view(decision, most) for decision in decisions]
 
 
-def decision_view(decision: Decision, most: int = _MOST_CHARACTERS) -> dict[str, Any]:
+def decision_view(decision: Decision, most: int = _MOST.of_a_card) -> dict[str, Any]:
     """A pending decision, with so many characters of its arguments. What is cut of it says so, and `whole_call_view`
     has all. Never the value of an input.
     """
@@ -97,8 +100,8 @@ def _definition_view(definition: ToolDefinition) -> dict[str, Any]:
     said = definition.description
     return {
         "title": None if definition.title is None else words(definition.title),
-        "description": words(said[:_MOST_DESCRIPTION]),
-        "description_cut": max(0, len(said) - _MOST_DESCRIPTION),
+        "description": words(said[: _MOST.of_a_description]),
+        "description_cut": max(0, len(said) - _MOST.of_a_description),
         "hints": hints,
         "dangerous": definition.is_dangerous,
     }
@@ -106,15 +109,15 @@ def _definition_view(definition: ToolDefinition) -> dict[str, Any]:
 
 def _cut_rows(call: WatchedCall, most_of_all: int) -> dict[str, Any]:
     rows = argument_rows(call.arguments)
-    most = max(_LEAST_OF_A_ROW, most_of_all // max(1, len(rows)))
-    cut = any(len(row.text) > most or len(row.name) > _MOST_OF_A_NAME for row in rows)
-    return {"rows": _row_views(rows, most, _MOST_OF_A_NAME), "cut": cut}
+    most = max(_MOST.of_a_row_at_least, most_of_all // max(1, len(rows)))
+    cut = any(len(row.text) > most or len(row.name) > _MOST.of_a_name for row in rows)
+    return {"rows": _row_views(rows, most, _MOST.of_a_name), "cut": cut}
 
 
 def _row_views(
     rows: Sequence[ArgumentRow], most: int | None = None, most_of_name: int | None = None
 ) -> list[dict[str, Any]]:
-    escapes = max(_LEAST_ESCAPES, _MOST_ESCAPES // max(1, len(rows)))
+    escapes = max(_MOST.escapes_at_least, _MOST.escapes // max(1, len(rows)))
     return [_row_view(row, most, most_of_name, escapes) for row in rows]
 
 

@@ -27,13 +27,11 @@ PING_SECONDS: Final = 5.0
 _GATHER_SECONDS: Final = 0.1
 #: What happens together, such as a call's end and its server's state, is gathered even when nothing was sent lately.
 _SETTLE_SECONDS: Final = 0.01
-_STALL_SECONDS: Final = 30.0
-_BUFFERED: Final = 4096
 
 
 async def messages(computer: Computer, run: str) -> AsyncGenerator[dict[str, Any], None]:
     """What one page is told, until it is closed."""
-    async with computer.events(_BUFFERED) as stream:
+    async with computer.events(4096) as stream:
         snapshot = computer.snapshot()
         known = snapshot.number
         yield snapshot_view(snapshot, run, time.time())
@@ -72,7 +70,7 @@ class FeedResponse(Response):
 
     media_type = "application/x-ndjson"
 
-    def __init__(self, source: AsyncGenerator[dict[str, Any], None], stall: float = _STALL_SECONDS) -> None:
+    def __init__(self, source: AsyncGenerator[dict[str, Any], None], stall: float = 30.0) -> None:
         super().__init__()
         del self.headers["content-length"]
         self._source = source

@@ -26,10 +26,6 @@ __all__ = ["MAX_PASTE", "Endpoint", "HomeAPI"]
 MAX_PASTE: Final = 64 * 2**10
 #: A request around it: each character may be written as an escape.
 _MAX_BODY: Final = 8 * MAX_PASTE
-#: For a server to start, with what it downloads, and what a person is asked for on the way.
-_START_SECONDS: Final = 300.0
-#: For a change that was cancelled to end: the server that was being started is stopped.
-_CANCEL_SECONDS: Final = 30.0
 _OFFICE_SECONDS: Final = 60.0
 #: Characters of an address, of an office's name, and of a key.
 _MAX_FIELD: Final = 4096
@@ -40,7 +36,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 class HomeAPI:
     """Routes for what is changed at home. One change is made at a time."""
 
-    def __init__(self, computer: Computer, home: ComputerHome, start_seconds: float = _START_SECONDS) -> None:
+    def __init__(self, computer: Computer, home: ComputerHome, start_seconds: float = 300.0) -> None:
         self._computer = computer
         self._home = home
         self._servers = ServerChanges(computer, home.config)
@@ -104,7 +100,8 @@ class HomeAPI:
         await object_body(request)
         if self._change is not None:
             self._change.cancel()
-            with anyio.move_on_after(_CANCEL_SECONDS):
+            # For a change that was cancelled to end: the server that was being started is stopped.
+            with anyio.move_on_after(30.0):
                 await self._ended.wait()
         return PageResponse({})
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import BinaryIO, Final, Protocol
 
-from a2c_smcp.docs.limits import DocumentLimits, Unreadable, missing_library
+from a2c_smcp.docs.limits import FORMATS, DocumentLimits, Unreadable, missing_library
 from a2c_smcp.mcp_server.documents import Page
 
 __all__ = [
@@ -87,9 +87,6 @@ _LIBRARIES: Final = {
     "html": "HTML",
     "images": "an image",
 }
-_MOST_ENTRIES: Final = 20_000
-_SUSPICIOUS_RATIO: Final = 300
-_SUSPICIOUS_BYTES: Final = 16 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +180,7 @@ def check_archive(file: BinaryIO, limits: DocumentLimits) -> None:
         raise Unreadable("it is encrypted")
     unpacked = sum(entry.file_size for entry in entries)
     packed = sum(entry.compress_size for entry in entries)
-    if len(entries) > _MOST_ENTRIES or unpacked > limits.unpacked_bytes:
+    if len(entries) > FORMATS.archive_entries or unpacked > limits.unpacked_bytes:
         raise Unreadable(f"it would unpack to {unpacked // 2**20} MiB in {len(entries)} parts", 413, lasting=False)
-    if unpacked > _SUSPICIOUS_BYTES and unpacked > packed * _SUSPICIOUS_RATIO:
+    if unpacked > FORMATS.suspicious_bytes and unpacked > packed * FORMATS.suspicious_ratio:
         raise Unreadable(f"{packed} bytes would unpack to {unpacked}: it looks like a bomb", 413)

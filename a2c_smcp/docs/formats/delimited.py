@@ -7,14 +7,11 @@ from typing import BinaryIO
 
 from a2c_smcp.docs.formats import Properties, suffix_of
 from a2c_smcp.docs.formats.text import as_utf8
-from a2c_smcp.docs.limits import DocumentLimits, Unreadable
-from a2c_smcp.docs.paging import ROWS, bounded_table
+from a2c_smcp.docs.limits import FORMATS, DocumentLimits, Unreadable
+from a2c_smcp.docs.paging import PAGE, bounded_table
 from a2c_smcp.mcp_server.documents import Page
 
 __all__ = ["DelimitedDocument", "looks_like_headers", "open_document"]
-
-_LONGEST_FIELD = 4 * 2**20
-_SAMPLE = 16 * 1024
 
 
 def looks_like_headers(row: list[str]) -> bool:
@@ -36,7 +33,7 @@ class DelimitedDocument:
 
     def __init__(self, file: BinaryIO, name: str) -> None:
         self._file, self._encoding = as_utf8(file)
-        sample = self._file.read(_SAMPLE).decode(self._encoding, "replace")
+        sample = self._file.read(FORMATS.csv_sample).decode(self._encoding, "replace")
         self._delimiter = "\t" if suffix_of(name) == "tsv" else _delimiter(sample)
         self._headers: list[str] = []
         self._starts: list[int] = []
@@ -58,9 +55,9 @@ class DelimitedDocument:
             self._file.seek(self._starts[index])
             for row, _ in self._read():
                 rows.append(row)
-                if len(rows) == ROWS:
+                if len(rows) == PAGE.rows:
                     break
-        first = index * ROWS + 1
+        first = index * PAGE.rows + 1
         title = f"Rows {first} to {first + len(rows) - 1}" if rows else "No rows"
         return Page(title, [bounded_table(self._headers, rows, first_row=first)])
 
@@ -71,19 +68,19 @@ class DelimitedDocument:
             if number == 0 and looks_like_headers(row):
                 self._headers = [cell.strip() for cell in row]
             else:
-                if self._rows % ROWS == 0:
+                if self._rows % PAGE.rows == 0:
                     self._starts.append(at)
                 self._rows += 1
             at = end
 
     def _read(self) -> Iterator[tuple[list[str], int]]:
         """Rows from where the file stands, each with where it ends."""
-        csv.field_size_limit(_LONGEST_FIELD)
+        csv.field_size_limit(FORMATS.csv_field)
         end = self._file.tell()
 
         def lines() -> Iterator[str]:
             nonlocal end
-            for line in iter(lambda: self._file.readline(_LONGEST_FIELD), b""):
+            for line in iter(lambda: self._file.readline(FORMATS.csv_field), b""):
                 end += len(line)
                 yield line.decode(self._encoding, "replace").replace("\0", "").removeprefix("\ufeff")
 

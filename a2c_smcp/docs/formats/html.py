@@ -9,13 +9,11 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from a2c_smcp.docs.formats import OpenDocument, Properties
 from a2c_smcp.docs.formats.markdown import SectionedDocument
 from a2c_smcp.docs.formats.text import TextDocument, read_text
-from a2c_smcp.docs.limits import DocumentLimits
+from a2c_smcp.docs.limits import FORMATS, DocumentLimits
 from a2c_smcp.mcp_server.elements import Audio, Code, Element, Heading, Image, Link, List, Separator, Table, Text, Video
 
 __all__ = ["open_document"]
 
-_LONGEST = 16 * 2**20
-_DEEPEST = 200
 _NOT_SHOWN = {"script", "style", "template", "noscript", "head", "svg", "iframe", "object", "-comment"}
 _INLINE = {
     *("-text", "a", "abbr", "b", "bdi", "bdo", "br", "cite", "code", "data", "del", "dfn", "em", "i", "ins", "kbd"),
@@ -26,7 +24,7 @@ _MEDIA = {"audio": Audio, "video": Video}
 
 def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> OpenDocument:
     text = read_text(file)
-    if len(text) > _LONGEST:
+    if len(text) > FORMATS.html:
         file.seek(0)
         return TextDocument(file, name)
     tree = LexborHTMLParser(text)
@@ -56,7 +54,7 @@ def _elements(node: LexborNode, depth: int) -> Iterator[Element]:
             yield Text(text)
             yield from links
         loose, links = [], []
-        if tag not in _NOT_SHOWN and depth < _DEEPEST:
+        if tag not in _NOT_SHOWN and depth < FORMATS.html_levels:
             yield from _block(child, tag, depth)
     if text := _squeezed("".join(loose)):
         yield Text(text)

@@ -10,15 +10,13 @@ from markdown_it.token import Token
 
 from a2c_smcp.docs.formats import OpenDocument, Properties
 from a2c_smcp.docs.formats.text import TextDocument, read_text
-from a2c_smcp.docs.limits import DocumentLimits
+from a2c_smcp.docs.limits import FORMATS, DocumentLimits
 from a2c_smcp.docs.paging import sections
 from a2c_smcp.mcp_server.documents import Page
 from a2c_smcp.mcp_server.elements import Code, Diagram, Element, Heading, Image, List, Separator, Table, Text
 
 __all__ = ["SectionedDocument", "open_document"]
 
-_LONGEST = 4 * 2**20
-"""Beyond this it is shown as plain lines: parsing takes a second a megabyte."""
 _FRONT_MATTER = re.compile(r"---\r?\n(.*?)\r?\n(?:---|\.\.\.)\r?\n", re.DOTALL)
 _IMAGE_ONLY = re.compile(r'!\[([^\]]*)\]\((\S+?)(?:\s+"[^"]*")?\)')
 _DIAGRAMS = ("mermaid", "plantuml", "dot", "graphviz")
@@ -41,7 +39,7 @@ class SectionedDocument:
 
 def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> OpenDocument:
     text = read_text(file)
-    if len(text) > _LONGEST:
+    if len(text) > FORMATS.markdown:
         file.seek(0)
         return TextDocument(file, name)
     properties, text = _front_matter(text)

@@ -8,23 +8,17 @@ import ctypes
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO
 
 import pypdfium2
 import pypdfium2.raw as raw
 
 from a2c_smcp.docs.formats import Properties
-from a2c_smcp.docs.limits import DocumentLimits, Unreadable
+from a2c_smcp.docs.limits import FORMATS, DocumentLimits, Unreadable
 from a2c_smcp.mcp_server.documents import Page
 from a2c_smcp.mcp_server.elements import Element, Heading, Image, Link, Text
 
 __all__ = ["open_document"]
-
-_HEADING_RATIO: Final = 1.15
-_LONGEST_HEADING: Final = 200
-_MOST_OBJECTS: Final = 50_000
-_MOST_LINKS: Final = 200
-_MOST_IMAGES: Final = 50
 
 
 @dataclass(slots=True)
@@ -77,7 +71,7 @@ def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> PdfDocum
 
 def _pieces(page: Any, text_page: Any) -> Iterator[_Piece]:
     objects = page.get_objects(filter=[raw.FPDF_PAGEOBJ_TEXT], textpage=text_page)
-    for _, each in zip(range(_MOST_OBJECTS), objects, strict=False):
+    for _, each in zip(range(FORMATS.pdf_objects), objects, strict=False):
         text = _object_text(each.raw, text_page.raw)
         if not text.strip():
             continue
@@ -103,7 +97,7 @@ def _paragraphs(pieces: list[_Piece]) -> Iterator[Element]:
     for piece in pieces:
         sizes[piece.size] += len(piece.text)
     body = sizes.most_common(1)[0][0]
-    larger = sorted((size for size in sizes if size >= body * _HEADING_RATIO), reverse=True)
+    larger = sorted((size for size in sizes if size >= body * FORMATS.heading_ratio), reverse=True)
     paragraph: list[_Piece] = []
     for line in _lines(pieces):
         if paragraph and not _continues(paragraph[-1], line):
@@ -144,7 +138,7 @@ def _element(paragraph: list[_Piece], larger: list[float]) -> Element:
         joint = "" if not text or ord(text[-1]) > 0x2E80 else " "
         text = text[:-1] + words if text.endswith("-") and words[:1].islower() else f"{text}{joint}{words}"
     size = paragraph[0].size
-    if size in larger and len(text) <= _LONGEST_HEADING:
+    if size in larger and len(text) <= FORMATS.heading:
         return Heading(text, min(6, larger.index(size) + 1))
     return Text(text)
 
@@ -158,7 +152,7 @@ def _plain(text_page: Any) -> list[Element]:
 def _links(document: Any, page: Any, text_page: Any) -> Iterator[Element]:
     position = ctypes.c_int(0)
     link = raw.FPDF_LINK()
-    for _ in range(_MOST_LINKS):
+    for _ in range(FORMATS.pdf_links):
         if not raw.FPDFLink_Enumerate(page.raw, position, link):
             return
         action = raw.FPDFLink_GetAction(link)
@@ -182,6 +176,6 @@ def _text_under(link: Any, text_page: Any) -> str:
 
 def _images(page: Any) -> Iterator[Element]:
     objects = page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE])
-    for _, each in zip(range(_MOST_IMAGES), objects, strict=False):
+    for _, each in zip(range(FORMATS.pdf_images), objects, strict=False):
         width, height = each.get_px_size()
         yield Image(description=f"{width} × {height} pixels", width=width, height=height)

@@ -9,16 +9,13 @@ from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, Pass
 
 from a2c_smcp.docs.formats import Properties, check_archive, suffix_of
 from a2c_smcp.docs.formats.delimited import looks_like_headers
-from a2c_smcp.docs.limits import DocumentLimits, Unreadable
-from a2c_smcp.docs.paging import ROWS, bounded_table
+from a2c_smcp.docs.limits import FORMATS, DocumentLimits, Unreadable
+from a2c_smcp.docs.paging import PAGE, bounded_table
 from a2c_smcp.mcp_server.documents import Page
 from a2c_smcp.mcp_server.elements import Cell, Element, Heading, Text
 
 __all__ = ["open_document"]
 
-_SMALL_BYTES: Final = 512 * 1024
-_SMALL_CELLS: Final = 20_000
-_MOST_FORMULAS: Final = 5000
 _ARCHIVES: Final = ("xlsx", "xlsm", "xlsb", "ods")
 
 
@@ -32,7 +29,7 @@ class _Sheet:
 
     @property
     def page_count(self) -> int:
-        return max(1, math.ceil(len(self.rows) / ROWS))
+        return max(1, math.ceil(len(self.rows) / PAGE.rows))
 
 
 class SheetsDocument:
@@ -58,10 +55,10 @@ class SheetsDocument:
     def page(self, index: int) -> Page:
         sheet, block = self._places[index]
         heading = Heading(sheet.name, 2)
-        rows = sheet.rows[block * ROWS : (block + 1) * ROWS]
+        rows = sheet.rows[block * PAGE.rows : (block + 1) * PAGE.rows]
         if not rows and not sheet.headers:
             return Page(sheet.name, [heading, Text("This sheet is empty.")])
-        first = sheet.first_row + block * ROWS
+        first = sheet.first_row + block * PAGE.rows
         last = first + len(rows) - 1
         facts: dict[str, Any] = {"sheet": sheet.name, "first_row": first}
         if formulas := _between(self._formulas.get(sheet.name, {}), first, last):
@@ -121,7 +118,7 @@ def _formulas(file: BinaryIO, sheets: list[_Sheet]) -> dict[str, dict[str, str]]
     """The formulas of a small workbook by sheet and cell; openpyxl is twenty times as slow as the reader of values."""
     file.seek(0, 2)
     cells = sum(len(sheet.rows) * max(map(len, sheet.rows), default=0) for sheet in sheets)
-    if file.tell() > _SMALL_BYTES or cells > _SMALL_CELLS:
+    if file.tell() > FORMATS.small_sheet_bytes or cells > FORMATS.small_sheet_cells:
         return {}
     file.seek(0)
     try:
@@ -134,7 +131,7 @@ def _formulas(file: BinaryIO, sheets: list[_Sheet]) -> dict[str, dict[str, str]]
     for sheet in book.worksheets:
         for row in sheet.iter_rows():
             for cell in row:
-                if cell.data_type == "f" and len(found.get(sheet.title, {})) < _MOST_FORMULAS:
+                if cell.data_type == "f" and len(found.get(sheet.title, {})) < FORMATS.sheet_formulas:
                     found.setdefault(sheet.title, {})[cell.coordinate] = str(cell.value)
     book.close()
     return found

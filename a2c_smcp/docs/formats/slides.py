@@ -8,15 +8,12 @@ import pptx
 from pptx.exc import PythonPptxError
 
 from a2c_smcp.docs.formats import Properties, check_archive
-from a2c_smcp.docs.limits import DocumentLimits, Unreadable
+from a2c_smcp.docs.limits import FORMATS, DocumentLimits, Unreadable
 from a2c_smcp.docs.paging import split_table
 from a2c_smcp.mcp_server.documents import Page
 from a2c_smcp.mcp_server.elements import Annotation, Chart, Element, Heading, Image, Link, List, Table, Text
 
 __all__ = ["open_document"]
-
-_DEEPEST = 20
-_MOST_POINTS = 200
 
 
 class SlidesDocument:
@@ -57,7 +54,7 @@ def _elements(shapes: Iterable[Any], title_id: int | None, depth: int) -> Iterat
         if shape.shape_id == title_id:
             continue
         if hasattr(shape, "shapes"):
-            if depth < _DEEPEST:
+            if depth < FORMATS.slide_levels:
                 yield from _elements(shape.shapes, title_id, depth + 1)
         elif getattr(shape, "has_table", False):
             yield from split_table(_table(shape.table))
@@ -100,9 +97,9 @@ def _chart(chart: Any, name: str) -> Chart:
     title = chart.chart_title.text_frame.text if chart.has_title and chart.chart_title.has_text_frame else name
     kind = str(chart.chart_type).split(".")[-1].split(" ")[0].lower()
     plot = chart.plots[0] if len(chart.plots) else None
-    categories = [str(each) for each in plot.categories][:_MOST_POINTS] if plot is not None else []
+    categories = [str(each) for each in plot.categories][: FORMATS.chart_points] if plot is not None else []
     series = {
-        str(each.name): [value for value in each.values if value is not None][:_MOST_POINTS]
+        str(each.name): [value for value in each.values if value is not None][: FORMATS.chart_points]
         for each in (plot.series if plot is not None else ())
     }
     told = "; ".join(

@@ -5,15 +5,13 @@ import io
 from typing import BinaryIO
 
 from a2c_smcp.docs.formats import LANGUAGES, Properties, suffix_of
-from a2c_smcp.docs.limits import DocumentLimits
+from a2c_smcp.docs.limits import FORMATS, DocumentLimits
 from a2c_smcp.docs.paging import blocks_of_lines
 from a2c_smcp.mcp_server.documents import Page
 from a2c_smcp.mcp_server.elements import Code, Element, Text
 
 __all__ = ["TextDocument", "as_utf8", "encoding_of", "open_document", "read_text"]
 
-_LOOKED_AT = 64 * 1024
-_LONGEST_PARAGRAPHS = 60
 _MOST_USED = ("gb18030", "big5", "cp932", "cp1252", "cp1251")
 _MARKED = ["utf_7", "utf_16", "utf_16_be", "utf_16_le", "utf_32", "utf_32_be", "utf_32_le"]
 """Encodings that are found by their mark, or not at all."""
@@ -52,7 +50,7 @@ def _guess(head: bytes) -> str:
 
 def as_utf8(file: BinaryIO) -> tuple[BinaryIO, str]:
     """The file, and an encoding in which lines end with a line feed byte: other texts are rewritten in memory."""
-    encoding = encoding_of(file.read(_LOOKED_AT))
+    encoding = encoding_of(file.read(FORMATS.encoding_sample))
     file.seek(0)
     if encoding in ("utf-16", "utf-32"):
         return io.BytesIO(file.read().decode(encoding, "replace").encode()), "utf-8"
@@ -98,7 +96,7 @@ class TextDocument:
 def paragraphs(text: str) -> list[str]:
     """The parts between blank lines; one text as a whole if there are too many of them."""
     parts = [part for part in (part.strip("\n") for part in text.split("\n\n")) if part.strip()]
-    return parts if len(parts) <= _LONGEST_PARAGRAPHS else [text.strip("\n")]
+    return parts if len(parts) <= FORMATS.paragraphs else [text.strip("\n")]
 
 
 def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> TextDocument:
