@@ -96,14 +96,12 @@ __all__ = [
     "make_finder_error",
 ]
 
-#: How much a message quotes of what it only names, a URI for instance.
-_MAX_NAMED = 200
-_MOST_DOWN = 5
 _REASON = re.compile(r"(\d{3,4}) ([^:]*): (.*)", re.DOTALL)
 
 
 def _named(text: str) -> str:
-    return cut(text, _MAX_NAMED)
+    # How much a message quotes of what it only names, a URI for instance.
+    return cut(text, 200)
 
 
 def _cut_texts(value: Any) -> Any:
@@ -387,7 +385,7 @@ class ToolNotFoundError(ToolError):
     def __init__(
         self, tool_name: str, starting: Sequence[str] = (), down: Mapping[str, str] = MappingProxyType({})
     ) -> None:
-        down = dict(list(down.items())[:_MOST_DOWN])
+        down = dict(list(down.items())[:5])
         said = [f"still starting: {', '.join(starting)}"] if starting else []
         said += [f"server {name} does not run: {reason}" for name, reason in down.items()]
         super().__init__(

@@ -178,7 +178,6 @@ def whole_seconds(value: object, maximum: int | None = DEFAULT_MAX_TIMEOUT) -> i
 
 #: A message over this size is built with the collector paused, and carries no lone surrogates.
 LARGE: Final = 64 * 1024
-_FRAME: Final = 256  # what stands around a payload, an event's name for instance
 
 _READER: Final = msgspec.json.Decoder()
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -266,7 +265,8 @@ def _standard_dumps(obj: Any) -> str:
     """A lone surrogate stays in a small message, and becomes U+FFFD in a large one, where the server takes none."""
     text = _standard_text(obj)
     escaped = _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-    return escaped if len(escaped) + _FRAME <= LARGE else well_formed(text)
+    # A payload has something around it, an event's name for instance.
+    return escaped if len(escaped) + 256 <= LARGE else well_formed(text)
 
 
 def _standard_text(obj: Any) -> str:

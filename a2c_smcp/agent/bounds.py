@@ -24,9 +24,6 @@ from a2c_smcp.wire import exceeds
 
 __all__ = ["AnswerLimits", "AnswerTooLargeError", "build_answer"]
 
-_MEBIBYTE: Final = 2**20
-#: The fields that every tool, document or part of a result has by itself, about.
-_PLAIN: Final = 10
 #: What a computer answers, and the lists in it, each with the keys of an item that may hold anything; `None` where all
 #: of an item may be anything.
 _LISTS: Final[Mapping[str, Mapping[str, frozenset[str] | None]]] = {
@@ -64,11 +61,11 @@ class AnswerLimits:
     nested: int = 1000
     """Values in one tool, document or part of a result, such as the keywords of a document or the icons of a link;
     fifty times as many in all. Schemas, `_meta` and structured content are not counted."""
-    tools_bytes: int = 8 * _MEBIBYTE
+    tools_bytes: int = 8 * 2**20
     """Bytes of a list of tools."""
-    config_bytes: int = 4 * _MEBIBYTE
+    config_bytes: int = 4 * 2**20
     """Bytes of a configuration."""
-    documents_bytes: int = 8 * _MEBIBYTE
+    documents_bytes: int = 8 * 2**20
     """Bytes of one part of a catalogue of documents."""
 
 
@@ -100,7 +97,8 @@ def _check_items(event: str, key: str, found: object, free: frozenset[str] | Non
     left = 50 * limits.nested
     for item in found:
         values = _count_values(item, free, limits.nested) if isinstance(item, dict) else 0
-        left -= max(0, values - _PLAIN)
+        # The fields that every tool, document or part of a result has by itself, about.
+        left -= max(0, values - 10)
         if values > limits.nested or left < 0:
             raise _too_large(event, f"too many values in the items of {key!r}; one may have {limits.nested}")
 

@@ -65,8 +65,6 @@ _T = TypeVar("_T")
 _CallbackT = TypeVar("_CallbackT", bound=Callback)
 _Read: TypeAlias = Callable[[Request, tuple[Any, ...]], _T]
 
-#: The most that a computer gives at once.
-_CATALOGUE: Final = 1000
 _NO_OFFICE: Final = "join an office first"
 
 
@@ -470,7 +468,8 @@ class AsyncSMCPAgentClient:
                 request = requests.get_desktop(call, deadlines, computer, None, None)
                 return await self._ask(request, requests.read_desktop, cost)
             case Part.DOCUMENTS:
-                request = requests.get_finder(call, deadlines, computer, None, None, 0, _CATALOGUE)
+                # The most that a computer gives at once.
+                request = requests.get_finder(call, deadlines, computer, None, None, 0, 1000)
                 return await self._ask(request, requests.read_finder, cost)
 
     # --- listening

@@ -53,8 +53,6 @@ __all__ = [
 #: Between attempts to reach a server that is not there yet.
 _RETRY_SECONDS: Final = 0.5
 _NO_SERVER: Final = "start it with `a2c server`, or name another with --url; `a2c doctor` says more"
-#: How long a computer is waited for that is to say how its MCP servers do.
-_CONFIG_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +146,8 @@ def room() -> Work:
     async def work(agent: AsyncSMCPAgentClient, output: Printer) -> int:
         sessions = await agent.list_room()
         rows = sorted((str(session.get("role", "")), str(session.get("name", ""))) for session in sessions)
-        down = await servers_not_running(agent, sorted(computers_in(sessions)), _CONFIG_SECONDS)
+        # How long a computer is waited for that is to say how its MCP servers do.
+        down = await servers_not_running(agent, sorted(computers_in(sessions)), 5.0)
         output.table(("role", "name"), rows, sessions)
         for computer, lines in down.items():
             for line in lines:

@@ -13,7 +13,6 @@ __all__ = ["Happenings"]
 
 logger = logging.getLogger(__name__)
 
-_MOST: Final = 10_000
 _MEMBERSHIP: Final = frozenset({"enter_office", "leave_office"})
 
 
@@ -30,7 +29,7 @@ class Happenings:
     oldest is lost.
     """
 
-    def __init__(self, most: int = _MOST) -> None:
+    def __init__(self, most: int = 10_000) -> None:
         self._most = most
         self._queue: deque[_Happening] = deque()
         self._repeats: Repeats[_Happening] = Repeats()

@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Any
 
 from a2c_smcp.agent.pacing import Cost
 from a2c_smcp.agent.requests import computers_in
@@ -21,16 +21,13 @@ __all__ = ["FetchPlaces", "LiveView"]
 
 logger = logging.getLogger(__name__)
 
-#: How many parts are fetched at a time; servers limit what may wait for an answer.
-_FETCHES: Final = 16
-#: After so many seconds a fetch does not count any more: its computer is slow, and the others do not wait for it.
-_PATIENCE: Final = 1.0
-
 
 class FetchPlaces:
-    """So many fetches at a time, not counting those that have taken longer than `patience` seconds."""
+    """So many fetches at a time: servers limit what may wait for an answer. One that takes longer than `patience`
+    seconds does not count any more: its computer is slow, and the others do not wait for it.
+    """
 
-    def __init__(self, number: int = _FETCHES, patience: float = _PATIENCE) -> None:
+    def __init__(self, number: int = 16, patience: float = 1.0) -> None:
         self._free = asyncio.Semaphore(number)
         self._patience = patience
 

@@ -12,7 +12,6 @@ __all__ = ["not_running", "servers_not_running"]
 
 _AS_MEANT: Final = ("running", "disabled")
 _MOST_SERVERS: Final = 20
-_LONGEST: Final = 300
 
 
 class _Asks(Protocol):
@@ -24,7 +23,7 @@ def not_running(config: GetComputerConfigRet) -> list[str]:
     infos = config.get("server_info") or {}
     states = [(name, str(info.get("state", "unknown")), info.get("reason")) for name, info in infos.items()]
     lines = [
-        printable(cut(f"{name} is {state}" + (f": {reason}" if reason else ""), _LONGEST))
+        printable(cut(f"{name} is {state}" + (f": {reason}" if reason else ""), 300))
         for name, state, reason in states
         if state not in _AS_MEANT
     ]

@@ -47,13 +47,10 @@ REFRESHES: Final[Mapping[str, tuple[Part, ...]]] = {
     UPDATE_FINDER_NOTIFICATION: (Part.DOCUMENTS,),
 }
 
-_FIRST_RETRY: Final = 1.0
-_LONGEST_RETRY: Final = 30.0
-
 
 def retry_delay(failures: int) -> float:
     """How long to wait after so many failures in a row, in seconds."""
-    return backoff(failures, _FIRST_RETRY, _LONGEST_RETRY)
+    return backoff(failures, first=1.0, longest=30.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,8 +36,6 @@ _SCHEME: Final = re.compile(r"(?:apikey|basic|bearer|digest|token)\s+(\S+)", re.
 _SWITCHES: Final = frozenset({"true", "false", "null", "none"})
 #: How much of a text is looked at; no output shows as much.
 _LOOKED_AT: Final = 16 * 1024
-#: How many values a detail of an error may have: no honest error has more.
-_MOST_VALUES: Final = 1000
 
 #: The slashes of a URL may be escaped, as in JSON, and the text may be cut before the `@`.
 _USERINFO: Final = re.compile(r"(:(?:\\?/){2})[^\s/?#\\]+(@|…\Z)")
@@ -183,7 +181,8 @@ def _inside(value: Any, change: Callable[[str], str]) -> Any:
     def changed(value: Any) -> Any:
         nonlocal seen
         seen += 1
-        if seen > _MOST_VALUES:
+        # How many values a detail of an error may have: no honest error has more.
+        if seen > 1000:
             raise RecursionError
         if isinstance(value, str):
             return change(value)

@@ -13,9 +13,6 @@ from a2c_smcp.results import text_of
 
 __all__ = ["show_console"]
 
-#: How long the agent waits for a yes or a no, and then before it asks again, in seconds.
-_ASKING: Final = 120
-_PAUSE: Final = 5.0
 _TRIES: Final = (
     "[bold]Decide[/bold]: the agent ada asks to write on the board; allow it, or refuse",
     "[bold]Desktop[/bold]: what you allowed appears on the board, while you look",
@@ -37,13 +34,14 @@ async def show_console(console: Console, agent: AsyncSMCPAgentClient, computer: 
     before = ""
     for number in itertools.count(1):
         note = {"text": f"Note {number}: the person at the computer said yes."}
-        result = await agent.call_tool(computer, "write_note", note, _ASKING)
+        # How long the agent waits for a yes or a no, and then before it asks again, in seconds.
+        result = await agent.call_tool(computer, "write_note", note, 120)
         said = "allowed" if not result.is_error else text_of(result)
         if said != before or not result.is_error:
             # Before the page is open every try is refused at once: that is said once.
             console.print(f"   ada asked to write note {number}: [yellow]{said}[/yellow]")
         before = said
-        await asyncio.sleep(_PAUSE)
+        await asyncio.sleep(5.0)
 
 
 def _ask_before_writing(config: Path) -> None:

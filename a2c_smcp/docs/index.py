@@ -25,7 +25,6 @@ logger = logging.getLogger(__name__)
 
 #: Another number means that formats, paging or words are no longer what they were: everything is read again.
 _VERSION: Final = 1
-_BUSY_SECONDS: Final = 20.0
 _SCHEMA: Final = """
     CREATE TABLE files(
         id INTEGER PRIMARY KEY, path BLOB UNIQUE NOT NULL, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
@@ -115,7 +114,7 @@ class Index:
                 self._database = self._opened()
 
     def _opened(self) -> sqlite3.Connection:
-        database = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        database = sqlite3.connect(self.path, timeout=20.0, isolation_level=None, check_same_thread=False)
         try:
             database.execute("PRAGMA journal_mode = WAL").fetchall()
             database.execute("PRAGMA synchronous = NORMAL")

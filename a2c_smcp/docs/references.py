@@ -8,7 +8,6 @@ from collections.abc import Iterable
 
 __all__ = ["doc_ref", "doc_refs"]
 
-_LONGEST_NAME = 40
 _SHORT, _LONG = 6, 20
 _NOT_IN_NAME = re.compile(r"[^a-z0-9]+")
 
@@ -23,7 +22,7 @@ def doc_ref(label: str, path: str, length: int = _SHORT) -> str:
     words = [_slug(stem if dot else name), _slug(suffix if dot else "")]
     if not words[0]:
         words.insert(0, _slug(folder.rpartition("/")[2]))
-    readable = "-".join(filter(None, (words[0][:_LONGEST_NAME].strip("-"), *words[1:]))) or "file"
+    readable = "-".join(filter(None, (words[0][:40].strip("-"), *words[1:]))) or "file"
     digest = hashlib.sha256(os.fsencode(f"{label}/{path}")).digest()
     return f"{readable}-{base64.b32encode(digest).decode().lower()[:length]}"
 

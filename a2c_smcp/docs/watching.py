@@ -22,7 +22,6 @@ SAME_FILES_SECONDS = 2.0
 """If it is always the same files that change, such as a log, they are not waited for longer than this."""
 LONGEST_SECONDS = 30.0
 _POLL_SECONDS = 5.0
-_ODD_NAME_SECONDS = 0.1
 _STEP_MS, _DEBOUNCE_MS, _TIMEOUT_MS = 20, 100, 1000
 
 
@@ -90,7 +89,7 @@ async def watching(folders: Collection[str]) -> AsyncIterator[FolderWatch]:
                 except WatchfilesRustInternalError:
                     # Something has changed, under a name that is no text.
                     found = {(0, "")}
-                    stop.wait(_ODD_NAME_SECONDS)
+                    stop.wait(0.1)
                 if isinstance(found, set):
                     loop.call_soon_threadsafe(watch.heard, {path for _, path in found})
                 elif found != "timeout":

@@ -14,8 +14,6 @@ _CJK = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-
 _RUN = re.compile(rf"[{_CJK}]+|[^\W{_CJK}]+")
 _IS_CJK = re.compile(rf"[{_CJK}]")
 _HAS_LETTER = re.compile(r"[^\W\d_]")
-_SHORTEST_TERM = 3
-_LONGEST_TERM = 40
 
 _COMMON_ENGLISH = frozenset(
     re.findall(
@@ -57,11 +55,7 @@ def frequent_terms(text: str, most: int = 8) -> list[str]:
 def _says_something(term: str) -> bool:
     if _IS_CJK.match(term):
         return len(term) == 2 and not _COMMON_CHINESE.intersection(term)
-    return (
-        _SHORTEST_TERM <= len(term) <= _LONGEST_TERM
-        and term not in _COMMON_ENGLISH
-        and _HAS_LETTER.search(term) is not None
-    )
+    return 3 <= len(term) <= 40 and term not in _COMMON_ENGLISH and _HAS_LETTER.search(term) is not None
 
 
 def shortened(text: str, most: int = 200) -> str:

@@ -25,8 +25,6 @@ __all__ = [
     "placed",
 ]
 
-_MAX_REFERENCE = 4096
-
 
 @dataclass(frozen=True, slots=True)
 class Document:
@@ -51,7 +49,7 @@ class Document:
                 raise TypeError(f"a document's {name} is a text, not {type(value).__name__}")
         if not self.doc_ref:
             raise ValueError("a document needs a doc_ref")
-        if well_formed(self.doc_ref) != self.doc_ref or len(quote(self.doc_ref, safe="")) > _MAX_REFERENCE:
+        if well_formed(self.doc_ref) != self.doc_ref or len(quote(self.doc_ref, safe="")) > 4096:
             raise ValueError(f"a doc_ref goes into URIs: {self.doc_ref[:40]!r} is too long or cannot be encoded")
         if type(self.page_count) is not int or self.page_count < 0:
             raise ValueError(f"a document's page_count is an integer from 0 up, not {self.page_count!r}")

@@ -27,8 +27,6 @@ logger = logging.getLogger(__name__)
 
 _SESSION_HEADER = "mcp-session-id"
 _CLOSE_SECONDS = 2
-_SLOWEST = 2**14
-"""Bytes a second: a client that reads a large message at this rate is slow, and not gone."""
 
 
 _NOT_RUNNING = "a request came while the application does not run: enter running() in the outer lifespan"
@@ -157,7 +155,8 @@ class HttpApp:
 
         async def watched(message: ASGIMessage) -> None:
             nonlocal opened, ended, stalled
-            with anyio.move_on_after(self._stall_seconds + len(message.get("body", b"")) / _SLOWEST) as patience:
+            # Bytes a second: a client that reads a large message at this rate is slow, and not gone.
+            with anyio.move_on_after(self._stall_seconds + len(message.get("body", b"")) / 2**14) as patience:
                 await send(message)
             if patience.cancelled_caught:
                 stalled = True

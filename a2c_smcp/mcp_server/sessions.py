@@ -32,7 +32,6 @@ __all__ = ["Serving", "Sessions"]
 logger = logging.getLogger(__name__)
 
 _LISTENER = "a2c_smcp.listener"
-_THREADS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,7 @@ class Sessions:
         """Where the tasks live that write to clients of the old era."""
         async with anyio.create_task_group() as tasks:
             try:
-                yield Serving(tasks, anyio.CapacityLimiter(_THREADS))
+                yield Serving(tasks, anyio.CapacityLimiter(40))
             finally:
                 tasks.cancel_scope.cancel()
 

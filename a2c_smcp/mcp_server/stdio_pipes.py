@@ -11,7 +11,7 @@ import sys
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Any, Final
+from typing import Any
 
 from mcp.shared.message import SessionMessage
 from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, RequestId, jsonrpc_message_adapter
@@ -21,10 +21,6 @@ from a2c_smcp.utils.system import IS_UNIX
 from a2c_smcp.utils.text import well_formed
 
 __all__ = ["are_pipes", "piped"]
-
-#: Lines that wait to be taken; then the pipe is left to fill.
-_MOST_WAITING: Final = 64
-_FLUSH_SECONDS: Final = 2.0
 
 
 def are_pipes() -> bool:
@@ -54,7 +50,7 @@ async def piped() -> AsyncIterator[tuple["ReceivedMessages", "SentMessages"]]:
     try:
         yield incoming, outgoing
         with suppress(TimeoutError):
-            async with asyncio.timeout(_FLUSH_SECONDS):
+            async with asyncio.timeout(2.0):
                 await outgoing.flushed()
     finally:
         incoming.close()
@@ -81,7 +77,8 @@ class ReceivedMessages:
         assert isinstance(line, bytes)
         self._lines.append(line)
         self._some.set()
-        if len(self._lines) >= _MOST_WAITING:
+        # Lines that wait to be taken; then the pipe is left to fill.
+        if len(self._lines) >= 64:
             self._reader.pause()
 
     def __aiter__(self) -> "ReceivedMessages":

@@ -27,8 +27,6 @@ __all__ = ["OwnTool", "context_tools", "own_tool"]
 
 OwnAnswer: TypeAlias = Callable[[ToolCall], Awaitable[types.CallToolResult]]
 
-#: How long a computer is waited for that is to say how its MCP servers do.
-_CONFIG_SECONDS: Final = 2.0
 _COMPUTER: Final = {"type": "string", "description": "The name of the computer; list_computers has them."}
 
 
@@ -150,7 +148,8 @@ class _Reader:
             text = f"The office {office} is empty: no computer is in it. One joins with: a2c computer run --office "
             return answered(f"{text}{office} --url … --name … --config …")
         lines = [f"In the office {office}:"]
-        down = await servers_not_running(self._agent, views, _CONFIG_SECONDS)
+        # How long a computer is waited for that is to say how its MCP servers do.
+        down = await servers_not_running(self._agent, views, 2.0)
         for name, view in views.items():
             if (error := view.failures.get(Part.TOOLS)) is not None and not view.tools:
                 lines.append(f"- {name}: its tools cannot be listed: {error.message}")

@@ -20,8 +20,6 @@ OWN_TOOLS: Final = frozenset(
 MAX_NAME: Final = 45
 _SEPARATOR: Final = "__"
 _HASH: Final = 6
-#: How much of a computer's name stays when it cannot stay as it is.
-_READABLE: Final = 14
 _OTHERS = re.compile(r"[^A-Za-z0-9_-]+")
 # Neither the separator inside nor half of it at the end: the first separator of a name ends the computer's part.
 _LABEL = re.compile(r"(?!.*__)(?=.*[A-Za-z])[A-Za-z0-9_-]{0,23}[A-Za-z0-9-]")
@@ -61,7 +59,8 @@ def _hashed_label(computer: str, size: int) -> str:
     readable = re.sub(r"__+", "_", _OTHERS.sub("_", computer)).strip("_")
     if not re.search("[A-Za-z]", readable):
         return f"pc-{_hash(computer, size)}"
-    return f"{readable[:_READABLE].rstrip('_')}-{_hash(computer, size)}"
+    # How much of a computer's name stays when it cannot stay as it is.
+    return f"{readable[:14].rstrip('_')}-{_hash(computer, size)}"
 
 
 def tool_names(

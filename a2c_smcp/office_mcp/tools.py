@@ -27,8 +27,6 @@ logger = logging.getLogger(__name__)
 
 SearchMode: TypeAlias = Literal["auto", "always", "never"]
 
-#: From so many tools on a list costs a model more than a search does.
-_MANY: Final = 40
 _DECIDED: Final = "a2c_smcp.office.search"
 
 
@@ -68,7 +66,8 @@ class OfficeTools:
         """
         if self._search != "auto":
             return self._search == "always"
-        many = len(self._office.directory) >= _MANY
+        # From so many tools on a list costs a model more than a search does.
+        many = len(self._office.directory) >= 40
         if context.request is None:  # a pipe: one client for the whole life of this server
             self._searches = many if self._searches is None else self._searches
             return self._searches

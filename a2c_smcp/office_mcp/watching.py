@@ -23,9 +23,6 @@ logger = logging.getLogger(__name__)
 
 #: Hosts load tools once, so the list waits for the office; in seconds.
 _PATIENCE: Final = 5.0
-_SETTLING: Final = 60.0
-_CATALOGUE: Final = 1000
-_REMEMBERED: Final = 10_000
 
 
 class WatchedOffice:
@@ -44,7 +41,7 @@ class WatchedOffice:
         """Whether a host has asked for the list. Before that a change of it is no news, and clients of mcp 1.x fail
         over a notification that comes while they close: those that make one call and go would do so again and again.
         """
-        self.known: BoundedDict[str, tuple[str, str]] = BoundedDict(_REMEMBERED)
+        self.known: BoundedDict[str, tuple[str, str]] = BoundedDict(10_000)
         """The computers and the tools behind all names there were: a host may call one whose computer has left."""
         self.on_tools: Callable[[], None] = lambda: None
         self.on_resources: Callable[[], None] = lambda: None
@@ -160,7 +157,7 @@ class WatchedOffice:
         if view is not None and view.documents is not None:
             return view.documents
         found: GetFinderRet = await self._once(
-            (computer, Part.DOCUMENTS), partial(self.agent.get_finder, limit=_CATALOGUE), computer
+            (computer, Part.DOCUMENTS), partial(self.agent.get_finder, limit=1000), computer
         )
         return found
 
@@ -230,7 +227,7 @@ class WatchedOffice:
 
     async def _look_when_settled(self) -> None:
         with suppress(SMCPError):
-            await self.agent.settled(_SETTLING)
+            await self.agent.settled(60.0)
         self.look()
 
     def _counts(self, computer: str) -> bool:

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ServerApp", "create_app"]
 
-_TOO_BIG = 1009  # the websocket close code for a message over the limit
-
 
 def create_app(
     auth: AuthenticationProvider,
@@ -198,7 +196,7 @@ class ServerApp:
     def _watching(self, scope: ASGIMessage, receive: Receive) -> Receive:
         async def watching() -> ASGIMessage:
             message = await receive()
-            if message["type"] == "websocket.disconnect" and message.get("code") == _TOO_BIG:
+            if message["type"] == "websocket.disconnect" and message.get("code") == 1009:  # too big
                 peer = peer_of(scope)
                 self._warn_of_size(scope, self.namespace.limits.max_message if peer is None else peer.limit)
             return message

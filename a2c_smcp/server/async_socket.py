@@ -30,8 +30,6 @@ __all__ = ["BoundedAsyncSocket"]
 
 #: How long a closing connection may take to flush before it is cut.
 _FLUSH_SECONDS: Final = 1.0
-#: Connections under the polls of a session that are not counted before a key was shown: a GET and a POST.
-_CARRIERS: Final = 2
 _MESSAGE: Final = str(MESSAGE)
 
 
@@ -167,7 +165,8 @@ class BoundedAsyncSocket(Bounded, AsyncSocket):
             yield
             return
         self._welcome(peer)
-        if self.admitted or peer.place is None or self._carriers >= _CARRIERS:
+        # Connections under the polls of a session that are not counted before a key was shown: a GET and a POST.
+        if self.admitted or peer.place is None or self._carriers >= 2:
             yield
             return
         self._carriers += 1

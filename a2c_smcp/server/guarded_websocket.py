@@ -18,7 +18,7 @@ documented, and relies on this:
 `tests/server/test_uvicorn_parts.py` has a test for each.
 """
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.protocol import State
@@ -32,12 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["GuardedWebSocket"]
 
-#: Frames that are decoded at once.
-_FRAMES: Final = 16
-
-#: How long a peer may take to answer that the connection is closed.
-_CLOSE_SECONDS: Final = 1.0
-
 
 class GuardedWebSocket(WebSocketsSansIOProtocol):
     """A websocket whose messages are small until a key was shown, and are decoded a few at a time."""
@@ -45,7 +39,8 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
     def __init__(self, config: "GuardedConfig", *args: Any, peer: Peer, **kwargs: Any) -> None:
         super().__init__(config, *args, **kwargs)
         self.logger = library_log
-        self.close_timeout = _CLOSE_SECONDS
+        # How long a peer may take to answer that the connection is closed.
+        self.close_timeout = 1.0
         self.admission: Admission = config.admission
         self.peer = peer
         self.peer.on_known = self._raise_limit
@@ -81,7 +76,8 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         """Decode a few frames. The next follow when the application has taken these."""
         self._feeding = False
         start = self._at
-        end, more = self._frames.end_of(self._arrived, start, _FRAMES)
+        # Frames that are decoded at once.
+        end, more = self._frames.end_of(self._arrived, start, 16)
         self._has_frames = more
         whole = self._arrived if start == 0 and end == len(self._arrived) else self._arrived[start:end]
         if more:

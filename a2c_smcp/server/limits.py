@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
 
 from a2c_smcp.errors import TooManyRequestsError
 from a2c_smcp.server.offices import MAX_NAME, MAX_OFFICE_ID
@@ -13,9 +12,6 @@ from a2c_smcp.smcp import TOOL_CALL_EVENT
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, DEFAULT_MAX_TIMEOUT
 
 __all__ = ["AddressLimit", "Limits", "Place", "TokenBucket"]
-
-#: Connections of an address that may knock even where its limit is reached.
-_SPARE: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +160,8 @@ class AddressLimit:
         """
         with self.lock:
             knocked = self._knocked[address]
-            if self._most is not None and knocked >= _SPARE and knocked + self._joined[address] >= self._most:
+            # Connections of an address that may knock even where its limit is reached.
+            if self._most is not None and knocked >= 2 and knocked + self._joined[address] >= self._most:
                 return None
             self.count_knock(address)
         return Place(self, address)

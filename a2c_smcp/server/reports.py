@@ -1,7 +1,6 @@
 """Reports of progress on their way to the one caller that asked for them. Pure: no sockets; the clock is handed in."""
 
 from collections.abc import Callable
-from typing import Final
 
 from a2c_smcp.errors import TooManyRequestsError
 from a2c_smcp.packets import encode_event
@@ -12,9 +11,6 @@ from a2c_smcp.smcp import MAX_PROGRESS_MESSAGE, TOOL_PROGRESS_NOTIFICATION, Tool
 from a2c_smcp.wire import Encoded, codec
 
 __all__ = ["ReportLimit", "report_packet"]
-
-#: Twice of what a computer may send, because a network may deliver a second's worth at once.
-_PER_SECOND: Final = 20.0
 
 
 class ReportLimit:
@@ -28,7 +24,8 @@ class ReportLimit:
     def __init__(self, deliver: Callable[[str], None], clock: Callable[[], float]) -> None:
         self._deliver = deliver
         self._clock = clock
-        self._bucket = TokenBucket(_PER_SECOND, clock())
+        # Twice of what a computer may send, because a network may deliver a second's worth at once.
+        self._bucket = TokenBucket(20.0, clock())
         self._held: ToolProgress | None = None
 
     def __call__(self, report: ToolProgress) -> None:

@@ -21,8 +21,6 @@ __all__ = ["BoundedSocket"]
 
 #: How long a closing connection may take to flush before it is cut.
 _FLUSH_SECONDS: Final = 1.0
-#: Messages that are read before those that have arrived are taken.
-_READ_AHEAD: Final = 16
 
 
 class BoundedSocket(Bounded, Socket):
@@ -168,7 +166,8 @@ class BoundedSocket(Bounded, Socket):
             self._taken.clear()
 
     def _has_enough(self, arrived: list[Any]) -> bool:
-        return not self.closed and (len(arrived) > _READ_AHEAD or sum(map(len, arrived)) > self.limit)
+        # Messages that are read before those that have arrived are taken.
+        return not self.closed and (len(arrived) > 16 or sum(map(len, arrived)) > self.limit)
 
     def _cut(self) -> None:
         """Break the connection under a writer that is stuck in it; a polite close would get stuck too."""

@@ -18,10 +18,6 @@ __all__ = ["LONGEST_WAIT", "WrongKeys"]
 LONGEST_WAIT: Final = 5.0
 #: Addresses that are remembered; of more the oldest are forgotten.
 _MOST: Final = 4096
-#: Characters of what a proxy gives for an address and is none.
-_LONGEST: Final = 64
-#: Bits of an IPv6 address that one customer of a provider has in common.
-_NETWORK_BITS: Final = 64
 
 
 class WrongKeys:
@@ -63,7 +59,9 @@ def _network(address: str) -> str:
     try:
         found = ipaddress.ip_address(address)
     except ValueError:
-        return address[:_LONGEST]
+        # Characters of what a proxy gives for an address and is none.
+        return address[:64]
     if found.version == 4:
         return address
-    return str(found.ipv4_mapped or ipaddress.ip_network((found, _NETWORK_BITS), strict=False))
+    # Bits of an IPv6 address that one customer of a provider has in common.
+    return str(found.ipv4_mapped or ipaddress.ip_network((found, 64), strict=False))

@@ -2,15 +2,12 @@
 
 import difflib
 from collections.abc import Iterable
-from typing import Final
 
 __all__ = ["did_you_mean"]
-
-_LONGEST: Final = 100
 
 
 def did_you_mean(typed: str, known: Iterable[str]) -> str:
     """`; did you mean 'greet'?`, to stand behind what is wrong; empty when no name is near. Case does not count."""
     by_folded = {name.casefold(): name for name in known}
-    near = difflib.get_close_matches(typed[:_LONGEST].casefold(), by_folded, n=1)
+    near = difflib.get_close_matches(typed[:100].casefold(), by_folded, n=1)
     return f"; did you mean {by_folded[near[0]]!r}?" if near else ""

@@ -10,8 +10,6 @@ __all__ = ["LimitedLog", "SparseFilter"]
 
 #: Lines a second about one peer, unless told otherwise.
 PER_SECOND: Final = 5
-#: With more peers than this, those of earlier seconds are forgotten.
-_REMEMBERED: Final = 1000
 
 
 class _Second:
@@ -65,7 +63,8 @@ class LimitedLog:
         with self._lock:
             second = self._seconds.get(peer)
             if second is None or (now - second.began >= 1 and not second.left_out):
-                if len(self._seconds) >= _REMEMBERED:
+                # With more peers than this, those of earlier seconds are forgotten.
+                if len(self._seconds) >= 1000:
                     self._forget(now)
                 second = self._seconds[peer] = _Second(now)
             if second.said < self._per_second:

@@ -10,15 +10,13 @@ from a2c_smcp.utils.system import IS_UNIX
 
 __all__ = ["exposure", "key_in"]
 
-#: A key is much shorter; whatever else was named by mistake is not read.
-_MOST_BYTES = 64 * 1024
-
 
 def key_in(path: Path) -> str:
     """The key that a file has, without the blanks and line breaks around it. Raises `BadRequestError`."""
     try:
         with path.open("rb") as file:
-            key = file.read(_MOST_BYTES + 1).decode().strip()
+            # A key is much shorter; whatever else was named by mistake is not read.
+            key = file.read(64 * 1024 + 1).decode().strip()
     except OSError as error:
         raise BadRequestError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:

@@ -27,8 +27,6 @@ __all__ = [
 
 #: How many characters of what a peer wrote a log line or an error message may have.
 MAX_QUOTED: Final = 2000
-#: Escapes of a text that are parts of their own: a page makes an element of each.
-_MOST_ESCAPES: Final = 100
 
 # Unicode's categories Cc (but for tabs and line breaks), Cf, Cs, Zl and Zp, and what shows as nothing without being in
 # one of them: fillers, variation selectors, the braille blank, and code points that are reserved for more of the kind
@@ -55,7 +53,7 @@ def visible(text: str) -> str:
     return _HIDDEN.sub(_escape, text)
 
 
-def words(text: str, most: int = _MOST_ESCAPES) -> list[str]:
+def words(text: str, most: int = 100) -> list[str]:
     """The text in parts: every second one is an escape, so that a page can tell it from a backslash that was typed.
 
     After `most` escapes all that follows is one part with the next of them.

@@ -4,8 +4,6 @@ from pydantic import ValidationError
 
 __all__ = ["first_problem", "sentence"]
 
-_MAX_FIELD = 200
-
 
 def first_problem(error: ValidationError) -> tuple[str, str]:
     """The first field that is wrong, and what is wrong with it."""
@@ -19,4 +17,4 @@ def sentence(error: ValidationError, whole: str, most: int = 100) -> str:
 
 def _problems(error: ValidationError) -> list[tuple[str, str]]:
     found = error.errors(include_url=False, include_context=False, include_input=False)
-    return [(".".join(map(str, problem["loc"]))[:_MAX_FIELD], problem["msg"]) for problem in found]
+    return [(".".join(map(str, problem["loc"]))[:200], problem["msg"]) for problem in found]

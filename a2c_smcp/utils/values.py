@@ -24,8 +24,6 @@ __all__ = [
     "texts",
 ]
 
-#: What a schema may refer to and contain is followed so far; it may refer to itself.
-_DEEPEST: Final = 8
 #: Python reads no number that has more digits than `sys.get_int_max_str_digits()`, with a `ValueError` of its own.
 TOO_MANY_DIGITS: Final = "invalid JSON: a number has too many digits; if it need not be a number, put it in quotes"
 
@@ -115,7 +113,8 @@ def texts(*names: str) -> dict[str, Any]:
 
 def _value(text: str, schema: Any, root: Mapping[str, Any]) -> Any:
     """Text where the schema wants text: `zip=01234` is no number. Else JSON where it can be."""
-    types = set(_types(schema, root, _DEEPEST))
+    # What a schema may refer to and contain is followed so far; it may refer to itself.
+    types = set(_types(schema, root, 8))
     try:
         value = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError):

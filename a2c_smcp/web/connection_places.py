@@ -13,8 +13,6 @@ __all__ = ["ConnectionPlaces", "PlaceHolder", "put_holder", "vouch"]
 
 #: Where an ASGI scope has its connection.
 _EXTENSION: Final = "a2c_smcp.connection"
-#: How many times the strangers that may stay may come in one go.
-_AT_A_TIME: Final = 4
 
 
 class PlaceHolder(Protocol):
@@ -48,7 +46,8 @@ class ConnectionPlaces:
 
     def come(self, holder: PlaceHolder) -> bool:
         """Give a place to a new connection; whether there was one."""
-        if len(self._strangers) >= _AT_A_TIME * self._most_strangers:
+        # How many times the strangers that may stay may come in one go.
+        if len(self._strangers) >= 4 * self._most_strangers:
             return False
         self._strangers[holder] = None
         return True

@@ -37,18 +37,7 @@ from a2c_smcp.utils.loop_turns import OWN_SECONDS, TASK_SECONDS, SharedTurns
 
 __all__ = ["BoundedConfig", "GuardedHTTP", "HttpBounds", "create_server_within", "library_log"]
 
-#: Bytes of HTTP that are taken apart at once: before a key was shown, and after.
-_FIRST_PIECE: Final = 2 * 1024
-_PIECE: Final = 16 * 1024
 _HEAD_END: Final = b"\r\n\r\n"
-#: What of a body must arrive, and what of an answer must be read, in the time that headers may take.
-_BODY_PIECE: Final = 16 * 1024
-#: Bytes that may come between two parts of a request, its head for instance.
-_MOST_HEAD: Final = 64 * 1024
-#: Fields that the query of a URL may have. They are looked up before a key was shown.
-_MOST_FIELDS: Final = 32
-#: Headers that a request may have.
-_MOST_HEADERS: Final = 100
 
 #: How uvloop says that a connection has ended, of which it has not told us yet.
 _CLOSED: Final = "the handler is closed"
@@ -56,6 +45,22 @@ _CLOSED: Final = "the handler is closed"
 #: What uvicorn and websockets themselves say of a connection: at INFO that it opened and closed.
 library_log: Final = logging.getLogger(f"{__name__}.libraries")
 library_log.setLevel(logging.WARNING)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pieces:
+    """How much of HTTP is taken at once, and how much of it there may be."""
+
+    first_piece: int = 2 * 1024  # bytes that are taken apart at once, before a key was shown
+    piece: int = 16 * 1024  # and after
+    # what of a body must arrive, and what of an answer must be read, while headers may take as long.
+    body_piece: int = 16 * 1024
+    head: int = 64 * 1024  # bytes between two parts of a request, its head for instance
+    fields: int = 32  # of the query of a URL: they are looked up before a key was shown
+    headers: int = 100
+
+
+_MOST: Final = _Pieces()
 
 
 def _without_traceback(record: logging.LogRecord) -> bool:
@@ -204,7 +209,7 @@ class GuardedHTTP(HttpToolsProtocol):
             # The parser keeps a head, of whatever size, until it is complete. It sets this back to 0.
             self._head_bytes += len(piece)
             super().data_received(piece)
-            if self._head_bytes > _MOST_HEAD and not self.transport.is_closing():
+            if self._head_bytes > _MOST.head and not self.transport.is_closing():
                 self.refuse(b"431 Request Header Fields Too Large")
             if time.perf_counter() >= until:
                 break
@@ -221,11 +226,11 @@ class GuardedHTTP(HttpToolsProtocol):
 
     @property
     def _has_room(self) -> bool:
-        return self.cycle is None or self.cycle.response_complete or len(self.cycle.body) <= _BODY_PIECE
+        return self.cycle is None or self.cycle.response_complete or len(self.cycle.body) <= _MOST.body_piece
 
     def _next_piece(self) -> bytes:
         arrived = self._arrived.popleft()
-        piece = bytes(arrived[: _PIECE if self.known else _FIRST_PIECE])
+        piece = bytes(arrived[: _MOST.piece if self.known else _MOST.first_piece])
         if not self.known and (head := piece.find(_HEAD_END)) >= 0:
             piece = piece[: head + len(_HEAD_END)]  # so each request takes a turn, however many came at once
         if len(arrived) > len(piece):
@@ -271,9 +276,9 @@ class GuardedHTTP(HttpToolsProtocol):
         """The status of a request whose head would take long to look at."""
         if len(self.url) > self.bounds.max_url:
             return b"414 URI Too Long"
-        if self.url.count(b"&") >= _MOST_FIELDS:
+        if self.url.count(b"&") >= _MOST.fields:
             return b"400 Bad Request"
-        return b"431 Request Header Fields Too Large" if len(self.headers) > _MOST_HEADERS else None
+        return b"431 Request Header Fields Too Large" if len(self.headers) > _MOST.headers else None
 
     def send_400_response(self, msg: str) -> None:
         if self._refusal is None:
@@ -285,7 +290,7 @@ class GuardedHTTP(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         self._head_bytes = 0
         self._body_bytes += len(body)
-        if self._body_bytes >= _BODY_PIECE:
+        if self._body_bytes >= _MOST.body_piece:
             self._be_patient()
         super().on_body(body)
 
@@ -322,7 +327,7 @@ class GuardedHTTP(HttpToolsProtocol):
 
     def _lose_patience(self) -> None:
         unread = self.transport.get_write_buffer_size()
-        if unread and unread <= self._unread - _BODY_PIECE:
+        if unread and unread <= self._unread - _MOST.body_piece:
             self._be_patient()  # it reads, if slowly
         elif self.transport.is_closing() or self.flow.write_paused:
             self.send_away()

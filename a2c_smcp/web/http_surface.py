@@ -12,8 +12,6 @@ __all__ = ["STRANGERS", "SurfaceConfig", "SurfaceHTTP"]
 
 #: Connections that have not shown a key.
 STRANGERS: Final = 128
-#: Connections that are accepted in one turn of the loop.
-_BACKLOG: Final = 2 * STRANGERS
 
 
 class SurfaceConfig(BoundedConfig):
@@ -26,7 +24,8 @@ class SurfaceConfig(BoundedConfig):
     ) -> None:
         self.places = ConnectionPlaces(STRANGERS) if places is None else places
         # Without proxies' headers: whom a log line is about is nobody's choice.
-        fixed: dict[str, Any] = {"http": SurfaceHTTP, "ws": "none", "proxy_headers": False, "backlog": _BACKLOG}
+        # Connections that are accepted in one turn of the loop.
+        fixed: dict[str, Any] = {"http": SurfaceHTTP, "ws": "none", "proxy_headers": False, "backlog": 2 * STRANGERS}
         super().__init__(app, bounds or HttpBounds(), SharedTurns(), **{**options, **fixed})
 
 

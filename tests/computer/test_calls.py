@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2c_smcp.computer.calls.memory import MAX_BYTES, MAX_RESULTS, CallKey, CallMemory, Finished, New, Running
+from a2c_smcp.computer.calls.memory import CallKey, CallMemory, Finished, New, Running
 from a2c_smcp.errors import BadRequestError, TooManyRequestsError
 
 KEY = CallKey("office", "agent", "req-1")
@@ -96,7 +96,7 @@ def test_a_running_call_is_remembered_however_long_it_runs() -> None:
 
 def test_256_results_are_remembered_and_the_oldest_goes_first() -> None:
     memory = Memory()
-    for number in range(MAX_RESULTS + 1):
+    for number in range(256 + 1):
         run(memory, key(number))
     assert admit(memory, key(1)) == Finished("result of req-1")
     assert admit(memory, key(0)) == New()
@@ -104,8 +104,8 @@ def test_256_results_are_remembered_and_the_oldest_goes_first() -> None:
 
 def test_64_mib_are_remembered_in_all() -> None:
     memory = Memory()
-    run(memory, key(0), size=MAX_BYTES // 2 - AROUND)
-    run(memory, key(1), size=MAX_BYTES // 2 - AROUND)
+    run(memory, key(0), size=32 * 1024 * 1024 - AROUND)
+    run(memory, key(1), size=32 * 1024 * 1024 - AROUND)
     assert admit(memory, key(0)) == Finished("result of req-0")
     run(memory, key(2), size=1)
     assert admit(memory, key(0)) == New()

@@ -36,9 +36,7 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
 __all__ = [
-    "KEPT_BYTES",
     "KEPT_CALLS",
-    "KEPT_OF_A_CALL",
     "SHOWN_CALLS",
     "CallLog",
     "CallOutcome",
@@ -49,20 +47,15 @@ __all__ = [
     "WatchedCall",
 ]
 
-#: How many calls that ended are kept, and how many bytes of them, about.
+#: How many calls that ended are kept.
 KEPT_CALLS: Final = 1000
 #: How many of them a watcher begins with; the others are built when they are asked for.
 SHOWN_CALLS: Final = 100
-KEPT_BYTES: Final = 16 * 1024 * 1024
-#: How much is kept of the arguments of one call, and as much of its result.
-KEPT_OF_A_CALL: Final = 1024 * 1024
 
 #: The markers that the Computer makes itself, and that are small.
 _OWN_MARKERS: Final = frozenset(
     {TOOL_META_MARKER, ERROR_CODE_MARKER, TIMEOUT_MARKER, CANCELLED_MARKER, OUTCOME_MARKER, REASON_MARKER}
 )
-#: About how many bytes Python takes for a model of mcp's.
-_MODEL: Final = 512
 
 
 #: What became of a call: its tool `succeeded` or `failed`, or the Computer or somebody there stopped it.
@@ -270,10 +263,12 @@ class LoggedCall:
 
 
 class CallLog:
-    """`start` a call, then `end` it with its result, once."""
+    """`start` a call, then `end` it with its result, once. Of calls that ended about `kept_bytes` are kept, and of the
+    arguments of one, and of its result, `kept_of_a_call`.
+    """
 
     def __init__(
-        self, kept_calls: int = KEPT_CALLS, kept_bytes: int = KEPT_BYTES, kept_of_a_call: int = KEPT_OF_A_CALL
+        self, kept_calls: int = KEPT_CALLS, kept_bytes: int = 16 * 1024 * 1024, kept_of_a_call: int = 1024 * 1024
     ) -> None:
         self._kept_of_a_call = kept_of_a_call
         self._running: dict[str, LoggedCall] = {}
@@ -384,7 +379,8 @@ def _kept_part(value: dict[str, Any], most: int) -> tuple[dict[str, Any], int]:
 
 def _weight_of_item(fields: dict[str, Any], most: int) -> int:
     """The same of the fields of a content item, or of a model inside one."""
-    total = _MODEL
+    # About how many bytes Python takes for a model of mcp's.
+    total = 512
     for value in fields.values():
         if type(value) is str:
             total += len(value)

@@ -21,11 +21,6 @@ from a2c_smcp.utils.bounded import BoundedDict
 from a2c_smcp.utils.json_sizes import flat_weight, weight_of_json
 
 __all__ = [
-    "MAX_BYTES",
-    "MAX_RESULTS",
-    "MAX_RUNNING",
-    "MAX_RUNNING_BYTES",
-    "REMEMBERED_SECONDS",
     "CallAdmission",
     "CallKey",
     "CallMemory",
@@ -34,12 +29,6 @@ __all__ = [
     "Running",
 ]
 
-REMEMBERED_SECONDS: Final = 300.0
-MAX_RESULTS: Final = 256
-MAX_BYTES: Final = 64 * 1024 * 1024
-#: How many calls may run or wait for a person at once, and how many bytes of memory their params may have, about.
-MAX_RUNNING: Final = 1024
-MAX_RUNNING_BYTES: Final = 64 * 1024 * 1024
 #: A request that is larger is remembered by its hash: Python's own has a key of this process, and takes a quarter of
 #: the time of a digest.
 _KEPT: Final = 16 * 1024
@@ -97,15 +86,18 @@ class _Result(Generic[R]):
 
 
 class CallMemory(Generic[E, R]):
-    """Calls by key: the running ones with the shell's entry, the finished ones with their result."""
+    """Calls by key: the running ones with the shell's entry, the finished ones with their result.
+
+    So many may run or wait for a person at once, with params of about `max_running_bytes` of memory together.
+    """
 
     def __init__(
         self,
-        remembered_seconds: float = REMEMBERED_SECONDS,
-        max_results: int = MAX_RESULTS,
-        max_bytes: int = MAX_BYTES,
-        max_running: int = MAX_RUNNING,
-        max_running_bytes: int = MAX_RUNNING_BYTES,
+        remembered_seconds: float = 300.0,
+        max_results: int = 256,
+        max_bytes: int = 64 * 1024 * 1024,
+        max_running: int = 1024,
+        max_running_bytes: int = 64 * 1024 * 1024,
     ) -> None:
         self._remembered_seconds = remembered_seconds
         self._max_running = max_running

@@ -18,7 +18,6 @@ __all__ = ["ask_a_question"]
 
 _YES_NO: Final = {"y": "yes", "yes": "yes", "n": "no", "no": "no"}
 _SEND: Final = {**_YES_NO, "e": "edit", "edit": "edit"}
-_LONGEST_TITLE: Final = 200
 _HINTS: Final = {
     FieldKind.NUMBER: "a number",
     FieldKind.INTEGER: "a whole number",
@@ -124,7 +123,7 @@ def _named(call: WatchedCall) -> str:
 
 
 def _title(field: FormField) -> str:
-    return printable(cut(field.title, _LONGEST_TITLE))
+    return printable(cut(field.title, 200))
 
 
 def _options(field: FormField) -> list[tuple[str, str]]:
@@ -132,8 +131,8 @@ def _options(field: FormField) -> list[tuple[str, str]]:
 
 
 def _option(number: int, value: str, title: str) -> str:
-    named = "" if title == value else f" ({printable(cut(value, _LONGEST_TITLE))})"
-    return f"  {number}. {printable(cut(title, _LONGEST_TITLE))}{named}"
+    named = "" if title == value else f" ({printable(cut(value, 200))})"
+    return f"  {number}. {printable(cut(title, 200))}{named}"
 
 
 def _line(field: FormField, value: FieldValue | None) -> str:

@@ -13,8 +13,6 @@ __all__ = ["WebAnswer", "describe_answers", "other_scheme", "speaks", "web_answe
 
 #: For an answer to begin, in seconds.
 _ANSWER_SECONDS: Final = 5.0
-#: What is shown of an answer's text.
-_LONGEST_TEXT: Final = 200
 _SECURE: Final = {"http": False, "ws": False, "https": True, "wss": True}
 #: How the greeting of a Socket.IO server begins.
 _GREETING: Final = '0{"sid"'
@@ -53,7 +51,7 @@ async def speaks(url: str, path: str, *, tls: bool) -> WebAnswer | None:
 
 async def _first_line(response: httpx2.Response) -> str:
     async for chunk in response.aiter_raw():
-        return chunk[:_LONGEST_TEXT].decode("utf-8", "replace").partition("\n")[0].strip()
+        return chunk[:200].decode("utf-8", "replace").partition("\n")[0].strip()
     return ""
 
 

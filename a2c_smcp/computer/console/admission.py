@@ -26,8 +26,6 @@ LINK_SECONDS: Final = 3600.0
 #: How long a page that said that it follows is in use. It says so every 20 s; in the background a browser may let it
 #: speak once a minute.
 ALIVE_SECONDS: Final = 150.0
-#: A page whose stream was cut is in use for so long: it comes back at once.
-_BACK_SECONDS: Final = 15.0
 
 
 @dataclass(slots=True, eq=False)
@@ -116,7 +114,8 @@ class VisitorBook:
             yield
         finally:
             session.streams -= 1
-            session.followed_until = max(session.followed_until, clock() + _BACK_SECONDS)
+            # A page whose stream was cut is in use for so long: it comes back at once.
+            session.followed_until = max(session.followed_until, clock() + 15.0)
 
     def _make_room(self, now: float) -> None:
         if len(self._sessions) < MAX_SESSIONS:

@@ -41,7 +41,6 @@ __all__ = ["MAX_ENDED", "PageChanges"]
 #: How many calls that are over one message shows. Of more than that, the page asks for the older ones when they are
 #: looked at, and hears only the ids of those that it takes for running.
 MAX_ENDED: Final = 100
-_MAX_NOTICES: Final = 20
 _MARKED: Final = {
     ToolListChanged: "tools",
     # The clash is told where the tools of the servers are read again.
@@ -70,7 +69,7 @@ class PageChanges:
         self._asked: dict[str, DecisionAsked] = {}
         self._decided: dict[str, DecisionDecided] = {}
         self._answerers: AnswerersChanged | None = None
-        self._notices: deque[dict[str, Any]] = deque(maxlen=_MAX_NOTICES)
+        self._notices: deque[dict[str, Any]] = deque(maxlen=20)
 
     def add(self, event: ComputerEvent) -> None:
         """Take an event in."""

@@ -15,8 +15,6 @@ __all__ = ["MAX_DEVICES", "UNUSED_SECONDS", "Device", "DeviceBook"]
 MAX_DEVICES: Final = 32
 #: A browser that was not used for so long is forgotten.
 UNUSED_SECONDS: Final = 30 * 86400.0
-#: When a browser was used last is kept as exactly as this.
-_USED_SECONDS: Final = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +70,8 @@ class DeviceBook:
     def use(self, device_id: str, now: float) -> bool:
         """Note that a browser is used; returns whether the note is new enough to be written to the file."""
         device = self.find(device_id, now)
-        if device is None or abs(now - device.used) < _USED_SECONDS:
+        # When a browser was used last is kept as exactly as this.
+        if device is None or abs(now - device.used) < 3600.0:
             return False
         self._devices[device_id] = replace(device, used=now)
         return True

@@ -17,8 +17,6 @@ __all__ = ["Pasted", "read_paste"]
 
 #: Around a block of code in Markdown.
 _FENCE: Final = re.compile(r"\A`{3,}[^\n]*\n(.*?)(?<!`)`{3,}\Z", re.DOTALL)
-#: Each server is looked for in the whole text: so many characters times servers are read.
-_MOST_LOOKED_THROUGH: Final = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,8 @@ def read_paste(text: str, known_inputs: Iterable[str]) -> Pasted:
     problems = [str(problem) for problem in found.problems]
     if not found.servers and not problems:
         problems = ["there is no server in it"]
-    if len(found.servers) > 1 and len(found.servers) * len(text) > _MOST_LOOKED_THROUGH:
+    # Each server is looked for in the whole text: so many characters times servers are read.
+    if len(found.servers) > 1 and len(found.servers) * len(text) > 200_000:
         return Pasted(problems=(f"it has {len(found.servers)} servers, which is too much; paste fewer at a time",))
     entries = {raw["name"]: _entry(text, raw["name"]) for raw in found.servers}
     return Pasted(

@@ -8,7 +8,7 @@ import logging
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from typing import Any, Final
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -28,9 +28,6 @@ from a2c_smcp.errors import BadRequestError, NotFoundError, SMCPError
 __all__ = ["ServerChanges"]
 
 logger = logging.getLogger(__name__)
-
-#: How long it may take to put back a server as it was.
-_BACK_SECONDS: Final = 60.0
 
 
 class ServerChanges:
@@ -134,7 +131,8 @@ class ServerChanges:
         self._config.on_written(change.files)
 
     async def _put_back(self, name: str, before: dict[str, Any] | None) -> None:
-        with anyio.move_on_after(_BACK_SECONDS, shield=True):
+        # How long it may take to put back a server as it was.
+        with anyio.move_on_after(60.0, shield=True):
             try:
                 if before is None:
                     await self._computer.remove_server(name)

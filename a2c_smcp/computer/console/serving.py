@@ -24,8 +24,6 @@ from a2c_smcp.web.uvicorn_server import GracefulServer, listen
 __all__ = ["Console", "ConsoleError"]
 
 _CLOSE_SECONDS: Final = 2
-#: Connections of pages that have a session: 16 sessions, and a browser opens six for each.
-_PAGE_CONNECTIONS: Final = 128
 
 
 class ConsoleError(RuntimeError):
@@ -149,7 +147,8 @@ class Console:
     def _config(self, app: ConsoleApp) -> SurfaceConfig:
         return SurfaceConfig(
             app,
-            places=ConnectionPlaces(STRANGERS, _PAGE_CONNECTIONS),
+            # Connections of pages that have a session: 16 sessions, and a browser opens six for each.
+            places=ConnectionPlaces(STRANGERS, 128),
             lifespan="off",
             timeout_graceful_shutdown=_CLOSE_SECONDS,
             ssl_certfile=self._cert,

@@ -59,9 +59,6 @@ CALLBACK: Final = "callback"
 #: How many characters of a reason the agent reads.
 MAX_REASON: Final = 1000
 
-#: How many decided ones are remembered, so that an answer that comes late is told who decided.
-_REMEMBERED: Final = 1000
-
 
 # --- what is asked
 
@@ -328,9 +325,9 @@ def _plain_words(text: str) -> str:
 
 
 class DecisionBook:
-    """What is pending, and how the last ones ended."""
+    """What is pending, and how the last ones ended: an answer that comes late is told who decided."""
 
-    def __init__(self, remembered: int = _REMEMBERED) -> None:
+    def __init__(self, remembered: int = 1000) -> None:
         self._pending: dict[str, Decision] = {}
         self._decided: BoundedDict[str, Resolution] = BoundedDict(remembered)
 

@@ -7,7 +7,7 @@ import asyncio
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any
 
 from a2c_smcp.computer.calls.log import LoggedCall
 from a2c_smcp.computer.calls.tool_calls import CURRENT_CALL
@@ -17,9 +17,6 @@ from a2c_smcp.computer.mcp_clients.elicitation.asking import GivenAnswer, Server
 from a2c_smcp.errors import BadRequestError
 
 __all__ = ["QuestionDesk"]
-
-#: How long a question waits that no call asked, in seconds.
-_PATIENCE: Final = 300.0
 
 
 class QuestionDesk:
@@ -44,7 +41,8 @@ class QuestionDesk:
             call=question.call.call if isinstance(question.call, LoggedCall) else None,
             calls=tuple(call.call for call in calls),
             check=lambda value: _check(question, value),
-            expires=max(map(_end, calls), default=asyncio.get_running_loop().time() + _PATIENCE),
+            # How long a question waits that no call asked, in seconds.
+            expires=max(map(_end, calls), default=asyncio.get_running_loop().time() + 300.0),
         )
         return _answer(resolution)
 

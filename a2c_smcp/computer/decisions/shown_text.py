@@ -30,8 +30,6 @@ TOO_DEEP: Final = "(nested too deeply to be shown)"
 #: How many rows the arguments of a call are taken apart into; more than that are shown as JSON.
 _MOST_ROWS: Final = 200
 _DEEPEST: Final = 8
-#: Characters of JSON that is laid out over several lines; Python takes seconds for megabytes of it.
-_MOST_INDENTED: Final = 100_000
 #: Scripts that are written together in one word, as Japanese does, and beside Latin letters everywhere.
 _EAST_ASIAN: Final = frozenset(
     {"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "KATAKANA-HIRAGANA", "IDEOGRAPHIC"}
@@ -125,7 +123,8 @@ def _row(name: str, value: Any) -> ArgumentRow:
 
 def _laid_out(value: Any) -> str:
     text = _json(value, None)
-    return text if len(text) > _MOST_INDENTED else _json(value)
+    # Characters of JSON that is laid out over several lines; Python takes seconds for megabytes of it.
+    return text if len(text) > 100_000 else _json(value)
 
 
 def _child(path: str, name: str) -> str:

@@ -50,12 +50,10 @@ from a2c_smcp.errors import SMCPError
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME
 from a2c_smcp.utils.text import in_log
 
-__all__ = ["GRACE_SECONDS", "AskHandler", "Attendance", "DecisionStore"]
+__all__ = ["AskHandler", "Attendance", "DecisionStore"]
 
 logger = logging.getLogger(__name__)
 
-#: How long a decision waits for somebody to come when the last one who could answer has gone: a page may be reloading.
-GRACE_SECONDS: Final = 30.0
 
 #: Asks a person. Returns `None` if it has no answer: others may have one. It is cancelled when it is not needed any
 #: more; `DecisionStore.resolution` then says who decided, and how.
@@ -119,14 +117,10 @@ class DecisionStore:
     """What waits for a person's decision, whoever can make it, and `always`.
 
     `on_event` is called for what is asked and decided, and for who comes and goes; it must return at once.
+    When the last one who could answer has gone, a decision waits `grace` seconds: a page may be reloading.
     """
 
-    def __init__(
-        self,
-        on_event: Callable[[DecisionEvent], None] = _ignore,
-        *,
-        grace: float = GRACE_SECONDS,
-    ) -> None:
+    def __init__(self, on_event: Callable[[DecisionEvent], None] = _ignore, *, grace: float = 30.0) -> None:
         self.allow_all = False
         """Whether every call may run without a confirmation."""
         self._on_event = on_event

@@ -15,8 +15,6 @@ __all__ = ["MAX_WINDOW", "DesktopLimits", "Room", "cut_window", "fitting", "text
 
 #: How many bytes of a window's text a whole desktop shows, by default.
 MAX_WINDOW: Final = 1024 * 1024
-#: However large a window may be, so many fit into one message.
-_AT_LEAST_WINDOWS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +26,8 @@ class DesktopLimits:
 
     @property
     def shown(self) -> int:
-        return min(self.window, self.message // _AT_LEAST_WINDOWS)
+        # However large a window may be, so many fit into one message.
+        return min(self.window, self.message // 8)
 
 
 def text_bytes(result: ReadResourceResult) -> int:

@@ -38,8 +38,6 @@ logger = logging.getLogger(__name__)
 DESKTOP_SECONDS: Final = 12.0
 #: How many windows of one server are read at once.
 READERS: Final = 16
-#: From here on they are put in order in a thread: 1,000 take 10 ms.
-_MANY_WINDOWS: Final = 1000
 #: How many windows that could not be read are named in the log for one desktop.
 _FAILURES_LOGGED: Final = 10
 
@@ -134,7 +132,8 @@ class _DesktopReading:
 
     async def _worked_out(self, decide: Callable[[], list[_T]]) -> list[_T]:
         """In a thread where there are many windows: the interpreter takes turns with it."""
-        return await anyio.to_thread.run_sync(decide) if len(self._listed) > _MANY_WINDOWS else decide()
+        # From here on they are put in order in a thread: 1,000 take 10 ms.
+        return await anyio.to_thread.run_sync(decide) if len(self._listed) > 1000 else decide()
 
     async def _read_one(self, server: SERVER_NAME, uri: str, limits: DesktopLimits | None, room: Room | None) -> None:
         key = (server, uri)

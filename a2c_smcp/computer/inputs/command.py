@@ -12,19 +12,15 @@ from a2c_smcp.computer.mcp_clients.model import CommandInput, MCPServerInput
 from a2c_smcp.computer.utils.children import kill_group, start_group
 from a2c_smcp.errors import InputNotFoundError
 
-__all__ = ["COMMAND_TIMEOUT", "CommandInputResolver"]
+__all__ = ["CommandInputResolver"]
 
-#: How long a command may take, in seconds.
-COMMAND_TIMEOUT: Final = 30.0
 _MAX_OUTPUT: Final = 64 * 1024
-_MAX_COMPLAINT: Final = 1000
-_COMPLAINT_LINES: Final = 5
 
 
 class CommandInputResolver(BaseInputResolver):
     """Answers `command` inputs, and passes on all others."""
 
-    def __init__(self, timeout: float = COMMAND_TIMEOUT) -> None:
+    def __init__(self, timeout: float = 30.0) -> None:
         self._timeout = timeout
 
     async def resolve(self, definition: MCPServerInput) -> str:
@@ -70,9 +66,7 @@ async def _start(definition: CommandInput) -> Process:
 async def _outcome(process: Process) -> tuple[bytes, bytes, int]:
     assert process.stdout is not None
     assert process.stderr is not None
-    output, complaint = await asyncio.gather(
-        _tail(process.stdout, _MAX_OUTPUT + 1), _tail(process.stderr, _MAX_COMPLAINT)
-    )
+    output, complaint = await asyncio.gather(_tail(process.stdout, _MAX_OUTPUT + 1), _tail(process.stderr, 1000))
     return output, complaint, await process.wait()
 
 
@@ -94,6 +88,6 @@ def _value(input_id: str, output: bytes) -> str:
 
 
 def _last_lines(complaint: bytes) -> str:
-    lines = complaint.decode(errors="replace").strip().splitlines()[-_COMPLAINT_LINES:]
+    lines = complaint.decode(errors="replace").strip().splitlines()[-5:]
     # Escape sequences are for the command's own terminal, not for ours.
     return "".join(f"\n  {''.join(c for c in line if c.isprintable())}" for line in lines)

@@ -14,14 +14,13 @@ __all__ = ["MAX_LOG_LINE", "log_lines"]
 MAX_LOG_LINE: Final = 4096
 #: How many lines a message may have, and how much of it is looked at.
 _MOST_LINES: Final = 20
-_LOOKED_AT: Final = _MOST_LINES * MAX_LOG_LINE
 
 
 def log_lines(message: LoggingMessageNotificationParams) -> Iterator[str]:
     """`[warning] name: text`, and each further line of the text on one of its own."""
     data = message.data if isinstance(message.data, str) else codec.dumps(message.data)
     named = f"{message.logger}: " if message.logger else ""
-    lines = cut(f"[{message.level}] {named}{data}", _LOOKED_AT).splitlines()
+    lines = cut(f"[{message.level}] {named}{data}", _MOST_LINES * MAX_LOG_LINE).splitlines()
     yield from lines[:_MOST_LINES]
     if len(lines) > _MOST_LINES:
         yield "…"

@@ -43,9 +43,6 @@ __all__ = ["MCPSession"]
 
 #: How many times a tool may ask before it answers, or want to be called again.
 _MOST_ROUNDS: Final = 10
-#: Before a tool is called again that asked nothing, in seconds.
-_FIRST_PAUSE: Final = 0.05
-_LONGEST_PAUSE: Final = 0.25
 _MOST_PAGES: Final = 100
 
 
@@ -102,7 +99,8 @@ class MCPSession:
                 state, answers = said.request_state, {**await self.questions.answer(said.input_requests, call)}
             else:
                 state, answers = said.request_state, None
-                await anyio.sleep(backoff(number + 1, _FIRST_PAUSE, _LONGEST_PAUSE))
+                # Before a tool is called again that asked nothing, in seconds.
+                await anyio.sleep(backoff(number + 1, first=0.05, longest=0.25))
             try:
                 result = await self._send_call(name, params, call.progress, answers, state)
             except MCPError as error:

@@ -16,8 +16,6 @@ from mcp_types import REQUEST_TIMEOUT, RequestId
 
 __all__ = ["Patience", "Probe"]
 
-#: Between two looks at the pipe, while a server starts; in seconds.
-_LOOK: Final = 0.05
 _IGNORED: Final = "the server ignores the probe"
 
 
@@ -66,7 +64,8 @@ class Probe:
         """The first request that was read and not answered for so long; `None` once the server speaks."""
         since: float | None = None
         while not self._heard:
-            await anyio.sleep(_LOOK)
+            # Between two looks at the pipe, while a server starts; in seconds.
+            await anyio.sleep(0.05)
             requests = unanswered()
             if not requests or not is_read():
                 since = None

@@ -14,7 +14,6 @@ from a2c_smcp.computer.mcp_clients.mcp_internals import parse_server_result
 __all__ = ["without_invalid_tools"]
 
 _METHOD = "tools/list"
-_MAX_NAME = 200
 
 
 def without_invalid_tools(
@@ -49,4 +48,4 @@ def _problem(result: Mapping[str, Any], version: str) -> str | None:
 
 def _name(tool: object, number: int) -> str:
     name = tool.get("name") if isinstance(tool, Mapping) else None
-    return name[:_MAX_NAME] if isinstance(name, str) and name else f"number {number}"
+    return name[:200] if isinstance(name, str) and name else f"number {number}"

@@ -33,7 +33,6 @@ __all__ = ["Target", "find_target", "refusal"]
 logger = logging.getLogger(__name__)
 
 _RESOURCE_NOT_FOUND: Final = -32002
-_MAX_NAMED: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ def _find_window(uri: str, watch: Watch, order: Iterable[SERVER_NAME]) -> Target
     for server in order:
         if watch.lists(server, uri):
             return Target(server)
-    raise NotFoundError("no MCP server lists this window", {"uri": cut(uri, _MAX_NAMED)})
+    raise NotFoundError("no MCP server lists this window", {"uri": cut(uri, 500)})
 
 
 def _find_document(raw: str, uri: ParsedDPEUri, watch: Watch, order: list[SERVER_NAME]) -> Target:
@@ -100,7 +99,7 @@ def refusal(target: Target, error: MCPError, page_count: int = 0) -> SMCPError:
         return _not_found(target, page_count)
     return InternalError(
         f"Server {target.server} failed to read the resource",
-        {"server_name": target.server, "mcp_code": error.code, "mcp_message": cut(error.message, _MAX_NAMED)},
+        {"server_name": target.server, "mcp_code": error.code, "mcp_message": cut(error.message, 500)},
     )
 
 

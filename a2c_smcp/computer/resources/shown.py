@@ -43,11 +43,6 @@ __all__ = ["MAX_KEYWORDS", "MAX_KEYWORD_CHARACTERS", "MAX_LIMIT", "ResourceTimin
 
 logger = logging.getLogger(__name__)
 
-#: From here on documents are put in order in a thread: 5,000 take 10 ms, and each keyword about as long again.
-_MANY_DOCUMENTS: Final = 5000
-#: How long a server that always has a new long list waits at most before that is read.
-_LONG_LIST: Final = 1000
-_LONGEST_PAUSE: Final = 5.0
 #: How the log calls what it says only so much about.
 _READS: Final = "what agents read"
 #: How many documents an agent gets at once.
@@ -183,7 +178,8 @@ class ShownResources:
             organize_finder, documents, keywords, file_type, used, offset, limit, by_file_name=by_file_name
         )
         # The interpreter takes turns with a thread; it would not with this.
-        takes_long = len(documents) * max(1, len(keywords or ())) > _MANY_DOCUMENTS
+        # From here on documents are put in order in a thread: 5,000 take 10 ms, and each keyword about as long again.
+        takes_long = len(documents) * max(1, len(keywords or ())) > 5000
         return await anyio.to_thread.run_sync(organize) if takes_long else organize()
 
     async def read(self, uri: str, order: Iterable[SERVER_NAME]) -> ReadResourceResult:
@@ -283,9 +279,10 @@ class ShownResources:
         shelf.has_failed = False
         self._note_ignored(shelf)
         await self._relisted(shelf, resources)
-        if shelf.refresher.is_stale and len(resources) > _LONG_LIST:
+        # How long a server that always has a new long list waits at most before that is read.
+        if shelf.refresher.is_stale and len(resources) > 1000:
             # If it changes all the time, it must not have all of this computer's.
-            await asyncio.sleep(min(_now() - began, _LONGEST_PAUSE))
+            await asyncio.sleep(min(_now() - began, 5.0))
 
     def _note_ignored(self, shelf: _ServerWindows) -> None:
         before, shelf.ignored = shelf.ignored, shelf.connection.ignored_resources

@@ -73,11 +73,6 @@ logger = logging.getLogger(__name__)
 _ANNOUNCED: Final = get_args(AnnouncedEvent)
 _ANNOUNCEMENTS: Final = frozenset(kind.announced_by for kind in _ANNOUNCED)
 _FOLLOWED: Final = (*_ANNOUNCED, ServerStatus)
-_ANNOUNCE_SECONDS: Final = 5.0
-#: Before an announcement is made again that was one too many.
-_ANNOUNCE_AGAIN: Final = 1.0
-#: For running calls to end once the client is disconnected.
-_CANCEL_SECONDS: Final = 5.0
 #: How the log calls what it says only so much about: an agent may give itself many names.
 _AGENTS: Final = "what agents asked for"
 #: How many characters the names of a tool call may have: its `agent`, its `req_id` and its `tool_name`.
@@ -162,7 +157,8 @@ class SMCPComputerClient:
                 task.cancel()
             await self._link.close()
             if tasks:
-                await asyncio.wait(tasks, timeout=_CANCEL_SECONDS)
+                # For running calls to end once the client is disconnected.
+                await asyncio.wait(tasks, timeout=5.0)
             self._computer.office_closed(self._id)
 
     async def __aenter__(self) -> Self:
@@ -388,7 +384,7 @@ class SMCPComputerClient:
             while self._to_announce and self._link.joined:
                 announcement = self._to_announce.pop()
                 try:
-                    reply = await self._link.request(announcement, body, _ANNOUNCE_SECONDS)
+                    reply = await self._link.request(announcement, body, 5.0)
                     if (refusal := error_from_payload(reply[0] if reply else None)) is not None:
                         raise refusal
                 except ConnectionLostError:
@@ -396,7 +392,8 @@ class SMCPComputerClient:
                     break
                 except TooManyRequestsError:
                     self._to_announce.add(announcement)
-                    await asyncio.sleep(_ANNOUNCE_AGAIN)
+                    # Before an announcement is made again that was one too many.
+                    await asyncio.sleep(1.0)
                 except SMCPError as error:
                     logger.warning("%s was not announced: %s", announcement, error)
 

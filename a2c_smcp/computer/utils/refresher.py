@@ -2,11 +2,8 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Final
 
 __all__ = ["Refresher"]
-
-_LONGEST_PAUSE: Final = 0.5
 
 
 class Refresher:
@@ -39,6 +36,6 @@ class Refresher:
                 began = loop.time()
                 await read()
                 if self.is_stale:
-                    await asyncio.sleep(min(loop.time() - began, _LONGEST_PAUSE))
+                    await asyncio.sleep(min(loop.time() - began, 0.5))
         finally:
             self.running = None

@@ -34,9 +34,6 @@ LARGEST_MESSAGE: Final = 768 * 1024
 _NO_JETSTREAM: Final = "NATS has no JetStream, or no quorum for it"
 #: Seconds for which the bucket remembers that a key was deleted or has expired, for those that watch.
 _MARKER: Final = 60
-#: Seconds after which NATS forgets a watch that nobody listens to.
-_IDLE: Final = 30
-_MOST_REPLICAS: Final = 3
 _WRONG_REVISION: Final = (10071, 10164)
 _NOT_CLUSTERED: Final = 10074
 _NO_MESSAGE: Final = 10037
@@ -67,7 +64,7 @@ class Bucket:
             raise InternalError("NATS 2.11 or newer is needed")
         if self._connection.client.max_payload < LARGEST_MESSAGE:
             raise InternalError(f"NATS takes too small messages: its max_payload must be {LARGEST_MESSAGE} or more")
-        replicas = min(_MOST_REPLICAS, len(self._connection.client.servers))
+        replicas = min(3, len(self._connection.client.servers))
         try:
             info = await _answer(self._js.stream_info(self.stream))
         except _MissingError:
@@ -181,7 +178,8 @@ class BucketWatch:
             max_deliver=1,
             mem_storage=True,
             num_replicas=1,
-            inactive_threshold=_IDLE,
+            # Seconds after which NATS forgets a watch that nobody listens to.
+            inactive_threshold=30,
         )
         info = await _answer(bucket._js.add_consumer(bucket.stream, config))
         self._consumer = info.name

@@ -26,8 +26,6 @@ NatsFinding: TypeAlias = tuple[str, str]
 """What was looked at, and what to do about it; empty where it is as it should be."""
 
 _OLDEST: Final = (2, 11)
-#: A revision that no key has: a write that expects it is refused, and shows that writing is allowed.
-_NEVER: Final = 2**62
 
 
 async def examine_nats(options: ClusterOptions) -> list[NatsFinding]:
@@ -133,7 +131,8 @@ async def _bucket(client: NatsClient, options: ClusterOptions) -> str:
         await client.request(f"$JS.API.STREAM.CREATE.{bucket.stream}", request, timeout=tuning.TIMES.nats_check)
         return "not there yet; the first server makes it"
     with suppress(WrongRevisionError):
-        await bucket.write("doctor", b"", _NEVER)
+        # A revision that no key has: a write that expects it is refused, and shows that writing is allowed.
+        await bucket.write("doctor", b"", 2**62)
     watch = await bucket.watch(lambda entry, pending: None, lambda: None)
     await watch.close()
     return f"can be read and written; copies: {_copies(info)}"

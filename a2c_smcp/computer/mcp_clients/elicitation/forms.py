@@ -17,16 +17,22 @@ from a2c_smcp.utils.json_sizes import is_deeper, weight
 
 __all__ = ["FieldKind", "FieldOption", "FieldValue", "FormField", "InvalidFormError", "QuestionForm", "parse_form"]
 
-#: More than a person would fill in, or read.
-_MOST_FIELDS: Final = 100
-_MOST_OPTIONS: Final = 1000
-#: Of everything that a schema says, also of what no form shows: about how many bytes, and how deeply nested.
-_LARGEST: Final = 1024 * 1024
-_DEEPEST: Final = 16
-#: How much of an answer a person may type into one field.
-_LONGEST_TEXT: Final = 100_000
 
 FieldValue: TypeAlias = str | int | float | bool | list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _FormBounds:
+    """More than a person would fill in, or read."""
+
+    fields: int = 100
+    options: int = 1000
+    schema_bytes: int = 1024 * 1024  # of everything that a schema says, also of what no form shows, about
+    schema_levels: int = 16
+    text: int = 100_000  # characters that a person may type into one field
+
+
+_MOST: Final = _FormBounds()
 
 
 class InvalidFormError(ValueError):
@@ -117,7 +123,7 @@ class FormField:
     def _checked_text(self, text: str) -> str:
         if self.least is not None and len(text) < self.least:
             raise ValueError(f"It must have at least {_count(self.least, 'character')}.")
-        if len(text) > (most := min(self.most if self.most is not None else _LONGEST_TEXT, _LONGEST_TEXT)):
+        if len(text) > (most := min(self.most if self.most is not None else _MOST.text, _MOST.text)):
             raise ValueError(f"It must have at most {_count(most, 'character')}.")
         if self.format in _FORMATS:
             holds, wanted = _FORMATS[self.format]
@@ -232,10 +238,10 @@ def parse_form(schema: Mapping[str, Any]) -> QuestionForm:
     properties, required = schema.get("properties", {}), schema.get("required") or []
     if not isinstance(properties, Mapping) or not isinstance(required, list):
         raise InvalidFormError("its schema is no object with properties")
-    if len(properties) > _MOST_FIELDS:
-        raise InvalidFormError(f"it has {len(properties)} fields, and may have {_MOST_FIELDS}")
+    if len(properties) > _MOST.fields:
+        raise InvalidFormError(f"it has {len(properties)} fields, and may have {_MOST.fields}")
     # Whoever shows the form, or remembers it, holds all of the schema.
-    if weight(schema, _LARGEST) > _LARGEST or is_deeper(schema, _DEEPEST):
+    if weight(schema, _MOST.schema_bytes) > _MOST.schema_bytes or is_deeper(schema, _MOST.schema_levels):
         raise InvalidFormError("its schema is larger than any form's")
     needed = {name for name in required if isinstance(name, str)}
     return QuestionForm(tuple(_field(str(name), part, name in needed) for name, part in properties.items()))
@@ -295,8 +301,8 @@ def _options(name: str, schema: Mapping[str, Any]) -> tuple[FieldOption, ...]:
             raise InvalidFormError(f"the options of its field {name!r} are none")
         values = [entry.get("const") for entry in titled]
         titles = [entry.get("title") for entry in titled]
-    if len(values) > _MOST_OPTIONS:
-        raise InvalidFormError(f"its field {name!r} has {len(values)} options, and may have {_MOST_OPTIONS}")
+    if len(values) > _MOST.options:
+        raise InvalidFormError(f"its field {name!r} has {len(values)} options, and may have {_MOST.options}")
     if not all(isinstance(value, str) for value in values):
         raise InvalidFormError(f"the options of its field {name!r} are no texts")
     if not isinstance(titles, list) or len(titles) != len(values):

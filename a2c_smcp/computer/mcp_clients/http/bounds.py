@@ -31,20 +31,29 @@ logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
-#: Up to here any number of answers is read at a time; so many larger ones, and the others wait.
-_SMALL: Final = 1024 * 1024
-_LARGE_ANSWERS: Final = 4
-#: What the pace counts for an event besides its bytes, and for the opening of a stream: they cost time, too.
-_EVENT_COST: Final = 16 * 1024
-_STREAM_COST: Final = 1024 * 1024
-#: How many pieces of one body are read before others get a turn: a server may send each byte in a chunk of its own.
-_READS_A_TURN: Final = 16
-_ENDS: Final = 4096
 _EVENTS: Final = "text/event-stream"
-_LOGGED: Final = 3
 _TOO_LARGE: Final = PayloadTooLargeError.default_code
 #: mcp has a task for each request. There it also resumes, with a GET, the stream of an answer that ended too early.
 _exchange: ContextVar["_Exchange | None"] = ContextVar("_exchange", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Costs:
+    """What answers of an MCP server over HTTP may take, in bytes if nothing else is said."""
+
+    # Up to here any number of answers is read at a time; so many larger ones, and the others wait.
+    small: int = 1024 * 1024
+    large_answers: int = 4
+    # What the pace counts for an event besides its bytes, and for the opening of a stream: they cost time, too.
+    event: int = 16 * 1024
+    stream: int = 1024 * 1024
+    # How many pieces of one body are read before others get a turn: a server may send each byte in a chunk of its own.
+    reads_a_turn: int = 16
+    ends: int = 4096
+    logged: int = 3
+
+
+_COSTS: Final = _Costs()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +101,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         self._refusals = 0
         self.failed: int | Exception | None = None
         """The status, or the error, of the last request that mattered, if it failed."""
-        self.large_answers = anyio.Semaphore(_LARGE_ANSWERS)
+        self.large_answers = anyio.Semaphore(_COSTS.large_answers)
 
     async def __aenter__(self) -> "BoundedTransport":
         # A client, not a transport: only a client finds the proxies of the environment.
@@ -125,7 +134,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
                 text = f"the stream of the server's answer ended {exchange.resumptions} times without an answer"
                 raise RefusedAnswerError(text, INTERNAL_ERROR)
             if request.method == "GET":
-                await exchange.wait(anyio.sleep(self.pause_after(_STREAM_COST)))
+                await exchange.wait(anyio.sleep(self.pause_after(_COSTS.stream)))
             send = self._client.send(request, stream=True, auth=None, follow_redirects=False)
             response = await exchange.wait(send)
         except RefusedAnswerError as refusal:
@@ -161,8 +170,8 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
 
     def note(self, why: RefusedAnswerError, failed: int) -> None:
         self._refusals += 1
-        if self._refusals <= _LOGGED:
-            last = "; further ones are not logged" if self._refusals == _LOGGED else ""
+        if self._refusals <= _COSTS.logged:
+            last = "; further ones are not logged" if self._refusals == _COSTS.logged else ""
             logger.warning("MCP server %s: %s: %d requests fail with it%s", self.name, why, failed, last)
 
 
@@ -260,19 +269,19 @@ class _Body(httpx2.AsyncByteStream):
             found = splitter.feed(chunk)
             if found:
                 yield b"".join(self._passed_on(event) for event in found)
-                if splitter.size <= _SMALL:
+                if splitter.size <= _COSTS.small:
                     self._leave_place()
             if self._exchange.request_id is not None and splitter.size > self._bounds.event:
                 raise self._too_long()
-            if pause := self._transport.pause_after(len(chunk) + _EVENT_COST * len(found)):
+            if pause := self._transport.pause_after(len(chunk) + _COSTS.event * len(found)):
                 await self._exchange.wait(anyio.sleep(pause))
 
     async def _next(self, chunks: AsyncIterator[bytes], size: int) -> bytes:
         """The next bytes, or none at the end; when much has come already, after a place for it was found."""
         self._reads += 1
-        if self._reads % _READS_A_TURN == 0:
+        if self._reads % _COSTS.reads_a_turn == 0:
             await anyio.lowlevel.checkpoint()
-        if size > _SMALL and not self._holds_place:
+        if size > _COSTS.small and not self._holds_place:
             await self._exchange.wait(self._transport.large_answers.acquire())
             self._holds_place = True
         return await self._exchange.wait(anext(chunks, b""))
@@ -316,7 +325,7 @@ async def _posted(request: httpx2.Request) -> RequestId | None:
     if request.method != "POST" or not request.headers.get("content-type", "").startswith("application/json"):
         return None
     content = await request.aread()
-    return request_in(LongLine(content[:_ENDS], content[-_ENDS:], len(content)))
+    return request_in(LongLine(content[: _COSTS.ends], content[-_COSTS.ends :], len(content)))
 
 
 def _error(request_id: RequestId | None, refusal: RefusedAnswerError) -> dict[str, Any]:

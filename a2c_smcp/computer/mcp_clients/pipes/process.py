@@ -31,8 +31,6 @@ __all__ = ["Process", "StdioTimings", "describe_exit"]
 
 logger = logging.getLogger(__name__)
 
-_POLL: Final = 0.01
-_PIPE_BYTES: Final = 256 * 1024
 _PR_SET_PDEATHSIG: Final = 1
 
 
@@ -127,7 +125,7 @@ class Process:
         for pipe in (self.stdin, self.stdout, self.stderr):
             pipe.close()
 
-    async def _until(self, condition: Callable[[], bool], timeout: float, every: float = _POLL) -> bool:
+    async def _until(self, condition: Callable[[], bool], timeout: float, every: float = 0.01) -> bool:
         deadline = anyio.current_time() + timeout
         while not condition():
             if anyio.current_time() >= deadline:
@@ -171,7 +169,7 @@ def _roomy(pipe: IO[bytes]) -> IO[bytes]:
         import fcntl  # there is none on Windows, where this module is only imported
 
         with suppress(OSError):  # the user's pipes have all the memory that they may have
-            fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+            fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, 256 * 1024)
     return pipe
 
 
