@@ -16,7 +16,7 @@ from a2c_smcp.docs.formats import file_type
 from a2c_smcp.docs.index import Hit, Index
 from a2c_smcp.docs.indexing import Indexer
 from a2c_smcp.docs.limits import DocumentLimits, Unreadable
-from a2c_smcp.docs.page_cache import PageCache
+from a2c_smcp.docs.page_cache import PageCache, page_cache
 from a2c_smcp.docs.references import doc_refs
 from a2c_smcp.docs.served import FolderChange, ServedFile, request_for
 from a2c_smcp.docs.walking import FoundFile, Walk, walk
@@ -65,7 +65,7 @@ class Folder:
         self._workers = workers
         self._index = Index(self.root, cache)
         self._absolute_uris = absolute_uris
-        self._pages = PageCache(limits.cached_bytes) if pages is None else pages
+        self._pages = page_cache(limits.cached_bytes) if pages is None else pages
         self._walk = Walk({}, {}, 0)
         self._refs: dict[str, str] = {}
         self._ref_of: dict[str, str] = {}
@@ -117,7 +117,7 @@ class Folder:
             if page_index >= file.document.page_count:
                 raise PageOutOfRangeError(page_index, file.document.page_count)
             key = (self.root, file.found, page_index)
-            if (known := self._pages.get(key)) is not None:
+            if (known := self._pages.use(key)) is not None:
                 return known
             [answer] = await self._workers.read("page", request_for(self.root, file.found), page_index)
             if "changed" in answer and not last_try:

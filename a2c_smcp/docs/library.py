@@ -10,7 +10,7 @@ from pathlib import Path
 
 from a2c_smcp.docs.folder import Folder
 from a2c_smcp.docs.limits import DocumentLimits
-from a2c_smcp.docs.page_cache import PageCache
+from a2c_smcp.docs.page_cache import page_cache
 from a2c_smcp.docs.served import FolderChange, ServedFile
 from a2c_smcp.docs.workers import Workers
 from a2c_smcp.errors import DocumentNotFoundError
@@ -45,7 +45,7 @@ class Library:
         """Raises `ValueError` for folders that are none, or that stand inside each other."""
         limits = limits or DocumentLimits()
         self.workers = Workers(limits, workers)
-        pages = PageCache(limits.cached_bytes)
+        pages = page_cache(limits.cached_bytes)
         real = [os.path.realpath(root) for root in roots]
         _check(roots, real)
         self.folders = [

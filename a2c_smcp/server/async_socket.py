@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from a2c_smcp.server.admission import Peer, peer_of
 from a2c_smcp.server.outbox import Queued
-from a2c_smcp.server.socket_bounds import POLL_PACKETS, Bounded, packet_of
+from a2c_smcp.server.socket_bounds import SOCKETS, Bounded, packet_of
 from a2c_smcp.utils.engineio_internals import (
     CLOSE,
     MESSAGE,
@@ -28,8 +28,6 @@ from a2c_smcp.utils.loop_turns import TASK_SECONDS, OwnTurn
 
 __all__ = ["BoundedAsyncSocket"]
 
-#: How long a closing connection may take to flush before it is cut.
-_FLUSH_SECONDS: Final = 1.0
 _MESSAGE: Final = str(MESSAGE)
 
 
@@ -107,7 +105,7 @@ class BoundedAsyncSocket(Bounded, AsyncSocket):
         if self._next_ping is not None:
             self._next_ping.cancel()
         if self._handler is not None and self._handler is not asyncio.current_task():
-            asyncio.get_running_loop().call_later(_FLUSH_SECONDS, self._handler.cancel)
+            asyncio.get_running_loop().call_later(SOCKETS.flush_seconds, self._handler.cancel)
 
     async def cut_off(self) -> None:
         """End the connection at once, because of what its peer does."""
@@ -124,7 +122,7 @@ class BoundedAsyncSocket(Bounded, AsyncSocket):
             self.outbox.begin(pkt)
             self.outbox.end(pkt)
             packets.append(pkt)
-            if len(packets) == POLL_PACKETS or self.queue.empty():
+            if len(packets) == SOCKETS.poll_packets or self.queue.empty():
                 return packets
             pkt = self.queue.get_nowait()
         if packets:
@@ -213,7 +211,7 @@ class BoundedAsyncSocket(Bounded, AsyncSocket):
         finally:
             self._handler = None
             await self.close(wait=False, abort=True, reason=self.server.reason.TRANSPORT_CLOSE)
-            await asyncio.wait({writer}, timeout=_FLUSH_SECONDS)
+            await asyncio.wait({writer}, timeout=SOCKETS.flush_seconds)
             writer.cancel()
 
     async def _upgrade(self, ws: Any) -> bool:

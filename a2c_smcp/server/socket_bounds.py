@@ -6,6 +6,7 @@ import logging
 import math
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TypeAlias
 
 from a2c_smcp.errors import TooManyRequestsError
@@ -15,20 +16,12 @@ from a2c_smcp.server.outbox import Outbox, ReportPacket
 from a2c_smcp.utils.engineio_internals import MESSAGE, ContentTooLongError, EngineServer, Packet
 from a2c_smcp.utils.text import in_log
 
-__all__ = ["POLL_PACKETS", "TOO_MANY", "Bounded", "Take", "check_frame", "packet_of"]
+__all__ = ["SOCKETS", "TOO_MANY", "Bounded", "SocketBounds", "Take", "check_frame", "packet_of"]
 
 logger = logging.getLogger(__name__)
 
-#: Packets that one long poll returns: older clients drop the connection over more.
-POLL_PACKETS: Final = 16
-#: Packets that one POST may bring: a polling client writes everything it has in one.
-_POST_PACKETS: Final = 4096
-#: What stands between them.
+#: What stands between the packets of a POST.
 _SEPARATOR: Final = b"\x1e"
-#: Frames that do not decode, after which a connection is closed.
-_BAD_FRAMES: Final = 10
-#: Characters that an Engine.IO packet may have which is no message. `2probe` is the longest that a client needs.
-_MOST_ELSE: Final = 100
 _MESSAGE: Final = str(MESSAGE)
 #: What a Socket.IO packet begins with.
 _SOCKET_IO: Final = frozenset("0123456")
@@ -39,6 +32,25 @@ TOO_MANY: Final = "too many connections from this address"
 
 #: Whether a message, as Socket.IO wrote it, was taken.
 Take: TypeAlias = Callable[[Any, str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class SocketBounds:
+    """What one Engine.IO connection may send, and how it is written to."""
+
+    poll_packets: int = 16
+    """Packets that one long poll returns: older clients drop the connection over more."""
+    post_packets: int = 4096
+    """Packets that one POST may bring: a polling client writes everything it has in one."""
+    bad_frames: int = 10
+    """Frames that do not decode, after which a connection is closed."""
+    other_characters: int = 100
+    """Characters of an Engine.IO packet that is no message. `2probe` is the longest that a client needs."""
+    flush_seconds: float = 1.0
+    """How long a closing connection may take to flush before it is cut."""
+
+
+SOCKETS: Final = SocketBounds()
 
 
 def check_frame(data: str | bytes) -> None:
@@ -54,8 +66,8 @@ def check_frame(data: str | bytes) -> None:
             raise ValueError("not a Socket.IO packet")
     elif data[:1] not in _ELSE:
         raise ValueError("not an Engine.IO packet")
-    elif len(data) > _MOST_ELSE:
-        raise ValueError(f"an Engine.IO packet that is no message has more than {_MOST_ELSE} characters")
+    elif len(data) > SOCKETS.other_characters:
+        raise ValueError(f"an Engine.IO packet that is no message has more than {SOCKETS.other_characters} characters")
 
 
 def packet_of(data: str | bytes) -> Packet:
@@ -96,7 +108,7 @@ class Bounded:
     @property
     def is_hopeless(self) -> bool:
         """Whether so many frames did not decode that the connection is to be closed."""
-        return self.bad_frames >= _BAD_FRAMES
+        return self.bad_frames >= SOCKETS.bad_frames
 
     def take_place(self) -> None:
         """Count as one that takes part, or raise `TooManyRequestsError`."""
@@ -149,8 +161,8 @@ class Bounded:
         Engine.IO's `Payload` decodes all of them in one go. What begins with `d=` is a form to it, which it takes apart
         for half a minute if it is large.
         """
-        if body.count(_SEPARATOR) >= _POST_PACKETS:
-            self.note_bad_frame(ValueError(f"more than {_POST_PACKETS} packets in one POST"))
+        if body.count(_SEPARATOR) >= SOCKETS.post_packets:
+            self.note_bad_frame(ValueError(f"more than {SOCKETS.post_packets} packets in one POST"))
             return []
         try:
             return str(body, "utf-8").split(_SEPARATOR.decode()) if body else []

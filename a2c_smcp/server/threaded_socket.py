@@ -5,11 +5,11 @@ import socket as system_socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any
 
 from a2c_smcp.server.outbox import Queued
 from a2c_smcp.server.simple_websocket_internals import bound_reading, system_socket_of
-from a2c_smcp.server.socket_bounds import POLL_PACKETS, Bounded, check_frame, packet_of
+from a2c_smcp.server.socket_bounds import SOCKETS, Bounded, check_frame, packet_of
 from a2c_smcp.utils.engineio_internals import (
     QueueEmpty,
     Socket,
@@ -18,9 +18,6 @@ from a2c_smcp.utils.engineio_internals import (
 )
 
 __all__ = ["BoundedSocket"]
-
-#: How long a closing connection may take to flush before it is cut.
-_FLUSH_SECONDS: Final = 1.0
 
 
 class BoundedSocket(Bounded, Socket):
@@ -62,7 +59,7 @@ class BoundedSocket(Bounded, Socket):
             super().receive(pkt)
 
     def poll(self) -> list[Any]:
-        most = 1 if self.upgraded else POLL_PACKETS
+        most = 1 if self.upgraded else SOCKETS.poll_packets
         packets: list[Any] = []
         try:
             packets.append(self.queue.get(timeout=self.server.ping_interval + self.server.ping_timeout))
@@ -97,7 +94,7 @@ class BoundedSocket(Bounded, Socket):
         super().close(wait=False, abort=abort, reason=reason)
         self._forget()
         if self._is_read:
-            cutter = threading.Timer(_FLUSH_SECONDS, self._cut)
+            cutter = threading.Timer(SOCKETS.flush_seconds, self._cut)
             cutter.daemon = True
             cutter.start()
 
@@ -162,7 +159,7 @@ class BoundedSocket(Bounded, Socket):
         """Keep the reader from reading on while enough has arrived."""
         self._taken.clear()
         while self._has_enough(arrived()):
-            self._taken.wait(_FLUSH_SECONDS)
+            self._taken.wait(SOCKETS.flush_seconds)
             self._taken.clear()
 
     def _has_enough(self, arrived: list[Any]) -> bool:

@@ -57,9 +57,11 @@ class BoundedDict(Generic[K, V]):
             forgotten.append(self.pop_oldest())
         return forgotten
 
-    def touch(self, key: K) -> None:
-        """Make an entry the newest one."""
-        self._kept[key] = self._kept.pop(key)
+    def use(self, key: K) -> V | None:
+        """The value of a key, as `get` returns it; its entry becomes the newest one."""
+        if key in self._kept:
+            self._kept[key] = self._kept.pop(key)
+        return self.get(key)
 
     def pop(self, key: K) -> V | None:
         """Take an entry out; returns its value, or `None` if the key is unknown."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from a2c_smcp.docs.describing import describe, page_from_json, page_to_json
 from a2c_smcp.docs.formats import OpenDocument, open_document
 from a2c_smcp.docs.limits import DocumentLimits, Unreadable
-from a2c_smcp.docs.page_cache import PageCache
+from a2c_smcp.docs.page_cache import page_cache
 from a2c_smcp.mcp_server.documents import Page
 from a2c_smcp.mcp_server.elements import Text
 from a2c_smcp.mcp_server.rendering import elements_text
@@ -111,12 +111,12 @@ def test_the_title_is_the_files_own_else_its_first_heading_else_its_name() -> No
 
 
 def test_the_page_cache_stays_within_its_bound_and_forgets_what_was_read_longest_ago() -> None:
-    cache = PageCache(10_000)
+    cache = page_cache(10_000)
     for number in range(10):
         cache.put((number,), Page("p", [Text("x" * 1000)]))
-        cache.get((0,))
-    assert cache.bytes <= 10_000
+        cache.use((0,))
+    assert cache.weight <= 10_000
     assert cache.get((0,)) is not None and cache.get((9,)) is not None
     assert cache.get((1,)) is None
     cache.put((99,), Page("p", [Text("x" * 100_000)]))
-    assert cache.get((99,)) is None and cache.bytes <= 10_000
+    assert cache.get((99,)) is None and cache.weight <= 10_000

@@ -10,7 +10,7 @@ def test_of_too_many_the_oldest_is_forgotten_and_handed_back() -> None:
     kept.put("a", 3)  # the newest again
     assert kept.put("c", 4) == [("b", 2)]
     assert (list(kept), kept.values()) == (["a", "c"], [3, 4])
-    kept.touch("a")
+    assert kept.use("a") == 3 and kept.use("b") is None
     assert kept.put("d", 5) == [("c", 4)]
 
 

@@ -20,7 +20,7 @@ import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass
 from types import TracebackType
-from typing import ClassVar, Final, Literal, NamedTuple, Self, TypeAlias
+from typing import ClassVar, Final, Literal, Self, TypeAlias
 
 from a2c_smcp.computer.calls.log import EndedCall, ProgressReport, WatchedCall
 from a2c_smcp.computer.decisions.book import Decision, DecisionKind, Outcome
@@ -247,11 +247,6 @@ ComputerEvent: TypeAlias = (
 )
 
 
-class _Sized(NamedTuple):
-    event: ComputerEvent
-    size: int
-
-
 class EventStream:
     """Events for one reader, from the moment when it is entered with `async with`; then `async for event in stream`."""
 
@@ -262,8 +257,8 @@ class EventStream:
         self.number = 0
         """The number of the event that was returned last."""
         # One event alone always fits: it weighs at most as much as all may.
-        self._waiting: BoundedDict[int, _Sized] = BoundedDict(
-            limit, heaviest=BUFFERED_BYTES, weigh=lambda waiting: min(waiting.size, BUFFERED_BYTES)
+        self._waiting: BoundedDict[int, tuple[ComputerEvent, int]] = BoundedDict(
+            limit, heaviest=BUFFERED_BYTES, weigh=lambda waiting: min(waiting[1], BUFFERED_BYTES)
         )
         #: The number of the waiting report of each call: only the latest is of use.
         self._reports: dict[str, int] = {}
@@ -290,9 +285,9 @@ class EventStream:
             lost, self._lost = self._lost, 0
             self.number = next(iter(self._waiting)) - 1
             return EventsLost(lost)
-        self.number, waiting = self._waiting.pop_oldest()
-        self._forget_report(self.number, waiting.event)
-        return waiting.event
+        self.number, (event, _) = self._waiting.pop_oldest()
+        self._forget_report(self.number, event)
+        return event
 
     def put(self, number: int, event: ComputerEvent, size: int) -> None:
         """Add an event for the reader; of more than it may have waiting, the oldest is lost.
@@ -302,9 +297,9 @@ class EventStream:
         if isinstance(event, CallProgressed):
             self._waiting.pop(self._reports.get(event.call_id, 0))
             self._reports[event.call_id] = number
-        for lost, waiting in self._waiting.put(number, _Sized(event, size)):
+        for lost, (old, _) in self._waiting.put(number, (event, size)):
             self._lost += 1
-            self._forget_report(lost, waiting.event)
+            self._forget_report(lost, old)
         self._wake.set()
 
     def _forget_report(self, number: int, event: ComputerEvent) -> None:

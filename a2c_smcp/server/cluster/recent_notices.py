@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from a2c_smcp.server.cluster import tuning
 from a2c_smcp.server.cluster.frames import MOST_WHOLE
@@ -12,27 +11,20 @@ from a2c_smcp.utils.bounded import BoundedDict
 __all__ = ["RecentNotices"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
-    notice: Broadcast
-    text: str
-
-
 class RecentNotices:
     """Keeps the latest of those that collapse, and each of the others, such as that a call is cancelled."""
 
     def __init__(self) -> None:
-        self._latest: BoundedDict[tuple[str, str, str], _Said] = BoundedDict()
-        self._cancels: BoundedDict[tuple[str, str, str], _Said] = BoundedDict(tuning.BOUNDS.cancels)
+        self._latest: BoundedDict[tuple[str, str, str], tuple[Broadcast, str]] = BoundedDict()
+        self._cancels: BoundedDict[tuple[str, str, str], tuple[Broadcast, str]] = BoundedDict(tuning.BOUNDS.cancels)
         self._cancels_of: Counter[str] = Counter()
 
     def __iter__(self) -> Iterator[tuple[Broadcast, str]]:
-        for said in (*self._latest.values(), *self._cancels.values()):
-            yield said.notice, said.text
+        yield from (*self._latest.values(), *self._cancels.values())
 
     def add(self, notice: Broadcast, text: str, now: float) -> None:
         """Remember a notice and its packet's text, if there is room for it."""
-        sender, said = notice.skip_sid, _Said(notice, text)
+        sender, said = notice.skip_sid, (notice, text)
         if notice.collapses and len(text) <= MOST_WHOLE // 4:
             self._latest.put((notice.office_id, sender, notice.event), said, now)
         elif len(text) <= tuning.BOUNDS.cancel_characters:
