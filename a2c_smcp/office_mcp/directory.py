@@ -28,7 +28,7 @@ MOST_TOOLS: Final = 5000
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
+class _DirectoryBounds:
     """How much of what other people wrote is shown, in characters, and looked at."""
 
     names: int = 200
@@ -39,7 +39,7 @@ class _Shown:
     indexed_of_a_computer: int = 1_000_000  # of all texts of one computer
 
 
-_MOST: Final = _Shown()
+_MOST: Final = _DirectoryBounds()
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ _COMPUTER: Final = {"type": "string", "description": "The name of the computer; 
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _FinderBounds:
     """How many documents are looked for, and how much is said of one."""
 
     found: int = 20
@@ -41,7 +41,7 @@ class _Found:
     summary: int = 300  # characters
 
 
-_MOST: Final = _Found()
+_MOST: Final = _FinderBounds()
 
 
 @dataclass(frozen=True, slots=True)
