@@ -21,15 +21,11 @@ from a2c_smcp.errors import (
     BadRequestError,
     ConnectionLostError,
     InternalError,
-    NameTakenError,
     NotInRoomError,
     PayloadTooLargeError,
     RequestTimeoutError,
-    RoomFullError,
     SMCPError,
-    TooManyRequestsError,
     UnauthorizedError,
-    UncodedRefusalError,
     error_from_payload,
     error_from_reason,
 )
@@ -39,6 +35,7 @@ from a2c_smcp.link.server_urls import check_server_url
 from a2c_smcp.link.supervision import First, Supervisor
 from a2c_smcp.link.ways import Failure, Transport, Way, attempts, explain, unreachable
 from a2c_smcp.packets import encode_event, read_ack
+from a2c_smcp.relay.passing import RETRY_SECONDS, Passing, passes
 from a2c_smcp.smcp import JOIN_OFFICE_EVENT, LEAVE_OFFICE_EVENT, SMCP_NAMESPACE
 from a2c_smcp.types import Role
 from a2c_smcp.utils.backoff import backoff
@@ -67,22 +64,10 @@ logger = logging.getLogger(__name__)
 
 #: How the log calls what it says only so much about.
 _ASKED: Final = "what came from the server"
-#: Refusals that pass: the server may not have noticed yet that the old session of this client has ended. One without a
-#: code may mean that, too. A fault of the server's is not for ever: it may be about to stop, or wait for NATS.
-_PASSING: Final = (
-    RoomFullError,
-    NameTakenError,
-    UncodedRefusalError,
-    RequestTimeoutError,
-    TooManyRequestsError,
-    InternalError,
-)
 #: After so many websockets that were cut within so many seconds, `auto` polls: some proxies let them through that long.
 _CUTS: Final = 3
 _SHORT_LIVED: Final = 5.0
 _CUT: Final = socketio.AsyncClient.reason.TRANSPORT_ERROR
-#: Between attempts that only a person's doing can help, such as another key; in seconds.
-_SELDOM: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -488,7 +473,7 @@ class OfficeLink:
                         self._tell(Disconnected(str(error), final=not self._attending))
                         if not self._attending:
                             return
-                        await asyncio.sleep(_SELDOM)
+                        await asyncio.sleep(RETRY_SECONDS[Passing.BY_A_PERSON])
                         continue
                     self._cuts = 0  # it is the server that comes and goes
                     logger.info("%s", error)
@@ -536,7 +521,7 @@ class OfficeLink:
                 return
             except SMCPError as error:
                 self.problem = error
-                passing = isinstance(error, _PASSING)
+                passing = passes(error)
                 final = not passing and not self._attending
                 if not passing or (not reported and loop.time() - started >= self.options.rejoin_report_after):
                     reported = True
@@ -544,7 +529,7 @@ class OfficeLink:
                     self._tell(RejoinFailed(membership, error, final=final))
                 if final:
                     return
-                await asyncio.sleep(self.options.rejoin_every if passing else _SELDOM)
+                await asyncio.sleep(self.options.rejoin_every if passing else RETRY_SECONDS[Passing.BY_A_PERSON])
             else:
                 self._tell(Joined(membership, again=again))
                 return

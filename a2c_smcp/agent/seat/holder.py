@@ -17,7 +17,6 @@ from a2c_smcp.agent.seat.frames import State, frame
 from a2c_smcp.agent.seat.pipe import MAX_WAITING, SeatPipe
 from a2c_smcp.agent.seat.place import SeatPlace, peer_pid
 from a2c_smcp.errors import (
-    ConnectionLostError,
     ForbiddenError,
     InternalError,
     NameTakenError,
@@ -34,6 +33,7 @@ from a2c_smcp.link.office_link import (
     OfficeLink,
     RejoinFailed,
 )
+from a2c_smcp.relay.passing import RETRY_SECONDS, passing_of
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_EVENT,
     EVENTS,
@@ -50,13 +50,9 @@ logger = logging.getLogger(__name__)
 
 #: What a frame may have beside its body, in bytes.
 LONGEST_HEAD: Final = 64 * 1024
-#: Seconds between attempts to get into the office; a refusal that only a person can change is asked about less often.
-_RETRY: Final = 1.0
-_RETRY_REFUSED: Final = 30.0
-#: A seat that another holder had until now is free in a moment; until then nobody is told of a refusal.
-_PASSING: Final = (RoomFullError, NameTakenError)
-_PASSES_WITHIN: Final = 3.0
-_RETRY_PASSING: Final = 0.1
+#: A seat that another holder had until now is free in a moment; until then nobody is told of a refusal. In seconds.
+_HANDED_OVER_WITHIN: Final = 3.0
+_ASK_FOR_SEAT_EVERY: Final = 0.1
 _CANCEL_SECONDS: Final = 2.0
 #: How often it looks whether its socket is still there, in seconds.
 _LOOK: Final = 5.0
@@ -161,17 +157,15 @@ class Holder:
             try:
                 await self._link.open()
                 await self._link.join(self._options.membership)
-            except _PASSING as error:
-                passing = now() - begun < _PASSES_WITHIN
-                if not passing:
-                    self._say(problem=error)
-                await asyncio.sleep(_RETRY_PASSING if passing else _RETRY)
             except SMCPError as error:
+                if isinstance(error, RoomFullError | NameTakenError) and now() - begun < _HANDED_OVER_WITHIN:
+                    await asyncio.sleep(_ASK_FOR_SEAT_EVERY)
+                    continue
                 # It is tried for ever: said once, or the log would fill the disk.
                 if self._state.problem is None or self._state.problem.message != error.message:
                     logger.warning("not in the office: %s", error)
                 self._say(problem=error)
-                await asyncio.sleep(_RETRY if isinstance(error, ConnectionLostError) else _RETRY_REFUSED)
+                await asyncio.sleep(RETRY_SECONDS[passing_of(error)])
             else:
                 await self._left.wait()
                 self._left.clear()
