@@ -41,10 +41,10 @@ class Ask(Generic[K, W]):
     id: K
     waiter: W
     """What the adapter completes when it ends: a future, or whatever it keeps of the request."""
-    caller: Hashable = None
-    """Who asked. `None` for a table that has one caller: it has no bounds then."""
-    target: Hashable = None
-    """Who is asked. `None` for a table that has one target."""
+    caller: str = ""
+    """Who asked. Empty in a table that has one caller: it has no bounds then."""
+    target: str = ""
+    """Who is asked. Empty in a table that has one target."""
     topic: Hashable = None
     """What a report names; `None` if the caller wants no reports."""
     weight: int = 0
@@ -67,10 +67,10 @@ class AskTable(Generic[K, W]):
     def __init__(self, bounds: AskBounds = UNBOUNDED) -> None:
         self._bounds = bounds
         self._asks: dict[K, Ask[K, W]] = {}
-        self._callers: dict[Hashable, dict[Ask[K, W], None]] = {}
-        self._targets: dict[Hashable, dict[Ask[K, W], None]] = {}
+        self._callers: dict[str, dict[Ask[K, W], None]] = {}
+        self._targets: dict[str, dict[Ask[K, W], None]] = {}
         self._topics: dict[Hashable, dict[Ask[K, W], None]] = {}
-        self._weights: dict[Hashable, int] = {}
+        self._weights: dict[str, int] = {}
 
     def __len__(self) -> int:
         return len(self._asks)
@@ -90,11 +90,11 @@ class AskTable(Generic[K, W]):
         """File an ask. Raises `TooManyRequestsError` over a bound of its caller, `ValueError` for an id that waits."""
         if ask.id in self._asks:
             raise ValueError(f"request id {ask.id!r} is already in flight")
-        if ask.caller is not None:
+        if ask.caller:
             self._check_bounds(ask)
             self._weights[ask.caller] = self._weights.get(ask.caller, 0) + ask.weight
             self._callers.setdefault(ask.caller, {})[ask] = None
-        if ask.target is not None:
+        if ask.target:
             self._targets.setdefault(ask.target, {})[ask] = None
         if ask.topic is not None:
             self._topics.setdefault(ask.topic, {})[ask] = None
@@ -118,12 +118,12 @@ class AskTable(Generic[K, W]):
         """Take an ask out; `None` if it has ended before."""
         if (ask := self._asks.pop(ask_id, None)) is None:
             return None
-        if ask.caller is not None:
+        if ask.caller:
             _take_out(self._callers, ask.caller, ask)
             self._weights[ask.caller] -= ask.weight
             if ask.caller not in self._callers:
                 del self._weights[ask.caller]
-        if ask.target is not None:
+        if ask.target:
             _take_out(self._targets, ask.target, ask)
         if ask.topic is not None:
             _take_out(self._topics, ask.topic, ask)
@@ -151,11 +151,11 @@ class AskTable(Generic[K, W]):
                 return ask
         return None
 
-    def parted_by(self, party: Hashable) -> LostAsks[K, W]:
+    def parted_by(self, party: str) -> LostAsks[K, W]:
         """The asks that the end of a party would end. They stay."""
         return LostAsks(tuple(self._targets.get(party, ())), tuple(self._callers.get(party, ())))
 
-    def lost(self, party: Hashable) -> LostAsks[K, W]:
+    def lost(self, party: str) -> LostAsks[K, W]:
         """A party has gone: end the asks that it has part in."""
         lost = self.parted_by(party)
         for ask in (*lost.unanswered, *lost.unwanted):
@@ -166,13 +166,14 @@ class AskTable(Generic[K, W]):
         """The only target of this table has gone: end everything, the oldest first."""
         asks = self.waiting()
         self._asks.clear()
-        for index in (self._callers, self._targets, self._topics):
-            index.clear()
+        self._callers.clear()
+        self._targets.clear()
+        self._topics.clear()
         self._weights.clear()
         return asks
 
 
-def _take_out(index: dict[Hashable, dict[Any, None]], key: Hashable, ask: Any) -> None:
+def _take_out(index: dict[Any, dict[Any, None]], key: Hashable, ask: Any) -> None:
     filed = index[key]
     del filed[ask]
     if not filed:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from a2c_smcp.server.cluster.frames import MOST_WHOLE
+from a2c_smcp.server.cluster.bus_frames import MOST_WHOLE
 from a2c_smcp.server.effects import Broadcast
 
 __all__ = ["RecentNotices"]
