@@ -23,6 +23,7 @@ from a2c_smcp.computer.home import ComputerHome
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.utils.limited_log import LimitedLog
 from a2c_smcp.web.connection_places import vouch
+from a2c_smcp.web.hosts import OwnOrigins
 
 __all__ = ["ConsoleApp"]
 
@@ -46,7 +47,7 @@ class ConsoleApp:
         *,
         home: ComputerHome | None = None,
     ) -> None:
-        self._origins = origins
+        self._origins = OwnOrigins(origins)
         self._clock = clock
         self._log = LimitedLog(logger)
         self._visitors = VisitorBook()
@@ -71,9 +72,8 @@ class ConsoleApp:
         is_api = path.startswith("/api/")
         refused = refusal(headers, self._origins, method=method, is_api=is_api)
         if refused is not None:
-            status, reason = refused
-            self._log.warn("refused requests", "refused a request: %s", reason)
-            return _error(status, reason)
+            self._log.warn("refused requests", "refused a request: %s", refused.reason)
+            return _error(refused.status, refused.reason)
         if is_api:
             if path in OUTSIDE:
                 return self._inner
