@@ -11,7 +11,6 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.console.admission import PageSession, VisitorBook
 from a2c_smcp.computer.console.api import ConsoleAPI
 from a2c_smcp.computer.console.entrance import OUTSIDE, Door, Entrance
 from a2c_smcp.computer.console.gate import HEADERS, SESSION_HEADER, refusal
@@ -19,6 +18,7 @@ from a2c_smcp.computer.console.memory import ConsoleMemory
 from a2c_smcp.computer.console.page_json import PageResponse
 from a2c_smcp.computer.console.requests import VISITOR
 from a2c_smcp.computer.console.static_files import page_files
+from a2c_smcp.computer.console.visitors import PageSession, VisitorBook
 from a2c_smcp.computer.home import ComputerHome
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.utils.limited_log import LimitedLog

@@ -12,7 +12,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from a2c_smcp.computer.console.admission import ALIVE_SECONDS, LINK_SECONDS, PageSession, VisitorBook
 from a2c_smcp.computer.console.device_names import DeviceNames, device_name
 from a2c_smcp.computer.console.device_proofs import Challenges, decoded, is_public_key, is_signed, signed_text
 from a2c_smcp.computer.console.devices import Device, DeviceBook
@@ -20,6 +19,7 @@ from a2c_smcp.computer.console.memory import ConsoleMemory
 from a2c_smcp.computer.console.page_json import PageResponse
 from a2c_smcp.computer.console.qr_codes import qr_image
 from a2c_smcp.computer.console.requests import object_body, text_field, visitor
+from a2c_smcp.computer.console.visitors import ALIVE_SECONDS, LINK_SECONDS, PageSession, VisitorBook
 from a2c_smcp.errors import BadRequestError, ForbiddenError, InternalError, NotFoundError
 from a2c_smcp.utils.limited_log import LimitedLog
 

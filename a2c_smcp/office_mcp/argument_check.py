@@ -5,7 +5,7 @@ from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any, Final
 
-__all__ = ["misfit"]
+__all__ = ["argument_problem"]
 
 #: How many keywords are looked at: a short schema may ask for more of them than anybody lives to see.
 _MOST_STEPS: Final = 20_000
@@ -18,7 +18,7 @@ class _EndlessSchemaError(Exception):
     """More would have to be looked at than is worth it."""
 
 
-def misfit(schema: Mapping[str, Any], arguments: Any) -> str | None:
+def argument_problem(schema: Mapping[str, Any], arguments: Any) -> str | None:
     """What is wrong with arguments, in a sentence; `None` if nothing is, or if the schema makes no sense."""
     from jsonschema import exceptions
 
