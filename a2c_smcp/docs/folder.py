@@ -90,11 +90,6 @@ class Folder:
     def files(self) -> Iterable[ServedFile]:
         return self._served.values()
 
-    @property
-    def found_count(self) -> int:
-        """How many files there are that may be documents."""
-        return len(self._walk.files)
-
     async def served(self, doc_ref: str) -> ServedFile | None:
         """A document by its reference; one that was found and not described yet is described now."""
         path = self._refs.get(doc_ref)

@@ -3,7 +3,6 @@
 import logging
 import secrets
 import time
-from collections.abc import Callable
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -42,18 +41,16 @@ class ConsoleApp:
         origins: frozenset[str],
         door: Door,
         memory: ConsoleMemory | None = None,
-        clock: Callable[[], float] = time.monotonic,
         *,
         home: ComputerHome | None = None,
     ) -> None:
         self._origins = origins
-        self._clock = clock
         self._log = LimitedLog(logger)
         self._visitors = VisitorBook()
         self._files = page_files()
         self.run = secrets.token_hex(8)
         self.api = ConsoleAPI(computer, self.run, home)
-        self.entrance = Entrance(self._visitors, door, self.run, memory, self.api.end_streams_of, clock)
+        self.entrance = Entrance(self._visitors, door, self.run, memory, self.api.end_streams_of)
         inner = Starlette(
             routes=[*self.entrance.routes, *self.api.routes],
             exception_handlers={SMCPError: _failed, Exception: _fault},
@@ -106,7 +103,7 @@ class ConsoleApp:
         """A session is in use as long as its stream."""
 
         async def followed(scope: Scope, receive: Receive, send: Send) -> None:
-            with self._visitors.following(session, self._clock):
+            with self._visitors.following(session, time.monotonic):
                 await self._inner(scope, receive, send)
 
         return followed

@@ -66,16 +66,14 @@ class Entrance:
         run: str,
         memory: ConsoleMemory | None,
         end_streams: Callable[[Collection[PageSession]], None],
-        clock: Callable[[], float],
-        calendar: Callable[[], float] = time.time,
     ) -> None:
         self._visitors = visitors
         self._door = door
         self._run = run
         self._memory = memory
         self._end_streams = end_streams
-        self._clock = clock
-        self._calendar = calendar
+        self._clock: Callable[[], float] = time.monotonic
+        self._calendar: Callable[[], float] = time.time
         self._devices = DeviceBook(memory.found.devices if memory else ())
         self._challenges = Challenges()
         self._names = DeviceNames(device.name for device in self._devices.all)
