@@ -7,6 +7,7 @@ import asyncio
 import json
 import os
 import secrets
+import shutil
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
@@ -25,7 +26,6 @@ from a2c_smcp.agent import AsyncSMCPAgentClient
 from a2c_smcp.computer.utils.dpe_uri import build_dpe_uri, parse_dpe_uri
 from a2c_smcp.demo.browser import show_console
 from a2c_smcp.demo.processes import DemoError, started
-from a2c_smcp.docs.samples import make_text_samples
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.terminal import screen
@@ -38,6 +38,8 @@ OFFICE = "demo"
 COMPUTER = "laptop"
 
 _NOTE: Final = "The agent was here."
+#: Files that become documents: in English and Chinese, one of them in an old encoding.
+_PAPERS: Final = Path(__file__).parent / "papers"
 #: What a busy machine may take for one step, in seconds.
 _STEP_TIMEOUT: Final = 30
 
@@ -257,7 +259,9 @@ async def _until_some(look: Callable[..., Awaitable[list[_Item]]], *args: Any, *
 
 def _write_config(folder: Path) -> Path:
     papers = folder / "papers"
-    make_text_samples(papers)
+    shutil.copytree(_PAPERS, papers)
+    (papers / "annual-report.md").rename(papers / "年度报告.md")
+    (papers / "old-notes.txt").rename(papers / "旧笔记.txt")
     serve = ["docs", "serve", str(papers), "--host", "demo.papers", "--cache", str(folder / "cache")]
     commands = {"demo": ["a2c_smcp.demo.mcp_server"]}
     if DOCUMENTS.works:
