@@ -1,4 +1,9 @@
-"""Whether arguments fit the schema of a tool. Pure."""
+"""Whether arguments fit the schema of a tool. Pure.
+
+Of jsonschema we use what it does not document, and `test_argument_check.py` names it: a validator makes the one for a
+part of its schema by calling `evolve`, which takes the validator of the dialect that the part names. Why: that one is
+not ours, and has no limit.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar

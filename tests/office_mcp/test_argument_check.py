@@ -4,8 +4,10 @@ import time
 from typing import Any
 
 import pytest
+from jsonschema import validators
 
 from a2c_smcp.office_mcp.argument_check import argument_problem
+from tests.undocumented import Library
 
 SCHEMA = {
     "type": "object",
@@ -84,3 +86,8 @@ def test_a_schema_that_is_too_long_to_be_looked_at_is_left_to_its_server() -> No
     schema = {"type": "object", "properties": {f"a{number}": {"type": "string"} for number in range(50_000)}}
     assert argument_problem(schema, {"a1": 1}) is None
     assert time.monotonic() - begun < 20
+
+
+def test_jsonschema_makes_the_validator_of_a_part_by_evolve() -> None:
+    library = Library("jsonschema", "office_mcp/argument_check.py")
+    library.says(validators.Draft202012Validator.evolve, "validator_for(schema, default=self.__class__)")
