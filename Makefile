@@ -112,7 +112,7 @@ DOCS := $(if $(wildcard .venv/.dev),.venv,.venv-docs)
 .venv-docs/.ready: constraints.txt
 	@echo "Setting up .venv-docs (once) ..."
 	@$(PYTHON) -m venv .venv-docs
-	@$(DOCS_PIP) install -c constraints.txt mkdocs mkdocstrings mkdocstrings-python
+	@$(DOCS_PIP) install -c constraints.txt griffelib mkdocs mkdocstrings mkdocstrings-python
 	@touch $@
 
 docs: $(if $(wildcard .venv/.dev),.venv/.dev,.venv-docs/.ready)

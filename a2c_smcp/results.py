@@ -94,7 +94,7 @@ def from_wire(data: Mapping[str, Any]) -> "CallToolResult":
     try:
         return CallToolResult.model_validate(known)
     except ValidationError as error:
-        raise _misfit(error) from None
+        raise _invalid_result(error) from None
 
 
 def _content(items: Any) -> Any:
@@ -106,7 +106,7 @@ def _content(items: Any) -> Any:
     try:
         return _content_adapter().validate_python(items)
     except ValidationError as error:
-        raise _misfit(error, "content.") from None
+        raise _invalid_result(error, "content.") from None
 
 
 @cache
@@ -116,7 +116,7 @@ def _content_adapter() -> TypeAdapter[Any]:
     return TypeAdapter(Annotated[list[ContentBlock], FailFast()])
 
 
-def _misfit(error: ValidationError, place: str = "") -> BadRequestError:
+def _invalid_result(error: ValidationError, place: str = "") -> BadRequestError:
     field, message = first_problem(error)
     field = place + field
     return BadRequestError(f"tool result: field {field!r}: {message}", {"field": field})

@@ -24,13 +24,13 @@ logger = logging.getLogger(__name__)
 #: How many parts are fetched at a time; servers limit what may wait for an answer.
 _FETCHES: Final = 16
 #: After so many seconds a fetch does not count any more: its computer is slow, and the others do not wait for it.
-_PATIENCE: Final = 1.0
+_SLOW_FETCH: Final = 1.0
 
 
 class FetchPlaces:
     """So many fetches at a time, not counting those that have taken longer than `patience` seconds."""
 
-    def __init__(self, number: int = _FETCHES, patience: float = _PATIENCE) -> None:
+    def __init__(self, number: int = _FETCHES, patience: float = _SLOW_FETCH) -> None:
         self._free = asyncio.Semaphore(number)
         self._patience = patience
 

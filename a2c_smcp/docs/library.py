@@ -20,7 +20,7 @@ from a2c_smcp.mcp_server.elements import Element
 
 __all__ = ["Found", "Library"]
 
-_PATIENCE_SECONDS: Final = 3.0
+_FIRST_ANSWER_SECONDS: Final = 3.0
 """How long the first question waits for all documents to be described."""
 
 
@@ -116,7 +116,7 @@ class Library:
         if self._waited:
             return
         passes = [asyncio.ensure_future(folder.first_pass.wait()) for folder in self.folders]
-        _, late = await asyncio.wait(passes, timeout=_PATIENCE_SECONDS)
+        _, late = await asyncio.wait(passes, timeout=_FIRST_ANSWER_SECONDS)
         for waiting in late:
             waiting.cancel()
         self._waited = True

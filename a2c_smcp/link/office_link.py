@@ -41,7 +41,7 @@ from a2c_smcp.types import Role
 from a2c_smcp.utils.backoff import backoff
 from a2c_smcp.utils.limited_log import LimitedLog
 from a2c_smcp.utils.text import in_log, on_one_line, req_id_in_log
-from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, Encoded, codec, exceeds, fitted
+from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, Encoded, checked_size, codec, exceeds
 
 __all__ = [
     "AnyLink",
@@ -446,7 +446,7 @@ class OfficeLink:
     def _encoded(self, event: str, reply: Any) -> Encoded:
         """The reply, encoded once; `PayloadTooLargeError`, which is answered instead, so that the connection lives."""
         encoded = reply if isinstance(reply, Encoded) else Encoded(codec.dumps(reply))
-        fitted(f"the reply to {event}", encoded.text, self.options.max_message)
+        checked_size(f"the reply to {event}", encoded.text, self.options.max_message)
         return encoded
 
     def _tell(self, event: LinkEvent) -> None:

@@ -209,9 +209,9 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
     async def _change_membership(self, client: _LockedClient, row: Event, request: Any) -> None:
         # Before the lock: what waits for it is kept.
         if row.name == JOIN_OFFICE_EVENT:
-            offices.check_names(request, self.limits.name_length, self.limits.office_id_length)
+            offices.check_names(request)
         else:
-            offices.check_office_left(request, self.limits.office_id_length)
+            offices.check_office_left(request)
         async with client.changing():
             if row.name == JOIN_OFFICE_EVENT:
                 self._check_backlog(client.sid)

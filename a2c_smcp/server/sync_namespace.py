@@ -183,10 +183,10 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
 
     def _change_membership(self, client: Client, row: Event, request: Any) -> None:
         if row.name == JOIN_OFFICE_EVENT:
-            offices.check_names(request, self.limits.name_length, self.limits.office_id_length)
+            offices.check_names(request)
             transition = self.registry.join(client.sid, request)
         else:
-            offices.check_office_left(request, self.limits.office_id_length)
+            offices.check_office_left(request)
             transition = self.registry.leave(client.sid, request)
         self._perform(transition.rooms, transition.notices)
         if transition.left_office:

@@ -22,7 +22,7 @@ from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection, Timings
 from a2c_smcp.computer.mcp_clients.model import StdioServerConfig
 from a2c_smcp.computer.mcp_clients.pipes.dispatcher import InvalidAnswerError, PipeDispatcher
 from a2c_smcp.computer.mcp_clients.pipes.server_initiated import Pipe
-from a2c_smcp.computer.mcp_clients.probe import Patience
+from a2c_smcp.computer.mcp_clients.probe import ProbeTimeouts
 from a2c_smcp.errors import ToolExecutionError, ToolExecutionTimeoutError
 from tests.computer.fakes.processes import both_loops, command, nothing_left_over
 
@@ -620,7 +620,7 @@ for line in sys.stdin:
     parameters = {"command": sys.executable, "args": ["-S", "-c", program]}
     config = StdioServerConfig.model_validate({"name": "a", "type": "stdio", "server_parameters": parameters})
     with nothing_left_over():
-        server = MCPConnection(config, timings=Timings(patience=Patience(probe=600, handshake=600)))
+        server = MCPConnection(config, timings=Timings(patience=ProbeTimeouts(probe=600, handshake=600)))
         await asyncio.wait_for(server.connect(), 60)
         try:
             assert server.protocol_version == "2025-06-18"

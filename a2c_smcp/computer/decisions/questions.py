@@ -19,7 +19,7 @@ from a2c_smcp.errors import BadRequestError
 __all__ = ["QuestionDesk"]
 
 #: How long a question waits that no call asked, in seconds.
-_PATIENCE: Final = 300.0
+_QUESTION_WAIT: Final = 300.0
 
 
 class QuestionDesk:
@@ -44,7 +44,7 @@ class QuestionDesk:
             call=question.call.call if isinstance(question.call, LoggedCall) else None,
             calls=tuple(call.call for call in calls),
             check=lambda value: _check(question, value),
-            expires=max(map(_end, calls), default=asyncio.get_running_loop().time() + _PATIENCE),
+            expires=max(map(_end, calls), default=asyncio.get_running_loop().time() + _QUESTION_WAIT),
         )
         return _answer(resolution)
 
