@@ -12,6 +12,7 @@ __all__ = [
     "MAX_DEPTH",
     "Head",
     "SMCPPacket",
+    "deeper_than",
     "encode_ack",
     "encode_event",
     "name_of",
@@ -147,7 +148,7 @@ def _refused(data: Any, error: BadRequestError) -> list[Any]:
 
 def _nests_too_deep(body: str, arguments: list[Any]) -> bool:
     # Looking for brackets is far cheaper than walking, and most messages have fewer than the limit.
-    return _has_more_than(MAX_DEPTH, body) and any(_deeper_than(item, MAX_DEPTH) for item in arguments)
+    return _has_more_than(MAX_DEPTH, body) and any(deeper_than(item, MAX_DEPTH) for item in arguments)
 
 
 def _has_more_than(most: int, text: str) -> bool:
@@ -163,7 +164,8 @@ def _has_more_than(most: int, text: str) -> bool:
     return False
 
 
-def _deeper_than(value: Any, limit: int) -> bool:
+def deeper_than(value: Any, limit: int) -> bool:
+    """Whether a JSON value nests deeper than so many levels."""
     level = [value] if type(value) in _CONTAINERS else []
     depth = 0
     while level:
