@@ -49,6 +49,7 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         self.admission: Admission = config.admission
         self.peer = peer
         self.peer.on_known = self._raise_limit
+        self.peer.unwritten = lambda: self.transport.get_write_buffer_size()
         self._raise_limit(self.peer.limit)
         self._asked = False
         self._frames = FrameFinder()

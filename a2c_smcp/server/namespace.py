@@ -31,7 +31,7 @@ from a2c_smcp.server.offices import Member, MemberChange
 from a2c_smcp.server.outbox import NoticePacket
 from a2c_smcp.server.registry import LocalRegistry, Registry
 from a2c_smcp.server.relays import RelayAsk
-from a2c_smcp.server.sockets import BoundedAsyncSocket
+from a2c_smcp.server.sockets import BoundedAsyncSocket, unwritten_sockets
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
     JOIN_OFFICE_EVENT,
@@ -112,14 +112,18 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
         return len(self._relays)
 
     async def drain(self, seconds: float) -> None:
-        """Refuse new requests from now on, and wait until the running ones are answered, but not longer than this."""
+        """Refuse new requests from now on, and wait until the answers to the running ones are written, but not longer
+        than this.
+        """
         self._draining = True
         try:
             async with asyncio.timeout(seconds):
-                while self._relays:  # noqa: ASYNC110 - the relays' hot path owes nothing to shutdown
+                # The hot path of a request owes nothing to shutdown.
+                while self._relays or self._serving or unwritten_sockets(self.server):  # noqa: ASYNC110
                     await asyncio.sleep(0.02)
         except TimeoutError:
-            logger.warning("%d requests were still waiting for an answer", len(self._relays))
+            what = "%d requests were still waiting for an answer, and %d clients had not read what they got"
+            logger.warning(what, len(self._relays), len(unwritten_sockets(self.server)))
 
     # --- messages
 

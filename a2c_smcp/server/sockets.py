@@ -27,7 +27,7 @@ from a2c_smcp.utils.socketio_internals import (
     session_of,
 )
 
-__all__ = ["BoundedAsyncSocket", "BoundedSocket", "adopt_sockets", "open_socket", "release_polls"]
+__all__ = ["BoundedAsyncSocket", "BoundedSocket", "adopt_sockets", "open_socket", "release_polls", "unwritten_sockets"]
 
 _CONNECT: Final = str(CONNECT)
 
@@ -125,6 +125,12 @@ def open_socket(server: SocketIOServer, eio_sid: str) -> BoundedAsyncSocket | No
     """The connection of this id, if there is one."""
     socket = server.eio.sockets.get(eio_sid)
     return socket if isinstance(socket, BoundedAsyncSocket) else None
+
+
+def unwritten_sockets(server: SocketIOServer) -> list[BoundedAsyncSocket]:
+    """The connections whose clients have not read yet all that was queued for them."""
+    sockets = [each for each in server.eio.sockets.values() if isinstance(each, BoundedAsyncSocket)]
+    return [each for each in sockets if not each.closed and not each.is_written_out]
 
 
 def release_polls(server: SocketIOServer) -> None:

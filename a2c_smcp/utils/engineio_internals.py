@@ -46,6 +46,7 @@ __all__ = [
     "Socket",
     "SocketIsClosedError",
     "UnknownPacketError",
+    "abandoned",
     "adopt",
     "body_of",
     "scope_of",
@@ -146,6 +147,14 @@ async def body_of(environ: Mapping[str, Any], length: int) -> AsyncGenerator[byt
         message = await environ["asgi.receive"]()
         if message["type"] == "http.disconnect":
             raise SocketIsClosedError
+
+
+async def abandoned(environ: Mapping[str, Any]) -> None:
+    """Return when the client of a GET does not wait for its answer any more. Waits for ever where nobody can tell."""
+    if "asgi.receive" not in environ:
+        await asyncio.get_running_loop().create_future()
+    # Its body has arrived: what comes next is that the client has gone. One that sends more of a body does not wait.
+    await environ["asgi.receive"]()
 
 
 # --- clients
