@@ -36,6 +36,7 @@ from a2c_smcp.link.office_link import (
     OfficeLink,
     RejoinFailed,
 )
+from a2c_smcp.relay.passing import RETRY_SECONDS, Passing
 from a2c_smcp.server import APIKeyAuthentication, Limits, OpenAuthentication
 from a2c_smcp.smcp import GET_TOOLS_EVENT, LIST_ROOM_EVENT
 from a2c_smcp.wire import parse
@@ -434,7 +435,7 @@ async def test_one_that_attends_is_there_before_its_server_and_after_it(transpor
 async def test_one_that_attends_is_not_put_off_by_a_refusal(
     stack: AsyncExitStack, server: Running, transport: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("a2c_smcp.link.office_link._SELDOM", 0.05)
+    monkeypatch.setitem(RETRY_SECONDS, Passing.BY_A_PERSON, 0.05)
     agent, _ = places()
     other, _ = await linked(stack, server, transport)
     await other.join(agent)
