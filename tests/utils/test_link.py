@@ -36,6 +36,7 @@ from a2c_smcp.link.office_link import (
     OfficeLink,
     RejoinFailed,
 )
+from a2c_smcp.relay.passing import RETRY_SECONDS, Passing
 from a2c_smcp.server import APIKeyAuthentication, Limits, OpenAuthentication
 from a2c_smcp.smcp import GET_TOOLS_EVENT, LIST_ROOM_EVENT
 from a2c_smcp.wire import parse
@@ -125,7 +126,7 @@ async def test_join_request_answer_leave(stack: AsyncExitStack, server: Running,
     await agent.leave()
     await agent.leave()
     assert events == [Connected(server.url), Joined(ada, again=False), Left(ada)]
-    assert agent._pending == set()
+    assert not agent._asks
 
 
 async def test_a_refused_join_raises_its_class_and_is_not_remembered(
@@ -281,7 +282,7 @@ async def test_a_request_has_a_deadline(stack: AsyncExitStack, server: Running, 
     await computer.join(laptop)
     with pytest.raises(RequestTimeoutError):
         await agent.request(GET_TOOLS_EVENT, GET_TOOLS, 0.2)
-    assert agent._pending == set()
+    assert not agent._asks
 
 
 async def test_a_lost_connection_fails_what_is_pending_at_once_and_joins_again(
@@ -434,7 +435,7 @@ async def test_one_that_attends_is_there_before_its_server_and_after_it(transpor
 async def test_one_that_attends_is_not_put_off_by_a_refusal(
     stack: AsyncExitStack, server: Running, transport: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("a2c_smcp.link.office_link._SELDOM", 0.05)
+    monkeypatch.setitem(RETRY_SECONDS, Passing.BY_A_PERSON, 0.05)
     agent, _ = places()
     other, _ = await linked(stack, server, transport)
     await other.join(agent)
@@ -466,7 +467,7 @@ async def test_leaving_while_it_joins_again_leaves(stack: AsyncExitStack, server
     connection = link._connection
     await cut(link, server)
     with anyio.fail_after(20):
-        while link._connection in (None, connection) or not link._pending:  # noqa: ASYNC110 - this very moment
+        while link._connection in (None, connection) or not link._asks:  # noqa: ASYNC110 - this very moment
             await asyncio.sleep(0)
     await link.leave()
     assert not link.joined
@@ -722,6 +723,25 @@ async def test_acks_and_events_are_taken_in_the_order_of_their_arrival(transport
         await asyncio.gather(*asking)
         assert [item for item in order if item.startswith("ack")] == ["ack 0", "ack 1", "ack 2"]
         assert [item for item in order if item.startswith("event")] == ["event 0", "event 1", "event 2"]
+
+
+def _has_asked(heard: list[str], times: int) -> bool:
+    return sum('"ask"' in text for text in heard) == times
+
+
+async def test_an_ack_that_comes_late_answers_no_other_request(transport: str) -> None:
+    async with puppet(transport) as (url, to_say, heard):
+        for number in range(2):
+            async with OfficeLink(options(url, transport), {}) as link:
+                asking = asyncio.create_task(link.request("ask", {}, 60))
+                await eventually(partial(_has_asked, heard, number + 1))
+                ids = [text.removeprefix("42/smcp,").partition("[")[0] for text in heard if '"ask"' in text]
+                if number == 0:
+                    asking.cancel()  # and its connection ends
+                    continue
+                for ack_id in ids:
+                    to_say.put_nowait(f'43/smcp,{ack_id}["for {ack_id}"]')
+                assert await asking == (f"for {ids[1]}",)
 
 
 async def test_closing_ends_an_open_that_still_waits(transport: str) -> None:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
-from a2c_smcp.agent.seat.frames import State, frame
 from a2c_smcp.agent.seat.pipe import MAX_WAITING, SeatPipe
 from a2c_smcp.agent.seat.place import SeatPlace, peer_pid
+from a2c_smcp.agent.seat.seat_frames import State, frame
 from a2c_smcp.errors import (
     ForbiddenError,
     InternalError,
@@ -33,6 +33,7 @@ from a2c_smcp.link.office_link import (
     OfficeLink,
     RejoinFailed,
 )
+from a2c_smcp.relay.errands import Errand, ErrandTable
 from a2c_smcp.relay.passing import RETRY_SECONDS, passing_of
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_EVENT,
@@ -73,13 +74,20 @@ class HolderOptions:
 
 
 @dataclass(slots=True, eq=False)
+class _Passed:
+    """A request that is being passed on."""
+
+    task: asyncio.Task[None]
+    call: dict[str, str] | None
+    """The `agent` and the `req_id` of a tool call."""
+
+
+@dataclass(slots=True, eq=False)
 class _Sharer:
     """A process that goes through this seat."""
 
     pipe: SeatPipe
-    asked: dict[int, asyncio.Task[None]] = field(default_factory=dict)
-    calls: dict[int, tuple[str, str]] = field(default_factory=dict)
-    """The tool calls among them, each with its `agent` and `req_id`."""
+    errands: ErrandTable[int, _Passed] = field(default_factory=ErrandTable)
 
 
 class Holder:
@@ -89,7 +97,7 @@ class Holder:
         self._options = options
         self._place = place
         self._sharers: set[_Sharer] = set()
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._cancelling: set[asyncio.Task[None]] = set()
         self._state = State(options.membership.name)
         self._ending = False
         self._news = asyncio.Event()
@@ -229,33 +237,38 @@ class Holder:
     def _go(self, sharer: _Sharer) -> None:
         """A process has ended, or was cut off: nobody waits for what it asked, and its tools need not run on."""
         self._sharers.discard(sharer)
-        for number in list(sharer.asked):
-            self._forget(sharer, number)
-        for agent, req_id in sharer.calls.values():
-            self._start(self._cancel({"agent": agent, "req_id": req_id}))
+        for errand in sharer.errands.lost():
+            errand.work.task.cancel()
+            if errand.work.call is not None:
+                task = asyncio.create_task(self._cancel(errand.work.call))
+                self._cancelling.add(task)
+                task.add_done_callback(self._cancelling.discard)
         if not self._sharers:
             self._empty_since = asyncio.get_running_loop().time()
             self._news.set()
 
     def _take(self, sharer: _Sharer, head: list[Any], body: bytes) -> None:
         match head:
-            case ["ask", int() as number, str() as event, int() | float() as timeout, *call]:
-                if event == TOOL_CALL_EVENT:
-                    sharer.calls[number] = (str(call[0]), str(call[1]))
-                sharer.asked[number] = self._start(self._relay(sharer, number, event, timeout, body))
+            case ["ask", int() as number, str() as event, int() | float() as timeout, *call] if (
+                number not in sharer.errands
+            ):
+                ids = {"agent": str(call[0]), "req_id": str(call[1])} if event == TOOL_CALL_EVENT else None
+                task = asyncio.create_task(self._relay(sharer, number, event, timeout, body))
+                sharer.errands.take(Errand(number, _Passed(task, ids)))
             case ["forget", int() as number]:
-                self._forget(sharer, number)
-                sharer.calls.pop(number, None)  # who stops waiting cancels it, too
+                if (errand := sharer.errands.withdraw(number)) is not None:
+                    errand.work.task.cancel()  # a process that stops waiting for a tool call cancels the call itself
             case _:
                 logger.warning("ignored a frame that begins with %r", head[:1])
 
     async def _relay(self, sharer: _Sharer, number: int, event: str, timeout: float, body: bytes) -> None:
+        kind = "answer"
         try:
-            sharer.pipe.send(["answer", number], await self._exchange(event, timeout, body))
+            answer = await self._exchange(event, timeout, body)
         except SMCPError as error:
-            sharer.pipe.send(["failed", number], codec.dumps(error.payload()).encode())
-        sharer.asked.pop(number, None)
-        sharer.calls.pop(number, None)
+            kind, answer = "failed", codec.dumps(error.payload()).encode()
+        if sharer.errands.finished(number):
+            sharer.pipe.send([kind, number], answer)
 
     async def _exchange(self, event: str, timeout: float, body: bytes) -> bytes:
         if event in _MEMBERSHIP:
@@ -270,19 +283,9 @@ class Holder:
             logger.exception("failed to pass %s on", event)
             raise InternalError(f"the seat's holder failed to pass {event} on; {self._place.log} says why") from None
 
-    def _forget(self, sharer: _Sharer, number: int) -> None:
-        if (task := sharer.asked.pop(number, None)) is not None:
-            task.cancel()
-
     async def _cancel(self, call: dict[str, str]) -> None:
         with suppress(SMCPError):
             await self._link.request(CANCEL_TOOL_CALL_EVENT, call, _CANCEL_SECONDS)
-
-    def _start(self, work: Any) -> asyncio.Task[None]:
-        task: asyncio.Task[None] = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
 
 
 def _is_at(path: os.PathLike[str], inode: int) -> bool:
