@@ -257,7 +257,8 @@ async def test_what_changed_before_a_slow_server_subscribed_us_is_announced_when
         connection, is_subscribed = computer._manager.connections["a"], anyio.Event()
         connection.subscribed = is_subscribed.wait  # type: ignore[method-assign]
         await put(computer, NEW)
-        await eventually(lambda: [it for it in computer._resources._tasks if it.get_name().startswith("subscriptions")])
+        tasks = computer._resources._tasks
+        await eventually(lambda: any(task.get_name().startswith("subscriptions") for task in tasks))
         await record.until(lambda: not computer._happened.is_waiting)
         record.events.clear()
         is_subscribed.set()

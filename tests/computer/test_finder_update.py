@@ -513,7 +513,7 @@ async def test_after_all_was_read_it_rests_for_as_long_as_that_took() -> None:
             it.clock.now += 0.2
             return await read(uri, timeout)
 
-        it.connection.read_resource = read_slowly  # type: ignore[method-assign, assignment]
+        it.connection.read_resource = read_slowly  # type: ignore[method-assign]
         it.finder.mark_all("a")
         await it.titles()
         began = time.monotonic()
