@@ -84,6 +84,7 @@ class KeptChild:
             try:
                 if self._process is None or self._process.returncode is not None:
                     await self._start()
+                self._check_open()
                 assert self._process is not None
                 assert self._process.stdin is not None
                 self._process.stdin.writelines((LENGTH.pack(len(encoded)), encoded))

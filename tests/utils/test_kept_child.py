@@ -10,6 +10,7 @@ import pytest
 
 from a2c_smcp.utils.kept_child import ChildAnswerTooLargeError, ChildClosedError, ChildOutOfMemoryError, KeptChild
 from a2c_smcp.utils.serving_child import ChildBounds
+from tests.computer.fakes.processes import both_loops
 
 PROGRAM = """
 import sys
@@ -24,6 +25,7 @@ serve(answers)
 """
 
 
+@both_loops
 async def test_answers_come_one_by_one_and_a_child_that_had_a_small_trouble_is_kept(tmp_path: Path) -> None:
     (tmp_path / "child.py").write_text(PROGRAM)
     bounds = ChildBounds(memory_bytes=512 * 2**20, answer_seconds=60, answer_bytes=100)
