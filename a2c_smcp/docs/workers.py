@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, nullcontext
 from typing import Any, Final
 
 from a2c_smcp.docs.limits import DocumentLimits, Unreadable
-from a2c_smcp.utils.kept_child import AnswerTooLargeError, ChildOutOfMemoryError, KeptChild
+from a2c_smcp.utils.kept_child import ChildAnswerTooLargeError, ChildOutOfMemoryError, KeptChild
 from a2c_smcp.utils.serving_child import ChildBounds
 
 __all__ = ["Workers"]
@@ -99,7 +99,7 @@ class Workers:
                 while len(answers) < units:
                     try:
                         answers.append(await next_answer())
-                    except AnswerTooLargeError as error:
+                    except ChildAnswerTooLargeError as error:
                         problem = Unreadable(f"this page has {error.size // 2**20} MiB", 413, lasting=False)
                         answers.append({"problem": problem.to_json()})
             return answers, None

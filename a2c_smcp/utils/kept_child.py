@@ -17,7 +17,7 @@ from typing import Any, Final
 from a2c_smcp.utils.children import kill_group, start_group
 from a2c_smcp.utils.serving_child import LENGTH, ChildBounds
 
-__all__ = ["AnswerTooLargeError", "ChildClosedError", "ChildOutOfMemoryError", "KeptChild"]
+__all__ = ["ChildAnswerTooLargeError", "ChildClosedError", "ChildOutOfMemoryError", "KeptChild"]
 
 _START_SECONDS: Final = 30.0
 #: Between the end of a child's stdout and its exit.
@@ -32,7 +32,7 @@ class ChildClosedError(RuntimeError):
     """The owner has closed the child."""
 
 
-class AnswerTooLargeError(ValueError):
+class ChildAnswerTooLargeError(ValueError):
     """The child has kept an answer to itself that is over the bound. Its next answers can be fetched."""
 
     def __init__(self, size: int) -> None:
@@ -43,7 +43,7 @@ class AnswerTooLargeError(ValueError):
 class KeptChild:
     """Runs Python with `program`, which calls `serve`, and asks it one request at a time. To be closed with `aclose`.
 
-    The child finds its own arguments behind the bounds. It ends with this process, too, in whatever way that ends.
+    The child finds `arguments` behind its bounds. It ends with this process, too, in whatever way that ends.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class KeptChild:
         env: Mapping[str, str] | None = None,
     ) -> None:
         self._command = (sys.executable, "-P", *program, json.dumps(asdict(bounds)), *arguments)
-        self._bounds = bounds
+        self.bounds = bounds
         self._env = env or {}
         self._lock = asyncio.Lock()
         self._process: Process | None = None
@@ -75,7 +75,7 @@ class KeptChild:
         """Send a request. What this gives waits for the next answer; the block has to fetch all answers.
 
         A block that fails, or is cancelled, kills the child: an answer that is still to come would be taken for one to
-        the next request. Waiting for an answer raises `AnswerTooLargeError`, which the block may catch and go on;
+        the next request. Waiting for an answer raises `ChildAnswerTooLargeError`, which the block may catch and go on;
         `TimeoutError`; `ChildClosedError`; `ChildOutOfMemoryError` or another `OSError` if the child has ended; and
         `ValueError` if the answer is not JSON.
         """
@@ -84,6 +84,7 @@ class KeptChild:
             try:
                 if self._process is None or self._process.returncode is not None:
                     await self._start()
+                self._check_open()
                 assert self._process is not None
                 assert self._process.stdin is not None
                 self._process.stdin.writelines((LENGTH.pack(len(encoded)), encoded))
@@ -93,7 +94,7 @@ class KeptChild:
                 raise
 
     async def _answer(self) -> Any:
-        return json.loads(await self._frame(self._bounds.answer_seconds))
+        return json.loads(await self._frame(self.bounds.answer_seconds))
 
     async def _start(self) -> None:
         self._check_open()
@@ -114,8 +115,8 @@ class KeptChild:
                 with suppress(ConnectionError):  # how it ended is found out below
                     await process.stdin.drain()
                 (size,) = LENGTH.unpack(await process.stdout.readexactly(LENGTH.size))
-                if size > self._bounds.answer_bytes:
-                    raise AnswerTooLargeError(size)
+                if size > self.bounds.answer_bytes:
+                    raise ChildAnswerTooLargeError(size)
                 return await process.stdout.readexactly(size)
         except EOFError:
             self._check_open()

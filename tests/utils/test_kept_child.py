@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from a2c_smcp.utils.kept_child import AnswerTooLargeError, ChildClosedError, ChildOutOfMemoryError, KeptChild
+from a2c_smcp.utils.kept_child import ChildAnswerTooLargeError, ChildClosedError, ChildOutOfMemoryError, KeptChild
 from a2c_smcp.utils.serving_child import ChildBounds
+from tests.computer.fakes.processes import both_loops
 
 PROGRAM = """
 import sys
@@ -24,6 +25,7 @@ serve(answers)
 """
 
 
+@both_loops
 async def test_answers_come_one_by_one_and_a_child_that_had_a_small_trouble_is_kept(tmp_path: Path) -> None:
     (tmp_path / "child.py").write_text(PROGRAM)
     bounds = ChildBounds(memory_bytes=512 * 2**20, answer_seconds=60, answer_bytes=100)
@@ -31,7 +33,7 @@ async def test_answers_come_one_by_one_and_a_child_that_had_a_small_trouble_is_k
     async with asyncio.timeout(60):
         async with child.exchange([1, 99, 2]) as next_answer:
             assert await next_answer() == "x"
-            with pytest.raises(AnswerTooLargeError) as caught:
+            with pytest.raises(ChildAnswerTooLargeError) as caught:
                 await next_answer()
             assert caught.value.size == 101
             assert await next_answer() == "xx"

@@ -9,8 +9,7 @@ import json
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from mcp_types import CallToolResult
 
@@ -33,8 +32,8 @@ _WORKER: Final = (str(Path(__file__).with_name("worker.py")),)
 _LARGEST_ANSWER: Final = 64 * 2**20
 
 
-class VRLWorker:
-    """One worker process, started by the first transformation, closed with `async with`; runs one program at a time.
+class VRLWorker(KeptChild):
+    """One worker process, started by the first transformation, closed with `aclose`; runs one program at a time.
 
     `quote` is how a program's failure is logged, which may quote the program. `memory` are the bytes of memory that
     the worker may have.
@@ -43,21 +42,8 @@ class VRLWorker:
     def __init__(
         self, deadline: float = VRL_SECONDS, quote: Callable[[object], str] = str, memory: int = VRL_MEMORY
     ) -> None:
-        self._bounds = ChildBounds(memory, deadline, _LARGEST_ANSWER)
-        self._child = KeptChild(_WORKER, self._bounds)
+        super().__init__(_WORKER, ChildBounds(memory, deadline, _LARGEST_ANSWER))
         self._quote = quote
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-    async def aclose(self) -> None:
-        """End the worker process; a transformation that runs leaves its result as it was."""
-        await self._child.aclose()
 
     async def transform(
         self, program: str, result: CallToolResult, tool_name: TOOL_NAME, parameters: Mapping[str, Any]
@@ -78,13 +64,13 @@ class VRLWorker:
     async def _run(self, program: str, event: Mapping[str, Any]) -> dict[str, Any]:
         """The `event` that the program made, or an `error` in words."""
         try:
-            async with self._child.exchange({"program": program, "event": event}) as next_answer:
+            async with self.exchange({"program": program, "event": event}) as next_answer:
                 answer: dict[str, Any] = await next_answer()
                 return answer
         except TimeoutError:
-            return {"error": f"it took longer than {self._bounds.answer_seconds:g} s"}
+            return {"error": f"it took longer than {self.bounds.answer_seconds:g} s"}
         except ChildOutOfMemoryError:
-            return {"error": f"it took more than {self._bounds.memory_bytes // 2**20} MiB of memory"}
+            return {"error": f"it took more than {self.bounds.memory_bytes // 2**20} MiB of memory"}
         except (OSError, RuntimeError, ValueError, TypeError) as error:
             # The worker ended or is closed, the answer is larger than any result may be, or the event is no JSON.
             return {"error": str(error)}
