@@ -6,7 +6,6 @@ CPU through them, 0.20 s so.
 """
 
 import asyncio
-import itertools
 import logging
 import ssl
 from collections.abc import Awaitable, Callable
@@ -42,15 +41,21 @@ _UPGRADE_SECONDS: Final = 3.0
 _GOODBYE_SECONDS: Final = 1.0
 
 AnswerEvent = Callable[[object, tuple[Any, ...]], Awaitable[Any]]
+TakeAck = Callable[[int, str], None]
 
 
 class Connection(socketio_internals.AsyncClient):
     """A python-socketio client of our namespace that connects once. `answer` says what an event is acked with, `None`
-    for nothing.
+    for nothing. `take_ack` gets the id of each ack that comes, and its JSON.
     """
 
     def __init__(
-        self, answer: AnswerEvent, max_message: int, proxy: Proxy | None = None, tls: ssl.SSLContext | None = None
+        self,
+        answer: AnswerEvent,
+        take_ack: TakeAck,
+        max_message: int,
+        proxy: Proxy | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         def session() -> aiohttp.ClientSession:
             connector = aiohttp.TCPConnector(ssl=tls or True)
@@ -69,8 +74,7 @@ class Connection(socketio_internals.AsyncClient):
         )
         self.eio.on_message = self._take
         self._answer = answer
-        self._ack_ids = itertools.count(1)
-        self._asked: dict[int, Callable[[str], None]] = {}
+        self._take_ack = take_ack
         self._answering: set[asyncio.Task[None]] = set()
 
     @property
@@ -82,15 +86,6 @@ class Connection(socketio_internals.AsyncClient):
         """What kept a request or a websocket from getting through; the libraries say no more than that it did not."""
         failure: Exception | None = self.eio.failure
         return failure
-
-    def ask(self, on_ack: Callable[[str], None]) -> int:
-        """An ack id, and what is to be called with the JSON of that ack. To be forgotten when nobody waits for it."""
-        ack_id = next(self._ack_ids)
-        self._asked[ack_id] = on_ack
-        return ack_id
-
-    def forget(self, ack_id: int) -> None:
-        self._asked.pop(ack_id, None)
 
     async def send_text(self, text: str) -> None:
         """Send an encoded packet. A connection that is lost loses it without a word: its reader tells."""
@@ -117,16 +112,13 @@ class Connection(socketio_internals.AsyncClient):
         if head.namespace != SMCP_NAMESPACE or head.packet_type not in (EVENT, ACK) or self.awaits_attachments:
             return False
         if head.packet_type == ACK:
-            self._acked(head.ack_id, head.body)
+            if head.ack_id is not None:
+                self._take_ack(head.ack_id, head.body)
         else:
             task = asyncio.create_task(self._asked_for(head.ack_id, read_event(head.body)))
             self._answering.add(task)
             task.add_done_callback(self._answering.discard)
         return True
-
-    def _acked(self, ack_id: int | None, body: str) -> None:
-        if ack_id is not None and (on_ack := self._asked.pop(ack_id, None)) is not None:
-            on_ack(body)
 
     async def _asked_for(self, ack_id: int | None, data: Any) -> None:
         event, *args = data
@@ -137,8 +129,8 @@ class Connection(socketio_internals.AsyncClient):
     # Those with attachments come to the same end through python-socketio, which waits for the bytes.
 
     async def handle_ack(self, namespace: str | None, ack_id: int | None, data: Any) -> None:
-        if namespace == SMCP_NAMESPACE:
-            self._acked(ack_id, codec.dumps(data))
+        if namespace == SMCP_NAMESPACE and ack_id is not None:
+            self._take_ack(ack_id, codec.dumps(data))
 
     async def handle_event(self, namespace: str | None, ack_id: int | None, data: Any) -> None:
         if namespace == SMCP_NAMESPACE:

@@ -5,6 +5,7 @@ belonged to one that was lost, an ack or a handler that still runs, cannot reach
 """
 
 import asyncio
+import itertools
 import logging
 import os
 import random
@@ -12,6 +13,7 @@ import ssl
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, Protocol, TypeAlias
 from urllib.parse import urlencode
 
@@ -35,6 +37,8 @@ from a2c_smcp.link.server_urls import check_server_url
 from a2c_smcp.link.supervision import First, Supervisor
 from a2c_smcp.link.ways import Failure, Transport, Way, attempts, explain, unreachable
 from a2c_smcp.packets import encode_event, read_ack
+from a2c_smcp.relay.asks import Ask, AskTable
+from a2c_smcp.relay.futures import reject_all, resolve
 from a2c_smcp.relay.passing import RETRY_SECONDS, Passing, passes
 from a2c_smcp.smcp import JOIN_OFFICE_EVENT, LEAVE_OFFICE_EVENT, SMCP_NAMESPACE
 from a2c_smcp.types import Role
@@ -68,6 +72,8 @@ _ASKED: Final = "what came from the server"
 _CUTS: Final = 3
 _SHORT_LIVED: Final = 5.0
 _CUT: Final = socketio.AsyncClient.reason.TRANSPORT_ERROR
+#: Unique in the process: an ack that comes late answers no other request, on no connection.
+_ack_ids: Final = itertools.count(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +250,7 @@ class OfficeLink:
         self._refusals = LimitedLog(logger, per_second=20)
         self._on_event = on_event
         self._connection: Connection | None = None
-        self._pending: set[asyncio.Future[str]] = set()
+        self._asks: AskTable[int, asyncio.Future[str]] = AskTable()
         self._supervisor = Supervisor(self._supervise, "a2c-link")
         self._dropped = asyncio.Event()
         self._in_office = False
@@ -315,25 +321,22 @@ class OfficeLink:
         if connection is None:
             raise ConnectionLostError("not connected to the server")
         answered: asyncio.Future[str] = loop.create_future()
-
-        def on_ack(body: str) -> None:
-            if not answered.done():
-                answered.set_result(body)
-
-        ack_id = connection.ask(on_ack)
-        self._pending.add(answered)
+        ask = Ask(next(_ack_ids), answered)
+        text = encode_event(SMCP_NAMESPACE, event, data, ask.id)
+        if exceeds(text, self.options.max_message):
+            raise PayloadTooLargeError(f"{event} has more than {self.options.max_message} bytes")
+        self._asks.ask(ask)
         try:
-            text = encode_event(SMCP_NAMESPACE, event, data, ack_id)
-            if exceeds(text, self.options.max_message):
-                raise PayloadTooLargeError(f"{event} has more than {self.options.max_message} bytes")
             async with asyncio.timeout(timeout):
                 await connection.send_text(text)
                 return await answered
         except TimeoutError:
             raise RequestTimeoutError(f"the server did not answer {event} within {timeout:g} s") from None
         finally:
-            self._pending.discard(answered)
-            connection.forget(ack_id)
+            self._asks.end(ask.id)
+
+    def _take_ack(self, ack_id: int, body: str) -> None:
+        resolve(self._asks, ack_id, body)
 
     async def send(self, event: str, data: Any) -> None:
         """Send an event that nobody answers. Without a connection it is lost."""
@@ -562,7 +565,7 @@ class OfficeLink:
         options = self.options
         refusal: list[SMCPError] = []
         self._dropped.clear()
-        connection = Connection(self._dispatch, options.max_message, proxy, tls)
+        connection = Connection(self._dispatch, self._take_ack, options.max_message, proxy, tls)
 
         async def on_refused(data: Any = None) -> None:
             refusal.append(_refusal(data))
@@ -605,9 +608,7 @@ class OfficeLink:
             return
         self._in_office = False
         self.problem = ConnectionLostError(f"the connection to the server was lost: {reason}")
-        for answered in list(self._pending):
-            if not answered.done():
-                answered.set_exception(ConnectionLostError(self.problem.message))
+        reject_all(self._asks, partial(ConnectionLostError, self.problem.message))
         await connection.dispose()
         self._tell(Disconnected(reason, final=final or not self.options.reconnect))
 

@@ -126,7 +126,7 @@ async def test_join_request_answer_leave(stack: AsyncExitStack, server: Running,
     await agent.leave()
     await agent.leave()
     assert events == [Connected(server.url), Joined(ada, again=False), Left(ada)]
-    assert agent._pending == set()
+    assert not agent._asks
 
 
 async def test_a_refused_join_raises_its_class_and_is_not_remembered(
@@ -282,7 +282,7 @@ async def test_a_request_has_a_deadline(stack: AsyncExitStack, server: Running, 
     await computer.join(laptop)
     with pytest.raises(RequestTimeoutError):
         await agent.request(GET_TOOLS_EVENT, GET_TOOLS, 0.2)
-    assert agent._pending == set()
+    assert not agent._asks
 
 
 async def test_a_lost_connection_fails_what_is_pending_at_once_and_joins_again(
@@ -467,7 +467,7 @@ async def test_leaving_while_it_joins_again_leaves(stack: AsyncExitStack, server
     connection = link._connection
     await cut(link, server)
     with anyio.fail_after(20):
-        while link._connection in (None, connection) or not link._pending:  # noqa: ASYNC110 - this very moment
+        while link._connection in (None, connection) or not link._asks:  # noqa: ASYNC110 - this very moment
             await asyncio.sleep(0)
     await link.leave()
     assert not link.joined
@@ -723,6 +723,26 @@ async def test_acks_and_events_are_taken_in_the_order_of_their_arrival(transport
         await asyncio.gather(*asking)
         assert [item for item in order if item.startswith("ack")] == ["ack 0", "ack 1", "ack 2"]
         assert [item for item in order if item.startswith("event")] == ["event 0", "event 1", "event 2"]
+
+
+async def test_an_ack_that_comes_late_answers_no_other_request(transport: str) -> None:
+    ids: list[str] = []
+
+    async def ask(link: OfficeLink, heard: list[str]) -> asyncio.Task[tuple[Any, ...]]:
+        asking = asyncio.create_task(link.request("ask", {}, 60))
+        asked = await eventually(lambda: next((text for text in heard if '"ask"' in text), None))
+        ids.append(asked.removeprefix("42/smcp,").partition("[")[0])
+        return asking
+
+    async with puppet(transport) as (url, _, heard), OfficeLink(options(url, transport), {}) as link:
+        before = await ask(link, heard)
+    with pytest.raises(ConnectionLostError):
+        await before
+    async with puppet(transport) as (url, to_say, heard), OfficeLink(options(url, transport), {}) as link:
+        now = await ask(link, heard)
+        to_say.put_nowait(f'43/smcp,{ids[0]}["for a request of the connection before"]')
+        to_say.put_nowait(f'43/smcp,{ids[1]}["right"]')
+        assert await now == ("right",)
 
 
 async def test_closing_ends_an_open_that_still_waits(transport: str) -> None:
