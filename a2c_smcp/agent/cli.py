@@ -17,7 +17,8 @@ from a2c_smcp.terminal.options import (
 
 if TYPE_CHECKING:
     from a2c_smcp.agent.commands import CommandOptions, Work
-    from a2c_smcp.link.office_link import LinkOptions, Transport
+    from a2c_smcp.link.interface import LinkOptions
+    from a2c_smcp.link.ways import Transport
     from a2c_smcp.utils.values import Typed
 
 __all__ = ["DEFAULT_URL", "NameOption", "OfficeOption", "UrlOption", "app"]

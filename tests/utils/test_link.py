@@ -25,7 +25,7 @@ from a2c_smcp.errors import (
     TooManyRequestsError,
     UnauthorizedError,
 )
-from a2c_smcp.link.office_link import (
+from a2c_smcp.link.interface import (
     Connected,
     Disconnected,
     Joined,
@@ -33,9 +33,9 @@ from a2c_smcp.link.office_link import (
     LinkEvent,
     LinkOptions,
     Membership,
-    OfficeLink,
     RejoinFailed,
 )
+from a2c_smcp.link.office_link import OfficeLink
 from a2c_smcp.relay.passing import RETRY_SECONDS, Passing
 from a2c_smcp.server import APIKeyAuthentication, Limits, OpenAuthentication
 from a2c_smcp.smcp import GET_TOOLS_EVENT, LIST_ROOM_EVENT
@@ -244,7 +244,7 @@ async def test_an_unknown_event_and_a_failing_handler_are_answered_and_logged_wi
     assert "secret" not in str(reply)
     (reply,) = await agent.request("client:get_config", {**GET_TOOLS, "req_id": "the second"}, 60)
     assert reply["error"]["code"] == 400
-    lines = [record.getMessage() for record in caplog.records if record.name == "a2c_smcp.link.office_link"]
+    lines = [record.getMessage() for record in caplog.records if record.name == "a2c_smcp.link.server_link"]
     said = [line for line in lines if "notify:" not in line]
     assert said[0] == "failed to handle client:get_tools, req_id 1"
     assert said[1].startswith("refused client:get_config, req_id the second: 400 Bad Request")
