@@ -28,16 +28,9 @@ from a2c_smcp.agent.types import HAPPENINGS, AgentHandler, Callback, ProgressCal
 from a2c_smcp.agent.view import ComputerView, Part
 from a2c_smcp.agent.waiting import News, wait_for_tools
 from a2c_smcp.errors import ConnectionLostError, NotInRoomError, RequestTimeoutError, SMCPError
-from a2c_smcp.link.office_link import (
-    Disconnected,
-    Joined,
-    LinkEvent,
-    LinkFactory,
-    LinkOptions,
-    Membership,
-    OfficeLink,
-    Way,
-)
+from a2c_smcp.link.interface import Disconnected, Joined, LinkEvent, LinkFactory, LinkOptions, Membership
+from a2c_smcp.link.office_link import OfficeLink
+from a2c_smcp.link.ways import Way
 from a2c_smcp.results import error_result
 from a2c_smcp.smcp import (
     EVENTS,

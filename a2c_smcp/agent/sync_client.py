@@ -18,7 +18,8 @@ from a2c_smcp.agent.requests import DEFAULT_LIMIT, DEFAULT_TIMEOUT, Deadlines
 from a2c_smcp.agent.types import HAPPENINGS, AgentHandler, Callback, ProgressCallback
 from a2c_smcp.agent.view import ComputerView
 from a2c_smcp.errors import ConnectionLostError, SMCPError
-from a2c_smcp.link.office_link import LinkOptions, Way
+from a2c_smcp.link.interface import LinkOptions
+from a2c_smcp.link.ways import Way
 from a2c_smcp.smcp import DPEPageSummary
 
 if TYPE_CHECKING:

@@ -48,7 +48,7 @@ from a2c_smcp.computer.watching.office_states import OfficeStates
 from a2c_smcp.computer.watching.paced_events import PacedEvents
 from a2c_smcp.computer.watching.snapshot import ComputerSnapshot
 from a2c_smcp.errors import SMCPError, ToolNameDuplicatedError
-from a2c_smcp.link.office_link import LinkEvent
+from a2c_smcp.link.interface import LinkEvent
 from a2c_smcp.smcp import DPEDocumentSummary, GetComputerConfigRet, SMCPTool
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME, Desktop
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE

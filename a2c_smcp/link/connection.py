@@ -8,12 +8,13 @@ CPU through them, 0.20 s so.
 import asyncio
 import logging
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
 import aiohttp
 
+from a2c_smcp.errors import SMCPError, UnauthorizedError, error_from_payload
 from a2c_smcp.link.proxies import Proxy
 from a2c_smcp.packets import SMCPPacket, encode_ack, read_event, read_head
 from a2c_smcp.smcp import SMCP_NAMESPACE
@@ -40,9 +41,6 @@ _UPGRADE_SECONDS: Final = 3.0
 #: How long the word of a polling client that it gives up its session may take.
 _GOODBYE_SECONDS: Final = 1.0
 
-AnswerEvent = Callable[[object, tuple[Any, ...]], Awaitable[Any]]
-TakeAck = Callable[[int, str], None]
-
 
 class Connection(socketio_internals.AsyncClient):
     """A python-socketio client of our namespace that connects once. `answer` says what an event is acked with, `None`
@@ -51,8 +49,8 @@ class Connection(socketio_internals.AsyncClient):
 
     def __init__(
         self,
-        answer: AnswerEvent,
-        take_ack: TakeAck,
+        answer: Callable[[object, tuple[Any, ...]], Awaitable[Any]],
+        take_ack: Callable[[int, str], None],
         max_message: int,
         proxy: Proxy | None = None,
         tls: ssl.SSLContext | None = None,
@@ -75,11 +73,13 @@ class Connection(socketio_internals.AsyncClient):
         self.eio.on_message = self._take
         self._answer = answer
         self._take_ack = take_ack
+        self.dropped: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        """Done when the connection has ended; its result is the reason."""
+        self.refusal: SMCPError | None = None
+        """Why the server refused the connection."""
+        self.on("connect_error", self._on_refused, namespace=SMCP_NAMESPACE)
+        self.on("disconnect", self._on_dropped, namespace=SMCP_NAMESPACE)
         self._answering: set[asyncio.Task[None]] = set()
-
-    @property
-    def transport_in_use(self) -> str:
-        return str(self.transport())
 
     @property
     def failure(self) -> Exception | None:
@@ -105,6 +105,16 @@ class Connection(socketio_internals.AsyncClient):
 
     def engine_class(self) -> type[engineio_internals.AsyncClient]:
         return _Engine
+
+    async def _on_refused(self, data: Any = None) -> None:
+        if isinstance(data, Mapping):  # Engine.IO reports a server that is not there in the same way, as plain text
+            details = data.get("data")
+            first = details[0] if isinstance(details, list) and details else details
+            self.refusal = error_from_payload(first) or UnauthorizedError(str(data.get("message", "refused")))
+
+    async def _on_dropped(self, reason: Any = None) -> None:
+        if not self.dropped.done():
+            self.dropped.set_result(str(reason or "connection lost"))
 
     def _take(self, text: str) -> bool:
         """Take a message, in the order of arrival; `False` leaves it to python-socketio."""

@@ -22,7 +22,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import NameOID
 
-from a2c_smcp.link.office_link import Disconnected, LinkEvent, LinkOptions, Membership, OfficeLink
+from a2c_smcp.link.interface import Disconnected, LinkEvent, LinkOptions, Membership
+from a2c_smcp.link.office_link import OfficeLink
 from tests.forked import A2C, shared
 from tests.server.harness import eventually
 from tests.server.raw import CLOSE, connect, frame, receive_until, upgrade

@@ -25,7 +25,7 @@ from a2c_smcp.errors import (
     TooManyRequestsError,
     UnauthorizedError,
 )
-from a2c_smcp.link.office_link import (
+from a2c_smcp.link.interface import (
     Connected,
     Disconnected,
     Joined,
@@ -33,9 +33,9 @@ from a2c_smcp.link.office_link import (
     LinkEvent,
     LinkOptions,
     Membership,
-    OfficeLink,
     RejoinFailed,
 )
+from a2c_smcp.link.office_link import OfficeLink
 from a2c_smcp.relay.passing import RETRY_SECONDS, Passing
 from a2c_smcp.server import APIKeyAuthentication, Limits, OpenAuthentication
 from a2c_smcp.smcp import GET_TOOLS_EVENT, LIST_ROOM_EVENT
@@ -244,7 +244,7 @@ async def test_an_unknown_event_and_a_failing_handler_are_answered_and_logged_wi
     assert "secret" not in str(reply)
     (reply,) = await agent.request("client:get_config", {**GET_TOOLS, "req_id": "the second"}, 60)
     assert reply["error"]["code"] == 400
-    lines = [record.getMessage() for record in caplog.records if record.name == "a2c_smcp.link.office_link"]
+    lines = [record.getMessage() for record in caplog.records if record.name == "a2c_smcp.link.server_link"]
     said = [line for line in lines if "notify:" not in line]
     assert said[0] == "failed to handle client:get_tools, req_id 1"
     assert said[1].startswith("refused client:get_config, req_id the second: 400 Bad Request")
@@ -725,23 +725,24 @@ async def test_acks_and_events_are_taken_in_the_order_of_their_arrival(transport
         assert [item for item in order if item.startswith("event")] == ["event 0", "event 1", "event 2"]
 
 
-def _has_asked(heard: list[str], times: int) -> bool:
-    return sum('"ask"' in text for text in heard) == times
-
-
 async def test_an_ack_that_comes_late_answers_no_other_request(transport: str) -> None:
-    async with puppet(transport) as (url, to_say, heard):
-        for number in range(2):
-            async with OfficeLink(options(url, transport), {}) as link:
-                asking = asyncio.create_task(link.request("ask", {}, 60))
-                await eventually(partial(_has_asked, heard, number + 1))
-                ids = [text.removeprefix("42/smcp,").partition("[")[0] for text in heard if '"ask"' in text]
-                if number == 0:
-                    asking.cancel()  # and its connection ends
-                    continue
-                for ack_id in ids:
-                    to_say.put_nowait(f'43/smcp,{ack_id}["for {ack_id}"]')
-                assert await asking == (f"for {ids[1]}",)
+    ids: list[str] = []
+
+    async def ask(link: OfficeLink, heard: list[str]) -> asyncio.Task[tuple[Any, ...]]:
+        asking = asyncio.create_task(link.request("ask", {}, 60))
+        asked = await eventually(lambda: next((text for text in heard if '"ask"' in text), None))
+        ids.append(asked.removeprefix("42/smcp,").partition("[")[0])
+        return asking
+
+    async with puppet(transport) as (url, _, heard), OfficeLink(options(url, transport), {}) as link:
+        before = await ask(link, heard)
+    with pytest.raises(ConnectionLostError):
+        await before
+    async with puppet(transport) as (url, to_say, heard), OfficeLink(options(url, transport), {}) as link:
+        now = await ask(link, heard)
+        to_say.put_nowait(f'43/smcp,{ids[0]}["for a request of the connection before"]')
+        to_say.put_nowait(f'43/smcp,{ids[1]}["right"]')
+        assert await now == ("right",)
 
 
 async def test_closing_ends_an_open_that_still_waits(transport: str) -> None:

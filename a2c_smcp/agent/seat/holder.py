@@ -23,16 +23,8 @@ from a2c_smcp.errors import (
     RoomFullError,
     SMCPError,
 )
-from a2c_smcp.link.office_link import (
-    Connected,
-    Disconnected,
-    Joined,
-    LinkEvent,
-    LinkOptions,
-    Membership,
-    OfficeLink,
-    RejoinFailed,
-)
+from a2c_smcp.link.interface import Connected, Disconnected, Joined, LinkEvent, LinkOptions, Membership, RejoinFailed
+from a2c_smcp.link.office_link import OfficeLink
 from a2c_smcp.relay.errands import Errand, ErrandTable
 from a2c_smcp.relay.passing import RETRY_SECONDS, passing_of
 from a2c_smcp.smcp import (

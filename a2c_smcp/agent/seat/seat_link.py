@@ -26,7 +26,7 @@ from a2c_smcp.errors import (
     RequestTimeoutError,
     SMCPError,
 )
-from a2c_smcp.link.office_link import (
+from a2c_smcp.link.interface import (
     Connected,
     Disconnected,
     Handler,

@@ -25,7 +25,7 @@ from a2c_smcp.errors import (
     ConnectionLostError,
     SMCPError,
 )
-from a2c_smcp.link.office_link import Disconnected, LinkEvent, LinkOptions, RejoinFailed
+from a2c_smcp.link.interface import Disconnected, LinkEvent, LinkOptions, RejoinFailed
 from a2c_smcp.relay.passing import RETRY_SECONDS, Passing, passes
 from a2c_smcp.terminal.screen import say
 from a2c_smcp.utils.loops import fast_command_loop

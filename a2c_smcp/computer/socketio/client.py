@@ -32,7 +32,9 @@ from a2c_smcp.errors import (
     TooManyRequestsError,
     error_from_payload,
 )
-from a2c_smcp.link.office_link import Joined, LinkEvent, LinkOptions, Membership, OfficeLink, Way
+from a2c_smcp.link.interface import Joined, LinkEvent, LinkOptions, Membership
+from a2c_smcp.link.office_link import OfficeLink
+from a2c_smcp.link.ways import Way
 from a2c_smcp.results import cancelled_result, error_result, to_wire
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,

@@ -24,7 +24,8 @@ from a2c_smcp.errors import (
     PayloadTooLargeError,
     RoomFullError,
 )
-from a2c_smcp.link.office_link import Disconnected, Joined, OfficeLink
+from a2c_smcp.link.interface import Disconnected, Joined
+from a2c_smcp.link.office_link import OfficeLink
 from a2c_smcp.relay.passing import RETRY_SECONDS, Passing
 from a2c_smcp.server import OpenAuthentication
 from a2c_smcp.smcp import (

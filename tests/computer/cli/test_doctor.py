@@ -15,7 +15,7 @@ import pytest
 from a2c_smcp.agent import SMCPAgentClient
 from a2c_smcp.computer.cli import doctor
 from a2c_smcp.computer.cli.web_answers import WebAnswer, describe_answers, other_scheme
-from a2c_smcp.link.office_link import LinkOptions
+from a2c_smcp.link.interface import LinkOptions
 from a2c_smcp.server import APIKeyAuthentication
 from a2c_smcp.server.auth import Key
 from tests.certificates import self_signed
