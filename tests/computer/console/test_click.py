@@ -328,7 +328,7 @@ async def _click_about(browser: Browser, seed: int, outcomes: list[tuple[list[li
                 await disturbed.keep_busy()
                 place = await page.evaluate(_SOME_BUTTON, chance.random())
                 await page.mouse.move(*place)
-                await anyio.sleep(chance.choice([0.31, 0.35, 0.6, 0.7]))
+                await anyio.sleep(chance.choice([0.4, 0.45, 0.6, 0.7]))
                 for _ in range(chance.choice([0, 0, 1, 1, 2])):
                     await disturbed.happen()
                     await anyio.sleep(chance.choice([0, 0.01, 0.04, 0.12]))
