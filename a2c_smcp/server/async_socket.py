@@ -142,6 +142,8 @@ class BoundedAsyncSocket(Bounded, AsyncSocket):
         return packets
 
     async def handle_get_request(self, environ: Any) -> Any:
+        if "HTTP_UPGRADE" in environ:
+            return await super().handle_get_request(environ)
         with self._carried_by(environ):
             if "HTTP_UPGRADE" in environ:
                 return await super().handle_get_request(environ)
@@ -189,7 +191,7 @@ class BoundedAsyncSocket(Bounded, AsyncSocket):
     def _carried_by(self, environ: Any) -> Iterator[None]:
         """This session is counted, so the connections of its polls are not; before a key was shown, a few of them."""
         peer = peer_of(scope_of(environ))
-        if peer is None or "HTTP_UPGRADE" in environ:
+        if peer is None:
             yield
             return
         self._welcome(peer)

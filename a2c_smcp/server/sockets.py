@@ -16,7 +16,7 @@ from a2c_smcp.server.boundary import remote_address
 from a2c_smcp.server.outbox import Outbox
 from a2c_smcp.server.socket_bounds import TOO_MANY, Take
 from a2c_smcp.server.threaded_socket import BoundedSocket
-from a2c_smcp.utils.engineio_internals import adopt, scope_of
+from a2c_smcp.utils.engineio_internals import adopt, lighten, scope_of
 from a2c_smcp.utils.loop_turns import OwnTurn
 from a2c_smcp.utils.socketio_internals import (
     CONNECT,
@@ -116,6 +116,8 @@ def adopt_sockets(
         disconnected(eio_sid, *reason)
 
     asyncio_based = server.is_asyncio_based()
+    if asyncio_based:
+        lighten(server.eio)
     server.eio.on("connect", on_connect if asyncio_based else on_connect_threaded)
     server.eio.on("message", on_message if asyncio_based else on_message_threaded)
     server.eio.on("disconnect", on_disconnect if asyncio_based else on_disconnect_threaded)
