@@ -110,8 +110,6 @@ def server(
     queued_bytes: Annotated[
         int, typer.Option(min=1024, help="Bytes that may wait for a slow reader before it is disconnected.")
     ] = 64 * 1024 * 1024,
-    name_length: Annotated[int, typer.Option(min=1, help="Longest name.")] = 64,
-    office_id_length: Annotated[int, typer.Option(min=1, help="Longest office id.")] = 128,
     forwarded_allow_ips: Annotated[
         str,
         typer.Option(help="Proxies whose X-Forwarded-For, -Proto and -Host are believed; addresses, networks or *."),
@@ -179,8 +177,6 @@ def server(
         requests_per_second=requests_per_second,
         connections_per_address=connections_per_address,
         queued_bytes=queued_bytes,
-        name_length=name_length,
-        office_id_length=office_id_length,
     )
     options = ServerOptions(
         host=host,

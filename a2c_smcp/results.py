@@ -1,12 +1,13 @@
 """Tool results between MCP and the wire, and the results that stand for a failure.
 
 On the wire a result has exactly the keys `meta`, `content`, `structuredContent` and `isError`; what the Computer has
-to say about it are markers in `meta`. MCP's types take a fifth of a second to import, so they are imported where one is
+to say about it are markers in `meta`. MCP's types take a tenth of a second to import, so they are imported where one is
 made: an agent that only looks around needs none.
 """
 
 from collections.abc import Mapping
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import FailFast, TypeAdapter, ValidationError
@@ -41,6 +42,7 @@ __all__ = [
     "cancelled_result",
     "error_result",
     "from_wire",
+    "load_types",
     "structured_object",
     "text_of",
     "to_wire",
@@ -65,6 +67,11 @@ DOWN_MARKER: Final = "down"
 ANNOTATION_KEY: Final = "MCP_TOOL_ANNOTATION"
 TITLE_KEY: Final = "MCP_TOOL_TITLE"
 _MANY: Final = 20
+
+
+def load_types() -> None:
+    """Import MCP's types before a call is sent: else the answers of all calls in flight wait for the import."""
+    import_module("mcp_types")
 
 
 def to_wire(result: "CallToolResult") -> CallToolRet:
@@ -94,7 +101,7 @@ def from_wire(data: Mapping[str, Any]) -> "CallToolResult":
     try:
         return CallToolResult.model_validate(known)
     except ValidationError as error:
-        raise _misfit(error) from None
+        raise _invalid_result(error) from None
 
 
 def _content(items: Any) -> Any:
@@ -106,7 +113,7 @@ def _content(items: Any) -> Any:
     try:
         return _content_adapter().validate_python(items)
     except ValidationError as error:
-        raise _misfit(error, "content.") from None
+        raise _invalid_result(error, "content.") from None
 
 
 @cache
@@ -116,7 +123,7 @@ def _content_adapter() -> TypeAdapter[Any]:
     return TypeAdapter(Annotated[list[ContentBlock], FailFast()])
 
 
-def _misfit(error: ValidationError, place: str = "") -> BadRequestError:
+def _invalid_result(error: ValidationError, place: str = "") -> BadRequestError:
     field, message = first_problem(error)
     field = place + field
     return BadRequestError(f"tool result: field {field!r}: {message}", {"field": field})

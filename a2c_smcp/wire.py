@@ -30,9 +30,9 @@ __all__ = [
     "Encoded",
     "NotRepresentableError",
     "Unacceptable",
+    "checked_size",
     "codec",
     "exceeds",
-    "fitted",
     "has_escaped_surrogate",
     "parse",
     "parse_response",
@@ -316,7 +316,7 @@ def size_of(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-def fitted(what: str, text: str, max_message: int) -> int:
+def checked_size(what: str, text: str, max_message: int) -> int:
     """The size of an encoded payload in bytes; `PayloadTooLargeError` when a packet with it would be over the limit."""
     size = size_of(text)
     if size + PACKET_OVERHEAD > max_message:

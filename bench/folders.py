@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from openpyxl import Workbook
 
-from a2c_smcp.docs.samples import long_pdf
 from bench.process import BENCH, ROOT
+from tests.docs.samples import long_pdf
 
 MARKITDOWN: Final = ROOT / ".venv-markitdown" / "bin" / "python"
 _SECONDS: Final = 1200

@@ -56,6 +56,10 @@ def test_every_public_name_and_every_method_of_it_says_what_it_is_for(anchors: s
     assert [path for path in sorted(anchors) if not _speaks(_found(path))] == []
 
 
+def test_the_blocking_agent_has_the_words_of_the_other_one(site: Path) -> None:
+    assert (site / "api" / "agent.html").read_text().count("Leave the office. Without one this does nothing.") == 2
+
+
 async def test_no_table_is_wider_than_the_page(site: Path) -> None:
     chromium = browsers.find()
     if chromium is None:

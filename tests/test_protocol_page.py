@@ -12,7 +12,7 @@ from typing_extensions import is_typeddict
 
 from a2c_smcp import errors, smcp, wire
 from a2c_smcp.errors import SMCPError
-from a2c_smcp.server import limits
+from a2c_smcp.server import limits, offices
 from a2c_smcp.smcp import EVENTS, PROTOCOL_VERSION, SMCP_NAMESPACE, Event, Kind
 from a2c_smcp.utils.dpe_uri import CATEGORIES, parse_dpe_uri
 from a2c_smcp.utils.window_uri import WindowURI
@@ -168,8 +168,8 @@ def test_what_the_page_says_in_numbers_is_so() -> None:
     values = limits.Limits()
     assert table["one message"] == f"{values.max_message // 2**20} MiB"
     assert table["a message before the connection is authenticated"] == f"{values.first_messages // 2**10} KiB"
-    assert table["a name"] == f"1 to {values.name_length} characters"
-    assert table["an office id"] == f"1 to {values.office_id_length} characters"
+    assert table["a name"] == f"1 to {offices.MAX_NAME} characters"
+    assert table["an office id"] == f"1 to {offices.MAX_OFFICE_ID} characters"
     assert table["`timeout` of a tool call"] == f"1 to {values.max_timeout:,} s"
     assert table["the server's wait for a tool call"] == f"its `timeout` and {values.tool_call_grace:g} s"
     assert table["the server's wait for any other relay"] == f"{values.relay_timeout:g} s"

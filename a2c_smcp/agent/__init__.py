@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from a2c_smcp.agent.seat.seat_link import shared_seat
     from a2c_smcp.agent.sync_client import SMCPAgentClient
     from a2c_smcp.agent.types import AgentHandler, Change, ComputerView, Part
-    from a2c_smcp.link.office_link import LinkOptions
+    from a2c_smcp.link.interface import LinkOptions
     from a2c_smcp.results import text_of
 
 __all__ = [
@@ -37,7 +37,7 @@ _ROOMS = {
     "Change": "a2c_smcp.agent.types",
     "ComputerView": "a2c_smcp.agent.types",
     "Deadlines": "a2c_smcp.agent.requests",
-    "LinkOptions": "a2c_smcp.link.office_link",
+    "LinkOptions": "a2c_smcp.link.interface",
     "NotSharedError": "a2c_smcp.agent.seat.place",
     "NotSupportedError": "a2c_smcp.agent.requests",
     "Part": "a2c_smcp.agent.types",

@@ -1,8 +1,10 @@
 """`a2c agent`: one-shot commands. Each imports what it needs when it runs. Exit status: `terminal/exits.py`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import typer
 
@@ -17,7 +19,6 @@ from a2c_smcp.terminal.options import (
 
 if TYPE_CHECKING:
     from a2c_smcp.agent.commands import CommandOptions, Work
-    from a2c_smcp.link.office_link import LinkOptions, Transport
     from a2c_smcp.utils.values import Typed
 
 __all__ = ["DEFAULT_URL", "NameOption", "OfficeOption", "UrlOption", "app"]
@@ -67,8 +68,7 @@ DEFAULT_URL: Final = "http://127.0.0.1:7000"
 DEFAULT_NAME: Final = "a2c-agent"
 
 
-@app.command()
-def room(
+def _session(
     office: OfficeOption,
     url: UrlOption = DEFAULT_URL,
     name: NameOption = DEFAULT_NAME,
@@ -79,44 +79,60 @@ def room(
     ca: CaOption = None,
     as_json: Json = False,
     raw: Raw = False,
-) -> None:
+) -> "CommandOptions":
+    """The options that every command has. The key of `api_key_file` is in `api_key` by now."""
+    from a2c_smcp.agent.commands import CommandOptions
+
+    link = link_options(url, api_key=api_key, transport=transport, proxy=proxy, ca=ca)
+    return CommandOptions(link, office, name, as_json, raw=raw)
+
+
+def _command(*, live: bool = False) -> Callable[[Callable[..., "Work"]], None]:
+    """Make a command of a function that returns the work to do. The command has the options of `_session`, too."""
+
+    def register(work: Callable[..., "Work"]) -> None:
+        own, shared = signature(work).parameters, signature(_session).parameters
+
+        def command(**given: Any) -> None:
+            from a2c_smcp.agent.commands import run
+            from a2c_smcp.utils.logs import configure_logging
+
+            to_do = work(**{name: given[name] for name in own})
+            session = _session(**{name: given[name] for name in shared})
+            configure_logging("error")
+            raise typer.Exit(run(replace(session, wait=given.get("wait", 0)), to_do, live=live))
+
+        # From here typer reads the parameters. The office is the one that a person has to give.
+        office, *rest = shared.values()
+        parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in (office, *own.values(), *rest)]
+        cast(Any, command).__signature__ = Signature(parameters)
+        app.command(work.__name__, help=work.__doc__)(command)
+
+    return register
+
+
+@_command()
+def room() -> "Work":
     """Who is in the office."""
     from a2c_smcp.agent import commands
 
-    _run(
-        commands.CommandOptions(_link(url, api_key, transport, proxy, ca), office, name, as_json, raw=raw),
-        commands.room(),
-    )
+    return commands.room()
 
 
-@app.command()
+@_command()
 def tools(
-    office: OfficeOption,
     computer: Annotated[str | None, typer.Argument(help="One computer only.", show_default=False)] = None,
-    url: UrlOption = DEFAULT_URL,
-    name: NameOption = DEFAULT_NAME,
-    api_key: ApiKeyOption = None,
-    api_key_file: ApiKeyFileOption = None,
-    transport: TransportOption = "auto",
-    proxy: ProxyOption = None,
-    ca: CaOption = None,
-    as_json: Json = False,
-    raw: Raw = False,
-) -> None:
+) -> "Work":
     """The tools of a computer, or of all of them."""
     from a2c_smcp.agent import commands
 
-    _run(
-        commands.CommandOptions(_link(url, api_key, transport, proxy, ca), office, name, as_json, raw=raw),
-        commands.tools(computer),
-    )
+    return commands.tools(computer)
 
 
-@app.command()
+@_command()
 def call(
     computer: ComputerOption,
     tool: Annotated[str, typer.Argument(help="The tool's name.", show_default=False)],
-    office: OfficeOption,
     arguments: Annotated[
         list[str] | None,
         typer.Argument(
@@ -137,53 +153,29 @@ def call(
             show_default="10 for tools whose servers are starting",
         ),
     ] = 0,
-    url: UrlOption = DEFAULT_URL,
-    name: NameOption = DEFAULT_NAME,
-    api_key: ApiKeyOption = None,
-    api_key_file: ApiKeyFileOption = None,
-    transport: TransportOption = "auto",
-    proxy: ProxyOption = None,
-    ca: CaOption = None,
-    as_json: Json = False,
-    raw: Raw = False,
-) -> None:
+) -> "Work":
     """Call a tool. Ctrl-C cancels it at the computer."""
     params = _params(arguments or ())
     from a2c_smcp.agent import commands
 
-    work = commands.call(computer, tool, params, timeout, save, wait)
-    _run(commands.CommandOptions(_link(url, api_key, transport, proxy, ca), office, name, as_json, wait, raw), work)
+    return commands.call(computer, tool, params, timeout, save, wait)
 
 
-@app.command()
+@_command()
 def desktop(
     computer: ComputerOption,
-    office: OfficeOption,
     size: Annotated[int | None, typer.Option(min=1, help="At most so many windows.")] = None,
     window: Annotated[str | None, typer.Option(metavar="URI", help="This window only.")] = None,
-    url: UrlOption = DEFAULT_URL,
-    name: NameOption = DEFAULT_NAME,
-    api_key: ApiKeyOption = None,
-    api_key_file: ApiKeyFileOption = None,
-    transport: TransportOption = "auto",
-    proxy: ProxyOption = None,
-    ca: CaOption = None,
-    as_json: Json = False,
-    raw: Raw = False,
-) -> None:
+) -> "Work":
     """What is on a computer's screen."""
     from a2c_smcp.agent import commands
 
-    _run(
-        commands.CommandOptions(_link(url, api_key, transport, proxy, ca), office, name, as_json, raw=raw),
-        commands.desktop(computer, size, window),
-    )
+    return commands.desktop(computer, size, window)
 
 
-@app.command()
+@_command()
 def finder(
     computer: ComputerOption,
-    office: OfficeOption,
     words: Annotated[
         list[str] | None,
         typer.Argument(metavar="[KEYWORD]...", help="Documents that have any of these words.", show_default=False),
@@ -192,25 +184,15 @@ def finder(
     file_type: Annotated[str | None, typer.Option(help="Documents of this type, such as pdf.")] = None,
     offset: Annotated[int, typer.Option(min=0, help="Leave out the first ones.")] = 0,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 20,
-    url: UrlOption = DEFAULT_URL,
-    name: NameOption = DEFAULT_NAME,
-    api_key: ApiKeyOption = None,
-    api_key_file: ApiKeyFileOption = None,
-    transport: TransportOption = "auto",
-    proxy: ProxyOption = None,
-    ca: CaOption = None,
-    as_json: Json = False,
-    raw: Raw = False,
-) -> None:
+) -> "Work":
     """The documents of a computer."""
     from a2c_smcp.agent import commands
 
     keywords = [*(words or []), *(keyword or [])]
-    work = commands.finder(computer, keywords or None, file_type, offset, limit)
-    _run(commands.CommandOptions(_link(url, api_key, transport, proxy, ca), office, name, as_json, raw=raw), work)
+    return commands.finder(computer, keywords or None, file_type, offset, limit)
 
 
-@app.command()
+@_command()
 def read(
     computer: ComputerOption,
     uri: Annotated[
@@ -222,71 +204,28 @@ def read(
             show_default=False,
         ),
     ],
-    office: OfficeOption,
     save: Save = None,
-    url: UrlOption = DEFAULT_URL,
-    name: NameOption = DEFAULT_NAME,
-    api_key: ApiKeyOption = None,
-    api_key_file: ApiKeyFileOption = None,
-    transport: TransportOption = "auto",
-    proxy: ProxyOption = None,
-    ca: CaOption = None,
-    as_json: Json = False,
-    raw: Raw = False,
-) -> None:
+) -> "Work":
     """Read a document, a page, an element or a window."""
     from a2c_smcp.agent import commands
 
-    _run(
-        commands.CommandOptions(_link(url, api_key, transport, proxy, ca), office, name, as_json, raw=raw),
-        commands.read(computer, uri, save),
-    )
+    return commands.read(computer, uri, save)
 
 
-@app.command()
-def config(
-    computer: ComputerOption,
-    office: OfficeOption,
-    url: UrlOption = DEFAULT_URL,
-    name: NameOption = DEFAULT_NAME,
-    api_key: ApiKeyOption = None,
-    api_key_file: ApiKeyFileOption = None,
-    transport: TransportOption = "auto",
-    proxy: ProxyOption = None,
-    ca: CaOption = None,
-    as_json: Json = False,
-    raw: Raw = False,
-) -> None:
+@_command()
+def config(computer: ComputerOption) -> "Work":
     """A computer's MCP servers and inputs, without secrets."""
     from a2c_smcp.agent import commands
 
-    _run(
-        commands.CommandOptions(_link(url, api_key, transport, proxy, ca), office, name, as_json, raw=raw),
-        commands.config(computer),
-    )
+    return commands.config(computer)
 
 
-@app.command()
-def watch(
-    office: OfficeOption,
-    url: UrlOption = DEFAULT_URL,
-    name: NameOption = DEFAULT_NAME,
-    api_key: ApiKeyOption = None,
-    api_key_file: ApiKeyFileOption = None,
-    transport: TransportOption = "auto",
-    proxy: ProxyOption = None,
-    ca: CaOption = None,
-    as_json: Json = False,
-    raw: Raw = False,
-) -> None:
+@_command(live=True)
+def watch() -> "Work":
     """Print what changes in the office, until Ctrl-C."""
     from a2c_smcp.agent import commands
 
-    _run(
-        commands.CommandOptions(_link(url, api_key, transport, proxy, ca), office, name, as_json, raw=raw),
-        commands.watch(),
-        live=True,
-    )
+    return commands.watch()
 
 
 def _params(words: Sequence[str]) -> "Typed":
@@ -297,15 +236,3 @@ def _params(words: Sequence[str]) -> "Typed":
         return read_values(words, stdin=True)
     except BadRequestError as problem:
         raise typer.BadParameter(problem.message) from None
-
-
-def _link(url: str, api_key: str | None, transport: "Transport", proxy: str | None, ca: Path | None) -> "LinkOptions":
-    return link_options(url, api_key=api_key, transport=transport, proxy=proxy, ca=ca)
-
-
-def _run(session: "CommandOptions", work: "Work", *, live: bool = False) -> None:
-    from a2c_smcp.agent import commands
-    from a2c_smcp.utils.logs import configure_logging
-
-    configure_logging("error")
-    raise typer.Exit(commands.run(session, work, live=live))

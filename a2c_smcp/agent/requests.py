@@ -244,7 +244,7 @@ def read_reply(request: Request, args: tuple[Any, ...]) -> Any:
     reply = _answer(request, args)
     # The protocol's types leave it out of what they require.
     if (field := _REQUIRED.get(request.event)) is not None and reply.get(field) is None:
-        raise _misfit(request, field, "is missing")
+        raise _invalid_reply(request, field, "is missing")
     # An absent req_id is accepted.
     return parse_response(request.event, {**reply, "req_id": request.req_id})
 
@@ -274,7 +274,7 @@ def read_result(request: Request, args: tuple[Any, ...]) -> "CallToolResult":
     try:
         reply = _answer(request, args)
         if not any(reply.get(key) is not None for key in _RESULT_KEYS):
-            raise _misfit(request, "content", "is missing")
+            raise _invalid_reply(request, "content", "is missing")
         return from_wire(reply)
     except ToolError as error:
         return error_result(error)
@@ -285,9 +285,9 @@ def read_config(request: Request, args: tuple[Any, ...]) -> GetComputerConfigRet
     reply = _answer(request, args)
     servers, inputs = reply.get("servers"), reply.get("inputs")
     if not isinstance(servers, dict) or not all(isinstance(config, dict) for config in servers.values()):
-        raise _misfit(request, "servers", "must map names to configs")
+        raise _invalid_reply(request, "servers", "must map names to configs")
     if inputs is not None and not isinstance(inputs, list):
-        raise _misfit(request, "inputs", "must be a list")
+        raise _invalid_reply(request, "inputs", "must be a list")
     found = {"servers": servers, "inputs": inputs}
     infos = reply.get("server_info")
     if isinstance(infos, dict) and all(isinstance(info, dict) for info in infos.values()):
@@ -328,11 +328,11 @@ def _answer(request: Request, args: tuple[Any, ...]) -> dict[str, Any]:
     if (error := error_from_payload(reply)) is not None:
         raise error
     if reply.get("req_id") not in (None, request.req_id):
-        raise _misfit(request, "req_id", "belongs to another request")
+        raise _invalid_reply(request, "req_id", "belongs to another request")
     return reply
 
 
-def _misfit(request: Request, field: str, problem: str) -> BadRequestError:
+def _invalid_reply(request: Request, field: str, problem: str) -> BadRequestError:
     return BadRequestError(f"reply to {request.event}: field {field!r}: {problem}", {"field": field})
 
 

@@ -3,24 +3,24 @@
 import asyncio
 import functools
 import inspect
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from concurrent.futures import CancelledError, Future
 from contextlib import ExitStack, suppress
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 import anyio.to_thread
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from a2c_smcp.agent.bounds import AnswerLimits
 from a2c_smcp.agent.client import AsyncSMCPAgentClient
-from a2c_smcp.agent.requests import DEFAULT_LIMIT, DEFAULT_TIMEOUT, DEFAULT_WAIT, Deadlines
+from a2c_smcp.agent.requests import DEFAULT_LIMIT, DEFAULT_TIMEOUT, Deadlines
 from a2c_smcp.agent.types import HAPPENINGS, AgentHandler, Callback, ProgressCallback
 from a2c_smcp.agent.view import ComputerView
 from a2c_smcp.errors import ConnectionLostError, SMCPError
-from a2c_smcp.link.office_link import LinkOptions, Way
-from a2c_smcp.smcp import DPEPageSummary, GetComputerConfigRet, GetFinderRet, SessionInfo, SMCPTool, ToolMeta
-from a2c_smcp.types import Desktop
+from a2c_smcp.link.interface import LinkOptions
+from a2c_smcp.link.ways import Way
+from a2c_smcp.smcp import DPEPageSummary
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
@@ -28,7 +28,20 @@ if TYPE_CHECKING:
 __all__ = ["SMCPAgentClient"]
 
 _T = TypeVar("_T")
+_P = ParamSpec("_P")
 _CallbackT = TypeVar("_CallbackT", bound=Callback)
+
+
+def _blocking_method(
+    method: Callable[Concatenate[AsyncSMCPAgentClient, _P], Awaitable[_T]],
+) -> Callable[Concatenate["SMCPAgentClient", _P], _T]:
+    """The method of the asyncio agent, with its signature and its docstring, for threads."""
+
+    @functools.wraps(method)
+    def blocking(self: "SMCPAgentClient", /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        return self._run(method, self._client, *args, **kwargs)
+
+    return blocking
 
 
 class SMCPAgentClient:
@@ -68,7 +81,6 @@ class SMCPAgentClient:
         self.close()
 
     def open(self) -> None:
-        """Connect, or raise: `UnauthorizedError`, or `ConnectionLostError` when the server does not answer."""
         self._start_thread()
         try:
             self._run(self._client.open)
@@ -77,12 +89,6 @@ class SMCPAgentClient:
             raise
 
     def attend(self, office_id: str) -> None:
-        """Connect and join the office as soon as it can be done, and try for ever: the server may not be there yet.
-
-        Instead of `open` and `join_office`; returns at once. `problem` says why the agent is not in the office yet, and
-        handlers of `connection` hear when it is. Close it in the end.
-        """
-
         async def attend() -> None:
             self._client.attend(office_id)
 
@@ -119,36 +125,26 @@ class SMCPAgentClient:
 
     @property
     def connected(self) -> bool:
-        """Whether there is a connection to the server right now. A lost one comes back by itself."""
         return self._client.connected
 
     @property
     def joined(self) -> bool:
-        """Whether the server has this agent in its office right now."""
         return self._client.joined
 
     @property
     def problem(self) -> str | None:
-        """Why the office cannot be used right now, in a sentence; `None` if it can. The agent tries again by itself."""
         return self._client.problem
 
     @property
     def way(self) -> Way | None:
-        """How the agent is connected, or was the last time: by which transport, through which proxy."""
         return self._client.way
 
     @property
     def office_id(self) -> str | None:
-        """The office that this agent is in, or will join again after a reconnect; `None` without one."""
         return self._client.office_id
 
     @property
     def computers(self) -> Mapping[str, ComputerView]:
-        """The live view: every computer in the office by its name, with what is known of it now.
-
-        It is a snapshot: read the property again to see later changes. `settled` waits until the view is complete.
-        """
-
         async def snapshot() -> Mapping[str, ComputerView]:
             return self._client.computers
 
@@ -156,53 +152,18 @@ class SMCPAgentClient:
 
     @property
     def listing_error(self) -> SMCPError | None:
-        """Why the last attempt to list the office failed, `None` if it worked. The agent tries again by itself."""
         return self._client.listing_error
 
-    def join_office(self, office_id: str) -> None:
-        """Join an office. On return `computers` has its computers; `settled` waits for their tools.
-
-        After every reconnect the agent joins again, and brings the view up to date. A refusal raises `RoomFullError`
-        (the office has an agent), `AlreadyInRoomError` (leave the other office first), `ForbiddenError` (the key does
-        not allow it) or `BadRequestError` (a name or an id that nothing may have).
-        """
-        self._run(self._client.join_office, office_id)
-
-    def leave_office(self) -> None:
-        """Leave the office. Without one this does nothing."""
-        self._run(self._client.leave_office)
-
-    def settled(self, timeout: float = 20.0) -> None:
-        """Wait until the live view is complete; `RequestTimeoutError` after `timeout` seconds.
-
-        A part that could not be fetched does not hold it up: the `failures` of its `ComputerView` say why. Without an
-        office, or once it is left, this raises `NotInRoomError`.
-        """
-        self._run(self._client.settled, timeout)
-
-    def list_room(self) -> list[SessionInfo]:
-        """The members of the office as the server lists them now, this agent included."""
-        return self._run(self._client.list_room)
+    join_office = _blocking_method(AsyncSMCPAgentClient.join_office)
+    leave_office = _blocking_method(AsyncSMCPAgentClient.leave_office)
+    settled = _blocking_method(AsyncSMCPAgentClient.settled)
+    list_room = _blocking_method(AsyncSMCPAgentClient.list_room)
 
     # --- tools
 
-    def get_tools(self, computer: str) -> list[SMCPTool]:
-        """The tools that a computer lists now, with their schemas; `tool_meta` reads what is configured for one."""
-        return self._run(self._client.get_tools, computer)
-
-    def wait_for_tools(
-        self, computer: str, tool_names: Collection[str] = (), timeout: float = DEFAULT_WAIT
-    ) -> list[SMCPTool]:
-        """The tools of a computer, once it is in the office and lists all of `tool_names`, or any tool at all.
-
-        A computer may join before its MCP servers run. After `timeout` seconds this raises `ToolNotFoundError`, or
-        `NotFoundError` when the computer is not in the office. Without an office, or once it is left, `NotInRoomError`.
-        """
-        return self._run(self._client.wait_for_tools, computer, tool_names, timeout)
-
-    def wait_for_tool(self, computer: str, tool_name: str, timeout: float = DEFAULT_WAIT) -> SMCPTool:
-        """One tool, once its computer lists it; raises what `wait_for_tools` raises."""
-        return self._run(self._client.wait_for_tool, computer, tool_name, timeout)
+    get_tools = _blocking_method(AsyncSMCPAgentClient.get_tools)
+    wait_for_tools = _blocking_method(AsyncSMCPAgentClient.wait_for_tools)
+    wait_for_tool = _blocking_method(AsyncSMCPAgentClient.wait_for_tool)
 
     def call_tool(
         self,
@@ -232,83 +193,24 @@ class SMCPAgentClient:
         heard = _blocking(on_progress) if on_progress is not None else None
         return self._run(self._client.call_tool, computer, tool_name, params, timeout, req_id=req_id, on_progress=heard)
 
-    def cancel(self, req_id: str) -> None:
-        """Cancel a tool call: it ends with a result that says so. An unknown `req_id` changes nothing."""
-        self._run(self._client.cancel, req_id)
-
-    @staticmethod
-    def tool_meta(tool: SMCPTool) -> ToolMeta:
-        """What is configured for a tool: `auto_apply`, `alias`, `tags`, `ret_object_mapper`; empty without any."""
-        return AsyncSMCPAgentClient.tool_meta(tool)
+    cancel = _blocking_method(AsyncSMCPAgentClient.cancel)
+    tool_meta = staticmethod(AsyncSMCPAgentClient.tool_meta)
 
     # --- config, desktop, documents
 
-    def get_config(self, computer: str) -> GetComputerConfigRet:
-        """The computer's MCP servers and inputs as configured. Secrets are masked, or are placeholders."""
-        return self._run(self._client.get_config, computer)
-
-    def get_desktop(self, computer: str, *, size: int | None = None, window: str | None = None) -> list[Desktop]:
-        """The rendered windows, most important first: at most `size` of them, or the one with the URI `window`.
-
-        Windows may be cut so that all fit into one message; a `window` by its URI comes whole, or raises
-        `PayloadTooLargeError`.
-        """
-        return self._run(self._client.get_desktop, computer, size=size, window=window)
-
-    def get_finder(
-        self,
-        computer: str,
-        keywords: Sequence[str] | None = None,
-        file_type: str | None = None,
-        offset: int = 0,
-        limit: int = DEFAULT_LIMIT,
-    ) -> GetFinderRet:
-        """A part of the catalogue of documents, and how many documents match in all (`total_count`).
-
-        `keywords` and `file_type` filter; `offset` and `limit` (1000 at most) choose the part.
-        """
-        return self._run(self._client.get_finder, computer, keywords, file_type, offset, limit)
-
-    def read_resource(self, computer: str, uri: str) -> list[dict[str, Any]]:
-        """The contents of a `dpe://` or `window://` resource, in MCP's JSON form.
-
-        Raises a `FinderError` for what is not there (`DocumentNotFoundError`, `PageOutOfRangeError`,
-        `ElementNotFoundError`) or is no such URI (`InvalidDPEURIError`).
-        """
-        return self._run(self._client.read_resource, computer, uri)
-
-    def read_document_metadata(self, computer: str, uri: str) -> Any:
-        """The fields of a document, as `DPEDocumentSummary` names them. Raises what `read_resource` raises."""
-        return self._run(self._client.read_document_metadata, computer, uri)
-
-    def read_document_pages(
-        self, computer: str, uri: str, offset: int = 0, limit: int = DEFAULT_LIMIT
-    ) -> dict[str, Any]:
-        """A document's fields with a part of the index of its pages: `pages`, out of `page_total`."""
-        return self._run(self._client.read_document_pages, computer, uri, offset, limit)
-
-    def read_page(
-        self,
-        computer: str,
-        uri: str,
-        page_index: int,
-        format: str = "json",
-        *,
-        categories: Sequence[str] | None = None,
-    ) -> Any:
-        """One page of the document at `uri`: the decoded object, or text for `markdown` and `text`."""
-        return self._run(self._client.read_page, computer, uri, page_index, format, categories=categories)
-
-    def read_element(self, computer: str, uri: str, element_id: str, format: str = "json") -> Any:
-        """One element of the document at `uri`: a `DPEElementDetail`, or text for `markdown` and `text`."""
-        return self._run(self._client.read_element, computer, uri, element_id, format)
+    get_config = _blocking_method(AsyncSMCPAgentClient.get_config)
+    get_desktop = _blocking_method(AsyncSMCPAgentClient.get_desktop)
+    get_finder = _blocking_method(AsyncSMCPAgentClient.get_finder)
+    read_resource = _blocking_method(AsyncSMCPAgentClient.read_resource)
+    read_document_metadata = _blocking_method(AsyncSMCPAgentClient.read_document_metadata)
+    read_document_pages = _blocking_method(AsyncSMCPAgentClient.read_document_pages)
+    read_page = _blocking_method(AsyncSMCPAgentClient.read_page)
+    read_element = _blocking_method(AsyncSMCPAgentClient.read_element)
 
     def iter_document_pages(self, computer: str, uri: str, batch: int = DEFAULT_LIMIT) -> Iterator[DPEPageSummary]:
-        """Iterate over the index of a document's pages; `batch` of them are read at a time."""
         return self._iterate(self._client.iter_document_pages(computer, uri, batch))
 
     def iter_pages(self, computer: str, uri: str, format: str = "json") -> Iterator[Any]:
-        """Iterate over the pages of a document, as `read_page` gives them; each is read when it is its turn."""
         return self._iterate(self._client.iter_pages(computer, uri, format))
 
     # --- listening
@@ -332,16 +234,30 @@ class SMCPAgentClient:
         """Run an asyncio method in the thread of the client. A caller that stops waiting here cancels it."""
         if (portal := self._portal) is None:
             raise ConnectionLostError("this agent is not open")
+        gave_up: Future[None] = Future()
+
+        async def run() -> _T:
+            loop, task = asyncio.get_running_loop(), asyncio.current_task()
+            assert task is not None
+
+            def cancel(_: object) -> None:
+                with suppress(RuntimeError):  # its loop has ended
+                    loop.call_soon_threadsafe(task.cancel)
+
+            gave_up.add_done_callback(cancel)
+            return await method(*args, **kwargs)
+
         try:
-            future = portal.start_task_soon(functools.partial(method, *args, **kwargs))
-        except RuntimeError:
-            raise ConnectionLostError("this agent was closed") from None
-        try:
+            try:
+                future = portal.start_task_soon(run)
+            except RuntimeError:
+                raise ConnectionLostError("this agent was closed") from None
             return future.result()
         except CancelledError:
             raise ConnectionLostError("this agent was closed") from None
         except BaseException:
-            future.cancel()
+            # Not `future.cancel`: a Ctrl-C while the portal starts the task leaves the caller without its future.
+            gave_up.set_result(None)
             raise
 
     def _iterate(self, items: AsyncGenerator[_T, None]) -> Iterator[_T]:
@@ -356,6 +272,12 @@ class SMCPAgentClient:
         finally:
             with suppress(ConnectionLostError):
                 self._run(items.aclose)
+
+
+# What has no docstring above does what the asyncio agent says.
+for _name, _member in vars(SMCPAgentClient).items():
+    if not _name.startswith("_") and not _member.__doc__:
+        _member.__doc__ = getattr(AsyncSMCPAgentClient, _name).__doc__
 
 
 def _blocking(callback: Callable[..., Awaitable[None] | None]) -> Callable[..., None]:

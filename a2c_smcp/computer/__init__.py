@@ -7,14 +7,14 @@ if TYPE_CHECKING:
     from a2c_smcp.computer.computer import Computer
     from a2c_smcp.computer.config.files import load_config_files
     from a2c_smcp.computer.socketio.client import SMCPComputerClient
-    from a2c_smcp.link.office_link import LinkOptions
+    from a2c_smcp.link.interface import LinkOptions
     from a2c_smcp.results import text_of
 
 __all__ = ["Computer", "LinkOptions", "SMCPComputerClient", "load_config_files", "text_of"]
 
 _ROOMS = {
     "Computer": "a2c_smcp.computer.computer",
-    "LinkOptions": "a2c_smcp.link.office_link",
+    "LinkOptions": "a2c_smcp.link.interface",
     "SMCPComputerClient": "a2c_smcp.computer.socketio.client",
     "load_config_files": "a2c_smcp.computer.config.files",
     "text_of": "a2c_smcp.results",

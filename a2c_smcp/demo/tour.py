@@ -7,6 +7,7 @@ import asyncio
 import json
 import os
 import secrets
+import shutil
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
@@ -25,7 +26,6 @@ from a2c_smcp.agent import AsyncSMCPAgentClient
 from a2c_smcp.computer.utils.dpe_uri import build_dpe_uri, parse_dpe_uri
 from a2c_smcp.demo.browser import show_console
 from a2c_smcp.demo.processes import DemoError, started
-from a2c_smcp.docs.samples import make_text_samples
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.terminal import screen
@@ -38,8 +38,10 @@ OFFICE = "demo"
 COMPUTER = "laptop"
 
 _NOTE: Final = "The agent was here."
+#: Files that become documents: in English and Chinese, one of them in an old encoding.
+_PAPERS: Final = Path(__file__).parent / "papers"
 #: What a busy machine may take for one step, in seconds.
-_PATIENCE: Final = 30
+_STEP_TIMEOUT: Final = 30
 
 _Item = TypeVar("_Item")
 
@@ -109,7 +111,7 @@ class _Tour:
         self._title("Its tools")
         table = Table("tool", "what it does", box=None, pad_edge=False)
         # It may have joined before its server ran.
-        for tool in await agent.wait_for_tools(COMPUTER, timeout=_PATIENCE):
+        for tool in await agent.wait_for_tools(COMPUTER, timeout=_STEP_TIMEOUT):
             table.add_row(tool["name"], tool["description"])
         self._console.print(Padding(table, (0, 0, 0, 3)))
         self._say(f"greet → [green]{await self._call(agent, 'greet', text='world')}[/green]")
@@ -121,7 +123,7 @@ class _Tour:
         self._show((await _until_some(agent.get_desktop, COMPUTER, size=1))[0])
         heard.clear()
         await self._call(agent, "write_note", text=_NOTE)
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_STEP_TIMEOUT):
             await heard.wait()
         self._say("[yellow]notify:update_desktop[/yellow]: the window changed, and the agent heard of it")
 
@@ -161,10 +163,10 @@ class _Tour:
             self._say(
                 f"  {unquote(document['file_uri'])}: [bold]{document['title']}[/bold], {document['page_count']} pages"
             )
-        await agent.wait_for_tool(COMPUTER, "search_documents", _PATIENCE)
+        await agent.wait_for_tool(COMPUTER, "search_documents", _STEP_TIMEOUT)
 
         async def hits() -> list[dict[str, Any]]:
-            result = await agent.call_tool(COMPUTER, "search_documents", {"query": "basil"}, _PATIENCE)
+            result = await agent.call_tool(COMPUTER, "search_documents", {"query": "basil"}, _STEP_TIMEOUT)
             found: list[dict[str, Any]] = (result.structured_content or {}).get("hits", [])
             return found
 
@@ -181,7 +183,7 @@ class _Tour:
         heard = asyncio.Event()
         agent.on("update_finder")(lambda _: heard.set())
         (folder / "handbook.md").write_text("# The garden handbook\n\nEverything is new: we grow mushrooms now.\n")
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_STEP_TIMEOUT):
             await heard.wait()
         self._say("[yellow]notify:update_finder[/yellow]: a file was saved, and the agent heard of it")
 
@@ -203,11 +205,11 @@ class _Tour:
         self._title("An MCP server dies, and comes back")
         gone = asyncio.Event()
         agent.on("update_tool_list")(lambda _: gone.set())
-        result = await agent.call_tool(COMPUTER, "crash", {}, _PATIENCE)
+        result = await agent.call_tool(COMPUTER, "crash", {}, _STEP_TIMEOUT)
         self._say(f"the call fails at once: error_code {(result.meta or {}).get('error_code')}")
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_STEP_TIMEOUT):
             await gone.wait()
-        await agent.wait_for_tool(COMPUTER, "greet", _PATIENCE)
+        await agent.wait_for_tool(COMPUTER, "greet", _STEP_TIMEOUT)
         self._say("[yellow]notify:update_tool_list[/yellow]: its tools were gone, and are back")
         self._say(f"greet → [green]{await self._call(agent, 'greet', text='again')}[/green]")
 
@@ -224,7 +226,7 @@ class _Tour:
     # --- small parts
 
     async def _call(self, agent: AsyncSMCPAgentClient, tool: str, **params: Any) -> str:
-        result = await agent.call_tool(COMPUTER, tool, params, _PATIENCE)
+        result = await agent.call_tool(COMPUTER, tool, params, _STEP_TIMEOUT)
         text: str = result.content[0].text  # type: ignore[union-attr]  # the demo's tools return text only
         if result.is_error:
             raise DemoError(f"{tool} failed: {text}")
@@ -249,7 +251,7 @@ class _Tour:
 
 async def _until_some(look: Callable[..., Awaitable[list[_Item]]], *args: Any, **kwargs: Any) -> list[_Item]:
     """What is there, as soon as there is something: windows and documents are read after the tools."""
-    async with asyncio.timeout(_PATIENCE):
+    async with asyncio.timeout(_STEP_TIMEOUT):
         while not (found := await look(*args, **kwargs)):  # noqa: ASYNC110 - of another process
             await asyncio.sleep(0.1)
     return found
@@ -257,7 +259,9 @@ async def _until_some(look: Callable[..., Awaitable[list[_Item]]], *args: Any, *
 
 def _write_config(folder: Path) -> Path:
     papers = folder / "papers"
-    make_text_samples(papers)
+    shutil.copytree(_PAPERS, papers)
+    (papers / "annual-report.md").rename(papers / "年度报告.md")
+    (papers / "old-notes.txt").rename(papers / "旧笔记.txt")
     serve = ["docs", "serve", str(papers), "--host", "demo.papers", "--cache", str(folder / "cache")]
     commands = {"demo": ["a2c_smcp.demo.mcp_server"]}
     if DOCUMENTS.works:

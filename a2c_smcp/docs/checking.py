@@ -20,9 +20,9 @@ __all__ = ["print_check"]
 _NO_PAGES: Final = "-"
 
 
-async def print_check(library: Library, console: Console | None = None, *, raw: bool = False) -> int:
+async def print_check(library: Library, *, raw: bool = False) -> int:
     """Print the table, and return the exit code: 1 if a file cannot be read."""
-    console = console or screen.console(soft_wrap=True)
+    console = screen.console(soft_wrap=True)
     rows: list[tuple[str, ...]] = []
     served = unreadable = others = 0
     started = time.monotonic()

@@ -90,11 +90,6 @@ class Folder:
     def files(self) -> Iterable[ServedFile]:
         return self._served.values()
 
-    @property
-    def found_count(self) -> int:
-        """How many files there are that may be documents."""
-        return len(self._walk.files)
-
     async def served(self, doc_ref: str) -> ServedFile | None:
         """A document by its reference; one that was found and not described yet is described now."""
         path = self._refs.get(doc_ref)
@@ -251,7 +246,7 @@ class Folder:
         batches = [files[start : start + _BATCH] for start in range(0, len(files), _BATCH)]
         done = 0
         changed = False
-        patience = _ChangePatience()
+        pacing = _ChangePacing()
         gate = asyncio.Semaphore(self._workers.background_count)
 
         async def one(batch: Sequence[FoundFile]) -> None:
@@ -274,7 +269,7 @@ class Folder:
             await asyncio.to_thread(self._index.remember, lasting)
             done += len(batch)
             self.on_progress(done, len(files))
-            if said and done < len(files) and patience.is_over():
+            if said and done < len(files) and pacing.is_over():
                 self.on_change(FolderChange(True, ()))
 
         await asyncio.gather(*map(one, batches))
@@ -314,7 +309,7 @@ class Folder:
             self.on_change(FolderChange(listed, tuple(sorted(now[path].doc_ref for path in updated))))
 
 
-class _ChangePatience:
+class _ChangePacing:
     """When to say that more documents are there while the first ones are still being described: after 1 s, 2 s, 4 s…"""
 
     def __init__(self) -> None:

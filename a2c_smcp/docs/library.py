@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from a2c_smcp.docs.folder import Folder
 from a2c_smcp.docs.limits import DocumentLimits
@@ -18,6 +19,9 @@ from a2c_smcp.mcp_server.documents import Announcer, Document, Page, PageSummary
 from a2c_smcp.mcp_server.elements import Element
 
 __all__ = ["Found", "Library"]
+
+_FIRST_ANSWER_SECONDS: Final = 3.0
+"""How long the first question waits for all documents to be described."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +116,7 @@ class Library:
         if self._waited:
             return
         passes = [asyncio.ensure_future(folder.first_pass.wait()) for folder in self.folders]
-        # How long the first question waits for all documents to be described.
-        _, late = await asyncio.wait(passes, timeout=3.0)
+        _, late = await asyncio.wait(passes, timeout=_FIRST_ANSWER_SECONDS)
         for waiting in late:
             waiting.cancel()
         self._waited = True

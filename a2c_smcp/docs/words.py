@@ -14,6 +14,10 @@ _CJK = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-
 _RUN = re.compile(rf"[{_CJK}]+|[^\W{_CJK}]+")
 _IS_CJK = re.compile(rf"[{_CJK}]")
 _HAS_LETTER = re.compile(r"[^\W\d_]")
+#: How many terms a document is described by.
+_MOST_TERMS = 8
+#: How many characters of a text are shown where a search finds something.
+_SNIPPET_LENGTH = 160
 
 _COMMON_ENGLISH = frozenset(
     re.findall(
@@ -43,13 +47,13 @@ def terms_of(text: str) -> Iterable[str]:
             yield from (run[at : at + 2] for at in range(len(run) - 1))
 
 
-def frequent_terms(text: str, most: int = 8) -> list[str]:
+def frequent_terms(text: str) -> list[str]:
     """What a text speaks of most often, without the words that every text has."""
     counts = Counter(term for term in terms_of(text) if _says_something(term))
     best = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     # One mention is no frequency; but a short text has nothing else.
     often = [term for term, count in best if count > 1] or [term for term, _ in best]
-    return often[:most]
+    return often[:_MOST_TERMS]
 
 
 def _says_something(term: str) -> bool:
@@ -91,11 +95,11 @@ def _query_term(run: str) -> str:
     return f'"{" ".join(run[at : at + 2] for at in range(len(run) - 1))}"'
 
 
-def snippet(text: str, query: str, most: int = 160) -> str:
+def snippet(text: str, query: str) -> str:
     """The part of a text where a query's terms stand first, in one line."""
     line = " ".join(text.split())
     lower = line.lower()
     places = [at for run in _RUN.findall(query.lower()) if (at := lower.find(run)) >= 0]
-    start = max(0, min(places, default=0) - most // 3)
-    end = min(len(line), start + most)
+    start = max(0, min(places, default=0) - _SNIPPET_LENGTH // 3)
+    end = min(len(line), start + _SNIPPET_LENGTH)
     return f"{'…' if start else ''}{line[start:end].strip()}{'…' if end < len(line) else ''}"

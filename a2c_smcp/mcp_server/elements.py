@@ -11,7 +11,7 @@ Pure. An element checks itself when it is made, and knows its JSON; `rendering` 
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias
@@ -54,6 +54,8 @@ class Element:
     """
 
     category: ClassVar[str] = ""
+    _summed_up_by: ClassVar[tuple[str, ...]] = ()
+    """The fields of which the first that is not empty makes the summary, if none is given. Without any: the first."""
 
     element_id: str = ""
     """Unique in its document. Left empty, the element is known by its place: `p<page>-<number>`."""
@@ -65,32 +67,32 @@ class Element:
     def __post_init__(self) -> None:
         if not self.category:
             raise TypeError("an Element is made by one of its nineteen kinds, such as Text or Table")
-        _check_text(self, "element_id", "summary")
-        check_json(self.metadata, f"the metadata of a {self.category}")
-        self._check()
-
-    def _check(self) -> None:
-        """The rules of one kind."""
+        for item in fields(self):
+            try:
+                _CHECKS.get(item.name, _check_text)(getattr(self, item.name))
+            except (TypeError, ValueError) as error:
+                article = "an" if self.category[0] in "aeiou" else "a"
+                raise type(error)(f"the {item.name} of {article} {self.category} {error}") from None
 
     @property
     def content(self) -> dict[str, Any]:
         """The fields of this kind, as JSON values. Fields that were left empty are absent."""
         return {
             item.name: _as_json(value)
-            for item in fields(self)
-            if item.name not in _COMMON
-            and ((value := getattr(self, item.name)) not in (None, "", {}) or _required(item))
+            for item in self._own_fields()
+            if (value := getattr(self, item.name)) not in (None, "", {}) or _required(item)
         }
 
     @property
     def brief(self) -> str:
         """The summary, or one made of the content: one line of at most 120 characters."""
-        text = " ".join((self.summary or self._words()).split())
+        names = self._summed_up_by or [item.name for item in self._own_fields()[:1]]
+        words = self.summary or next(filter(None, (getattr(self, name) for name in names)), "")
+        text = " ".join((words if isinstance(words, str) else ", ".join(words)).split())
         return text if len(text) <= _SUMMARY_LENGTH else text[: _SUMMARY_LENGTH - 1] + "…"
 
-    def _words(self) -> str:
-        """What a summary can be made of."""
-        return ""
+    def _own_fields(self) -> list[Field[Any]]:
+        return [item for item in fields(self) if item.name not in _COMMON]
 
 
 def _required(item: Field[Any]) -> bool:
@@ -108,12 +110,6 @@ class Text(Element):
 
     text: str
 
-    def _check(self) -> None:
-        _check_text(self, "text")
-
-    def _words(self) -> str:
-        return self.text
-
 
 @dataclass(frozen=True, slots=True)
 class Heading(Element):
@@ -123,14 +119,6 @@ class Heading(Element):
 
     text: str
     level: int = 1
-
-    def _check(self) -> None:
-        _check_text(self, "text")
-        if type(self.level) is not int or not 1 <= self.level <= 6:
-            raise ValueError(f"the level of a heading is an integer from 1 to 6, not {self.level!r}")
-
-    def _words(self) -> str:
-        return self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +130,6 @@ class List(Element):
     items: Sequence[str]
     ordered: bool = False
 
-    def _check(self) -> None:
-        _check_sequence(self.items, "the items of a list", str)
-
-    def _words(self) -> str:
-        return ", ".join(self.items)
-
 
 @dataclass(frozen=True, slots=True)
 class Code(Element):
@@ -158,12 +140,6 @@ class Code(Element):
     text: str
     language: str = ""
 
-    def _check(self) -> None:
-        _check_text(self, "text", "language")
-
-    def _words(self) -> str:
-        return self.text
-
 
 @dataclass(frozen=True, slots=True)
 class Table(Element):
@@ -173,12 +149,6 @@ class Table(Element):
 
     headers: Sequence[str]
     rows: Sequence[Sequence[Cell]] = ()
-
-    def _check(self) -> None:
-        _check_grid(self.headers, self.rows, self.category)
-
-    def _words(self) -> str:
-        return ", ".join(self.headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,13 +161,6 @@ class PivotTable(Element):
     rows: Sequence[Sequence[Cell]] = ()
     source: str = ""
     """Where its figures come from."""
-
-    def _check(self) -> None:
-        _check_text(self, "source")
-        _check_grid(self.headers, self.rows, self.category)
-
-    def _words(self) -> str:
-        return ", ".join(self.headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,13 +177,6 @@ class Chart(Element):
     data: Any = None
     """The figures, in any JSON."""
 
-    def _check(self) -> None:
-        _check_text(self, "title", "data_summary", "kind")
-        check_json(self.data, "the data of a chart")
-
-    def _words(self) -> str:
-        return self.title
-
 
 @dataclass(frozen=True, slots=True)
 class Diagram(Element):
@@ -233,33 +189,19 @@ class Diagram(Element):
     """Its text, where it has one: Mermaid, DOT…"""
     language: str = ""
 
-    def _check(self) -> None:
-        _check_text(self, "description", "source", "language")
-
-    def _words(self) -> str:
-        return self.description
-
 
 @dataclass(frozen=True, slots=True)
 class Image(Element):
     """A picture: where it is, or what it shows, or both."""
 
     category: ClassVar[str] = "image"
+    _summed_up_by: ClassVar[tuple[str, ...]] = ("description", "alt")
 
     alt: str = ""
     url: str = ""
     description: str = ""
     width: int | None = None
     height: int | None = None
-
-    def _check(self) -> None:
-        _check_text(self, "alt", "url", "description")
-        for name in ("width", "height"):
-            if (size := getattr(self, name)) is not None and (type(size) is not int or size < 0):
-                raise ValueError(f"the {name} of an image is a number of pixels, not {size!r}")
-
-    def _words(self) -> str:
-        return self.description or self.alt
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,27 +212,16 @@ class Formula(Element):
 
     latex: str
 
-    def _check(self) -> None:
-        _check_text(self, "latex")
-
-    def _words(self) -> str:
-        return self.latex
-
 
 @dataclass(frozen=True, slots=True)
 class Link(Element):
     """A link to a URL."""
 
     category: ClassVar[str] = "link"
+    _summed_up_by: ClassVar[tuple[str, ...]] = ("text", "url")
 
     text: str
     url: str
-
-    def _check(self) -> None:
-        _check_text(self, "text", "url")
-
-    def _words(self) -> str:
-        return self.text or self.url
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,12 +233,6 @@ class Annotation(Element):
     text: str
     author: str = ""
 
-    def _check(self) -> None:
-        _check_text(self, "text", "author")
-
-    def _words(self) -> str:
-        return self.text
-
 
 @dataclass(frozen=True, slots=True)
 class Header(Element):
@@ -317,12 +242,6 @@ class Header(Element):
 
     text: str
 
-    def _check(self) -> None:
-        _check_text(self, "text")
-
-    def _words(self) -> str:
-        return self.text
-
 
 @dataclass(frozen=True, slots=True)
 class Footer(Element):
@@ -331,12 +250,6 @@ class Footer(Element):
     category: ClassVar[str] = "footer"
 
     text: str
-
-    def _check(self) -> None:
-        _check_text(self, "text")
-
-    def _words(self) -> str:
-        return self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,13 +270,6 @@ class Audio(Element):
     transcript: str = ""
     seconds: float | None = None
 
-    def _check(self) -> None:
-        _check_text(self, "title", "url", "transcript")
-        check_json(self.seconds, "the seconds of an audio")
-
-    def _words(self) -> str:
-        return self.title
-
 
 @dataclass(frozen=True, slots=True)
 class Video(Element):
@@ -376,13 +282,6 @@ class Video(Element):
     transcript: str = ""
     seconds: float | None = None
 
-    def _check(self) -> None:
-        _check_text(self, "title", "url", "transcript")
-        check_json(self.seconds, "the seconds of a video")
-
-    def _words(self) -> str:
-        return self.title
-
 
 @dataclass(frozen=True, slots=True)
 class Form(Element):
@@ -393,13 +292,6 @@ class Form(Element):
     title: str
     values: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
-    def _check(self) -> None:
-        _check_text(self, "title")
-        check_json(self.values, "the values of a form")
-
-    def _words(self) -> str:
-        return self.title
-
 
 @dataclass(frozen=True, slots=True)
 class Widget(Element):
@@ -409,13 +301,6 @@ class Widget(Element):
 
     kind: str
     state: Mapping[str, Any] = field(default_factory=dict, hash=False)
-
-    def _check(self) -> None:
-        _check_text(self, "kind")
-        check_json(self.state, "the state of a widget")
-
-    def _words(self) -> str:
-        return self.kind
 
 
 #: The class of each category.
@@ -430,13 +315,13 @@ ELEMENT_TYPES: Mapping[str, type[Element]] = MappingProxyType(
 )
 
 
-def check_json(value: Any, what: str) -> None:
+def _check_json(value: Any) -> None:
     """Raise `ValueError` for a value that JSON cannot carry."""
     for part in _parts(value):
         if isinstance(part, float) and not math.isfinite(part):
-            raise ValueError(f"{what} must be JSON, which has no {part!r}")
+            raise ValueError(f"must be JSON, which has no {part!r}")
         if not isinstance(part, str | int | float | bool | None):
-            raise ValueError(f"{what} must be JSON, which has no {type(part).__name__}")
+            raise ValueError(f"must be JSON, which has no {type(part).__name__}")
 
 
 def _parts(value: Any) -> Iterator[Any]:
@@ -466,28 +351,61 @@ def _as_json(value: Any) -> Any:
             return value
 
 
-def _check_text(element: Element, *names: str) -> None:
-    for name in names:
-        if not isinstance(value := getattr(element, name), str):
-            raise TypeError(f"the {name} of a {element.category} is text, not {type(value).__name__}")
+def _check_text(value: Any) -> None:
+    if not isinstance(value, str):
+        raise TypeError(f"is text, not {type(value).__name__}")
 
 
-def _check_sequence(value: Any, what: str, of: type) -> None:
+def _check_level(value: Any) -> None:
+    if type(value) is not int or not 1 <= value <= 6:
+        raise ValueError(f"is an integer from 1 to 6, not {value!r}")
+
+
+def _check_pixels(value: Any) -> None:
+    if value is not None and (type(value) is not int or value < 0):
+        raise ValueError(f"is a number of pixels, not {value!r}")
+
+
+def _check_list(value: Any) -> None:
     if isinstance(value, str) or not isinstance(value, Sequence):
-        raise TypeError(f"{what} are a list, not {type(value).__name__}")
+        raise TypeError(f"are a list, not {type(value).__name__}")
+
+
+def _check_texts(value: Any) -> None:
+    _check_list(value)
     for item in value:
-        if not isinstance(item, of):
-            raise TypeError(f"{what} are a list of {of.__name__}, not of {type(item).__name__}")
+        if not isinstance(item, str):
+            raise TypeError(f"are a list of str, not of {type(item).__name__}")
 
 
-def _check_grid(headers: Any, rows: Any, category: str) -> None:
-    _check_sequence(headers, f"the headers of a {category}", str)
-    _check_sequence(rows, f"the rows of a {category}", Sequence)
+def _check_rows(rows: Any) -> None:
+    _check_list(rows)
     for row in rows:
-        if isinstance(row, str):
-            raise TypeError(f"a row of a {category} is a list of cells, not a text")
+        if isinstance(row, str) or not isinstance(row, Sequence):
+            raise TypeError(f"are lists of cells, not {type(row).__name__}")
         for cell in row:
             if not isinstance(cell, str | int | float | bool | None):
-                raise TypeError(f"a cell of a {category} is a plain value, not {type(cell).__name__}")
+                raise TypeError(f"have cells that are plain values, not {type(cell).__name__}")
             if isinstance(cell, float) and not math.isfinite(cell):
-                raise ValueError(f"a cell of a {category} must be JSON, which has no {cell!r}")
+                raise ValueError(f"must be JSON, which has no {cell!r}")
+
+
+def _check_nothing(value: Any) -> None:
+    pass
+
+
+#: How the value of a field is checked, by the name of the field. All other fields are text.
+_CHECKS: Mapping[str, Callable[[Any], None]] = {
+    "metadata": _check_json,
+    "level": _check_level,
+    "items": _check_texts,
+    "ordered": _check_nothing,
+    "headers": _check_texts,
+    "rows": _check_rows,
+    "data": _check_json,
+    "width": _check_pixels,
+    "height": _check_pixels,
+    "seconds": _check_json,
+    "values": _check_json,
+    "state": _check_json,
+}

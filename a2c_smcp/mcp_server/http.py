@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 _SESSION_HEADER = "mcp-session-id"
 _CLOSE_SECONDS = 2
+#: Bytes of one request.
+_MAX_REQUEST = 16 * 2**20
 
 
 _NOT_RUNNING = "a request came while the application does not run: enter running() in the outer lifespan"
@@ -74,13 +76,11 @@ class HttpApp:
         hosts: Iterable[str] = (),
         token: str | None = None,
         stall_seconds: float = 60.0,
-        max_request: int = 16 * 2**20,
     ) -> None:
         self._server = server
         self._path = path.rstrip("/")
         self._gate = Gate(hosts, token)
         self._stall_seconds = stall_seconds
-        self._max_request = max_request
         self._manager: StreamableHTTPSessionManager | None = None
         self._streams: set[anyio.CancelScope] = set()
         self._log = LimitedLog(logger)
@@ -91,7 +91,7 @@ class HttpApp:
         if self._manager is not None:
             raise RuntimeError("this application runs already")
         # Needed once more for every run: mcp's manager serves once.
-        manager = StreamableHTTPSessionManager(self._server.mcp, max_request_body_size=self._max_request)
+        manager = StreamableHTTPSessionManager(self._server.mcp, max_request_body_size=_MAX_REQUEST)
         async with manager.run():
             self._manager = manager
             try:

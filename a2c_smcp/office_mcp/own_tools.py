@@ -14,10 +14,10 @@ from a2c_smcp.agent.view import Part
 from a2c_smcp.errors import BadRequestError, NotFoundError, PageOutOfRangeError, SMCPError
 from a2c_smcp.mcp_server.tools import ToolCall
 from a2c_smcp.office_mcp.addresses import address_of, is_address, parse_address
-from a2c_smcp.office_mcp.directory import MOST_TOOLS
 from a2c_smcp.office_mcp.model_answers import answered
 from a2c_smcp.office_mcp.search import SearchIndex, words
 from a2c_smcp.office_mcp.sizing import MODEL_SIZE, text_piece
+from a2c_smcp.office_mcp.tool_directory import MOST_TOOLS
 from a2c_smcp.office_mcp.watching import WatchedOffice, window_uri
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.utils.dpe_uri import is_dpe_uri

@@ -10,14 +10,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-__all__ = ["MAX_NAME", "OWN_TOOLS", "checked_labels", "computer_label", "is_label", "tool_names"]
+__all__ = ["MAX_TOOL_NAME", "OWN_TOOLS", "checked_labels", "computer_label", "is_label", "tool_names"]
 
 #: The names of the tools that are the office's own.
 OWN_TOOLS: Final = frozenset(
     {"list_computers", "search_tools", "call_tool", "see_desktop", "find_documents", "read_document"}
 )
 #: Hosts add prefixes of their own, and cut or refuse names at 60 or 64 characters.
-MAX_NAME: Final = 45
+MAX_TOOL_NAME: Final = 45
 _SEPARATOR: Final = "__"
 _HASH: Final = 6
 _OTHERS = re.compile(r"[^A-Za-z0-9_-]+")
@@ -80,7 +80,7 @@ def tool_names(
         for pair in [pair for pair, name in names.items() if used[name] > 1]:
             stem, hashed = wanted[pair]
             full = hashed or _hash("\0".join(pair), 32)
-            names[pair] = f"{stem[: MAX_NAME - size - 1]}-{full[:size]}"
+            names[pair] = f"{stem[: MAX_TOOL_NAME - size - 1]}-{full[:size]}"
     return names
 
 
@@ -88,12 +88,12 @@ def _name(computer: str, tool: str, short: Mapping[str, str], plain: bool) -> tu
     """The readable part of a name, and the hash that goes with it where it does not say everything."""
     start = "" if plain else computer_label(computer, short) + _SEPARATOR
     if _PLAIN.fullmatch(tool):
-        if len(start + tool) <= MAX_NAME and start + tool not in OWN_TOOLS:
+        if len(start + tool) <= MAX_TOOL_NAME and start + tool not in OWN_TOOLS:
             return start + tool, None
         readable = tool
     else:
         readable = _OTHERS.sub("_", tool).strip("_") or "tool"
-    return (start + readable)[: MAX_NAME - _HASH - 1], _hash(f"{computer}\0{tool}", 32)
+    return (start + readable)[: MAX_TOOL_NAME - _HASH - 1], _hash(f"{computer}\0{tool}", 32)
 
 
 def _hash(text: str, size: int = _HASH) -> str:

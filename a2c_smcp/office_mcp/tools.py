@@ -13,11 +13,11 @@ from mcp.server.context import ServerRequestContext
 from a2c_smcp.errors import BadRequestError, SMCPError
 from a2c_smcp.mcp_server.mcp_server_internals import connection_of
 from a2c_smcp.mcp_server.tools import ToolCall
-from a2c_smcp.office_mcp.directory import described
-from a2c_smcp.office_mcp.fitting import misfit
+from a2c_smcp.office_mcp.argument_check import argument_problem
 from a2c_smcp.office_mcp.model_answers import answered, failed_on_the_way, for_model, refused
 from a2c_smcp.office_mcp.own_tools import OwnTool, context_tools, own_tool
 from a2c_smcp.office_mcp.sizing import MODEL_SIZE
+from a2c_smcp.office_mcp.tool_directory import described
 from a2c_smcp.office_mcp.watching import WatchedOffice
 from a2c_smcp.utils.text import cut, in_log
 
@@ -148,7 +148,7 @@ class OfficeTools:
         call.arguments = _tidy(call.arguments)
         # Those for another tool are looked at with its own schema.
         given = {name: value for name, value in call.arguments.items() if name != "arguments"}
-        if (problem := misfit(own.tool.input_schema, given)) is not None:
+        if (problem := argument_problem(own.tool.input_schema, given)) is not None:
             return refused(f"The arguments do not fit {own.tool.name}: {problem}")
         try:
             return await own.answer(call)
@@ -211,7 +211,7 @@ class OfficeTools:
             return refused(f"{computer} has no tool {wanted[:100]!r}." + (f" It has:\n{near}" if near else ""))
         given = _object(call.arguments.get("arguments"))
         schema = entry.tool["params_schema"]
-        problem = "they are not a JSON object" if given is None else misfit(schema, given)
+        problem = "they are not a JSON object" if given is None else argument_problem(schema, given)
         if given is None or problem is not None:
             shown = cut(json.dumps(schema, ensure_ascii=False), MODEL_SIZE)
             return refused(f"The arguments do not fit {entry.tool['name']}: {problem}. Its schema is:\n{shown}")

@@ -11,7 +11,7 @@ from a2c_smcp.agent.types import Change
 from a2c_smcp.agent.view import ComputerView, Part
 from a2c_smcp.errors import BadRequestError, SMCPError
 from a2c_smcp.office_mcp.agent import OfficeAgent
-from a2c_smcp.office_mcp.directory import ToolDirectory
+from a2c_smcp.office_mcp.tool_directory import ToolDirectory
 from a2c_smcp.office_mcp.tool_names import computer_label
 from a2c_smcp.smcp import GetFinderRet
 from a2c_smcp.types import Desktop
@@ -21,8 +21,8 @@ __all__ = ["WatchedOffice", "window_uri"]
 
 logger = logging.getLogger(__name__)
 
-#: Hosts load tools once, so the list waits for the office; in seconds.
-_PATIENCE: Final = 5.0
+#: Hosts load tools once, so the first list waits so many seconds for the tools of the office.
+_OFFICE_WAIT: Final = 5.0
 
 
 class WatchedOffice:
@@ -100,14 +100,14 @@ class WatchedOffice:
         now = asyncio.get_running_loop().time
         if self._first_asked is None:
             self._first_asked = now()
-        deadline = now() + _PATIENCE
+        deadline = now() + _OFFICE_WAIT
         while (left := deadline - now()) > 0:
             if self.agent.problem is None:
                 with suppress(SMCPError):  # it takes too long, or the agent is being closed
                     await self.agent.settled(left)
                 self.look()
                 # An office that has been empty for so long may be meant to be.
-                if self.directory.by_name or now() >= self._first_asked + _PATIENCE:
+                if self.directory.by_name or now() >= self._first_asked + _OFFICE_WAIT:
                     return
             await self._wait_for_news(deadline - now())
 
@@ -116,7 +116,7 @@ class WatchedOffice:
         if not self.asked:
             await self.ready()
         now = asyncio.get_running_loop().time
-        deadline = now() + _PATIENCE
+        deadline = now() + _OFFICE_WAIT
         while self.agent.problem is not None and now() < deadline:
             await self._wait_for_news(deadline - now())
 

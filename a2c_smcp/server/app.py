@@ -110,7 +110,8 @@ class ServerApp:
             await self._socketio(scope, self._watching(scope, receive), send)
 
     async def drain(self, seconds: float) -> None:
-        """Refuse new requests from now on, and wait until the running ones are answered, but not longer than this.
+        """Refuse new requests from now on, and wait until the answers to the running ones are written, but not longer
+        than this.
 
         Stop the web server next, which closes the connections: clients come back after that, but not after a Socket.IO
         disconnect.

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from a2c_smcp.errors import TooManyRequestsError
-from a2c_smcp.server.offices import MAX_NAME, MAX_OFFICE_ID
 from a2c_smcp.smcp import TOOL_CALL_EVENT
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, DEFAULT_MAX_TIMEOUT
 
@@ -44,10 +43,6 @@ class Limits:
     """How long a request's headers may take, and how long 16 KiB of its body."""
     queued_bytes: int = 64 * 1024 * 1024
     """Bytes that may wait for a slow reader before it is disconnected."""
-    name_length: int = MAX_NAME
-    """Characters of the name of an agent or a computer."""
-    office_id_length: int = MAX_OFFICE_ID
-    """Characters of an office id."""
 
     def deadline(self, event: str, timeout: int | None) -> float:
         """How long to wait for the computer's answer, in seconds."""
@@ -165,10 +160,6 @@ class AddressLimit:
                 return None
             self.count_knock(address)
         return Place(self, address)
-
-    @property
-    def is_empty(self) -> bool:
-        return not self._joined and not self._knocked
 
     # With the lock held.
 

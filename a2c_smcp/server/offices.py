@@ -166,17 +166,17 @@ def check_ids(request: Mapping[str, Any]) -> None:
 # --- membership
 
 
-def check_names(request: EnterOfficeReq, max_name: int = MAX_NAME, max_office_id: int = MAX_OFFICE_ID) -> None:
+def check_names(request: EnterOfficeReq) -> None:
     """Raise `BadRequestError` for a name or an office id that breaks a rule."""
-    _check_name("name", request["name"], max_name)
-    _check_name("office_id", request["office_id"], max_office_id)
+    _check_name("name", request["name"], MAX_NAME)
+    _check_name("office_id", request["office_id"], MAX_OFFICE_ID)
 
 
-def check_office_left(request: LeaveOfficeReq, max_office_id: int = MAX_OFFICE_ID) -> None:
+def check_office_left(request: LeaveOfficeReq) -> None:
     """Raise `BadRequestError` for an office id that is too long. Any other one that nobody can be in is for `leave`."""
-    if len(request["office_id"]) > max_office_id:
+    if len(request["office_id"]) > MAX_OFFICE_ID:
         raise BadRequestError(
-            f"field 'office_id': must have at most {max_office_id} characters", {"field": "office_id"}
+            f"field 'office_id': must have at most {MAX_OFFICE_ID} characters", {"field": "office_id"}
         )
 
 

@@ -147,8 +147,8 @@ class MemoryRegistry:
 class LocalRegistry:
     """The in-memory registry behind the async interface."""
 
-    def __init__(self, memory: MemoryRegistry | None = None) -> None:
-        self._memory = memory or MemoryRegistry()
+    def __init__(self) -> None:
+        self._memory = MemoryRegistry()
 
     @property
     def process(self) -> str:

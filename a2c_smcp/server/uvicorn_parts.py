@@ -15,6 +15,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from a2c_smcp.server.admission import Admission, Peer, put_peer
 from a2c_smcp.server.app import ServerApp
 from a2c_smcp.server.guarded_websocket import GuardedWebSocket
+from a2c_smcp.server.offices import MAX_OFFICE_ID
 from a2c_smcp.web.guarded_http import BoundedConfig, GuardedHTTP, HttpBounds
 
 __all__ = ["GuardedConfig", "ServerHTTP"]
@@ -36,9 +37,7 @@ class GuardedConfig(BoundedConfig):
             "ws_per_message_deflate": False,
         }
         fixed: dict[str, Any] = {"http": ServerHTTP, "ws": GuardedWebSocket, "ws_max_size": limits.max_message}
-        bounds = HttpBounds(
-            header_timeout=limits.header_timeout, max_url=_MOST_URL + _ENCODED * limits.office_id_length
-        )
+        bounds = HttpBounds(header_timeout=limits.header_timeout, max_url=_MOST_URL + _ENCODED * MAX_OFFICE_ID)
         super().__init__(app, bounds, self.admission.turns, **{**defaults, **options, **fixed})
 
     def trusts(self, address: str) -> bool:

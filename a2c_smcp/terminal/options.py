@@ -9,7 +9,7 @@ import typer
 from a2c_smcp.terminal.screen import say
 
 if TYPE_CHECKING:
-    from a2c_smcp.link.office_link import LinkOptions
+    from a2c_smcp.link.interface import LinkOptions
 
 __all__ = [
     "COMMAND_SETTINGS",
@@ -139,7 +139,7 @@ CaOption = Annotated[
 def link_options(url: str, **more: Any) -> "LinkOptions":
     """`LinkOptions`, with what is wrong in them as a usage error of the command."""
     from a2c_smcp.errors import BadRequestError
-    from a2c_smcp.link.office_link import LinkOptions
+    from a2c_smcp.link.interface import LinkOptions
 
     try:
         return LinkOptions(url, **more)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from mcp_types import BlobResourceContents, ReadResourceResult, Resource, TextResourceContents
 
 from a2c_smcp.computer.desktop import organize_desktop, reading
-from a2c_smcp.computer.desktop.cutting import DesktopLimits, Room, cut_window, fitting, text_bytes
+from a2c_smcp.computer.desktop.cutting import DesktopLimits, Room, cut_window, text_bytes, windows_within
 from a2c_smcp.computer.desktop.reading import read_desktop
 from a2c_smcp.errors import PayloadTooLargeError, SMCPError
 from a2c_smcp.wire import codec, size_of
@@ -69,7 +69,7 @@ def test_what_is_shown_is_the_beginning_and_no_longer(texts: list[str], most: in
 
 @given(st.lists(st.text(), max_size=8), st.integers(0, 200))
 def test_what_fits_is_the_most_important_and_as_much_as_goes(desktops: list[str], most: int) -> None:
-    fit = fitting(desktops, most)
+    fit = windows_within(desktops, most)
     assert fit == desktops[: len(fit)]
     assert size_of(codec.dumps(fit)) <= max(most, 2)
     if len(fit) < len(desktops):

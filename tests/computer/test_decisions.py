@@ -17,7 +17,7 @@ from a2c_smcp.computer.decisions.book import (
     Outcome,
     Question,
     Resolution,
-    check_fits,
+    check_answer,
     resolution_by,
     weight_of_decision,
 )
@@ -82,9 +82,9 @@ def test_an_answer_for_something_else_decides_nothing() -> None:
     other = Confirmation(
         "d-1", 0.0, None, WatchedCall("c-1", "r", "max", "files", "delete", "d", {"path": "b"}, 30, 0.0)
     )
-    check_fits(CONFIRMATION, Accepted(), CONFIRMATION.digest)
+    check_answer(CONFIRMATION, Accepted(), CONFIRMATION.digest)
     with pytest.raises(DecisionChangedError):
-        check_fits(CONFIRMATION, Accepted(), other.digest)
+        check_answer(CONFIRMATION, Accepted(), other.digest)
 
 
 def test_the_digest_is_that_of_the_exact_call() -> None:
@@ -99,7 +99,7 @@ def test_the_digest_is_that_of_the_exact_call() -> None:
 @pytest.mark.parametrize("decision", [QUESTION, INPUT])
 def test_always_is_for_confirmations(decision: Question | MissingInput) -> None:
     with pytest.raises(BadRequestError):
-        check_fits(decision, Accepted("x", always=True))
+        check_answer(decision, Accepted("x", always=True))
 
 
 @pytest.mark.parametrize(

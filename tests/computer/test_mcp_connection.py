@@ -21,7 +21,7 @@ from mcp_types import TextContent
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection, Timings, client_factory
 from a2c_smcp.computer.mcp_clients.model import parse_server
 from a2c_smcp.computer.mcp_clients.pipes.process import StdioTimings
-from a2c_smcp.computer.mcp_clients.probe import Patience
+from a2c_smcp.computer.mcp_clients.probe import ProbeTimeouts
 from a2c_smcp.computer.mcp_clients.server_state import TRANSITIONS, ServerState, StateChange
 from a2c_smcp.errors import (
     RequestTimeoutError,
@@ -36,7 +36,7 @@ from tests.computer.fakes.processes import command, eventually, group_of, nothin
 
 FAST = Timings(
     start=30,
-    patience=Patience(probe=0.5),
+    patience=ProbeTimeouts(probe=0.5),
     backoff_first=0.01,
     backoff_most=0.05,
     stdio=StdioTimings(flush=0.2, eof=0.2, terminate=0.2, kill=20, drain=0.1),
@@ -199,7 +199,7 @@ async def test_a_command_that_does_not_exist_fails_at_once() -> None:
 
 async def test_a_server_that_never_answers_fails_at_its_deadline() -> None:
     connection = connection_to(
-        stdio("silent"), timings=Timings(start=0.6, patience=Patience(probe=0.2), stdio=FAST.stdio)
+        stdio("silent"), timings=Timings(start=0.6, patience=ProbeTimeouts(probe=0.2), stdio=FAST.stdio)
     )
     with nothing_left_over(), anyio.fail_after(20), pytest.raises(ToolExecutionError, match=r"no answer within 0\.6 s"):
         await connection.connect()
@@ -280,7 +280,7 @@ async def test_a_server_is_told_the_name_of_this_distribution() -> None:
         assert any(line.endswith("not server/discover of a2c-office") for line in watcher.lines), watcher.lines
 
 
-IMPATIENT = replace(FAST, start=30, patience=Patience(probe=0.15, handshake=20))
+IMPATIENT = replace(FAST, start=30, patience=ProbeTimeouts(probe=0.15, handshake=20))
 
 
 async def era(
@@ -315,7 +315,7 @@ async def test_a_server_that_ignores_the_probe_gets_the_old_handshake_in_the_sam
 
 
 async def test_a_server_that_is_stuck_after_the_probe_is_started_again_with_the_old_handshake() -> None:
-    timings = replace(IMPATIENT, patience=Patience(probe=0.15, handshake=0.5))
+    timings = replace(IMPATIENT, patience=ProbeTimeouts(probe=0.15, handshake=0.5))
     version, connection, _ = await era(stdio("stuck-after-probe"), starts=2, timings=timings)
     assert version == "2025-11-25"
     assert connection._mode() == "legacy"

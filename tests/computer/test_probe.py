@@ -5,13 +5,13 @@ from typing import Any
 import anyio
 from mcp_types import RequestId
 
-from a2c_smcp.computer.mcp_clients.probe import Patience, Probe
+from a2c_smcp.computer.mcp_clients.probe import Probe, ProbeTimeouts
 
 
 class Pipe:
     """What a server was sent, and what is said in its place."""
 
-    def __init__(self, patience: Patience) -> None:
+    def __init__(self, patience: ProbeTimeouts) -> None:
         self.is_read = False
         self.said: list[dict[str, Any]] = []
         self.is_stuck = False
@@ -30,7 +30,7 @@ class Pipe:
 
 
 async def test_what_was_not_read_is_not_ignored() -> None:
-    pipe = Pipe(Patience(probe=0, handshake=0))
+    pipe = Pipe(ProbeTimeouts(probe=0, handshake=0))
     with anyio.move_on_after(0.5) as scope:
         await pipe.watch()
     assert scope.cancelled_caught
@@ -38,7 +38,7 @@ async def test_what_was_not_read_is_not_ignored() -> None:
 
 
 async def test_what_was_read_and_not_answered_is_refused_once_and_then_given_up() -> None:
-    pipe = Pipe(Patience(probe=0, handshake=0))
+    pipe = Pipe(ProbeTimeouts(probe=0, handshake=0))
     pipe.is_read = True
     with anyio.fail_after(20):
         async with anyio.create_task_group() as tasks:
@@ -53,7 +53,7 @@ async def test_what_was_read_and_not_answered_is_refused_once_and_then_given_up(
 
 
 async def test_a_server_that_speaks_is_left_to_mcp() -> None:
-    pipe = Pipe(Patience(probe=0, handshake=0))
+    pipe = Pipe(ProbeTimeouts(probe=0, handshake=0))
     pipe.is_read = True
     pipe.probe.heard()
     with anyio.fail_after(20):

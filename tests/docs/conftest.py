@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from a2c_smcp.docs.samples import make_samples
+from tests.docs.samples import make_samples
 
 AN_HOUR_AGO = time.time() - 3600
 

@@ -6,7 +6,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from a2c_smcp.docs.samples import pdf_bytes
+from tests.docs.samples import pdf_bytes
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 LAUGHS = (

@@ -14,9 +14,9 @@ from mcp.client import Client
 
 from a2c_smcp.computer.utils.dpe_uri import element_uri, page_uri, with_params
 from a2c_smcp.docs.library import Library
-from a2c_smcp.docs.samples import make_samples
 from a2c_smcp.docs.server import docs_server
 from tests.docs.libraries import DEADLINE
+from tests.docs.samples import make_samples
 from tests.mcp_server.clients import text
 
 GOLDEN = Path(__file__).with_name("golden.json")

@@ -35,6 +35,8 @@ def test_a_summary_is_given_or_made_of_the_content() -> None:
     assert len(e.Text("word " * 100).brief) == 120
     assert e.Table(["a", "b"]).brief == "a, b"
     assert e.Separator().brief == ""
+    assert (e.Image("alt").brief, e.Image("alt", description="words").brief) == ("alt", "words")
+    assert (e.Link("", "url").brief, e.Link("text", "url").brief) == ("url", "text")
 
 
 @pytest.mark.parametrize(
@@ -47,11 +49,12 @@ def test_a_summary_is_given_or_made_of_the_content() -> None:
         (lambda: e.Text("x", element_id=3), "the element_id of a text is text, not int"),  # type: ignore[arg-type]
         (lambda: e.List("abc"), "the items of a list are a list, not str"),
         (lambda: e.List([1]), "a list of str, not of int"),  # type: ignore[list-item]
-        (lambda: e.Table(["a"], ["row"]), "a list of cells, not a text"),
-        (lambda: e.Table(["a"], [[[]]]), "a plain value, not list"),  # type: ignore[list-item]
+        (lambda: e.Table(["a"], ["row"]), "the rows of a table are lists of cells, not str"),
+        (lambda: e.Table(["a"], [[[]]]), "are plain values, not list"),  # type: ignore[list-item]
         (lambda: e.Table(["a"], [[float("nan")]]), "JSON, which has no nan"),
         (lambda: e.Chart("x", data={"y": object()}), "the data of a chart must be JSON, which has no object"),
         (lambda: e.Widget("x", {1: 2}), "the state of a widget must be JSON"),  # type: ignore[dict-item]
+        (lambda: e.Image(3), "the alt of an image is text, not int"),  # type: ignore[arg-type]
         (lambda: e.Image(width=-1), "a number of pixels, not -1"),
     ],
 )

@@ -49,7 +49,7 @@ both_eras = pytest.mark.parametrize("era", ERAS)
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine may take longer than a list waits; the tests of that waiting set their own time."""
-    monkeypatch.setattr("a2c_smcp.office_mcp.watching._PATIENCE", 25.0)
+    monkeypatch.setattr("a2c_smcp.office_mcp.watching._OFFICE_WAIT", 25.0)
 
 
 @asynccontextmanager
@@ -316,7 +316,7 @@ async def test_a_computer_that_left_during_a_disconnection_is_missed(
 
 
 async def test_an_empty_office_is_said_to_be_empty(make_agent: MakeAgent, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("a2c_smcp.office_mcp.watching._PATIENCE", 0.2)
+    monkeypatch.setattr("a2c_smcp.office_mcp.watching._OFFICE_WAIT", 0.2)
     async with host(await make_agent()) as (client, _):
         assert await names(client) == OWN
         assert "is empty: no computer is in it" in await say(client, "list_computers")
@@ -326,7 +326,7 @@ async def test_an_empty_office_is_said_to_be_empty(make_agent: MakeAgent, monkey
 async def test_a_list_waits_for_computers_that_are_about_to_come(
     make_agent: MakeAgent, make_computer: MakeComputer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("a2c_smcp.office_mcp.watching._PATIENCE", 30.0)
+    monkeypatch.setattr("a2c_smcp.office_mcp.watching._OFFICE_WAIT", 30.0)
 
     async def come() -> None:
         await make_computer("laptop")
@@ -340,7 +340,7 @@ async def test_a_list_waits_for_computers_that_are_about_to_come(
 async def test_no_server_is_an_answer_and_later_there_is_one(
     make_computer: MakeComputer, server: Running, office: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("a2c_smcp.office_mcp.watching._PATIENCE", 0.2)
+    monkeypatch.setattr("a2c_smcp.office_mcp.watching._OFFICE_WAIT", 0.2)
     agent = AsyncSMCPAgentClient("http://127.0.0.1:1", name="ada")
     agent.attend(office)
     try:
@@ -359,7 +359,7 @@ async def test_no_server_is_an_answer_and_later_there_is_one(
 
 
 async def test_a_wrong_key_is_said_and_not_shown(office: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("a2c_smcp.office_mcp.watching._PATIENCE", 0.2)
+    monkeypatch.setattr("a2c_smcp.office_mcp.watching._OFFICE_WAIT", 0.2)
     with async_server(APIKeyAuthentication(["right"]), LIMITS) as running:
         agent = AsyncSMCPAgentClient(running.url, name="ada", api_key="wrong-key")
         agent.attend(office)
@@ -809,7 +809,7 @@ async def test_subscribers_hear_of_changes(make_agent: MakeAgent, make_computer:
 async def test_a_computer_that_always_announces_does_not_hold_the_lists_of_the_others_up(
     make_agent: MakeAgent, make_computer: MakeComputer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("a2c_smcp.office_mcp.watching._PATIENCE", 600.0)
+    monkeypatch.setattr("a2c_smcp.office_mcp.watching._OFFICE_WAIT", 600.0)
     honest, evil = await make_computer("laptop"), await make_computer("evil")
     is_over = False
 

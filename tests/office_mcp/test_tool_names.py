@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2c_smcp.office_mcp.tool_names import MAX_NAME, OWN_TOOLS, computer_label, is_label, tool_names
+from a2c_smcp.office_mcp.tool_names import MAX_TOOL_NAME, OWN_TOOLS, computer_label, is_label, tool_names
 
 _ALLOWED = re.compile(r"[A-Za-z0-9_-]{1,45}")
 
@@ -69,7 +69,7 @@ def test_what_is_allowed_stays_as_it_is(computer: str, tool: str, name: str) -> 
 def test_what_had_to_change_is_told_by_a_hash(computer: str, tool: str, name: str) -> None:
     [found] = tool_names([(computer, tool)]).values()
     assert re.fullmatch(name, found)
-    assert len(found) <= MAX_NAME
+    assert len(found) <= MAX_TOOL_NAME
 
 
 def test_the_two_parts_do_not_run_into_each_other() -> None:

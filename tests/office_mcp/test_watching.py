@@ -29,7 +29,7 @@ class NeverSettled:
 
 
 async def test_a_call_does_not_wait_for_a_computer_that_is_not_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("a2c_smcp.office_mcp.watching._PATIENCE", 60.0)
+    monkeypatch.setattr("a2c_smcp.office_mcp.watching._OFFICE_WAIT", 60.0)
     agent = NeverSettled()
     office = WatchedOffice(cast("OfficeAgent", agent))
     waiting = asyncio.create_task(office.knows(lambda: "laptop__echo" in office.directory.by_name))

@@ -22,6 +22,7 @@ from a2c_smcp.server import Limits, OpenAuthentication, SMCPNamespace, SyncSMCPN
 from a2c_smcp.server.app import create_app
 from a2c_smcp.server.auth import AuthenticationProvider, SyncAuthenticationProvider
 from a2c_smcp.server.cluster.options import ClusterOptions
+from a2c_smcp.server.limits import AddressLimit
 from a2c_smcp.server.uvicorn_parts import GuardedConfig
 from a2c_smcp.smcp import EVENTS, SMCP_NAMESPACE, Kind
 
@@ -284,6 +285,11 @@ async def eventually(condition: Callable[[], Any], seconds: float = DEADLINE) ->
     return value
 
 
+def counts_nobody(addresses: AddressLimit) -> bool:
+    """Whether no connection has a place."""
+    return not addresses._joined and not addresses._knocked
+
+
 def heard(peer: Peer, event: str) -> list[Any]:
     return [data for name, data in list(peer.received) if name == event]
 
@@ -297,6 +303,7 @@ __all__ = [
     "SyncPeer",
     "Two",
     "async_server",
+    "counts_nobody",
     "eventually",
     "heard",
     "serving",

@@ -5,6 +5,7 @@ import socket
 import ssl
 import threading
 import time
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -16,10 +17,11 @@ import pytest
 from a2c_smcp.server import APIKeyAuthentication, Limits, OpenAuthentication
 from a2c_smcp.server.app import create_app
 from a2c_smcp.server.guarded_websocket import GuardedWebSocket
+from a2c_smcp.server.offices import MAX_OFFICE_ID
 from a2c_smcp.server.uvicorn_parts import GuardedConfig
 from tests.certificates import self_signed
 from tests.server.conftest import MakePeer
-from tests.server.harness import Running, async_server, eventually, serving
+from tests.server.harness import Running, async_server, counts_nobody, eventually, serving
 from tests.server.raw import (
     PING,
     connect,
@@ -55,6 +57,37 @@ async def test_text_that_is_not_utf_8_is_one_line_and_closes_the_connection(capl
         await anyio.to_thread.run_sync(blocking, server.url)
     assert "UTF-8" in caplog.text
     assert "Traceback" not in caplog.text
+
+
+# --- the memory of a connection
+
+
+async def test_a_connection_takes_little_memory_and_leaves_nothing_to_the_collector() -> None:
+    def open_some(url: str, count: int, kept: ExitStack) -> None:
+        for _ in range(count):
+            kept.enter_context(joined(url))
+
+    def connections() -> int:
+        return sum(isinstance(each, GuardedWebSocket) for each in gc.get_objects())
+
+    with async_server(OpenAuthentication()) as server, ExitStack() as kept:
+        await anyio.to_thread.run_sync(open_some, server.url, 5, kept)  # what is built once is built
+        gc.collect()
+        tracemalloc.start()
+        try:
+            before, _ = tracemalloc.get_traced_memory()
+            await anyio.to_thread.run_sync(open_some, server.url, 40, kept)
+            gc.collect()
+            after, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert (after - before) / 40 < 30_000  # 24,500 with Python 3.11
+        gc.disable()
+        try:
+            kept.close()
+            await eventually(lambda: connections() == 0)
+        finally:
+            gc.enable()
 
 
 # --- the size of a message
@@ -297,7 +330,7 @@ async def test_a_head_that_would_take_long_to_look_at_is_refused(
 
 
 async def test_an_office_id_of_any_allowed_length_fits_into_the_url(open_async_server: Running) -> None:
-    office = quote("\U0001f3e2" * open_async_server.namespace.limits.office_id_length)
+    office = quote("\U0001f3e2" * MAX_OFFICE_ID)
 
     def blocking() -> None:
         with connect(open_async_server.url) as sock:
@@ -364,7 +397,7 @@ async def test_connections_count_from_their_first_byte() -> None:
 
     with trusting_nobody(Limits(connections_per_address=3, header_timeout=60)) as server:
         await anyio.to_thread.run_sync(blocking, server.url)
-        await eventually(lambda: server.namespace.admission.addresses.is_empty)
+        await eventually(lambda: counts_nobody(server.namespace.admission.addresses))
         await anyio.to_thread.run_sync(is_let_in, server.url)
 
 
@@ -397,7 +430,7 @@ async def test_a_blocking_client_that_moves_to_a_websocket_counts_once() -> None
 
     with trusting_nobody(Limits(connections_per_address=1)) as server:
         await anyio.to_thread.run_sync(blocking, server.url)
-        await eventually(lambda: server.namespace.admission.addresses.is_empty)
+        await eventually(lambda: counts_nobody(server.namespace.admission.addresses))
 
 
 async def test_one_session_moves_to_one_websocket() -> None:
@@ -435,7 +468,7 @@ async def test_a_connection_counts_again_when_its_session_has_ended() -> None:
 
     with trusting_nobody(Limits(connections_per_address=3, header_timeout=60)) as server:
         await anyio.to_thread.run_sync(blocking, server.url)
-        await eventually(lambda: server.namespace.admission.addresses.is_empty)
+        await eventually(lambda: counts_nobody(server.namespace.admission.addresses))
 
 
 def polling_session(url: str, held: ExitStack) -> tuple[socket.socket, str]:

@@ -23,7 +23,7 @@ from a2c_smcp.computer.calls.progress import WAITING, CallProgress, OnProgress
 from a2c_smcp.computer.decisions.approvals import (
     CALLING_AGENT,
     CALLING_OFFICE,
-    Ask,
+    AskPerson,
     Refuse,
     Run,
     approve,
@@ -161,7 +161,7 @@ class ToolCalls:
             can_ask=decisions.can_answer("confirmation"),
             is_allowed=call.decided_by is not None or is_allowed,
         )
-        if isinstance(approval, Ask):
+        if isinstance(approval, AskPerson):
             if progress is not None:
                 progress.waiting()
             approval = await self._confirm(call, tool, scope)

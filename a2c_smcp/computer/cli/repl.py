@@ -10,7 +10,6 @@ from pathlib import Path
 import anyio
 
 from a2c_smcp.computer.cli import commands
-from a2c_smcp.computer.cli.answering import TerminalAnswers
 from a2c_smcp.computer.cli.console_commands import show_link
 from a2c_smcp.computer.cli.consoles import NO_CONSOLE, ConsoleOpener, ConsoleOptions
 from a2c_smcp.computer.cli.editing import CommandCompleter, command_history
@@ -21,11 +20,12 @@ from a2c_smcp.computer.cli.output import Output
 from a2c_smcp.computer.cli.prompts import CliInputResolver
 from a2c_smcp.computer.cli.session import BOOT_SECONDS, CLISession
 from a2c_smcp.computer.cli.terminal import Terminal
+from a2c_smcp.computer.cli.terminal_answers import TerminalAnswers
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config.files import ConfigFiles, usable_config_files
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.errors import InternalError, SMCPError
-from a2c_smcp.link.office_link import LinkOptions
+from a2c_smcp.link.interface import LinkOptions
 from a2c_smcp.utils.loops import command_loop
 from a2c_smcp.utils.signals import call_on_signals
 

@@ -225,7 +225,7 @@ class Terminal:
         for frame in itertools.cycle(_FRAMES):
             if (text := what()) and not self._questions:
                 width = shutil.get_terminal_size().columns
-                self._screen.write(_CLEAR_LINE + _fitting(f"{frame} {printable(text)}", width - 1))
+                self._screen.write(_CLEAR_LINE + _first_columns(f"{frame} {printable(text)}", width - 1))
                 self._spinning = True
             await anyio.sleep(_FRAME_SECONDS)
 
@@ -279,7 +279,7 @@ def _unechoed() -> Iterator[None]:
             termios.tcsetattr(descriptor, termios.TCSANOW, before)
 
 
-def _fitting(text: str, columns: int) -> str:
+def _first_columns(text: str, columns: int) -> str:
     """The beginning of a text that fits: on two lines it could not be taken back. Many characters take two columns."""
     taken = itertools.accumulate(map(get_cwidth, text))
     return "".join(character for character, end in zip(text, taken, strict=True) if end <= columns)

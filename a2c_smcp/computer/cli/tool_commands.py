@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from mcp_types import TextContent
 
-from a2c_smcp.computer.cli.answering import TERMINAL
 from a2c_smcp.computer.cli.command_table import CommandGroup, arguments, number, page
 from a2c_smcp.computer.cli.output import printable, quoted
 from a2c_smcp.computer.cli.parse import options
 from a2c_smcp.computer.cli.session import CLISession
 from a2c_smcp.computer.cli.shown_call import ShownCall
+from a2c_smcp.computer.cli.terminal_answers import TERMINAL
 from a2c_smcp.errors import BadRequestError, ToolNotFoundError
 from a2c_smcp.results import ERROR_CODE_MARKER, to_wire
 from a2c_smcp.smcp import CallToolRet

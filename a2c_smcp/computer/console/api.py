@@ -19,7 +19,6 @@ from starlette.routing import Route
 
 from a2c_smcp.computer.calls.log import EndedCall
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.console.admission import PageSession
 from a2c_smcp.computer.console.attendance import BrowserAttendance
 from a2c_smcp.computer.console.call_search import CallQuery, call_query, matching
 from a2c_smcp.computer.console.decision_views import whole_call_view
@@ -29,6 +28,7 @@ from a2c_smcp.computer.console.markdown import to_html
 from a2c_smcp.computer.console.page_json import PageResponse
 from a2c_smcp.computer.console.requests import number_field, object_body, text_field, visitor
 from a2c_smcp.computer.console.views import ended_view, export_view, result_view, table_view, tool_view
+from a2c_smcp.computer.console.visitors import PageSession
 from a2c_smcp.computer.decisions.book import (
     MAX_REASON,
     Accepted,

@@ -3,7 +3,6 @@
 import logging
 import secrets
 import time
-from collections.abc import Callable
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -11,7 +10,6 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.console.admission import PageSession, VisitorBook
 from a2c_smcp.computer.console.api import ConsoleAPI
 from a2c_smcp.computer.console.entrance import OUTSIDE, Door, Entrance
 from a2c_smcp.computer.console.gate import HEADERS, SESSION_HEADER, refusal
@@ -19,6 +17,7 @@ from a2c_smcp.computer.console.memory import ConsoleMemory
 from a2c_smcp.computer.console.page_json import PageResponse
 from a2c_smcp.computer.console.requests import VISITOR
 from a2c_smcp.computer.console.static_files import page_files
+from a2c_smcp.computer.console.visitors import PageSession, VisitorBook
 from a2c_smcp.computer.home import ComputerHome
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.utils.limited_log import LimitedLog
@@ -43,18 +42,16 @@ class ConsoleApp:
         origins: frozenset[str],
         door: Door,
         memory: ConsoleMemory | None = None,
-        clock: Callable[[], float] = time.monotonic,
         *,
         home: ComputerHome | None = None,
     ) -> None:
         self._origins = OwnOrigins(origins)
-        self._clock = clock
         self._log = LimitedLog(logger)
         self._visitors = VisitorBook()
         self._files = page_files()
         self.run = secrets.token_hex(8)
         self.api = ConsoleAPI(computer, self.run, home)
-        self.entrance = Entrance(self._visitors, door, self.run, memory, self.api.end_streams_of, clock)
+        self.entrance = Entrance(self._visitors, door, self.run, memory, self.api.end_streams_of)
         inner = Starlette(
             routes=[*self.entrance.routes, *self.api.routes],
             exception_handlers={SMCPError: _failed, Exception: _fault},
@@ -106,7 +103,7 @@ class ConsoleApp:
         """A session is in use as long as its stream."""
 
         async def followed(scope: Scope, receive: Receive, send: Send) -> None:
-            with self._visitors.following(session, self._clock):
+            with self._visitors.following(session, time.monotonic):
                 await self._inner(scope, receive, send)
 
         return followed

@@ -13,14 +13,14 @@ __all__ = ["BROWSER", "BrowserAttendance"]
 
 #: Who answers, as people read it at the terminal.
 BROWSER: Final = "browser"
+_GRACE_SECONDS: Final = 10.0
 
 
 class BrowserAttendance:
     """Attends the store of decisions as long as there are pages."""
 
-    def __init__(self, decisions: DecisionStore, grace: float = 10.0) -> None:
+    def __init__(self, decisions: DecisionStore) -> None:
         self._decisions = decisions
-        self._grace = grace
         self._pages = 0
         self._stay = ExitStack()
         self._going: asyncio.TimerHandle | None = None
@@ -41,7 +41,7 @@ class BrowserAttendance:
         finally:
             self._pages -= 1
             if not self._pages:
-                self._going = asyncio.get_running_loop().call_later(self._grace, self.leave)
+                self._going = asyncio.get_running_loop().call_later(_GRACE_SECONDS, self.leave)
 
     def leave(self) -> None:
         """Nobody is there any more."""

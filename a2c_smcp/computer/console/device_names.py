@@ -6,10 +6,10 @@ The name is made of words of ours: what a browser says of itself is looked at, a
 from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["MAX_NAME", "DeviceNames", "device_name"]
+__all__ = ["MAX_DEVICE_NAME", "DeviceNames", "device_name"]
 
 #: Characters of a name, its number included.
-MAX_NAME: Final = 60
+MAX_DEVICE_NAME: Final = 60
 
 # The first that is found counts: most browsers also say that they are Chrome, and Chrome that it is Safari.
 _BROWSERS: Final = (

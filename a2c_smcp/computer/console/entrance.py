@@ -12,7 +12,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from a2c_smcp.computer.console.admission import ALIVE_SECONDS, LINK_SECONDS, PageSession, VisitorBook
 from a2c_smcp.computer.console.device_names import DeviceNames, device_name
 from a2c_smcp.computer.console.device_proofs import Challenges, decoded, is_public_key, is_signed, signed_text
 from a2c_smcp.computer.console.devices import Device, DeviceBook
@@ -20,6 +19,7 @@ from a2c_smcp.computer.console.memory import ConsoleMemory
 from a2c_smcp.computer.console.page_json import PageResponse
 from a2c_smcp.computer.console.qr_codes import qr_image
 from a2c_smcp.computer.console.requests import object_body, text_field, visitor
+from a2c_smcp.computer.console.visitors import ALIVE_SECONDS, LINK_SECONDS, PageSession, VisitorBook
 from a2c_smcp.errors import BadRequestError, ForbiddenError, InternalError, NotFoundError
 from a2c_smcp.utils.limited_log import LimitedLog
 
@@ -66,16 +66,14 @@ class Entrance:
         run: str,
         memory: ConsoleMemory | None,
         end_streams: Callable[[Collection[PageSession]], None],
-        clock: Callable[[], float],
-        calendar: Callable[[], float] = time.time,
     ) -> None:
         self._visitors = visitors
         self._door = door
         self._run = run
         self._memory = memory
         self._end_streams = end_streams
-        self._clock = clock
-        self._calendar = calendar
+        self._clock: Callable[[], float] = time.monotonic
+        self._calendar: Callable[[], float] = time.time
         self._devices = DeviceBook(memory.found.devices if memory else ())
         self._challenges = Challenges()
         self._names = DeviceNames(device.name for device in self._devices.all)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
-from a2c_smcp.computer.console.device_names import MAX_NAME
+from a2c_smcp.computer.console.device_names import MAX_DEVICE_NAME
 from a2c_smcp.computer.console.device_proofs import is_public_key
 from a2c_smcp.computer.console.devices import MAX_DEVICES, Device
 from a2c_smcp.utils.replacing import replace_file
@@ -161,7 +161,7 @@ def _from_json(content: bytes, now: float) -> Remembered:
 def _devices(items: Iterable[dict[str, Any]], now: float) -> Iterable[Device]:
     for item in items:
         name, key = item["name"], base64.b64decode(item["public_key"], validate=True)
-        _check(isinstance(name, str) and 0 < len(name) <= MAX_NAME and name.isprintable())
+        _check(isinstance(name, str) and 0 < len(name) <= MAX_DEVICE_NAME and name.isprintable())
         _check(len(bytes.fromhex(item["id"])) == 16 and is_public_key(key))
         # A clock that was wrong must not make a key that never expires.
         granted, used = (min(float(item[field]), now) for field in ("granted", "used"))

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from starlette.requests import ClientDisconnect, Request
 
-from a2c_smcp.computer.console.admission import PageSession
+from a2c_smcp.computer.console.visitors import PageSession
 from a2c_smcp.errors import BadRequestError, PayloadTooLargeError, UnauthorizedError
 
 __all__ = ["MAX_BODY", "VISITOR", "number_field", "object_body", "text_field", "visitor"]

@@ -46,7 +46,7 @@ __all__ = [
     "Question",
     "Resolution",
     "ToolDefinition",
-    "check_fits",
+    "check_answer",
     "resolution_by",
     "weight_of_decision",
 ]
@@ -300,7 +300,7 @@ class DecisionChangedError(BadRequestError):
         )
 
 
-def check_fits(decision: Decision, answer: DecisionAnswer, digest: str | None = None) -> None:
+def check_answer(decision: Decision, answer: DecisionAnswer, digest: str | None = None) -> None:
     """Raise if the answer is for something else than this, or makes no sense for it."""
     if digest is not None and digest != decision.digest:
         raise DecisionChangedError(decision.id)

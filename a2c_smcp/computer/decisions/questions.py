@@ -7,7 +7,7 @@ import asyncio
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 from a2c_smcp.computer.calls.log import LoggedCall
 from a2c_smcp.computer.calls.tool_calls import CURRENT_CALL
@@ -17,6 +17,9 @@ from a2c_smcp.computer.mcp_clients.elicitation.asking import GivenAnswer, Server
 from a2c_smcp.errors import BadRequestError
 
 __all__ = ["QuestionDesk"]
+
+#: How long a question waits that no call asked, in seconds.
+_QUESTION_WAIT: Final = 300.0
 
 
 class QuestionDesk:
@@ -41,8 +44,7 @@ class QuestionDesk:
             call=question.call.call if isinstance(question.call, LoggedCall) else None,
             calls=tuple(call.call for call in calls),
             check=lambda value: _check(question, value),
-            # How long a question waits that no call asked, in seconds.
-            expires=max(map(_end, calls), default=asyncio.get_running_loop().time() + 300.0),
+            expires=max(map(_end, calls), default=asyncio.get_running_loop().time() + _QUESTION_WAIT),
         )
         return _answer(resolution)
 

@@ -35,7 +35,7 @@ from a2c_smcp.computer.decisions.book import (
     Question,
     Resolution,
     ToolDefinition,
-    check_fits,
+    check_answer,
     resolution_by,
 )
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
@@ -154,7 +154,7 @@ class DecisionStore:
         if asyncio.get_running_loop().time() >= pending.expires:
             self._settle(pending, Resolution(Outcome.UNANSWERED))
             self._book.find(decision_id)  # raises
-        check_fits(decision, answer, digest)
+        check_answer(decision, answer, digest)
         if pending.check is not None and isinstance(answer, Accepted):
             pending.check(answer.value)
         self._settle(pending, resolution_by(by, answer))
@@ -333,7 +333,9 @@ class DecisionStore:
             return pending.resolution or self._settle(pending, Resolution(Outcome.UNANSWERED))
         finally:
             if pending.resolution is None:
-                self._settle(pending, Resolution(Outcome.WITHDRAWN))
+                # A call's end cancels its question, too: a busy loop may get to that first, after both deadlines.
+                outcome = Outcome.WITHDRAWN if loop.time() < expires else Outcome.UNANSWERED
+                self._settle(pending, Resolution(outcome))
 
     def _put_to(self, pending: _Pending, answerer: Attendance) -> None:
         if answerer.ask is None:

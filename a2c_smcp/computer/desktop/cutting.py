@@ -11,7 +11,7 @@ from mcp_types import BlobResourceContents, ReadResourceResult, TextResourceCont
 from a2c_smcp.types import Desktop
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, codec, size_of
 
-__all__ = ["MAX_WINDOW", "DesktopLimits", "Room", "cut_window", "fitting", "text_bytes"]
+__all__ = ["MAX_WINDOW", "DesktopLimits", "Room", "cut_window", "text_bytes", "windows_within"]
 
 #: How many bytes of a window's text a whole desktop shows, by default.
 MAX_WINDOW: Final = 1024 * 1024
@@ -63,7 +63,7 @@ def _first_bytes(text: str, most: int) -> str:
     return text if size_of(text) <= most else text.encode("utf-8", "surrogatepass")[:most].decode("utf-8", "ignore")
 
 
-def fitting(desktops: Sequence[Desktop], most: int) -> list[Desktop]:
+def windows_within(desktops: Sequence[Desktop], most: int) -> list[Desktop]:
     """The windows, the most important first, that fit into so many bytes of JSON."""
     fit: list[Desktop] = []
     most -= 1  # two brackets around them, and one comma less than windows

@@ -15,7 +15,7 @@ import anyio.to_thread
 from mcp import MCPError
 from mcp_types import ReadResourceResult, Resource
 
-from a2c_smcp.computer.desktop.cutting import DesktopLimits, Room, cut_window, fitting, text_bytes
+from a2c_smcp.computer.desktop.cutting import DesktopLimits, Room, cut_window, text_bytes, windows_within
 from a2c_smcp.computer.desktop.organize import (
     ListedWindow,
     WindowKey,
@@ -70,7 +70,7 @@ async def read_desktop(
     limits = limits or DesktopLimits()
     await reading.run(size, limits)
     desktops = await reading.desktop(size)
-    shown = fitting(desktops, limits.message)
+    shown = windows_within(desktops, limits.message)
     left_out = [*(desktop.partition("\n")[0] for desktop in desktops[len(shown) :]), *reading.left_out]
     if left_out:
         text = "the desktop does not fit into %d bytes: %d windows are left out, the least important ones; one is %s"

@@ -54,10 +54,10 @@ from a2c_smcp.computer.mcp_clients.mcp_session import MCPSession
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, SSEServerConfig, StdioServerConfig
 from a2c_smcp.computer.mcp_clients.pipes.dispatcher import InvalidAnswerError
 from a2c_smcp.computer.mcp_clients.pipes.process import StdioTimings, describe_exit
-from a2c_smcp.computer.mcp_clients.probe import Patience
+from a2c_smcp.computer.mcp_clients.probe import ProbeTimeouts
 from a2c_smcp.computer.mcp_clients.resource_lists import ListedResource, ResourceList
 from a2c_smcp.computer.mcp_clients.server_state import TRANSITIONS, ServerState, StateChange
-from a2c_smcp.computer.mcp_clients.transports import Wire
+from a2c_smcp.computer.mcp_clients.transports import ServerTransport
 from a2c_smcp.computer.redaction import Redaction
 from a2c_smcp.errors import (
     PayloadTooLargeError,
@@ -96,7 +96,7 @@ class Timings:
     """For the start of a command that may download the server first, such as `npx`."""
     order: float = 5.0
     """How long servers that start together wait for those before them in the config, so that the earlier one wins."""
-    patience: Patience = field(default_factory=Patience)
+    patience: ProbeTimeouts = field(default_factory=ProbeTimeouts)
     """How long to wait for a process that is probed for its MCP era and says nothing."""
     request: float = 30.0
     """For lists and reads; a tool call has the timeout of its caller."""
@@ -199,7 +199,7 @@ class MCPConnection:
         self._owner: asyncio.Task[None] | None = None
         self._outcome: asyncio.Future[SMCPError | None] | None = None
         self._interrupt: anyio.CancelScope | None = None
-        self._wire: Wire | None = None
+        self._wire: ServerTransport | None = None
         self._session: MCPSession | None = None
         self.ignored_resources: str | None = None
         """Which resources of the server's list are ignored, in words."""
@@ -566,7 +566,7 @@ class MCPConnection:
     async def _hold_session(self, mode: str) -> _Ending:
         """Open a session, let it be used, close it. The start has its deadline, or ends where the probe cannot."""
         questions = Questions(self.name, self._asker, self._redaction)
-        wire = self._wire = Wire(
+        wire = self._wire = ServerTransport(
             self.config,
             stdio_timings=self._timings.stdio,
             on_stderr=self._on_stderr,
@@ -674,7 +674,7 @@ class MCPConnection:
                     session.end("does not answer any more")
                     return
 
-    def _reason(self, wire: Wire, session: MCPSession | None, failure: Exception | None) -> str:
+    def _reason(self, wire: ServerTransport, session: MCPSession | None, failure: Exception | None) -> str:
         """Why a session did not start, or ended, for the people at this computer."""
         process = wire.process
         if process is not None and process.exit_code is not None and wire.has_ended:

@@ -35,7 +35,7 @@ from a2c_smcp.computer.mcp_clients.mcp_internals import (
     check_tool_result,
     says_gone,
 )
-from a2c_smcp.computer.mcp_clients.transports import Wire
+from a2c_smcp.computer.mcp_clients.transports import ServerTransport
 from a2c_smcp.utils.backoff import backoff
 from a2c_smcp.wire import codec
 
@@ -49,7 +49,9 @@ _MOST_PAGES: Final = 100
 class MCPSession:
     """A running session. It takes requests until it ends."""
 
-    def __init__(self, client: Client, feed: ChangeFeed, wire: Wire, questions: Questions, max_calls: int) -> None:
+    def __init__(
+        self, client: Client, feed: ChangeFeed, wire: ServerTransport, questions: Questions, max_calls: int
+    ) -> None:
         self.client = client
         self.questions = questions
         self.feed = feed

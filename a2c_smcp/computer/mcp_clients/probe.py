@@ -14,13 +14,13 @@ from typing import Any, Final
 import anyio
 from mcp_types import REQUEST_TIMEOUT, RequestId
 
-__all__ = ["Patience", "Probe"]
+__all__ = ["Probe", "ProbeTimeouts"]
 
 _IGNORED: Final = "the server ignores the probe"
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class ProbeTimeouts:
     """How long a server that has read what it was sent may say nothing, in seconds."""
 
     probe: float = 2.0
@@ -32,7 +32,7 @@ class Patience:
 class Probe:
     """The first requests to one process. `on_stuck` is called when it has read them all and answers none."""
 
-    def __init__(self, patience: Patience, on_stuck: Callable[[], None]) -> None:
+    def __init__(self, patience: ProbeTimeouts, on_stuck: Callable[[], None]) -> None:
         self._patience = patience
         self._on_stuck = on_stuck
         self._heard = False

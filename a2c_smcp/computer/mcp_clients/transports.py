@@ -21,7 +21,7 @@ from mcp_types import ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCReque
 from a2c_smcp.computer.mcp_clients.elicitation.declaring import DeclaringDispatcher
 from a2c_smcp.computer.mcp_clients.http.bounds import AnswerBounds, BoundedTransport
 from a2c_smcp.computer.mcp_clients.http.failures import describe_http, is_refusal
-from a2c_smcp.computer.mcp_clients.item_limits import largest_answer, too_many_items
+from a2c_smcp.computer.mcp_clients.item_limits import largest_answer, too_much
 from a2c_smcp.computer.mcp_clients.mcp_internals import (
     Dispatcher,
     JSONRPCDispatcher,
@@ -41,14 +41,14 @@ from a2c_smcp.computer.mcp_clients.model import (
 )
 from a2c_smcp.computer.mcp_clients.pipes.process import StdioTimings
 from a2c_smcp.computer.mcp_clients.pipes.stdio import StdioTransport
-from a2c_smcp.computer.mcp_clients.probe import Patience, Probe
+from a2c_smcp.computer.mcp_clients.probe import Probe, ProbeTimeouts
 from a2c_smcp.computer.mcp_clients.resource_lists import Pages
 from a2c_smcp.computer.mcp_clients.tool_lists import without_invalid_tools
 from a2c_smcp.errors import PayloadTooLargeError
 from a2c_smcp.utils.system import IS_UNIX
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, codec
 
-__all__ = ["Wire"]
+__all__ = ["ServerTransport"]
 
 #: Of one event that mcp's SSE client takes: over it the session would die.
 _SSE_EVENT: Final = 1024 * 1024
@@ -58,7 +58,7 @@ def _never(_: str) -> bool:
     return False
 
 
-class Wire:
+class ServerTransport:
     """One way to a server, entered once, that tells when the server last spoke and when it hung up.
 
     `declares` tells for a method whether its request may declare that the server's questions are answered. An answer
@@ -72,7 +72,7 @@ class Wire:
         stdio_timings: StdioTimings | None = None,
         on_stderr: Callable[[str], None] | None = None,
         redaction: Callable[[str], str] = str,
-        patience: Patience | None = None,
+        patience: ProbeTimeouts | None = None,
         declares: Callable[[str], bool] = _never,
         max_message: int = DEFAULT_MAX_MESSAGE,
     ) -> None:
@@ -138,7 +138,7 @@ class Wire:
 
     def _screen(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
         """What the session is given of a result that came over a pipe."""
-        if problem := too_many_items(result):
+        if problem := too_much(result):
             raise MCPError(PayloadTooLargeError.default_code, problem)
         if method == "resources/list":
             return dict(self.pages.take_out(result))
@@ -152,7 +152,7 @@ class Wire:
         """What the session is given: an answer without tools that are none, and without lists that would stop us."""
         if isinstance(item, Exception) or not isinstance(item.message, JSONRPCResponse):
             return item
-        if problem := too_many_items(item.message.result):
+        if problem := too_much(item.message.result):
             error = ErrorData(code=PayloadTooLargeError.default_code, message=problem)
             return replace(item, message=JSONRPCError(jsonrpc="2.0", id=item.message.id, error=error))
         result, left_out = without_invalid_tools(self.pages.take_out(item.message.result), self.protocol_version)
@@ -224,7 +224,7 @@ def _nothing() -> None:
 class _Watched:
     """The read stream of a session; mcp's dispatcher does not tell when it ends."""
 
-    def __init__(self, inner: ReadStream[SessionMessage | Exception], wire: Wire) -> None:
+    def __init__(self, inner: ReadStream[SessionMessage | Exception], wire: ServerTransport) -> None:
         self._inner = inner
         self._wire = wire
 
@@ -268,7 +268,7 @@ class _WellFormed:
     it, and the connection ends with all its calls.
     """
 
-    def __init__(self, inner: WriteStream[SessionMessage], wire: Wire) -> None:
+    def __init__(self, inner: WriteStream[SessionMessage], wire: ServerTransport) -> None:
         self._inner = inner
         self._wire = wire
 

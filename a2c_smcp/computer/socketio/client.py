@@ -32,7 +32,9 @@ from a2c_smcp.errors import (
     TooManyRequestsError,
     error_from_payload,
 )
-from a2c_smcp.link.office_link import Joined, LinkEvent, LinkOptions, Membership, OfficeLink, Way
+from a2c_smcp.link.interface import Joined, LinkEvent, LinkOptions, Membership
+from a2c_smcp.link.office_link import OfficeLink
+from a2c_smcp.link.ways import Way
 from a2c_smcp.results import cancelled_result, error_result, to_wire
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
@@ -64,7 +66,7 @@ from a2c_smcp.smcp import (
 from a2c_smcp.utils.latest import LatestOnly
 from a2c_smcp.utils.limited_log import LimitedLog
 from a2c_smcp.utils.text import in_log, on_one_line, req_id_in_log
-from a2c_smcp.wire import DEFAULT_MAX_TIMEOUT, PACKET_OVERHEAD, Encoded, codec, fitted, parse, size_of
+from a2c_smcp.wire import DEFAULT_MAX_TIMEOUT, PACKET_OVERHEAD, Encoded, checked_size, codec, parse, size_of
 
 __all__ = ["SMCPComputerClient"]
 
@@ -343,7 +345,7 @@ class SMCPComputerClient:
         """The encoded result and its size, or an error result in the place of one that is too large to send."""
         text = codec.dumps(to_wire(result))
         try:
-            size = fitted("the result", text, self._link.options.max_message)
+            size = checked_size("the result", text, self._link.options.max_message)
         except PayloadTooLargeError as error:
             self._refusals.warn(_AGENTS, "tool call %s: %s", in_log(key.req_id), error)
             text = codec.dumps(to_wire(error_result(error)))

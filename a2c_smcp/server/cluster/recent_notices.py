@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from a2c_smcp.server.cluster import tuning
-from a2c_smcp.server.cluster.frames import MOST_WHOLE
+from a2c_smcp.server.cluster.bus_frames import MOST_WHOLE
 from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.utils.bounded import BoundedDict
 

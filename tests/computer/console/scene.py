@@ -13,9 +13,9 @@ import anyio
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.console import Console, ConsoleAddress
 from a2c_smcp.computer.mcp_clients.model import PromptStringInput
-from a2c_smcp.docs.samples import make_text_samples
-from a2c_smcp.link.office_link import Connected, Joined, Membership
+from a2c_smcp.link.interface import Connected, Joined, Membership
 from tests.computer.console.harness import as_agent
+from tests.docs.samples import make_text_samples
 
 #: Each view: its name, where it is, and what has to be there before a picture is taken.
 VIEWS = {

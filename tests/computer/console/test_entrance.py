@@ -16,9 +16,9 @@ import pytest
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.console import Advice, Console, ConsoleAddress, ConsoleMemory
-from a2c_smcp.computer.console.admission import ALIVE_SECONDS, MAX_SESSIONS
 from a2c_smcp.computer.console.device_proofs import CHALLENGE_SECONDS, signed_text
 from a2c_smcp.computer.console.devices import MAX_DEVICES, UNUSED_SECONDS
+from a2c_smcp.computer.console.visitors import ALIVE_SECONDS, MAX_SESSIONS
 from a2c_smcp.utils.limited_log import PER_SECOND, LimitedLog
 from tests.computer.console.harness import DEADLINE, Visitor, as_agent, opened
 from tests.computer.console.keys import DeviceKey, base64url

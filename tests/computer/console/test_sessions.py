@@ -14,7 +14,7 @@ from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.console import Advice, Console, ConsoleAddress, ConsoleMemory
-from a2c_smcp.computer.console.admission import MAX_SESSIONS
+from a2c_smcp.computer.console.visitors import MAX_SESSIONS
 from a2c_smcp.web.uvicorn_server import listen
 from tests import browser as browsers
 from tests.certificates import self_signed

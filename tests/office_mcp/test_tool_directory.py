@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from a2c_smcp.office_mcp.directory import MOST_TOOLS, ToolDirectory
+from a2c_smcp.office_mcp.tool_directory import MOST_TOOLS, ToolDirectory
 
 
 def a_tool(name: str, description: str = "Reads") -> Any:

@@ -86,11 +86,11 @@ class ToolDirectory:
     def __len__(self) -> int:
         return len(self.by_name)
 
-    def list_some(self, most: int = 20) -> bool:
+    def list_some(self) -> bool:
         """Make the next few tools of the `listing`, and say whether there may be more: thousands with long descriptions
         take a second, in which others want their turn.
         """
-        entries = list(islice(self._unlisted, most))
+        entries = list(islice(self._unlisted, 20))
         self._listing += [tool for entry in entries if (tool := entry.as_mcp()) is not None]
         return bool(entries)
 

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from a2c_smcp.computer.console.admission import (
+from a2c_smcp.computer.console.visitors import (
     ALIVE_SECONDS,
     LINK_SECONDS,
     MAX_LINKS,

@@ -4,8 +4,10 @@ import time
 from typing import Any
 
 import pytest
+from jsonschema import validators
 
-from a2c_smcp.office_mcp.fitting import misfit
+from a2c_smcp.office_mcp.argument_check import argument_problem
+from tests.undocumented import Library
 
 SCHEMA = {
     "type": "object",
@@ -16,7 +18,7 @@ SCHEMA = {
 
 
 def test_what_fits_fits() -> None:
-    assert misfit(SCHEMA, {"city": "Bern", "days": 2}) is None
+    assert argument_problem(SCHEMA, {"city": "Bern", "days": 2}) is None
 
 
 @pytest.mark.parametrize(
@@ -29,7 +31,7 @@ def test_what_fits_fits() -> None:
     ],
 )
 def test_what_does_not_is_said_in_a_sentence(arguments: Any, said: str) -> None:
-    problem = misfit(SCHEMA, arguments)
+    problem = argument_problem(SCHEMA, arguments)
     assert problem is not None
     assert said in problem
 
@@ -46,7 +48,7 @@ def test_what_does_not_is_said_in_a_sentence(arguments: Any, said: str) -> None:
     ],
 )
 def test_a_schema_that_makes_no_sense_is_left_to_its_server(schema: dict[str, Any]) -> None:
-    assert misfit(schema, {"city": 7}) is None
+    assert argument_problem(schema, {"city": 7}) is None
 
 
 @pytest.mark.timeout(20)
@@ -62,11 +64,11 @@ def test_a_schema_that_makes_no_sense_is_left_to_its_server(schema: dict[str, An
 )
 def test_a_pattern_cannot_hold_the_process(schema: dict[str, Any]) -> None:
     evil = "a" * 40 + "!"
-    assert misfit(schema, {"x": evil, evil: 1}) is None
+    assert argument_problem(schema, {"x": evil, evil: 1}) is None
 
 
 def test_a_value_is_not_quoted_at_length() -> None:
-    problem = misfit({"properties": {"x": {"type": "integer"}}}, {"x": "long " * 10_000})
+    problem = argument_problem({"properties": {"x": {"type": "integer"}}}, {"x": "long " * 10_000})
     assert problem is not None
     assert len(problem) < 400
 
@@ -76,11 +78,16 @@ def test_a_short_schema_that_takes_for_ever_is_left_to_its_server(keyword: str) 
     twice = {f"d{level}": {"allOf": [{"$ref": f"#/$defs/d{level + 1}"}] * 2} for level in range(60)}
     schema: dict[str, Any] = {"type": "object", "$defs": {**twice, "d60": {"type": "object"}}, "$ref": "#/$defs/d0"}
     schema |= {"unevaluatedProperties": False} if keyword == "unevaluatedProperties" else {}
-    assert misfit(schema, {"a": 1}) is None
+    assert argument_problem(schema, {"a": 1}) is None
 
 
 def test_a_schema_that_is_too_long_to_be_looked_at_is_left_to_its_server() -> None:
     begun = time.monotonic()
     schema = {"type": "object", "properties": {f"a{number}": {"type": "string"} for number in range(50_000)}}
-    assert misfit(schema, {"a1": 1}) is None
+    assert argument_problem(schema, {"a1": 1}) is None
     assert time.monotonic() - begun < 20
+
+
+def test_jsonschema_makes_the_validator_of_a_part_by_evolve() -> None:
+    library = Library("jsonschema", "office_mcp/argument_check.py")
+    library.says(validators.Draft202012Validator.evolve, "validator_for(schema, default=self.__class__)")

@@ -1,11 +1,16 @@
-"""Whether arguments fit the schema of a tool. Pure."""
+"""Whether arguments fit the schema of a tool. Pure.
+
+Of jsonschema we use what it does not document, and `test_argument_check.py` names it: a validator makes the one for a
+part of its schema by calling `evolve`, which takes the validator of the dialect that the part names. Why: that one is
+not ours, and has no limit.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any, Final
 
-__all__ = ["misfit"]
+__all__ = ["argument_problem"]
 
 #: How many keywords are looked at: a short schema may ask for more of them than anybody lives to see.
 _MOST_STEPS: Final = 20_000
@@ -18,7 +23,7 @@ class _EndlessSchemaError(Exception):
     """More would have to be looked at than is worth it."""
 
 
-def misfit(schema: Mapping[str, Any], arguments: Any) -> str | None:
+def argument_problem(schema: Mapping[str, Any], arguments: Any) -> str | None:
     """What is wrong with arguments, in a sentence; `None` if nothing is, or if the schema makes no sense."""
     from jsonschema import exceptions
 

@@ -1,5 +1,8 @@
 """Starts child processes that have nothing to save, and ends them in bounded time. MCP servers are ended with more care
 (`process`).
+
+Of asyncio we use what it does not document, and `test_children.py` names it: a `Process` has its pipes in `_transport`,
+which can be closed. Why: `Process.wait` waits for the pipes, too, and something that left the group may hold them open.
 """
 
 import asyncio
@@ -37,7 +40,6 @@ async def kill_group(process: Process) -> None:
             process.kill()
         else:
             os.killpg(process.pid, signal.SIGKILL)
-    # `wait()` also waits for the pipes, which something that left the group may hold open. asyncio offers no other way.
     process._transport.close()  # type: ignore[attr-defined]
     with anyio.move_on_after(_REAP_SECONDS, shield=True):
         await process.wait()

@@ -1,111 +1,45 @@
-"""A folder of sample files, one of each format, in English and Chinese: `python -m a2c_smcp.docs.samples DIR`.
+"""A folder of sample files, one of each format, in English and Chinese: `python -m tests.docs.samples DIR`.
 
-For the tour, the tests and the benchmark. The same texts every time. PDFs are written here, in a few lines, so that no
-library is needed for it; the office formats need the extra `docs`.
+For the tests and the benchmark; some are those of the tour. The same texts every time. PDFs are written here, in a few
+lines, so that no library is needed for it; the office formats need the extra `docs`.
 """
 
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from a2c_smcp import demo
 
 __all__ = ["PdfLine", "make_office_samples", "make_samples", "make_text_samples", "pdf_bytes"]
 
 PdfLine = tuple[str, int]
 """A line of a page, and the size of its letters."""
 
-HANDBOOK = """---
-title: The garden handbook
-keywords: garden, soil, water
----
-# The garden handbook
-
-How we keep the garden, from the first frost to the last harvest.
-
-## Watering
-
-Water in the morning. See [the pump](pump.html) for the pressure.
-
-- tomatoes: every day
-- herbs: every second day
-
-## Beds
-
-| bed | plant | metres |
-| --- | --- | --- |
-| A | tomato | 12 |
-| B | basil | 4.5 |
-
-```python
-def litres(metres: float) -> float:
-    return metres * 3
-```
-
-```mermaid
-graph TD; seed --> plant
-```
-
----
-
-![The plan of the garden](plan.png)
-"""
-REPORT = """# 年度报告
-
-本年度财务状况良好，收入增长了百分之二十。
-
-## 季度收入
-
-| 季度 | 收入 | 成本 |
-| --- | --- | --- |
-| 第一季度 | 100 | 80 |
-| 第二季度 | 120 | 82 |
-
-## 风险
-
-1. 汇率波动
-2. 供应链中断
-"""
-PAGE = """<!doctype html><html><head><title>The pump</title><meta name="description" content="How the pump works.">
-<style>p { color: red }</style></head><body><h1>The pump</h1><p>It gives <b>two bar</b>. Read the
-<a href="https://example.com/manual">manual</a>.</p><h2>Parts</h2><ul><li>valve</li><li>hose</li></ul>
-<table><tr><th>part</th><th>price</th></tr><tr><td>valve</td><td>12</td></tr></table><script>alert(1)</script>
-<pre>pump --on</pre></body></html>"""
+PAPERS = Path(demo.__file__).parent / "papers"
 CODE = '"""Counts things."""\n\n\ndef count(things: list[str]) -> int:\n    return len(things)\n'
 
 
-def make_samples(folder: Path, pdf_pages: int = 300) -> None:
+def make_samples(folder: Path) -> None:
     """Every sample."""
     make_text_samples(folder)
     make_office_samples(folder)
-    (folder / "long.pdf").write_bytes(long_pdf(pdf_pages))
+    (folder / "long.pdf").write_bytes(long_pdf(300))
 
 
 def make_text_samples(folder: Path) -> None:
     """Those that need no library to be written, nor to be read, but for one short PDF."""
     (folder / "src").mkdir(parents=True, exist_ok=True)
     (folder / "build").mkdir(exist_ok=True)
-    _write(folder / "handbook.md", HANDBOOK)
-    _write(folder / "年度报告.md", REPORT)
-    _write(folder / "pump.html", PAGE)
+    for name in ("handbook.md", "pump.html", "short.pdf"):
+        shutil.copy(PAPERS / name, folder)
+    shutil.copyfile(PAPERS / "annual-report.md", folder / "年度报告.md")
+    shutil.copyfile(PAPERS / "old-notes.txt", folder / "旧笔记.txt")
     _write(folder / "src" / "count.py", CODE)
     _write(folder / "notes.txt", "".join(f"Note {number}: the {number % 7}th bed.\n" for number in range(450)))
-    (folder / "旧笔记.txt").write_bytes(("第一行是旧的笔记，写于很久以前。\n" * 20).encode("gb18030"))
     rows = "".join(f"{number},bed {number % 5},{number * 1.5}\n" for number in range(450))
     _write(folder / "harvest.csv", f"day,bed,kilograms\n{rows}")
-    (folder / "short.pdf").write_bytes(
-        pdf_bytes(
-            [
-                [
-                    ("The water report", 24),
-                    ("The well is deep enough for ten years.", 11),
-                    ("It was measured twice.", 11),
-                ],
-                [("水质报告", 20), ("井水清洁，适合灌溉。", 11)],
-            ],
-            title="Water",
-            link="https://example.com/water",
-        )
-    )
     _write(folder / ".gitignore", "build/\n*.log\n")
     _write(folder / "build" / "made.md", "# Not served\n")
     _write(folder / "debug.log", "not served\n")
