@@ -6,19 +6,17 @@ SIGUSR1 prints a fresh link.
 
 import asyncio
 import logging
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final
 
 import anyio
 
-from a2c_smcp.computer.cli.consoles import NO_CONSOLE, ConsoleOpener, ConsoleOptions
+from a2c_smcp.computer.cli.consoles import ConsoleOpener
 from a2c_smcp.computer.cli.followed_files import FollowedFiles
 from a2c_smcp.computer.cli.office_links import link_to
+from a2c_smcp.computer.cli.run_options import RunOptions
 from a2c_smcp.computer.cli.session import BOOT_SECONDS
-from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config.files import ConfigFiles, usable_config_files
 from a2c_smcp.computer.mcp_clients.masking import masked_url
 from a2c_smcp.computer.socketio import SMCPComputerClient
@@ -46,23 +44,11 @@ _RETRY_SECONDS: Final = 1.0
 _PASSING: Final = (ConnectionLostError, RequestTimeoutError, NameTakenError, TooManyRequestsError, InternalError)
 
 
-@dataclass(frozen=True, slots=True)
-class HeadlessOptions:
-    name: str
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadlessOptions(RunOptions):
+    """The options of a service. It always has an office."""
+
     office: str
-    link: LinkOptions
-    files: tuple[Path, ...]
-    """Config files, and files with inputs."""
-    home_file: Path | None = None
-    """The config file that gets the servers that are added in the console."""
-    yes: bool = False
-    """Whether every call may run; otherwise those that are not `auto_apply` are refused."""
-    auto_connect: bool = True
-    auto_reconnect: bool = True
-    prefix_tools: bool = False
-    console: ConsoleOptions = NO_CONSOLE
-    factory: Callable[..., Computer] = Computer
-    """Makes the Computer, called like the class."""
 
 
 def run_headless(options: HeadlessOptions) -> None:
