@@ -71,14 +71,7 @@ def run_headless(options: HeadlessOptions) -> None:
 class _Service:
     def __init__(self, options: HeadlessOptions, files: ConfigFiles) -> None:
         self._options = options
-        self._computer = options.factory(
-            options.name,
-            inputs=files.inputs,
-            mcp_servers=files.servers,
-            auto_connect=options.auto_connect,
-            auto_reconnect=options.auto_reconnect,
-        )
-        self._computer.decisions.allow_all = options.yes
+        self._computer = options.new_computer(files)
         self._link = options.link
         self._office: str | None = options.office
         self._client: SMCPComputerClient | None = self._new_client(options.link, options.office)

@@ -68,14 +68,7 @@ class _Repl:
         self._output = Output(self._terminal.write, json_lines=options.json_lines)
         self._terminal.on_lost = self._tell_lost
         resolver = CliInputResolver(terminal_output=self._terminal.output, turn=self._terminal.turn)
-        self._computer = options.factory(
-            options.name,
-            inputs=files.inputs,
-            mcp_servers=files.servers,
-            auto_connect=options.auto_connect,
-            auto_reconnect=options.auto_reconnect,
-        )
-        self._computer.decisions.allow_all = options.yes
+        self._computer = options.new_computer(files)
         self._answers = TerminalAnswers(self._computer.decisions, self._terminal, self._output, resolver)
         followed = FollowedFiles(self._computer, options.files, files, prefix_tools=options.prefix_tools)
         self._session = CLISession(

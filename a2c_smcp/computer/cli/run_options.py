@@ -6,6 +6,7 @@ from pathlib import Path
 
 from a2c_smcp.computer.cli.consoles import ConsoleOptions
 from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.config.files import ConfigFiles
 from a2c_smcp.link.office_link import LinkOptions
 
 __all__ = ["RunOptions"]
@@ -32,3 +33,15 @@ class RunOptions:
     console: ConsoleOptions
     factory: Callable[..., Computer]
     """Makes the Computer, called like the class."""
+
+    def new_computer(self, files: ConfigFiles) -> Computer:
+        """The Computer, with what its config files hold."""
+        computer = self.factory(
+            self.name,
+            inputs=files.inputs,
+            mcp_servers=files.servers,
+            auto_connect=self.auto_connect,
+            auto_reconnect=self.auto_reconnect,
+        )
+        computer.decisions.allow_all = self.yes
+        return computer
