@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # What the tests need beside .venv.
 BESIDE := .venv-interop/.ready .venv-mcp1/.ready .venv-hosts/.ready .node-inspector/.ready .node/.ready
 
-.PHONY: help demo test test-all test-hard check format docs schema screenshots dist hooks bench chaos fuzz clean
+.PHONY: help demo test test-all test-hard lint check format docs schema screenshots dist hooks bench chaos fuzz clean
 
 help:
 	@echo "make demo    the whole system on this machine, as a guided tour"
@@ -97,9 +97,11 @@ $(VENV)/.dev: $(VENV)/.runtime
 demo: $(VENV)/.runtime
 	@$(BIN)/a2c demo
 
-check: $(VENV)/.dev
+lint: $(VENV)/.dev
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
+
+check: lint
 	@$(BIN)/mypy
 
 format: $(VENV)/.dev
@@ -136,7 +138,9 @@ hooks:
 	@echo "git runs make check before every commit; git commit --no-verify leaves it out."
 
 # More workers than most machines have cores: many tests wait. The order of the files is that of tests/conftest.py.
-test: check $(BESIDE)
+# Every worker imports every test: they are compiled once, while the types are checked, and not by each worker.
+test: lint $(BESIDE)
+	@$(BIN)/pytest --collect-only --quiet $(TESTS) >/dev/null 2>&1 & $(BIN)/mypy; typed=$$?; wait; exit $$typed
 	@$(BIN)/pytest -n 6 --dist loadfile --no-loadscope-reorder $(TESTS)
 
 # `make test` with every Python from 3.11 to 3.14 that is found here, each with an environment of its own.

@@ -1,12 +1,13 @@
 """Tool results between MCP and the wire, and the results that stand for a failure.
 
 On the wire a result has exactly the keys `meta`, `content`, `structuredContent` and `isError`; what the Computer has
-to say about it are markers in `meta`. MCP's types take a fifth of a second to import, so they are imported where one is
+to say about it are markers in `meta`. MCP's types take a tenth of a second to import, so they are imported where one is
 made: an agent that only looks around needs none.
 """
 
 from collections.abc import Mapping
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import FailFast, TypeAdapter, ValidationError
@@ -41,6 +42,7 @@ __all__ = [
     "cancelled_result",
     "error_result",
     "from_wire",
+    "load_types",
     "structured_object",
     "text_of",
     "to_wire",
@@ -65,6 +67,11 @@ DOWN_MARKER: Final = "down"
 ANNOTATION_KEY: Final = "MCP_TOOL_ANNOTATION"
 TITLE_KEY: Final = "MCP_TOOL_TITLE"
 _MANY: Final = 20
+
+
+def load_types() -> None:
+    """Import MCP's types before a call is sent: else the answers of all calls in flight wait for the import."""
+    import_module("mcp_types")
 
 
 def to_wire(result: "CallToolResult") -> CallToolRet:

@@ -2,11 +2,13 @@
 
 Most of the CPU time of a short command goes into importing other people's libraries. Here that happens once in each
 worker. Our own modules are imported by each command, which has arguments, an environment, files and an interpreter's
-end of its own. What a terminal, a signal or a pipe does to a command is tested with one that is started by its name.
+end of its own. What a terminal, a signal or a pipe does to a command is tested with one that is started by its name. So
+is a variable that a library reads when it is imported, as aiohttp reads SSL_CERT_FILE.
 
     forked.py SOCKET    the process that is forked, until its stdin is closed
 """
 
+import atexit
 import gc
 import importlib
 import json
@@ -18,11 +20,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["A2C", "Commands", "commands"]
+__all__ = ["A2C", "Commands", "commands", "shared"]
 
 A2C = str(Path(sys.executable).with_name("a2c"))
 _LIBRARIES = ("typer", "rich.console", "pydantic", "socketio", "aiohttp", "uvloop", "uvicorn", "mcp")
@@ -56,6 +59,11 @@ class Commands:
                 status = _status(answers)
             return subprocess.CompletedProcess(["a2c", *words], status, _content(stdout), _content(stderr))
 
+    def run_text(self, *words: str, env: Mapping[str, str], timeout: float = 60) -> "subprocess.CompletedProcess[str]":
+        """The same, and what it wrote is text."""
+        done = self.run(words, env=env, timeout=timeout)
+        return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
 
 def _status(answers: IO[bytes]) -> int:
     pid = int(answers.readline())
@@ -88,6 +96,14 @@ def commands() -> Iterator[Commands]:
             finally:
                 process.stdin.close()
                 process.wait(_START_SECONDS)
+
+
+@cache
+def shared() -> Commands:
+    """The same process for all tests of a worker. It is started at the first use, and ends with the worker."""
+    started = ExitStack()
+    atexit.register(started.close)
+    return started.enter_context(commands())
 
 
 # --- the process that is forked

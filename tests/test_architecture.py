@@ -221,9 +221,7 @@ async def world() -> AsyncIterator[World]:
             resources = computer._resources  # from now on it is subscribed to them
             await eventually(lambda: not resources._tasks and not resources._finder._tasks)
             # What the start of the servers has changed is announced, and no ack is on its way.
-            await eventually(
-                lambda: not (computer._happened.is_waiting or client._to_announce or client._link._pending)
-            )
+            await eventually(lambda: not (computer._happened.is_waiting or client._to_announce or client._link._asks))
             yield World(agent, record, trace)
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +123,7 @@ async def test_the_programs_make_of_a_result_what_the_page_says(tmp_path: Path) 
         ("get_issue", {"number": 7}, issue[1]),
         ("read_log", {"path": "app.log"}, "INFO started\nERROR disk full\nINFO ended"),
     ]
-    async with VRLWorker(DEADLINE) as worker:
+    async with aclosing(VRLWorker(DEADLINE)) as worker:
         for (program, made), (tool, params, answer) in zip(_scripts(), calls, strict=True):
             result = CallToolResult(content=[TextContent(text=answer)])
             after = await worker.transform(program, result, tool, params)

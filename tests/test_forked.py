@@ -2,18 +2,16 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.forked import A2C, Commands, commands
+from tests.forked import A2C, Commands, shared
 
 
-@pytest.fixture(scope="module")
-def forked() -> Iterator[Commands]:
-    with commands() as running:
-        yield running
+@pytest.fixture
+def forked() -> Commands:
+    return shared()
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_the_names_that_a_reader_of_the_specification_imports_are_there_and_each
     from a2c_smcp.computer import computer as room
     from a2c_smcp.computer.socketio import SMCPComputerClient as OfficeClient
     from a2c_smcp.computer.utils import dpe_uri, window_uri
-    from a2c_smcp.link import office_link as link
+    from a2c_smcp.link import interface as link
     from a2c_smcp.utils import dpe_uri as defined_dpe_uri
     from a2c_smcp.utils import window_uri as defined
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from a2c_smcp.agent.seat.seat_link import shared_seat
     from a2c_smcp.agent.sync_client import SMCPAgentClient
     from a2c_smcp.agent.types import AgentHandler, Change, ComputerView, Part
-    from a2c_smcp.link.office_link import LinkOptions
+    from a2c_smcp.link.interface import LinkOptions
     from a2c_smcp.results import text_of
 
 __all__ = [
@@ -40,7 +40,7 @@ __getattr__ = lazy_names(
         "Change": "agent.types",
         "ComputerView": "agent.types",
         "Deadlines": "agent.requests",
-        "LinkOptions": "link.office_link",
+        "LinkOptions": "link.interface",
         "NotSharedError": "agent.seat.place",
         "NotSupportedError": "agent.requests",
         "Part": "agent.types",

@@ -5,10 +5,8 @@ A computer may be anybody's. Building an answer of 15 MB takes 2 s and 500 MB if
 first, and one that is too much is an error of its request alone.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Final
 
 from a2c_smcp.errors import PayloadTooLargeError
@@ -21,9 +19,10 @@ from a2c_smcp.smcp import (
     READ_RESOURCE_EVENT,
     TOOL_CALL_EVENT,
 )
+from a2c_smcp.utils.json_sizes import has_more_values
 from a2c_smcp.wire import exceeds
 
-__all__ = ["AnswerLimits", "AnswerTooLargeError", "build_answer", "has_more_values"]
+__all__ = ["AnswerLimits", "AnswerTooLargeError", "build_answer"]
 
 _MEBIBYTE: Final = 2**20
 #: The fields that every tool, document or part of a result has by itself, about.
@@ -124,22 +123,3 @@ def _children(value: list[Any] | dict[str, Any], free: frozenset[str]) -> Iterab
 
 def _too_large(event: str, what: str) -> AnswerTooLargeError:
     return AnswerTooLargeError(f"the computer's answer to {event} has {what}", {"event": event})
-
-
-def has_more_values(text: str, most: int) -> bool:
-    """Whether a JSON text has more values than that, told without building any.
-
-    Each value but the outermost comes after a comma, or is the first of its list or object. Counting the characters
-    takes a millisecond a megabyte, and counts those inside of texts, too. Only where that is too many they are told
-    apart.
-    """
-    if len(text) < 2 * most:
-        return False
-    return sum(map(text.count, ",[{")) >= most and _more_than(most).match(text) is not None
-
-
-@lru_cache(maxsize=8)
-def _more_than(most: int) -> re.Pattern[str]:
-    # Nothing in here is tried twice: each repeat is possessive.
-    text = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-    return re.compile(rf'(?:[^"\[{{,]*+(?:{text}[^"\[{{,]*+)*+[,\[{{]){{{most}}}+', re.DOTALL)

@@ -28,17 +28,10 @@ from a2c_smcp.agent.types import HAPPENINGS, AgentHandler, Callback, ProgressCal
 from a2c_smcp.agent.view import ComputerView, Part
 from a2c_smcp.agent.waiting import News, wait_for_tools
 from a2c_smcp.errors import ConnectionLostError, NotInRoomError, RequestTimeoutError, SMCPError
-from a2c_smcp.link.office_link import (
-    Disconnected,
-    Joined,
-    LinkEvent,
-    LinkFactory,
-    LinkOptions,
-    Membership,
-    OfficeLink,
-    Way,
-)
-from a2c_smcp.results import error_result
+from a2c_smcp.link.interface import Disconnected, Joined, LinkEvent, LinkFactory, LinkOptions, Membership
+from a2c_smcp.link.office_link import OfficeLink
+from a2c_smcp.link.ways import Way
+from a2c_smcp.results import error_result, load_types
 from a2c_smcp.smcp import (
     EVENTS,
     TOOL_PROGRESS_NOTIFICATION,
@@ -306,6 +299,7 @@ class AsyncSMCPAgentClient:
         end the program. No call begins after the result is here, but for the last report, for which the result waits a
         second at most.
         """
+        load_types()
         call, wants_progress = self._call(req_id), on_progress is not None
         request = requests.tool_call(
             call, self._deadlines, computer, tool_name, params, timeout, progress=wants_progress

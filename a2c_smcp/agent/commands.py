@@ -23,7 +23,7 @@ from a2c_smcp.errors import (
     ToolNotFoundError,
     UnauthorizedError,
 )
-from a2c_smcp.link.office_link import LinkOptions
+from a2c_smcp.link.interface import LinkOptions
 from a2c_smcp.results import ERROR_CODE_MARKER, to_wire
 from a2c_smcp.smcp import SMCPTool
 from a2c_smcp.terminal.exits import FAILED, INTERRUPTED, REFUSED

@@ -13,6 +13,7 @@ import anyio.to_thread
 
 from a2c_smcp.agent.types import ProgressCallback
 from a2c_smcp.smcp import ToolProgress
+from a2c_smcp.utils.latest import LatestOnly
 
 __all__ = ["ProgressListeners"]
 
@@ -57,40 +58,33 @@ class _ProgressListener:
         self._callback = callback
         self._req_id = req_id
         self._progress = 0.0
-        self._latest: tuple[float, float | None, str | None] | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._latest = LatestOnly(self._call_back)
         #: Its own: callbacks that block must not take the threads of others.
         self._thread = anyio.CapacityLimiter(1)
 
     def put(self, report: ToolProgress) -> None:
         # A computer of another make may report less than before.
         self._progress = max(self._progress, report["progress"])
-        self._latest = (self._progress, report.get("total"), report.get("message"))
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._call_back())
+        self._latest.put(self._progress, report.get("total"), report.get("message"))
 
     async def end(self) -> None:
         """Wait until the last report is taken, but not for long."""
-        if self._task is not None:
-            await asyncio.wait({self._task}, timeout=_LAST_SECONDS)
+        with anyio.move_on_after(_LAST_SECONDS):
+            await self._latest.end()
 
     def stop(self) -> None:
-        self._latest = None
-        if self._task is not None:
-            self._task.cancel()
+        self._latest.stop()
 
-    async def _call_back(self) -> None:
-        me = asyncio.current_task()
-        assert me is not None
-        while (report := self._latest) is not None:
-            self._latest = None
-            try:
-                await self._call(*report)
-            except (Exception, asyncio.CancelledError):
-                if me.cancelling():
-                    raise
-                # Not our code: whatever it raises, the next report is still told.
-                logger.exception("the callback for the progress of %s failed", self._req_id)
+    async def _call_back(self, *report: Any) -> None:
+        try:
+            await self._call(*report)
+        except (Exception, asyncio.CancelledError):
+            me = asyncio.current_task()
+            assert me is not None
+            if me.cancelling():
+                raise
+            # Not our code: whatever it raises, the next report is still told.
+            logger.exception("the callback for the progress of %s failed", self._req_id)
 
     async def _call(self, *report: Any) -> None:
         if inspect.iscoroutinefunction(self._callback):

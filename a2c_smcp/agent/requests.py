@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from a2c_smcp.agent.bounds import AnswerLimits, AnswerTooLargeError, has_more_values
+from a2c_smcp.agent.bounds import AnswerLimits, AnswerTooLargeError
 from a2c_smcp.errors import (
     BadRequestError,
     RequestTimeoutError,
@@ -38,6 +38,7 @@ from a2c_smcp.smcp import (
 )
 from a2c_smcp.types import Desktop
 from a2c_smcp.utils.dpe_uri import element_uri, page_uri, parse_dpe_uri, with_params
+from a2c_smcp.utils.json_sizes import has_more_values
 from a2c_smcp.wire import parse_response, whole_seconds
 
 if TYPE_CHECKING:

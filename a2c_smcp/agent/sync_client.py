@@ -4,7 +4,7 @@ import asyncio
 import functools
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future
 from contextlib import ExitStack, suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
@@ -18,7 +18,8 @@ from a2c_smcp.agent.requests import DEFAULT_LIMIT, DEFAULT_TIMEOUT, Deadlines
 from a2c_smcp.agent.types import HAPPENINGS, AgentHandler, Callback, ProgressCallback
 from a2c_smcp.agent.view import ComputerView
 from a2c_smcp.errors import ConnectionLostError, SMCPError
-from a2c_smcp.link.office_link import LinkOptions, Way
+from a2c_smcp.link.interface import LinkOptions
+from a2c_smcp.link.ways import Way
 from a2c_smcp.smcp import DPEPageSummary
 
 if TYPE_CHECKING:
@@ -233,16 +234,30 @@ class SMCPAgentClient:
         """Run an asyncio method in the thread of the client. A caller that stops waiting here cancels it."""
         if (portal := self._portal) is None:
             raise ConnectionLostError("this agent is not open")
+        gave_up: Future[None] = Future()
+
+        async def run() -> _T:
+            loop, task = asyncio.get_running_loop(), asyncio.current_task()
+            assert task is not None
+
+            def cancel(_: object) -> None:
+                with suppress(RuntimeError):  # its loop has ended
+                    loop.call_soon_threadsafe(task.cancel)
+
+            gave_up.add_done_callback(cancel)
+            return await method(*args, **kwargs)
+
         try:
-            future = portal.start_task_soon(functools.partial(method, *args, **kwargs))
-        except RuntimeError:
-            raise ConnectionLostError("this agent was closed") from None
-        try:
+            try:
+                future = portal.start_task_soon(run)
+            except RuntimeError:
+                raise ConnectionLostError("this agent was closed") from None
             return future.result()
         except CancelledError:
             raise ConnectionLostError("this agent was closed") from None
         except BaseException:
-            future.cancel()
+            # Not `future.cancel`: a Ctrl-C while the portal starts the task leaves the caller without its future.
+            gave_up.set_result(None)
             raise
 
     def _iterate(self, items: AsyncGenerator[_T, None]) -> Iterator[_T]:

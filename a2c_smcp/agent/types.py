@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from a2c_smcp.agent.view import ComputerView, Part
 from a2c_smcp.errors import SMCPError
-from a2c_smcp.link.office_link import Connected, Disconnected, Joined, Left, LinkEvent, RejoinFailed
+from a2c_smcp.link.interface import Connected, Disconnected, Joined, Left, LinkEvent, RejoinFailed
 from a2c_smcp.smcp import (
     EVENTS,
     TOOL_PROGRESS_NOTIFICATION,

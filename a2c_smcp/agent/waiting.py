@@ -9,26 +9,14 @@ from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from a2c_smcp.errors import (
-    ConnectionLostError,
-    NotFoundError,
-    NotInRoomError,
-    RequestTimeoutError,
-    SMCPError,
-    ToolNotFoundError,
-)
+from a2c_smcp.errors import RequestTimeoutError, SMCPError, ToolNotFoundError
+from a2c_smcp.relay.passing import RETRY_SECONDS, Passing, passing_of
 from a2c_smcp.smcp import SMCPTool
 
 __all__ = ["News", "wait_for_tools"]
 
-#: Not every computer announces each change of its tools; in seconds.
-_ASK_AGAIN: Final = 1.0
-#: But every server tells who enters, and logs each request for a computer that is not there.
-_ASK_AGAIN_WHEN_ABSENT: Final = 5.0
 #: How many times the time that the answer took the next question waits at least.
 _TIMES: Final = 4
-#: What passes: the computer is not in the office yet, or this agent is about to come back there.
-_PASSING: Final = (NotFoundError, NotInRoomError, ConnectionLostError, RequestTimeoutError)
 
 
 class News:
@@ -76,7 +64,9 @@ async def wait_for_tools(
                 began = time.monotonic()
                 try:
                     tools = await list_tools()
-                except _PASSING as error:
+                except SMCPError as error:
+                    if passing_of(error) is Passing.BY_A_PERSON:
+                        raise
                     failure = error
                 else:
                     missing = _missing(names, tools)
@@ -84,8 +74,11 @@ async def wait_for_tools(
                         return tools
                     failure = ToolNotFoundError(missing)
                 # A computer that tells of changes all the time is not asked all the time.
-                await asyncio.sleep(min(_TIMES * (time.monotonic() - began), _ASK_AGAIN))
-                pause = _ASK_AGAIN_WHEN_ABSENT if isinstance(failure, NotFoundError) else _ASK_AGAIN
+                await asyncio.sleep(min(_TIMES * (time.monotonic() - began), RETRY_SECONDS[Passing.SOON]))
+                # Not every computer announces each change of its tools. But every server tells who enters, and logs
+                # each request for a computer that is not there.
+                passing = Passing.SOON if isinstance(failure, ToolNotFoundError) else passing_of(failure)
+                pause = RETRY_SECONDS[passing]
                 with suppress(TimeoutError):
                     async with asyncio.timeout(pause):
                         await heard.wait()

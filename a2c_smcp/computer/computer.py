@@ -48,7 +48,7 @@ from a2c_smcp.computer.watching.office_states import OfficeStates
 from a2c_smcp.computer.watching.paced_events import PacedEvents
 from a2c_smcp.computer.watching.snapshot import ComputerSnapshot
 from a2c_smcp.errors import SMCPError, ToolNameDuplicatedError
-from a2c_smcp.link.office_link import LinkEvent
+from a2c_smcp.link.interface import LinkEvent
 from a2c_smcp.smcp import DPEDocumentSummary, GetComputerConfigRet, SMCPTool
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME, Desktop
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
@@ -312,15 +312,16 @@ class Computer:
 
     # --- servers
 
-    async def add_or_update_server(self, config: MCPServerConfig | dict[str, Any]) -> None:
+    async def add_or_update_server(self, config: MCPServerConfig | dict[str, Any], *, keeps_new: bool = False) -> None:
         """Add a server, or change the one of that name; a server that runs is restarted if it must be.
 
         With `auto_connect` this returns once the server runs. Raises what is wrong with the config
         (`InvalidConfigError`, `VRLSyntaxError`, `InputNotFoundError`), why the server does not start
-        (`ToolExecutionError`), or `ToolNameDuplicatedError`. A refused config leaves everything as it was.
+        (`ToolExecutionError`), or `ToolNameDuplicatedError`. A refused config leaves everything as it was; but with
+        `keeps_new` a new server that does not start is added, and is started again later, like those of the beginning.
         """
         with self._announcing_config():
-            await self._manager.add_or_update_server(_as_written(config))
+            await self._manager.add_or_update_server(_as_written(config), keeps_new=keeps_new)
 
     async def remove_server(self, name: SERVER_NAME) -> None:
         """Stop a server and forget it, or raise `NotFoundError`."""

@@ -1,30 +1,25 @@
-"""A process that opens files and reads their pages for `workers.py`, so that a file can harm only this process.
+"""A process that opens files and reads their pages for `workers`, so that a file can harm only this process.
 
-Frames on stdin and stdout: a length of four bytes, then JSON. The first frame is the limits. Every other one asks for
-something of one file or several, and is answered by as many frames as it asked for things. It ends with its stdin.
+A request asks for something of one file or several, and has one answer for each thing that it asks for.
 """
 
 import json
 import os
-import signal
-import struct
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any, BinaryIO, Final
 
 from a2c_smcp.docs.describing import describe, page_to_json, texts_of
 from a2c_smcp.docs.formats import OpenDocument, open_document
 from a2c_smcp.docs.limits import DocumentLimits, Unreadable
 from a2c_smcp.docs.paths import open_inside
-from a2c_smcp.utils.worker_bounds import bound_memory
+from a2c_smcp.utils.serving_child import serve
 
-__all__ = ["main"]
+__all__ = ["Desk", "answers"]
 
-_LENGTH: Final = struct.Struct(">I")
 _MOST_OPEN: Final = 2
-_GRACE_SECONDS: Final = 2.0
-_LARGEST_ANSWER: Final = 12 * 2**20
 
 
 class Desk:
@@ -76,42 +71,34 @@ class ChangedError(Exception):
     """The file is not the one that was found: it has to be looked at again."""
 
 
-def answers(desk: Desk, request: dict[str, Any], seconds: float) -> Iterator[dict[str, Any]]:
+def answers(desk: Desk, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """One answer for each thing that is asked for, whatever happens."""
     match request:
         case {"do": "describe", "files": files}:
             for file in files:
-                yield _guarded(desk, "describe", file, 0, seconds)
+                yield _guarded(desk, "describe", file, 0)
         case {"do": what, "file": file, "first": first, "count": count}:
             for index in range(first, first + count):
-                yield _guarded(desk, what, file, index, seconds)
+                yield _guarded(desk, what, file, index)
 
 
-def _guarded(desk: Desk, what: str, file: list[Any], index: int, seconds: float) -> dict[str, Any]:
-    # If the server is gone, nothing else ends this process: the kernel does.
-    signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE_SECONDS)
+def _guarded(desk: Desk, what: str, file: list[Any], index: int) -> dict[str, Any]:
     try:
-        for last_try in (False, True):
-            try:
-                return _answer(desk, what, file, index)
-            except MemoryError:
-                desk.clear()
-                if last_try:
-                    return {
-                        "problem": Unreadable("it needs too much memory", 413, lasting=False).to_json(),
-                        "end": True,
-                    }
-        raise AssertionError
+        try:
+            return _answer(desk, what, file, index)
+        except MemoryError:
+            desk.clear()
+            return _answer(desk, what, file, index)
     except ChangedError as error:
         return {"changed": str(error)}
     except Unreadable as problem:
         return {"problem": problem.to_json()}
     except RecursionError:
         return {"problem": Unreadable("it is nested too deeply", 413).to_json()}
+    except MemoryError:
+        raise
     except Exception as error:  # a broken file makes a library raise anything
         return {"problem": Unreadable(f"the file is broken: {_sentence(error)}").to_json()}
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _sentence(error: Exception) -> str:
@@ -139,32 +126,5 @@ def _answer(desk: Desk, what: str, file: list[Any], index: int) -> dict[str, Any
             raise AssertionError(what)
 
 
-def main() -> None:
-    incoming, outgoing = sys.stdin.buffer, sys.stdout.buffer
-    # Libraries print: not into the frames.
-    sys.stdout = sys.stderr
-    limits = DocumentLimits(**_read(incoming))
-    bound_memory(limits.memory_bytes)
-    desk = Desk(limits)
-    while request := _read(incoming):
-        for answer in answers(desk, request, limits.seconds):
-            encoded = json.dumps(answer).encode()
-            if len(encoded) > _LARGEST_ANSWER:
-                problem = Unreadable(f"this page has {len(encoded) // 2**20} MiB", 413, lasting=False)
-                encoded = json.dumps({"problem": problem.to_json()}).encode()
-            outgoing.write(_LENGTH.pack(len(encoded)) + encoded)
-            outgoing.flush()
-            if answer.get("end"):
-                return
-
-
-def _read(stream: BinaryIO) -> dict[str, Any]:
-    head = stream.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
-        return {}
-    value: dict[str, Any] = json.loads(stream.read(_LENGTH.unpack(head)[0]))
-    return value
-
-
 if __name__ == "__main__":
-    main()
+    serve(partial(answers, Desk(DocumentLimits(**json.loads(sys.argv[2])))))

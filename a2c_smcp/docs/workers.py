@@ -3,81 +3,29 @@
 import asyncio
 import json
 import logging
-import os
-import struct
-import sys
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any, Final
 
-import anyio
-
 from a2c_smcp.docs.limits import DocumentLimits, Unreadable
+from a2c_smcp.utils.kept_child import ChildAnswerTooLargeError, ChildOutOfMemoryError, KeptChild
+from a2c_smcp.utils.serving_child import ChildBounds
 
 __all__ = ["Workers"]
 
 logger = logging.getLogger(__name__)
 
-_WORKER: Final = (sys.executable, "-P", "-m", "a2c_smcp.docs.worker")
-_LENGTH: Final = struct.Struct(">I")
-_LARGEST_ANSWER: Final = 16 * 2**20
-_START_SECONDS: Final = 30.0
-_REAP_SECONDS: Final = 5.0
+_WORKER: Final = ("-m", "a2c_smcp.docs.worker")
+_LARGEST_ANSWER: Final = 12 * 2**20
 
 
-class _Worker:
-    """One process, from its first request to its end."""
+class _Worker(KeptChild):
+    """A process that reads files, and the file that it has read last."""
 
     def __init__(self, limits: DocumentLimits) -> None:
-        self._limits = limits
-        self._process: asyncio.subprocess.Process | None = None
+        bounds = ChildBounds(limits.memory_bytes, limits.seconds, _LARGEST_ANSWER)
+        super().__init__(_WORKER, bounds, [json.dumps(limits.to_json())], {"OPENBLAS_NUM_THREADS": "1"})
         self.last_file: Any = None
-
-    @property
-    def pid(self) -> int | None:
-        return None if self._process is None else self._process.pid
-
-    async def send(self, request: dict[str, Any]) -> None:
-        self.last_file = request.get("file")
-        if self._process is None or self._process.returncode is not None:
-            self._process = await asyncio.create_subprocess_exec(
-                *_WORKER,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
-                start_new_session=True,  # a Ctrl-C at the terminal is the server's to handle
-                env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-            )
-            await self._write(self._limits.to_json())
-        await self._write(request)
-
-    async def _write(self, value: dict[str, Any]) -> None:
-        assert self._process is not None
-        assert self._process.stdin is not None
-        encoded = json.dumps(value).encode()
-        self._process.stdin.write(_LENGTH.pack(len(encoded)) + encoded)
-        await self._process.stdin.drain()
-
-    async def answer(self) -> dict[str, Any]:
-        assert self._process is not None
-        assert self._process.stdout is not None
-        (size,) = _LENGTH.unpack(await self._process.stdout.readexactly(_LENGTH.size))
-        if size > _LARGEST_ANSWER:
-            raise ConnectionError("the answer is too large")
-        found: dict[str, Any] = json.loads(await self._process.stdout.readexactly(size))
-        return found
-
-    async def end(self) -> None:
-        """Kill and reap; it has nothing to save."""
-        process, self._process = self._process, None
-        self.last_file = None
-        if process is None:
-            return
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
-                process.kill()
-        with anyio.move_on_after(_REAP_SECONDS, shield=True):
-            await process.wait()
 
 
 class Workers:
@@ -89,7 +37,6 @@ class Workers:
         self._all = list(self._idle)
         self._free = asyncio.Semaphore(len(self._all))
         self._background = asyncio.Semaphore(len(self._all) - 1)
-        self._closed = False
 
     @property
     def background_count(self) -> int:
@@ -105,9 +52,8 @@ class Workers:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._closed = True
         for worker in self._all:
-            await worker.end()
+            await worker.aclose()
 
     async def describe(self, files: Sequence[Sequence[Any]], *, background: bool = False) -> list[dict[str, Any]]:
         """One answer a file: `facts`, `problem` or `changed`."""
@@ -134,7 +80,7 @@ class Workers:
         async with self._borrowed(request.get("file"), background) as worker:
             kept = worker.pid is not None
             answers, failure = await self._exchange(worker, request, units)
-            if kept and not answers and failure is not None and failure.code == 500:
+            if kept and not answers and failure is not None and failure.code != 408:
                 # A kept worker may have died of something else, long ago. The file is to blame if a new one dies too.
                 answers, failure = await self._exchange(worker, request, units)
             if failure is not None:
@@ -147,41 +93,29 @@ class Workers:
     ) -> tuple[list[dict[str, Any]], Unreadable | None]:
         """What a worker answers, and what is to be said of the thing that it did not answer."""
         answers: list[dict[str, Any]] = []
-        whole = False
-        clock = asyncio.get_running_loop().time
+        worker.last_file = request.get("file")
         try:
-            async with asyncio.timeout(_START_SECONDS) as deadline:
-                grace = 0.0 if worker.pid is not None else _START_SECONDS
-                await worker.send(request)
-                for _ in range(units):
-                    deadline.reschedule(clock() + self._limits.seconds + grace)
-                    grace = 0.0
-                    answers.append(await worker.answer())
-                    if answers[-1].get("end"):
-                        return answers, None
-            whole = True
+            async with worker.exchange(request) as next_answer:
+                while len(answers) < units:
+                    try:
+                        answers.append(await next_answer())
+                    except ChildAnswerTooLargeError as error:
+                        problem = Unreadable(f"this page has {error.size // 2**20} MiB", 413, lasting=False)
+                        answers.append({"problem": problem.to_json()})
             return answers, None
         except TimeoutError:
             return answers, Unreadable(f"it took longer than {self._limits.seconds:g} s", 408, lasting=False)
-        except (OSError, EOFError, ValueError):
-            if self._closed:
-                raise ConnectionError("the workers are closed") from None
+        except ChildOutOfMemoryError:
+            return answers, Unreadable("it needs too much memory", 413, lasting=False)
+        except (OSError, ValueError):
             return answers, Unreadable("its reader died of it", lasting=False)
-        finally:
-            if not whole:
-                # Also when cancelled: what is still to come would be taken for the next answer.
-                await worker.end()
 
     @asynccontextmanager
     async def _borrowed(self, file: Any, background: bool) -> AsyncIterator[_Worker]:
         """A worker of one's own for a while."""
         async with self._background if background else nullcontext(), self._free:
-            if self._closed:
-                raise ConnectionError("the workers are closed")
-            # Best the one that has this file open, else one that runs already.
-            worker = max(
-                self._idle, key=lambda each: (file is not None and each.last_file == file, each.pid is not None)
-            )
+            # Best one that runs already, of those the one that has this file open.
+            worker = max(self._idle, key=lambda each: (each.pid is not None, each.last_file == file))
             self._idle.remove(worker)
             try:
                 yield worker

@@ -6,15 +6,15 @@ CPU through them, 0.20 s so.
 """
 
 import asyncio
-import itertools
 import logging
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
 import aiohttp
 
+from a2c_smcp.errors import SMCPError, UnauthorizedError, error_from_payload
 from a2c_smcp.link.proxies import Proxy
 from a2c_smcp.packets import SMCPPacket, encode_ack, read_event, read_head
 from a2c_smcp.smcp import SMCP_NAMESPACE
@@ -41,16 +41,19 @@ _UPGRADE_SECONDS: Final = 3.0
 #: How long the word of a polling client that it gives up its session may take.
 _GOODBYE_SECONDS: Final = 1.0
 
-AnswerEvent = Callable[[object, tuple[Any, ...]], Awaitable[Any]]
-
 
 class Connection(socketio_internals.AsyncClient):
     """A python-socketio client of our namespace that connects once. `answer` says what an event is acked with, `None`
-    for nothing.
+    for nothing. `take_ack` gets the id of each ack that comes, and its JSON.
     """
 
     def __init__(
-        self, answer: AnswerEvent, max_message: int, proxy: Proxy | None = None, tls: ssl.SSLContext | None = None
+        self,
+        answer: Callable[[object, tuple[Any, ...]], Awaitable[Any]],
+        take_ack: Callable[[int, str], None],
+        max_message: int,
+        proxy: Proxy | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         def session() -> aiohttp.ClientSession:
             connector = aiohttp.TCPConnector(ssl=tls or True)
@@ -69,28 +72,20 @@ class Connection(socketio_internals.AsyncClient):
         )
         self.eio.on_message = self._take
         self._answer = answer
-        self._ack_ids = itertools.count(1)
-        self._asked: dict[int, Callable[[str], None]] = {}
+        self._take_ack = take_ack
+        self.dropped: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        """Done when the connection has ended; its result is the reason."""
+        self.refusal: SMCPError | None = None
+        """Why the server refused the connection."""
+        self.on("connect_error", self._on_refused, namespace=SMCP_NAMESPACE)
+        self.on("disconnect", self._on_dropped, namespace=SMCP_NAMESPACE)
         self._answering: set[asyncio.Task[None]] = set()
-
-    @property
-    def transport_in_use(self) -> str:
-        return str(self.transport())
 
     @property
     def failure(self) -> Exception | None:
         """What kept a request or a websocket from getting through; the libraries say no more than that it did not."""
         failure: Exception | None = self.eio.failure
         return failure
-
-    def ask(self, on_ack: Callable[[str], None]) -> int:
-        """An ack id, and what is to be called with the JSON of that ack. To be forgotten when nobody waits for it."""
-        ack_id = next(self._ack_ids)
-        self._asked[ack_id] = on_ack
-        return ack_id
-
-    def forget(self, ack_id: int) -> None:
-        self._asked.pop(ack_id, None)
 
     async def send_text(self, text: str) -> None:
         """Send an encoded packet. A connection that is lost loses it without a word: its reader tells."""
@@ -111,22 +106,29 @@ class Connection(socketio_internals.AsyncClient):
     def engine_class(self) -> type[engineio_internals.AsyncClient]:
         return _Engine
 
+    async def _on_refused(self, data: Any = None) -> None:
+        if isinstance(data, Mapping):  # Engine.IO reports a server that is not there in the same way, as plain text
+            details = data.get("data")
+            first = details[0] if isinstance(details, list) and details else details
+            self.refusal = error_from_payload(first) or UnauthorizedError(str(data.get("message", "refused")))
+
+    async def _on_dropped(self, reason: Any = None) -> None:
+        if not self.dropped.done():
+            self.dropped.set_result(str(reason or "connection lost"))
+
     def _take(self, text: str) -> bool:
         """Take a message, in the order of arrival; `False` leaves it to python-socketio."""
         head = read_head(text)
         if head.namespace != SMCP_NAMESPACE or head.packet_type not in (EVENT, ACK) or self.awaits_attachments:
             return False
         if head.packet_type == ACK:
-            self._acked(head.ack_id, head.body)
+            if head.ack_id is not None:
+                self._take_ack(head.ack_id, head.body)
         else:
             task = asyncio.create_task(self._asked_for(head.ack_id, read_event(head.body)))
             self._answering.add(task)
             task.add_done_callback(self._answering.discard)
         return True
-
-    def _acked(self, ack_id: int | None, body: str) -> None:
-        if ack_id is not None and (on_ack := self._asked.pop(ack_id, None)) is not None:
-            on_ack(body)
 
     async def _asked_for(self, ack_id: int | None, data: Any) -> None:
         event, *args = data
@@ -137,8 +139,8 @@ class Connection(socketio_internals.AsyncClient):
     # Those with attachments come to the same end through python-socketio, which waits for the bytes.
 
     async def handle_ack(self, namespace: str | None, ack_id: int | None, data: Any) -> None:
-        if namespace == SMCP_NAMESPACE:
-            self._acked(ack_id, codec.dumps(data))
+        if namespace == SMCP_NAMESPACE and ack_id is not None:
+            self._take_ack(ack_id, codec.dumps(data))
 
     async def handle_event(self, namespace: str | None, ack_id: int | None, data: Any) -> None:
         if namespace == SMCP_NAMESPACE:

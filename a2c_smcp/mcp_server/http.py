@@ -5,17 +5,15 @@ import hmac
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import anyio
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from a2c_smcp.utils.limited_log import LimitedLog
-from a2c_smcp.utils.text import in_log
 from a2c_smcp.web.asgi import ASGIMessage, Receive, Send
 from a2c_smcp.web.connection_places import vouch
-from a2c_smcp.web.hosts import AllowedHosts, is_loopback, is_unspecified
+from a2c_smcp.web.hosts import AllowedHosts, Refusal, is_loopback, is_unspecified, values_by_name
 from a2c_smcp.web.http_surface import SurfaceConfig
 from a2c_smcp.web.uvicorn_server import GracefulServer, listen
 
@@ -39,12 +37,6 @@ _NOT_RUNNING = "a request came while the application does not run: enter running
 _STALLED = "a client has read nothing for %g s: its request is ended"
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    status: int
-    reason: str
-
-
 class Gate:
     """Decides by its headers whether a request comes in. Pure.
 
@@ -60,15 +52,9 @@ class Gate:
 
     def refusal(self, headers: Iterable[tuple[str, str]]) -> Refusal | None:
         """Why a request with these headers, names in lower case, stays outside; `None` if it may come in."""
-        given: dict[str, list[str]] = {}
-        for name, value in headers:
-            given.setdefault(name, []).append(value)
-        hosts = given.get("host", [])
-        if len(hosts) != 1 or not self._hosts.allows_host(hosts[0]):
-            return Refusal(421, f"this server is not reached as {in_log(', '.join(hosts))}")
-        for origin in given.get("origin", ()):
-            if not self._hosts.allows_origin(origin):
-                return Refusal(403, f"requests from {in_log(origin)} are not served")
+        given = values_by_name(headers)
+        if (refusal := self._hosts.refusal(given.get("host", ()), given.get("origin", ()))) is not None:
+            return refusal
         if self._token is not None:
             scheme, _, shown = " ".join(given.get("authorization", ())).partition(" ")
             if scheme.lower() != "bearer" or not hmac.compare_digest(_digest(shown.strip()), self._token):

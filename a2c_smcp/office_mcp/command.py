@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from a2c_smcp.agent.client import AsyncSMCPAgentClient
 from a2c_smcp.agent.seat.place import NotSharedError
 from a2c_smcp.agent.seat.seat_link import shared_seat
-from a2c_smcp.link.office_link import LinkFactory, LinkOptions, OfficeLink
+from a2c_smcp.link.interface import LinkFactory, LinkOptions
+from a2c_smcp.link.office_link import OfficeLink
 from a2c_smcp.office_mcp.agent import OfficeAgent
 from a2c_smcp.office_mcp.tool_names import checked_labels
 from a2c_smcp.utils.loops import fast_command_loop

@@ -98,7 +98,7 @@ class OfficeTools:
                 f"The office cannot be used right now: {problem}. It is tried again all the time: try again in a few "
                 "seconds, or tell the user."
             )
-        computer, tool = office.known.get(name, (None, None))
+        computer, tool = office.known.get(name) or (None, None)
         others = ", ".join(office.computers) or "nobody"
         if computer is None:
             for each in office.computers:

@@ -15,6 +15,7 @@ from a2c_smcp.office_mcp.tool_directory import ToolDirectory
 from a2c_smcp.office_mcp.tool_names import computer_label
 from a2c_smcp.smcp import GetFinderRet
 from a2c_smcp.types import Desktop
+from a2c_smcp.utils.bounded import BoundedDict
 
 __all__ = ["WatchedOffice", "window_uri"]
 
@@ -43,7 +44,7 @@ class WatchedOffice:
         """Whether a host has asked for the list. Before that a change of it is no news, and clients of mcp 1.x fail
         over a notification that comes while they close: those that make one call and go would do so again and again.
         """
-        self.known: dict[str, tuple[str, str]] = {}
+        self.known: BoundedDict[str, tuple[str, str]] = BoundedDict(_REMEMBERED)
         """The computers and the tools behind all names there were: a host may call one whose computer has left."""
         self.on_tools: Callable[[], None] = lambda: None
         self.on_resources: Callable[[], None] = lambda: None
@@ -189,9 +190,8 @@ class WatchedOffice:
         tools = {name: view.tools for name, view in views.items() if view.tools is not None}
         if tools != self.directory.tools:
             self.directory = ToolDirectory(tools, self._short, plain=self.only is not None)
-            self.known |= {each.name: (each.computer, each.tool["name"]) for each in self.directory.by_name.values()}
-            while len(self.known) > _REMEMBERED:
-                del self.known[next(iter(self.known))]
+            for each in self.directory.by_name.values():
+                self.known.put(each.name, (each.computer, each.tool["name"]))
             if self.tools_given:
                 self.on_tools()
         if set(views) != self._computers:

@@ -55,6 +55,8 @@ class Peer:
     known: bool = False
     """Whether this connection has carried a request of a client that has shown a key."""
     on_known: Callable[[int], None] | None = None
+    unwritten: Callable[[], int] = int
+    """How many bytes wait for the other end to read them; 0 where that is not known."""
     _counts: bool = True
 
     def take_back(self, place: Place) -> None:

@@ -18,7 +18,7 @@ from a2c_smcp.server.registry import LocalRegistry, Registry
 from a2c_smcp.server.socketio_setup import server_options
 from a2c_smcp.server.sockets import open_socket, release_polls
 from a2c_smcp.web.asgi import ASGIMessage, Receive, Send
-from a2c_smcp.web.hosts import AllowedHosts
+from a2c_smcp.web.hosts import AllowedHosts, values_by_name
 
 if TYPE_CHECKING:
     from a2c_smcp.server.cluster.options import ClusterOptions
@@ -112,7 +112,8 @@ class ServerApp:
             await self._socketio(scope, self._watching(scope, receive), send)
 
     async def drain(self, seconds: float) -> None:
-        """Refuse new requests from now on, and wait until the running ones are answered, but not longer than this.
+        """Refuse new requests from now on, and wait until the answers to the running ones are written, but not longer
+        than this.
 
         Stop the web server next, which closes the connections: clients come back after that, but not after a Socket.IO
         disconnect.
@@ -164,12 +165,10 @@ class ServerApp:
         if self._hosts is None:
             return None
         peer = peer_of(scope)
-        names = [b"host", b"x-forwarded-host"] if peer is not None and peer.trusted else [b"host"]
-        given = [(name, value.decode("latin-1")) for name, value in scope["headers"]]
+        given = values_by_name((name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"])
+        forwarded = given.get("x-forwarded-host", ()) if peer is not None and peer.trusted else ()
         try:
-            self._hosts.check(
-                [value for name, value in given if name in names], [value for name, value in given if name == b"origin"]
-            )
+            self._hosts.check(given.get("host", ()), given.get("origin", ()), forwarded)
         except ForbiddenError as error:
             return error
         return None

@@ -21,6 +21,7 @@ from a2c_smcp.utils.engineio_internals import (
     QueueEmpty,
     SocketIsClosedError,
     UnknownPacketError,
+    abandoned,
     body_of,
     scope_of,
 )
@@ -47,12 +48,18 @@ class BoundedAsyncSocket(Bounded, AsyncSocket):
     _turn: OwnTurn
     _handler: asyncio.Task[Any] | None = None
     _next_ping: asyncio.TimerHandle | None = None
+    _poll: asyncio.Task[Any] | None = None
 
     def admit(self) -> None:
         """The client has shown a key: lift the limits of clients without one."""
         self.admitted = True
         if self._peer is not None and self.upgraded:
             self._peer.welcome(self.limit)
+
+    @property
+    def is_written_out(self) -> bool:
+        """Whether nothing waits for the client to read it."""
+        return not self.outbox.queued_bytes and (self._peer is None or not self._peer.unwritten())
 
     def schedule_ping(self) -> None:
         # Engine.IO sleeps in a task that holds on to the socket for a whole interval after its end.
@@ -118,7 +125,8 @@ class BoundedAsyncSocket(Bounded, AsyncSocket):
     async def poll(self) -> list[Any]:
         """Packets for one long poll."""
         try:
-            pkt = await asyncio.wait_for(self.queue.get(), self.server.ping_interval + self.server.ping_timeout)
+            async with asyncio.timeout(self.server.ping_interval + self.server.ping_timeout):
+                pkt = await self.queue.get()
         except TimeoutError:
             raise QueueEmpty from None
         packets = []
@@ -134,8 +142,28 @@ class BoundedAsyncSocket(Bounded, AsyncSocket):
         return packets
 
     async def handle_get_request(self, environ: Any) -> Any:
-        with self._carried_by(environ):
+        if "HTTP_UPGRADE" in environ:
             return await super().handle_get_request(environ)
+        with self._carried_by(environ):
+            if "HTTP_UPGRADE" in environ:
+                return await super().handle_get_request(environ)
+            return await self._answer_poll(environ)
+
+    async def _answer_poll(self, environ: Any) -> Any:
+        """Answer a poll. One that its client has given up, or follows with another one, takes no packet."""
+        if self._poll is not None:
+            self._poll.cancel()
+        poll = self._poll = asyncio.ensure_future(super().handle_get_request(environ))
+        given_up = asyncio.ensure_future(abandoned(environ))
+        try:
+            await asyncio.wait({poll, given_up}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            poll.cancel()
+            given_up.cancel()
+            if self._poll is poll:
+                self._poll = None
+        await asyncio.wait({poll, given_up})
+        return [Packet(NOOP)] if poll.cancelled() else poll.result()
 
     async def handle_post_request(self, environ: Any) -> None:
         with self._carried_by(environ):
@@ -163,7 +191,7 @@ class BoundedAsyncSocket(Bounded, AsyncSocket):
     def _carried_by(self, environ: Any) -> Iterator[None]:
         """This session is counted, so the connections of its polls are not; before a key was shown, a few of them."""
         peer = peer_of(scope_of(environ))
-        if peer is None or "HTTP_UPGRADE" in environ:
+        if peer is None:
             yield
             return
         self._welcome(peer)

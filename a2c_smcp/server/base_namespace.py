@@ -6,6 +6,7 @@ threaded shell holds its lock around what changes a client or a relay.
 
 import asyncio
 import concurrent.futures
+import itertools
 import logging
 import time
 from abc import ABC, abstractmethod
@@ -39,7 +40,7 @@ from a2c_smcp.server.boundary import (
 )
 from a2c_smcp.server.envelopes import Answer, Message, answer_from, read_answer, read_message
 from a2c_smcp.server.limits import Limits, TokenBucket
-from a2c_smcp.server.relays import Relay, RelayTable
+from a2c_smcp.server.relays import RelayAsk, relay_table, reported_by
 from a2c_smcp.server.reports import ReportLimit, report_packet
 from a2c_smcp.server.socketio_setup import encode_request, sort_packet
 from a2c_smcp.server.sockets import adopt_sockets
@@ -132,7 +133,8 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         self.admission = Admission(self.limits)
         self._observer = observer or Silent()
         self._clients: dict[str, ClientT] = {}
-        self._relays = RelayTable(self.limits.pending_relays)
+        self._relays = relay_table(self.limits.pending_relays)
+        self._relay_numbers = itertools.count(1)
 
     @abstractmethod
     def _start(self, socket: Any, sid: str, ack_id: int | None, message: Message) -> None:
@@ -288,30 +290,31 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         message: Message,
         pending: PendingAck,
         report: Callable[[str], None] | None = None,
-    ) -> Relay:
+    ) -> RelayAsk:
         """File a request on its way. `report` takes the progress of its call, as JSON, if the caller is not here."""
-        relay = relay_of(caller, target, message, pending.fail)
-        if message.request.get("progress"):
-            relay.on_progress = ReportLimit(report or partial(self._mention, relay), time.monotonic)
-        self._relays.open(relay)
-        return relay
+        ask = relay_of(next(self._relay_numbers), caller, target, message, pending.fail)
+        if ask.topic is not None:
+            ask.waiter.on_progress = ReportLimit(report or partial(self._mention, ask), time.monotonic)
+        self._relays.ask(ask)
+        return ask
 
-    def _request(self, relay: Relay, message: Message, pending: PendingAck) -> tuple[Any, Packet]:
+    def _request(self, ask: RelayAsk, message: Message, pending: PendingAck) -> tuple[Any, Packet]:
         """A request as it is sent, and its computer's socket. Do not keep the packet while waiting for the answer: it
         may be large.
         """
-        if not is_connected(self.server, self.namespace, relay.target):
+        target, relay = ask.target, ask.waiter
+        if not is_connected(self.server, self.namespace, target) or not self._relays.sent(ask.id):
             raise NotFoundError("the computer has gone")
         relay.ack_id, text = encode_request(
             self.server,
             self.namespace,
-            relay.target,
+            target,
             relay.event,
             message.take_body(),
             pending,
             self.limits.max_message,
         )
-        if (socket := socket_of(self.server, self.namespace, relay.target)) is None:
+        if (socket := socket_of(self.server, self.namespace, target)) is None:
             raise NotFoundError("the computer has gone")
         return socket, Packet(MESSAGE, text)
 
@@ -321,28 +324,28 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         """
         if message.error:
             raise message.error
-        relay = self._relays.reported_by(client.sid, message.request)
-        if relay is not None and relay.on_progress is not None:
-            relay.on_progress(message.request)
+        ask = reported_by(self._relays, client.sid, message.request)
+        if ask is not None and ask.waiter.on_progress is not None:
+            ask.waiter.on_progress(message.request)
         return {}
 
-    def _mention(self, relay: Relay, report: str) -> None:
-        if (socket := socket_of(self.server, self.namespace, relay.caller)) is not None:
-            socket.mention(report_packet(self.namespace, relay, report))
+    def _mention(self, ask: RelayAsk, report: str) -> None:
+        if (socket := socket_of(self.server, self.namespace, ask.caller)) is not None:
+            socket.mention(report_packet(self.namespace, ask.waiter, report))
 
-    def _close_relay(self, relay: Relay) -> None:
-        if relay.on_progress is not None:
-            relay.on_progress.end()
-        self._relays.close(relay)
-        forget_ack(self.server, relay.target, relay.ack_id)
+    def _close_relay(self, ask: RelayAsk) -> None:
+        if ask.waiter.on_progress is not None:
+            ask.waiter.on_progress.end()
+        self._relays.end(ask.id)
+        forget_ack(self.server, ask.target, ask.waiter.ack_id)
 
-    def _fail_relays(self, sid: str) -> list[Relay]:
+    def _fail_relays(self, sid: str) -> list[RelayAsk]:
         """Fail the requests that wait for this session, and those that it sent. The latter are returned, because their
         computers must be told that the calls are cancelled.
         """
-        orphans = self._relays.orphaned_by(sid)
-        for relay in orphans.unanswered:
-            relay.fail(NotFoundError("the computer has gone"))
-        for relay in orphans.unwanted:
-            relay.fail(NotInRoomError("the agent has gone"))
-        return [relay for relay in orphans.unwanted if relay.event == TOOL_CALL_EVENT]
+        lost = self._relays.parted_by(sid)
+        for ask in lost.unanswered:
+            ask.waiter.fail(NotFoundError("the computer has gone"))
+        for ask in lost.unwanted:
+            ask.waiter.fail(NotInRoomError("the agent has gone"))
+        return [ask for ask in lost.unwanted if ask.waiter.event == TOOL_CALL_EVENT]

@@ -7,10 +7,11 @@ from typing import Any, Protocol
 
 from a2c_smcp.errors import BadRequestError, InternalError, SMCPError
 from a2c_smcp.packets import encode_ack, encode_event
+from a2c_smcp.relay.asks import Ask
 from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.server.envelopes import Answer, Message
 from a2c_smcp.server.outbox import NoticePacket
-from a2c_smcp.server.relays import Relay
+from a2c_smcp.server.relays import Relay, RelayAsk
 from a2c_smcp.smcp import EVENTS, TOOL_CALL_EVENT, Kind
 from a2c_smcp.utils.engineio_internals import MESSAGE, Packet, scope_of
 from a2c_smcp.utils.limited_log import LimitedLog
@@ -86,11 +87,13 @@ def answered(event: str, answer: Answer | None) -> Answer:
     return answer
 
 
-def relay_of(caller: str, target: str, message: Message, fail: Callable[[SMCPError], None]) -> Relay:
+def relay_of(number: int, caller: str, target: str, message: Message, fail: Callable[[SMCPError], None]) -> RelayAsk:
     """The record of a request that is about to be sent."""
     assert message.event is not None
-    request = message.request
-    return Relay(caller, target, message.event, request["agent"], request["req_id"], request["computer"], fail)
+    agent, req_id = message.request["agent"], message.request["req_id"]
+    relay = Relay(message.event, agent, req_id, message.request["computer"], fail)
+    topic = (target, agent, req_id) if message.request.get("progress") else None
+    return Ask(number, relay, caller, target, topic, weight=len(agent) + len(req_id))
 
 
 def ack_packet(namespace: str, ack_id: int, reply: Any) -> Packet:

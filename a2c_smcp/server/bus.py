@@ -16,11 +16,11 @@ from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.server.envelopes import Answer
 from a2c_smcp.server.offices import Member
 
-__all__ = ["Bus", "BusInbox", "BusObserver", "Errand", "LocalBus"]
+__all__ = ["Bus", "BusInbox", "BusObserver", "LocalBus", "RemoteRequest"]
 
 
 @dataclass(slots=True, eq=False)
-class Errand:
+class RemoteRequest:
     """A request on its way to a computer of another process."""
 
     caller: str
@@ -37,6 +37,8 @@ class Errand:
     """Where the progress of the call goes, as JSON; `None` when the caller did not ask for it."""
     seconds: float = math.inf
     """How long it is waited for in the process that asks; not known to the one that is asked."""
+    number: int = 0
+    """Its id on the bus, from the moment at which it is sent."""
 
     def take_body(self) -> str:
         body, self.body = self.body, ""
@@ -46,9 +48,9 @@ class Errand:
 class BusInbox(Protocol):
     """What other processes ask of this one."""
 
-    async def answer(self, errand: Errand, answer: "asyncio.Future[Answer | None]") -> Answer | None:
+    async def answer(self, remote: RemoteRequest, answer: "asyncio.Future[Answer | None]") -> Answer | None:
         """Ask a computer of this process, and wait for `answer`. Who fails that future with `NotInRoomError` withdraws
-        the errand: the computer is told. What is raised goes to the caller.
+        the request: the computer is told. What is raised goes to the caller.
         """
 
     def hear(self, notice: Broadcast, text: str) -> None:
@@ -76,13 +78,13 @@ class Bus(Protocol):
     def ended(self, process: str) -> None:
         """This process is no longer known by this name. What it waits for across fails."""
 
-    async def ask(self, errand: Errand, answer: "asyncio.Future[Answer | None]") -> None:
-        """Send an errand; it is sent when this returns, and `answer` gets what comes of it. Raises a coded error when
+    async def ask(self, remote: RemoteRequest, answer: "asyncio.Future[Answer | None]") -> None:
+        """Send a request; it is sent when this returns, and `answer` gets what comes of it. Raises a coded error when
         it cannot be sent. `forget` must follow in any case.
         """
 
-    def forget(self, errand: Errand) -> None:
-        """Nobody waits for the answer any more. If none came, the errand is withdrawn."""
+    def forget(self, remote: RemoteRequest) -> None:
+        """Nobody waits for the answer any more. If none came, the request is withdrawn."""
 
     def publish(self, notice: Broadcast, text: str) -> None:
         """Tell the other processes that hold members of the office; `text` is the packet."""
@@ -100,10 +102,10 @@ class LocalBus:
     def ended(self, process: str) -> None:
         pass
 
-    async def ask(self, errand: Errand, answer: "asyncio.Future[Answer | None]") -> None:
+    async def ask(self, remote: RemoteRequest, answer: "asyncio.Future[Answer | None]") -> None:
         raise NotFoundError("the computer has gone")
 
-    def forget(self, errand: Errand) -> None:
+    def forget(self, remote: RemoteRequest) -> None:
         pass
 
     def publish(self, notice: Broadcast, text: str) -> None:

@@ -1,18 +1,18 @@
 """What the server reads of a message: its envelope. The rest is checked to be JSON, never built, and passed on as text.
 
-The shapes are made from the declarations in `smcp`, which `wire` validates at the other ends. Pure: no sockets.
+The shapes are made from the fields by which `wire` validates at the other ends. Pure: no sockets.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeVar, get_args, get_origin
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
-from typing_extensions import get_type_hints
 
 from a2c_smcp.errors import BadRequestError, SMCPError, error_from_payload
 from a2c_smcp.packets import name_of
+from a2c_smcp.request_fields import REQUEST_FIELDS, RequestField
 from a2c_smcp.smcp import EVENTS, TOOL_CALL_EVENT, Event, Kind
 from a2c_smcp.wire import (
     DEFAULT_MAX_TIMEOUT,
@@ -134,58 +134,22 @@ def _read_slowly(body: str, max_timeout: int) -> Message:
 # --- the shape of each event
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
-    """One field of a request. Objects and lists are not built."""
+def _kept_as(each: RequestField) -> Any:
+    # A null in an optional field means absent; `Raw` takes null, too.
+    return Raw if each.opening else each.reads if each.required else each.reads | None
 
-    name: str
-    required: bool
-    words: str
-    """What its value must be."""
-    reads: Any
-    """What it is decoded as."""
-    opening: int | None = None
-    """The bracket with which an object or a list begins."""
 
-    @property
-    def kept_as(self) -> Any:
-        # A null in an optional field means absent; `Raw` takes null, too.
-        return Raw if self.opening else self.reads if self.required else self.reads | None
-
-    def check(self, value: Any) -> None:
-        """Raise `msgspec.ValidationError` for an object or a list that is none."""
-        if not isinstance(value, Raw):
+def _check(each: RequestField, value: Any) -> None:
+    """Raise `msgspec.ValidationError` for an object or a list that is none. It is not built."""
+    if not isinstance(value, Raw):
+        return
+    view = memoryview(value)
+    if view[0] != each.opening:
+        if view[0] == ord("n") and not each.required:
             return
-        view = memoryview(value)
-        if view[0] != self.opening:
-            if view[0] == ord("n") and not self.required:
-                return
-            raise msgspec.ValidationError
-        if self.reads is not Raw and len(view) <= LARGE:  # the items of a longer list are left to the computer
-            msgspec.json.decode(value, type=self.reads)
-
-    def refusal(self, subject: str, problem: str) -> BadRequestError:
-        """Names the field; never its value, which may be a secret or a megabyte."""
-        return BadRequestError(f"{subject}: field {self.name!r}: {problem}", {"field": self.name})
-
-
-_WORDS: Final[Mapping[Any, str]] = {
-    str: "must be text",
-    int: "must be a whole number",
-    float: "must be a number",
-    bool: "must be true or false",
-    dict: "must be an object",
-    list: "must be a list of texts",
-}
-
-
-def _field(name: str, hint: Any, required: bool) -> _Field:
-    kind = get_origin(hint) or hint
-    if kind is Literal:
-        return _Field(name, required, f"must be {' or '.join(map(repr, get_args(hint)))}", hint)
-    if kind is dict:
-        return _Field(name, required, _WORDS[dict], Raw, ord("{"))
-    return _Field(name, required, _WORDS[kind], hint, ord("[") if kind is list else None)
+        raise msgspec.ValidationError
+    if each.reads is not Raw and len(view) <= LARGE:  # the items of a longer list are left to the computer
+        msgspec.json.decode(value, type=each.reads)
 
 
 class _Shape:
@@ -193,11 +157,7 @@ class _Shape:
 
     def __init__(self, row: Event) -> None:
         self.row = row
-        required = row.request.__required_keys__  # type: ignore[attr-defined]
-        fields = {name: _field(name, hint, name in required) for name, hint in get_type_hints(row.request).items()}
-        if row.name == TOOL_CALL_EVENT:
-            fields["timeout"] = _Field("timeout", True, "", int | float | str)
-        self._fields = list(fields.values())
+        self._fields = REQUEST_FIELDS[row.name]
         self._containers = [each for each in self._fields if each.opening]
         self._kept = [
             each.name
@@ -205,7 +165,7 @@ class _Shape:
             if not each.opening and (row.kind is not Kind.RELAY or each.name in _KEPT)
         ]
         typed = [
-            (each.name, each.kept_as) if each.required else (each.name, each.kept_as | UnsetType, UNSET)
+            (each.name, _kept_as(each)) if each.required else (each.name, _kept_as(each) | UnsetType, UNSET)
             for each in self._fields
         ]
         payload: Any = msgspec.defstruct("Payload", typed, kw_only=True)
@@ -219,7 +179,7 @@ class _Shape:
         try:
             _, payload = self._whole.decode(body)
             for each in self._containers:
-                each.check(getattr(payload, each.name))
+                _check(each, getattr(payload, each.name))
             for name in self._kept:
                 if (value := getattr(payload, name)) is not UNSET and value is not None:
                     request[name] = value
@@ -236,14 +196,14 @@ class _Shape:
         for each in self._fields:
             if (raw := getattr(raws, each.name)) is UNSET:
                 if each.required:
-                    raise each.refusal(self.row.name, "is missing")
+                    raise each.refusal("is missing")
                 continue
             try:
-                values[each.name] = raw if each.opening else msgspec.json.decode(raw, type=each.kept_as)
-                each.check(values[each.name])
+                values[each.name] = raw if each.opening else msgspec.json.decode(raw, type=_kept_as(each))
+                _check(each, values[each.name])
             except msgspec.ValidationError:
                 if each.words:
-                    raise each.refusal(self.row.name, each.words) from None
+                    raise each.refusal(each.words) from None
                 values[each.name] = ""  # a timeout of another type; no text is one, either
         return self._timed(self.kept_of(values), max_timeout)
 

@@ -12,12 +12,18 @@ documented, and relies on this:
   while the peer reads. Why: the frames of one read are decoded in one go, and pongs for a peer that does not read pile
   up. With `close_sent`, `shutdown` closes and sends no close frame. Why: `conn` refuses to send one after the peer's,
   and that exception would end the server's shutdown.
+- Its `queue` may be any with `put_nowait`, `get` and `empty`. It calls `start_keepalive` when the websocket is
+  accepted, and does not use `request` and `response` after that. Why: these are a quarter of the memory of an idle
+  connection.
+- `conn.parser` of *websockets* is a generator, which is not used once the connection is lost. Why: it is part of a
+  reference cycle, and a connection that has ended would stay in memory until a full search for garbage.
 - `conn.max_message_size` of *websockets* is looked at anew for every frame, as soon as its header is there.
   Why: that refuses a message before it has arrived, and can be raised once a key was shown.
 
 `tests/server/test_uvicorn_parts.py` has a test for each.
 """
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -25,6 +31,7 @@ from websockets.protocol import State
 
 from a2c_smcp.server.admission import Admission, Peer, put_peer
 from a2c_smcp.server.websocket_frames import FrameFinder
+from a2c_smcp.utils.light_queue import LightQueue
 from a2c_smcp.web.guarded_http import library_log
 
 if TYPE_CHECKING:
@@ -39,16 +46,26 @@ _FRAMES: Final = 16
 _CLOSE_SECONDS: Final = 1.0
 
 
+#: Set for ever: what all connections share whose peer reads. An event of its own would take 0.8 KB of each.
+_WRITABLE: Final = asyncio.Event()
+_WRITABLE.set()
+
+
 class GuardedWebSocket(WebSocketsSansIOProtocol):
     """A websocket whose messages are small until a key was shown, and are decoded a few at a time."""
+
+    __slots__ = ("_arrived", "_asked", "_at", "_feeding", "_frames", "_has_frames", "admission", "peer")
 
     def __init__(self, config: "GuardedConfig", *args: Any, peer: Peer, **kwargs: Any) -> None:
         super().__init__(config, *args, **kwargs)
         self.logger = library_log
+        self.queue: Any = LightQueue()
+        self.writable = _WRITABLE
         self.close_timeout = _CLOSE_SECONDS
         self.admission: Admission = config.admission
         self.peer = peer
         self.peer.on_known = self._raise_limit
+        self.peer.unwritten = lambda: self.transport.get_write_buffer_size()
         self._raise_limit(self.peer.limit)
         self._asked = False
         self._frames = FrameFinder()
@@ -66,6 +83,9 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         self._arrived, self._has_frames = b"", False
         self.peer.leave()
         super().connection_lost(exc)
+        # Without these two no reference cycle is left.
+        self.peer.on_known = None
+        self.conn.parser.close()
 
     def data_received(self, data: bytes) -> None:
         if not self._asked:
@@ -76,6 +96,13 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         self._at = 0
         if not self._feeding:
             self._feed()
+
+    def pause_writing(self) -> None:
+        self.writable = asyncio.Event()
+
+    def resume_writing(self) -> None:
+        self.writable.set()
+        self.writable = _WRITABLE
 
     def _feed(self) -> None:
         """Decode a few frames. The next follow when the application has taken these."""
@@ -137,6 +164,11 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         super().shutdown()
 
     # --- from the application
+
+    def start_keepalive(self) -> None:
+        super().start_keepalive()
+        self.request.headers.clear()  # the parser holds on to the request
+        del self.request, self.response
 
     async def receive(self) -> Any:
         if self.queue.empty() and self._has_frames and not self._feeding:

@@ -23,15 +23,15 @@ from a2c_smcp.server.auth import AuthenticationProvider, credentials_of
 from a2c_smcp.server.base_namespace import BaseSMCPNamespace, Client, PendingAck
 from a2c_smcp.server.boundary import Observer, ack_packet, cancellation, log_refusal, notice_of, remote_address
 from a2c_smcp.server.broadcast import SMCPManager
-from a2c_smcp.server.bus import Bus, Errand, LocalBus
+from a2c_smcp.server.bus import Bus, LocalBus, RemoteRequest
 from a2c_smcp.server.effects import Broadcast, EnterRoom, RoomChange, room_of
 from a2c_smcp.server.envelopes import Answer, Message
 from a2c_smcp.server.limits import Limits
 from a2c_smcp.server.offices import Member, MemberChange
 from a2c_smcp.server.outbox import NoticePacket
 from a2c_smcp.server.registry import LocalRegistry, Registry
-from a2c_smcp.server.relays import Relay
-from a2c_smcp.server.sockets import BoundedAsyncSocket
+from a2c_smcp.server.relays import RelayAsk
+from a2c_smcp.server.sockets import BoundedAsyncSocket, unwritten_sockets
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
     JOIN_OFFICE_EVENT,
@@ -112,14 +112,18 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
         return len(self._relays)
 
     async def drain(self, seconds: float) -> None:
-        """Refuse new requests from now on, and wait until the running ones are answered, but not longer than this."""
+        """Refuse new requests from now on, and wait until the answers to the running ones are written, but not longer
+        than this.
+        """
         self._draining = True
         try:
             async with asyncio.timeout(seconds):
-                while self._relays:  # noqa: ASYNC110 - the relays' hot path owes nothing to shutdown
+                # The hot path of a request owes nothing to shutdown.
+                while self._relays or self._serving or unwritten_sockets(self.server):  # noqa: ASYNC110
                     await asyncio.sleep(0.02)
         except TimeoutError:
-            logger.warning("%d requests were still waiting for an answer", len(self._relays))
+            what = "%d requests were still waiting for an answer, and %d clients had not read what they got"
+            logger.warning(what, len(self._relays), len(unwritten_sockets(self.server)))
 
     # --- messages
 
@@ -275,25 +279,27 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
 
         `report` takes the progress of a call whose caller another process holds.
         """
-        with self._waiting(caller, target, message, future, report=report) as (relay, pending):
-            await self._send(relay, message, pending)
+        with self._waiting(caller, target, message, future, report=report) as (ask, pending):
+            await self._send(ask, message, pending)
             return await future
 
     async def _ask_elsewhere(
         self, caller: str, target: Member, message: Message, future: "asyncio.Future[Answer | None]"
     ) -> Answer | None:
         """The same for a computer that another process holds."""
-        with self._waiting(caller, target, message, future, _ELSEWHERE_GRACE) as (relay, _):
-            timeout = message.request.get("timeout")
+        with self._waiting(caller, target, message, future, _ELSEWHERE_GRACE) as (ask, _):
+            relay, timeout = ask.waiter, message.request.get("timeout")
             seconds = self.limits.deadline(relay.event, timeout) + _ELSEWHERE_GRACE
-            report = partial(self._mention, relay) if relay.on_progress is not None else None
+            report = partial(self._mention, ask) if relay.on_progress is not None else None
             body = message.take_body()
-            errand = Errand(caller, target, relay.event, relay.agent, relay.req_id, timeout, body, report, seconds)
+            remote = RemoteRequest(
+                caller, target, relay.event, relay.agent, relay.req_id, timeout, body, report, seconds
+            )
             try:
-                await self._bus.ask(errand, future)
+                await self._bus.ask(remote, future)
                 return await future
             finally:
-                self._bus.forget(errand)
+                self._bus.forget(remote)
 
     @contextmanager
     def _waiting(
@@ -304,21 +310,21 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
         future: "asyncio.Future[Answer | None]",
         grace: float = 0.0,
         report: Callable[[str], None] | None = None,
-    ) -> Iterator[tuple[Relay, PendingAck]]:
+    ) -> Iterator[tuple[RelayAsk, PendingAck]]:
         """File a relay that waits for this future, until its deadline."""
         pending = PendingAck(future)
-        relay = self._open_relay(caller, target.sid, message, pending, report)
-        seconds = self.limits.deadline(relay.event, message.request.get("timeout"))
+        ask = self._open_relay(caller, target.sid, message, pending, report)
+        seconds = self.limits.deadline(ask.waiter.event, message.request.get("timeout"))
         late = RequestTimeoutError(f"the computer did not answer within {seconds:g} s")
         timer = asyncio.get_running_loop().call_later(seconds + grace, pending.fail, late)
         try:
-            yield relay, pending
+            yield ask, pending
         finally:
             timer.cancel()
-            self._close_relay(relay)
+            self._close_relay(ask)
 
-    async def _send(self, relay: Relay, message: Message, pending: PendingAck) -> None:
-        socket, packet = self._request(relay, message, pending)
+    async def _send(self, ask: RelayAsk, message: Message, pending: PendingAck) -> None:
+        socket, packet = self._request(ask, message, pending)
         try:
             fits = await socket.offer(packet)
         except SocketIsClosedError:
@@ -327,36 +333,36 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
             raise TooManyRequestsError("too much waits to be read by this computer; try again later")
 
     async def _end_relays(self, sid: str) -> None:
-        for relay in self._fail_relays(sid):
-            if relay.target in self._clients:
-                await self._cancel(relay.target, cancellation(relay))
+        for ask in self._fail_relays(sid):
+            if ask.target in self._clients:
+                await self._cancel(ask.target, cancellation(ask.waiter))
 
     async def _cancel(self, sid: str, call: dict[str, str]) -> None:
         await self.emit(CANCEL_TOOL_CALL_NOTIFICATION, call, to=sid)
 
     # --- for other processes: the inbox of the bus
 
-    async def answer(self, errand: Errand, answer: "asyncio.Future[Answer | None]") -> Answer | None:
+    async def answer(self, remote: RemoteRequest, answer: "asyncio.Future[Answer | None]") -> Answer | None:
         """Ask a computer of this process for an agent of another one. For the bus."""
         request = {
-            "agent": errand.agent,
-            "req_id": errand.req_id,
-            "computer": errand.target.name,
-            "timeout": errand.timeout,
-            "progress": errand.report is not None,
+            "agent": remote.agent,
+            "req_id": remote.req_id,
+            "computer": remote.target.name,
+            "timeout": remote.timeout,
+            "progress": remote.report is not None,
         }
-        message = Message(errand.event, request, body=errand.take_body())
+        message = Message(remote.event, request, body=remote.take_body())
         try:
-            await self._check_is_here(errand.target)
-            return await self._ask(errand.caller, errand.target, message, answer, errand.report)
+            await self._check_is_here(remote.target)
+            return await self._ask(remote.caller, remote.target, message, answer, remote.report)
         except NotInRoomError:
             # The caller has gone, or its process has. A computer that has not got the call ignores this.
-            if errand.event == TOOL_CALL_EVENT and errand.target.sid in self._clients:
-                await self._cancel(errand.target.sid, {"agent": errand.agent, "req_id": errand.req_id})
+            if remote.event == TOOL_CALL_EVENT and remote.target.sid in self._clients:
+                await self._cancel(remote.target.sid, {"agent": remote.agent, "req_id": remote.req_id})
             raise
         except SMCPError as error:
-            peer = self._peer_in_log(errand.caller)
-            log_refusal(self.admission.session_log, peer, message, errand.caller, error)
+            peer = self._peer_in_log(remote.caller)
+            log_refusal(self.admission.session_log, peer, message, remote.caller, error)
             raise
 
     async def _check_is_here(self, target: Member) -> None:

@@ -16,7 +16,7 @@ from a2c_smcp.server.boundary import remote_address
 from a2c_smcp.server.outbox import Outbox
 from a2c_smcp.server.socket_bounds import TOO_MANY, Take
 from a2c_smcp.server.threaded_socket import BoundedSocket
-from a2c_smcp.utils.engineio_internals import adopt, scope_of
+from a2c_smcp.utils.engineio_internals import adopt, lighten, scope_of
 from a2c_smcp.utils.loop_turns import OwnTurn
 from a2c_smcp.utils.socketio_internals import (
     CONNECT,
@@ -27,7 +27,7 @@ from a2c_smcp.utils.socketio_internals import (
     session_of,
 )
 
-__all__ = ["BoundedAsyncSocket", "BoundedSocket", "adopt_sockets", "open_socket", "release_polls"]
+__all__ = ["BoundedAsyncSocket", "BoundedSocket", "adopt_sockets", "open_socket", "release_polls", "unwritten_sockets"]
 
 _CONNECT: Final = str(CONNECT)
 
@@ -116,6 +116,8 @@ def adopt_sockets(
         disconnected(eio_sid, *reason)
 
     asyncio_based = server.is_asyncio_based()
+    if asyncio_based:
+        lighten(server.eio)
     server.eio.on("connect", on_connect if asyncio_based else on_connect_threaded)
     server.eio.on("message", on_message if asyncio_based else on_message_threaded)
     server.eio.on("disconnect", on_disconnect if asyncio_based else on_disconnect_threaded)
@@ -125,6 +127,12 @@ def open_socket(server: SocketIOServer, eio_sid: str) -> BoundedAsyncSocket | No
     """The connection of this id, if there is one."""
     socket = server.eio.sockets.get(eio_sid)
     return socket if isinstance(socket, BoundedAsyncSocket) else None
+
+
+def unwritten_sockets(server: SocketIOServer) -> list[BoundedAsyncSocket]:
+    """The connections whose clients have not read yet all that was queued for them."""
+    sockets = [each for each in server.eio.sockets.values() if isinstance(each, BoundedAsyncSocket)]
+    return [each for each in sockets if not each.closed and not each.is_written_out]
 
 
 def release_polls(server: SocketIOServer) -> None:

@@ -19,7 +19,7 @@ from a2c_smcp.server.effects import Broadcast, EnterRoom, RoomChange, room_of
 from a2c_smcp.server.envelopes import Answer, Message
 from a2c_smcp.server.limits import Limits
 from a2c_smcp.server.registry import MemoryRegistry
-from a2c_smcp.server.relays import Relay
+from a2c_smcp.server.relays import RelayAsk
 from a2c_smcp.server.sockets import BoundedSocket
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
@@ -214,9 +214,9 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
             seconds = self.limits.deadline(row.name, message.request.get("timeout"))
             with self._lock:
                 target = self.registry.route(client.sid, row, message.request["computer"]).sid
-                relay = self._open_relay(client.sid, target, message, pending)
-            exits.callback(self._forget_relay, relay)
-            self._send(relay, message, pending)
+                ask = self._open_relay(client.sid, target, message, pending)
+            exits.callback(self._forget_relay, ask)
+            self._send(ask, message, pending)
             return _Wait(client, future, seconds, observed, exits.pop_all())
 
     def _waited_for(self, wait: "_Wait", message: Message) -> Encoded:
@@ -227,12 +227,12 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
                 raise RequestTimeoutError(f"the computer did not answer within {wait.seconds:g} s") from None
             return self._passed_on(wait.client, message, answer, wait.observed)
 
-    def _forget_relay(self, relay: Relay) -> None:
+    def _forget_relay(self, ask: RelayAsk) -> None:
         with self._lock:
-            self._close_relay(relay)
+            self._close_relay(ask)
 
-    def _send(self, relay: Relay, message: Message, pending: PendingAck) -> None:
-        socket, packet = self._request(relay, message, pending)
+    def _send(self, ask: RelayAsk, message: Message, pending: PendingAck) -> None:
+        socket, packet = self._request(ask, message, pending)
         try:
             fits = socket.offer(packet)
         except SocketIsClosedError:
@@ -241,5 +241,5 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
             raise TooManyRequestsError("too much waits to be read by this computer; try again later")
 
     def _end_relays(self, sid: str) -> None:
-        for relay in self._fail_relays(sid):
-            self.emit(CANCEL_TOOL_CALL_NOTIFICATION, cancellation(relay), to=relay.target)
+        for ask in self._fail_relays(sid):
+            self.emit(CANCEL_TOOL_CALL_NOTIFICATION, cancellation(ask.waiter), to=ask.target)

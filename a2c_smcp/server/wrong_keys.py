@@ -7,10 +7,10 @@ long.
 
 import ipaddress
 import threading
-from collections.abc import MutableMapping
-from typing import Final, TypeVar
+from typing import Final
 
 from a2c_smcp.errors import TooManyRequestsError
+from a2c_smcp.utils.bounded import BoundedDict
 
 __all__ = ["LONGEST_WAIT", "WrongKeys"]
 
@@ -23,8 +23,6 @@ _LONGEST: Final = 64
 #: Bits of an IPv6 address that one customer of a provider has in common.
 _NETWORK_BITS: Final = 64
 
-_T = TypeVar("_T")
-
 
 class WrongKeys:
     """The wrong keys of each address: so many are answered at once, then one a second. Threads may share it."""
@@ -32,9 +30,9 @@ class WrongKeys:
     def __init__(self, at_once: int | None) -> None:
         self._at_once = at_once
         self._lock = threading.Lock()
-        self._paid_at: dict[str, float] = {}
+        self._paid_at: BoundedDict[str, float] = BoundedDict(_MOST)
         """When all wrong keys of an address will have had their second."""
-        self._right: dict[str, None] = {}
+        self._right: BoundedDict[str, None] = BoundedDict(_MOST)
 
     def check(self, address: str, now: float) -> None:
         """Raise `TooManyRequestsError` if keys from there are not even looked at now."""
@@ -46,25 +44,18 @@ class WrongKeys:
     def right(self, address: str) -> None:
         """A right key was shown."""
         with self._lock:
-            _put(self._right, _network(address), None)
+            self._right.put(_network(address), None)
 
     def wrong(self, address: str, now: float) -> float:
         """A wrong key was shown; returns the seconds after which to say so."""
         with self._lock:
             network = _network(address)
             if self._wait(network, now) < LONGEST_WAIT:
-                _put(self._paid_at, network, max(self._paid_at.get(network, now), now) + 1)
+                self._paid_at.put(network, max(self._paid_at.get(network) or now, now) + 1)
             return min(self._wait(network, now), LONGEST_WAIT)
 
     def _wait(self, network: str, now: float) -> float:
-        return 0.0 if self._at_once is None else max(0.0, self._paid_at.get(network, now) - now - self._at_once)
-
-
-def _put(kept: MutableMapping[str, _T], key: str, value: _T) -> None:
-    kept.pop(key, None)
-    kept[key] = value
-    if len(kept) > _MOST:
-        del kept[next(iter(kept))]
+        return 0.0 if self._at_once is None else max(0.0, (self._paid_at.get(network) or now) - now - self._at_once)
 
 
 def _network(address: str) -> str:

@@ -12,7 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 from a2c_smcp.terminal.screen import say
 
 if TYPE_CHECKING:
-    from a2c_smcp.link.office_link import LinkOptions
+    from a2c_smcp.link.interface import LinkOptions
 
 __all__ = [
     "DEFAULT_KEY_HEADER",
@@ -125,7 +125,7 @@ class _FlagsWithoutType:
         return params
 
 
-class _Command(_FlagsWithoutType, TyperCommand):
+class _PlainCommand(_FlagsWithoutType, TyperCommand):
     pass
 
 
@@ -150,7 +150,7 @@ class CommandApp(typer.Typer):
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[_Function], _Function]:
         """As typer's."""
-        return super().command(name, **{"cls": _Command, **settings})
+        return super().command(name, **{"cls": _PlainCommand, **settings})
 
 
 TransportOption = Annotated[
@@ -193,7 +193,7 @@ def listening_problem(error: Exception, option: str) -> str:
 def link_options(url: str, **more: Any) -> "LinkOptions":
     """`LinkOptions`, with what is wrong in them as a usage error of the command."""
     from a2c_smcp.errors import BadRequestError
-    from a2c_smcp.link.office_link import LinkOptions
+    from a2c_smcp.link.interface import LinkOptions
 
     try:
         return LinkOptions(url, **more)

@@ -7,8 +7,9 @@ need so much of it: its own loops spend tasks, timers and queues on every messag
 - *A server's connection* (`AsyncSocket`, `Socket`) is made by the library, which takes no class of ours: it is given
   one with the same layout afterwards. It has the attributes below, calls `_upgrade_websocket` for a polling client that
   moves, and `_websocket_handler` for every websocket.
-- *A server* (`EngineServer`) keeps its connections in `sockets` and its handlers in `handlers`. Under ASGI the
-  `environ` of a request has `asgi.scope`, `asgi.receive`, and the first message of its body.
+- *A server* (`EngineServer`) keeps its connections in `sockets` and its handlers in `handlers`, and makes the queue of
+  a connection with `create_queue`. Under ASGI the `environ` of a request, which `translate_request` in the server's
+  `_async` makes, has `asgi.scope`, `asgi.receive`, and the first message of its body.
 - *A client* (`AsyncClient`) sends every request through `_send_request`, opens its websocket in `_connect_websocket`,
   reads it in `_read_loop_websocket`, which calls `ws.receive`, and hands every packet to `_receive_packet`.
 """
@@ -28,6 +29,8 @@ from engineio.exceptions import (
 )
 from engineio.packet import CLOSE, MESSAGE, NOOP, PING, PONG, UPGRADE, Packet
 
+from a2c_smcp.utils.light_queue import LightQueue
+
 __all__ = [
     "CLOSE",
     "MESSAGE",
@@ -46,8 +49,10 @@ __all__ = [
     "Socket",
     "SocketIsClosedError",
     "UnknownPacketError",
+    "abandoned",
     "adopt",
     "body_of",
+    "lighten",
     "scope_of",
 ]
 
@@ -79,7 +84,7 @@ class AsyncSocket(async_socket.AsyncSocket):  # type: ignore[misc]  # engineio s
 
     sid: str
     server: EngineServer
-    queue: "asyncio.Queue[Packet | None]"
+    queue: "LightQueue[Packet | None]"
     """What is to be written; `None` ends the writer, or one poll."""
     last_ping: float | None
     connected: bool
@@ -127,6 +132,33 @@ def adopt(connection: Any, kind: type) -> None:
     connection.__class__ = kind
 
 
+class _FirstMessage:
+    """The first message of a request's body."""
+
+    __slots__ = ("event",)
+
+    def __init__(self, event: Any) -> None:
+        self.event = event
+
+
+def lighten(server: Any) -> None:
+    """Have the connections of an asyncio server take less memory.
+
+    The library makes a class for each request, which holds on to the connection until a full search for garbage.
+    """
+    server.create_queue = LightQueue
+    translate = server._async["translate_request"]
+
+    async def translated(*request: Any) -> Any:
+        environ = await translate(*request)
+        if "asgi.receive" in environ:
+            environ["wsgi.input"] = _FirstMessage(environ["wsgi.input"].event)
+        return environ
+
+    if server._async["asyncio"] and asyncio.iscoroutinefunction(translate):
+        server._async = {**server._async, "translate_request": translated}
+
+
 def scope_of(environ: Mapping[str, Any]) -> Any:
     """The ASGI scope of a request; `None` where the web server speaks WSGI."""
     return environ.get("asgi.scope")
@@ -146,6 +178,14 @@ async def body_of(environ: Mapping[str, Any], length: int) -> AsyncGenerator[byt
         message = await environ["asgi.receive"]()
         if message["type"] == "http.disconnect":
             raise SocketIsClosedError
+
+
+async def abandoned(environ: Mapping[str, Any]) -> None:
+    """Return when the client of a GET does not wait for its answer any more. Waits for ever where nobody can tell."""
+    if "asgi.receive" not in environ:
+        await asyncio.get_running_loop().create_future()
+    # Its body has arrived: what comes next is that the client has gone. One that sends more of a body does not wait.
+    await environ["asgi.receive"]()
 
 
 # --- clients

@@ -80,7 +80,7 @@ class HttpBounds:
     """How long a request's headers may take, how long 16 KiB of its body, and how long a peer without a key may take to
     read 16 KiB of an answer. A TLS handshake has as long."""
     stall_timeout: float = 60.0
-    """How long a peer that has shown a key may take to read 16 KiB of an answer that is complete."""
+    """How long a peer that has shown a key may take to read 16 KiB of an answer."""
     max_url: int = 8 * 1024
     """Bytes of a URL."""
 
@@ -241,8 +241,7 @@ class GuardedHTTP(HttpToolsProtocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        if not self.known:
-            self._be_patient()
+        self._be_patient()
 
     def resume_writing(self) -> None:
         super().resume_writing()
@@ -291,9 +290,11 @@ class GuardedHTTP(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._head_bytes = 0
-        if self.known or not self.flow.write_paused:  # a stranger has an earlier answer to read
-            self._end_patience()
         super().on_message_complete()
+        if self.cycle is not None and self.cycle.response_complete:
+            self._be_patient()  # it was answered before all of it had come: the next request is waited for
+        elif not self.flow.write_paused:  # otherwise there is an earlier answer to read
+            self._end_patience()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()

@@ -1,17 +1,19 @@
-"""Which names a server without keys answers to. Pure.
+"""By which names a web server is reached: the one check of `Host` and `Origin`. Pure.
 
 A page of any web site can have its own name resolve to 127.0.0.1 (DNS rebinding): then the browser takes this server
 for part of that site. What the page cannot change are the names that the browser sends along, in `Host` and `Origin`.
 """
 
 import ipaddress
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
 from a2c_smcp.errors import ForbiddenError
+from a2c_smcp.utils.text import in_log
 
-__all__ = ["AllowedHosts", "is_loopback", "is_unspecified"]
+__all__ = ["AllowedHosts", "OwnOrigins", "Refusal", "is_loopback", "is_unspecified", "values_by_name"]
 
 _ANY: Final = "*"
 
@@ -35,24 +37,42 @@ def is_unspecified(host: str) -> bool:
         return False
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a request stays outside: the status of the answer, and its text."""
+
+    status: int
+    reason: str
+
+
+def values_by_name(headers: Iterable[tuple[str, str]]) -> Mapping[str, list[str]]:
+    """The values of each header, by its name."""
+    given: dict[str, list[str]] = {}
+    for name, value in headers:
+        given.setdefault(name, []).append(value)
+    return given
+
+
 class AllowedHosts:
     """Loopback names, and those that the operator added; `*` stands for every name."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._names = frozenset(_plain(name) for name in names)
 
-    def check(self, hosts: Iterable[str], origins: Iterable[str]) -> None:
-        """Raise `ForbiddenError` unless there is a `Host`, and every `Host` and `Origin` has an allowed name."""
-        hosts = list(hosts)
-        if not hosts:
-            raise ForbiddenError("the request names no Host")
-        for what, given, allows in (("Host", hosts, self.allows_host), ("Origin", origins, self.allows_origin)):
-            for value in given:
-                if not allows(value):
-                    raise ForbiddenError(
-                        f"this server has no key and does not answer to the {what} {value[:100]!a}; its operator can "
-                        "allow that name with --allowed-host"
-                    )
+    def refusal(self, hosts: Collection[str], origins: Iterable[str], forwarded: Iterable[str] = ()) -> Refusal | None:
+        """Why a request with these values of `Host`, `Origin` and `X-Forwarded-Host` stays outside; `None` if it may
+        come in: with one `Host`, and no name that is not allowed.
+        """
+        if len(hosts) != 1 or not all(map(self.allows_host, (*hosts, *forwarded))):
+            return Refusal(421, f"this server is not reached as {in_log(', '.join((*hosts, *forwarded)))}")
+        if foreign := [origin for origin in origins if not self.allows_origin(origin)]:
+            return Refusal(403, f"requests from {in_log(', '.join(foreign))} are not served")
+        return None
+
+    def check(self, hosts: Collection[str], origins: Iterable[str], forwarded: Iterable[str] = ()) -> None:
+        """Raise `ForbiddenError` where `refusal` has something to say, for a server that may be given more names."""
+        if (refusal := self.refusal(hosts, origins, forwarded)) is not None:
+            raise ForbiddenError(f"{refusal.reason}: it has no key; its operator can allow a name with --allowed-host")
 
     def allows_host(self, host: str) -> bool:
         """Whether a `Host` header, with or without a port, has an allowed name."""
@@ -69,6 +89,21 @@ class AllowedHosts:
         """Whether an `Origin` header has an allowed name. `null`, a page that hides its own, has none."""
         scheme, separator, host = origin.partition("://")
         return bool(scheme and separator) and self.allows_host(host)
+
+
+class OwnOrigins(AllowedHosts):
+    """The exact origins of our own pages, such as `http://127.0.0.1:8000`, and no other name."""
+
+    def __init__(self, origins: Iterable[str]) -> None:
+        super().__init__()
+        self._origins = frozenset(origins)
+        self._hosts = frozenset(origin.partition("://")[2] for origin in self._origins)
+
+    def allows_host(self, host: str) -> bool:
+        return host.lower() in self._hosts
+
+    def allows_origin(self, origin: str) -> bool:
+        return origin.lower() in self._origins
 
 
 def _plain(name: str) -> str:

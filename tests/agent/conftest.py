@@ -10,7 +10,7 @@ import pytest
 from a2c_smcp.agent import Deadlines, LinkOptions
 from a2c_smcp.server import OpenAuthentication, SyncOpenAuthentication
 from tests.agent.harness import Agent, Asyncio, Blocking, FakeComputer
-from tests.forked import Commands, commands
+from tests.forked import Commands, shared
 from tests.server import conftest as servers
 from tests.server.conftest import office
 from tests.server.harness import Running, async_server, sync_server
@@ -27,9 +27,8 @@ MakeComputer = Callable[..., Awaitable[FakeComputer]]
 
 
 @pytest.fixture(scope="session")
-def forked() -> Iterator[Commands]:
-    with commands() as running:
-        yield running
+def forked() -> Commands:
+    return shared()
 
 
 @pytest.fixture(scope="session")

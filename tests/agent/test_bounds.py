@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2c_smcp.agent.bounds import AnswerLimits, AnswerTooLargeError, build_answer, has_more_values
+from a2c_smcp.agent.bounds import AnswerLimits, AnswerTooLargeError, build_answer
 from a2c_smcp.agent.requests import Deadlines, get_tools, read_document, read_result, read_tools, tool_call, tool_meta
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.smcp import (
@@ -21,6 +21,7 @@ from a2c_smcp.smcp import (
     TOOL_CALL_EVENT,
     Kind,
 )
+from a2c_smcp.utils.json_sizes import has_more_values
 from tests.agent.harness import a_tool
 
 LIMITS = AnswerLimits(values=200, items=10, nested=30, tools_bytes=4000, config_bytes=4000, documents_bytes=4000)

@@ -11,7 +11,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from a2c_smcp.agent import AsyncSMCPAgentClient, Deadlines, LinkOptions
+from a2c_smcp.agent import AsyncSMCPAgentClient, Deadlines, LinkOptions, client
 from a2c_smcp.errors import ConnectionLostError, NotFoundError, RequestTimeoutError, UnauthorizedError
 from a2c_smcp.server import APIKeyAuthentication, OpenAuthentication
 from a2c_smcp.smcp import (
@@ -72,6 +72,18 @@ async def test_many_calls_at_once_each_get_their_own_answer(make_agent: MakeAgen
     agent = await make_agent(live=False)
     results = await asyncio.gather(*(agent.call_tool("laptop", "echo", {"text": str(n)}) for n in range(200)))
     assert [result.content[0].text for result in results] == [str(n) for n in range(200)]
+
+
+async def test_what_answers_are_built_with_is_imported_before_the_call_is_sent(
+    make_agent: MakeAgent, make_computer: MakeComputer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the first answer would import it, and the answers of all calls in flight would wait for that."""
+    computer = await make_computer()
+    agent = await make_agent(live=False)
+    sent_before: list[bool] = []
+    monkeypatch.setattr(client, "load_types", lambda: sent_before.append(bool(computer.requests(TOOL_CALL_EVENT))))
+    await agent.call_tool("laptop", "echo", {"text": "x"})
+    assert sent_before == [False]
 
 
 async def test_a_burst_of_notifications_is_fetched_a_few_times_and_ends_up_to_date(

@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import pytest
+from anyio.from_thread import BlockingPortal
 
 from a2c_smcp.agent import AsyncSMCPAgentClient, SMCPAgentClient
 from a2c_smcp.agent.types import Joined
@@ -265,6 +266,35 @@ async def test_ctrl_c_cancels_the_call_at_the_computer(
         finally:
             with suppress(ProcessLookupError):
                 process.kill()
+
+
+async def test_ctrl_c_while_a_call_is_started_cancels_it_at_the_computer(
+    server: Running, office: str, make_computer: MakeComputer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computer: FakeComputer = await make_computer()
+    start = BlockingPortal.start_task_soon
+
+    def call() -> None:
+        with SMCPAgentClient(server.url, name="ada", live=False) as agent:
+            agent.join_office(office)
+
+            def start_interrupted(portal: BlockingPortal, *args: Any) -> Any:
+                monkeypatch.undo()
+                start(portal, *args)
+                raise KeyboardInterrupt
+
+            monkeypatch.setattr(BlockingPortal, "start_task_soon", start_interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                agent.call_tool("laptop", "slow", req_id="interrupted")
+            left.wait(60)
+
+    left = threading.Event()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(anyio.to_thread.run_sync, call)
+        try:
+            await eventually(lambda: computer.cancelled("interrupted"))
+        finally:
+            left.set()
 
 
 async def test_one_that_attends_is_in_its_office_as_soon_as_it_can_be(

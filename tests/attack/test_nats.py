@@ -21,8 +21,8 @@ import pytest
 from nats.aio.client import Client as NatsClient
 
 from a2c_smcp.server.cluster.bucket import Bucket
+from a2c_smcp.server.cluster.bus_frames import AskFrame, PingFrame, encode
 from a2c_smcp.server.cluster.connection import NatsConnection
-from a2c_smcp.server.cluster.frames import AskFrame, PingFrame, encode
 from a2c_smcp.server.cluster.keys import Entry, read_claim
 from a2c_smcp.server.cluster.line import Subjects
 from a2c_smcp.server.cluster.nats_keys import Account, new_seed, server_permissions

@@ -2,7 +2,7 @@
 
 import pytest
 
-from a2c_smcp.computer.decisions.approvals import Ask, Refuse, Run, approve, approve_resolution
+from a2c_smcp.computer.decisions.approvals import AskPerson, Refuse, Run, approve, approve_resolution
 from a2c_smcp.computer.decisions.book import Declined, Outcome, Resolution, resolution_by
 from a2c_smcp.computer.mcp_clients.model import ToolMeta
 from a2c_smcp.results import error_result, from_wire, text_of, to_wire
@@ -15,7 +15,7 @@ def test_auto_apply_runs_without_asking(can_ask: bool) -> None:
 
 @pytest.mark.parametrize("meta", [None, ToolMeta(), ToolMeta(auto_apply=False)])
 def test_anything_else_asks_the_callback(meta: ToolMeta | None) -> None:
-    assert approve(meta, can_ask=True) == Ask()
+    assert approve(meta, can_ask=True) == AskPerson()
 
 
 @pytest.mark.parametrize("meta", [None, ToolMeta(), ToolMeta(auto_apply=False)])

@@ -16,9 +16,10 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from a2c_smcp.computer.calls.log import CallLog, LoggedCall, ProgressReport, weight, within
+from a2c_smcp.computer.calls.log import CallLog, LoggedCall, ProgressReport
 from a2c_smcp.errors import ToolExecutionTimeoutError
 from a2c_smcp.results import cancelled_result, error_result
+from a2c_smcp.utils.json_sizes import weight, within
 from a2c_smcp.wire import codec
 
 
@@ -222,7 +223,7 @@ def test_arguments_that_json_cannot_say_are_kept_in_part() -> None:
     log.end(start(log, own=[own], tuples={(1, 2): 3}), said(""), 5.0)
     assert log.ended[0].call.arguments == {"own": [own], "tuples": {"(1, 2)": 3}}
     assert log.ended[0] == log.find_ended(log.ended[0].call.id)
-    assert log._bytes < 10_000
+    assert log._ended.weight < 10_000
     assert log.find_ended("another") is None
 
 

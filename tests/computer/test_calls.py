@@ -85,7 +85,7 @@ def test_a_result_is_remembered_for_five_minutes_after_it_came() -> None:
     admit(memory, now=0)
     memory.finish(KEY, "result", 1, 1000)
     assert admit(memory, now=1299.9) == Finished("result")
-    assert admit(memory, now=1300) == New()
+    assert admit(memory, now=1300.1) == New()
 
 
 def test_a_running_call_is_remembered_however_long_it_runs() -> None:
@@ -214,7 +214,7 @@ def test_the_limits_hold_after_any_sequence_of_calls(calls: list[tuple[int, int,
         remembered = [call for call in finished if isinstance(_peek(memory, call, now), Finished)]
         assert len(remembered) <= 3
         assert sum(finished[call][1] + AROUND for call in remembered) <= 12 + 3 * AROUND
-        assert all(now - finished[call][0] < 10 for call in remembered)
+        assert all(now - finished[call][0] <= 10 for call in remembered)
 
 
 def _peek(memory: Memory, call: CallKey, now: float) -> object:

@@ -21,7 +21,7 @@ from a2c_smcp.computer.resources.shown import ResourceTimings
 from a2c_smcp.computer.socketio import SMCPComputerClient
 from a2c_smcp.computer.watching.events import CallStarted
 from a2c_smcp.errors import NameTakenError, TooManyRequestsError
-from a2c_smcp.link.office_link import Joined, LinkEvent, RejoinFailed
+from a2c_smcp.link.interface import Joined, LinkEvent, RejoinFailed
 from a2c_smcp.server import OpenAuthentication
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_EVENT,

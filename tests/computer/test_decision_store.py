@@ -171,6 +171,20 @@ async def test_an_answer_after_the_deadline_is_late_even_if_nobody_noticed_yet(
         assert (await task).outcome is Outcome.UNANSWERED
 
 
+async def test_a_question_that_ends_with_its_call_after_its_deadline_was_not_answered(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, loop = watched.store, asyncio.get_running_loop()
+    expires = loop.time() + DEADLINE
+    with store.attend("browser"):
+        task, _ = await asked(store, lambda: store.ask_question("files", "Which?", expires=expires))
+        with monkeypatch.context() as late:
+            late.setattr(loop, "time", lambda: expires)  # the loop is busy, and gets to the end of the call first
+            task.cancel()
+            await asyncio.wait([task])
+    assert [each.outcome for each in watched.decided] == [Outcome.UNANSWERED]
+
+
 async def test_who_asked_and_went_withdraws_it(watched: Watched) -> None:
     store = watched.store
     with store.attend("browser"):

@@ -250,6 +250,22 @@ async def test_a_burst_is_announced_every_100_ms_and_the_last_change_is_not_lost
         assert await computer.get_desktop(window="window://fake/0") == [f"window://fake/0\n\n{number}"]
 
 
+async def test_what_changed_before_a_slow_server_subscribed_us_is_announced_when_it_has() -> None:
+    timings = ResourceTimings(list=30, subscribe=0.01, read=30)
+    async with running(server("a"), resource_timings=timings) as (computer, record):
+        await settled(computer)
+        connection, is_subscribed = computer._manager.connections["a"], anyio.Event()
+        connection.subscribed = is_subscribed.wait  # type: ignore[method-assign]
+        await put(computer, NEW)
+        tasks = computer._resources._tasks
+        await eventually(lambda: any(task.get_name().startswith("subscriptions") for task in tasks))
+        await record.until(lambda: not computer._happened.is_waiting)
+        record.events.clear()
+        is_subscribed.set()
+        await announced(record)
+        assert record.now(FinderChanged) == []  # it has no documents
+
+
 async def test_a_list_that_cannot_be_read_is_tried_again_for_the_next_request(caplog: pytest.LogCaptureFixture) -> None:
     async with running(server("a")) as (computer, _):
         connection = computer._manager.connections["a"]

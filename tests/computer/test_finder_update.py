@@ -502,3 +502,22 @@ async def test_however_often_all_is_to_be_read_one_reading_waits_for_the_one_tha
             await anyio.lowlevel.checkpoint()
         await it.titles()
         assert len(await it.reads()) - before == 2
+
+
+async def test_after_all_was_read_it_rests_for_as_long_as_that_took() -> None:
+    async with shelf(documents=1) as it:
+        await it.titles()
+        read = it.connection.read_resource
+
+        async def read_slowly(uri: str, timeout: float | None = None) -> ReadResourceResult:
+            it.clock.now += 0.2
+            return await read(uri, timeout)
+
+        it.connection.read_resource = read_slowly  # type: ignore[method-assign]
+        it.finder.mark_all("a")
+        await it.titles()
+        began = time.monotonic()
+        it.finder.mark_all("a")
+        await it.titles()
+        assert time.monotonic() - began >= 0.19
+        assert len(await it.reads()) == 3

@@ -5,7 +5,7 @@ from a2c_smcp.computer.socketio import SMCPComputerClient
 from a2c_smcp.computer.watching.events import OfficeStatus
 from a2c_smcp.computer.watching.office_states import OfficeStates
 from a2c_smcp.errors import ForbiddenError
-from a2c_smcp.link.office_link import Connected, Disconnected, Joined, Left, Membership, RejoinFailed
+from a2c_smcp.link.interface import Connected, Disconnected, Joined, Left, Membership, RejoinFailed
 from tests.computer.fakes.computers import recorded
 from tests.computer.fakes.offices import new_office, options
 from tests.server.harness import Running

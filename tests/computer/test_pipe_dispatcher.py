@@ -15,7 +15,7 @@ import anyio
 import pytest
 from mcp import MCPError
 from mcp.shared.dispatcher import CallOptions
-from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND, REQUEST_TIMEOUT, CallToolResult, TextContent
+from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, METHOD_NOT_FOUND, REQUEST_TIMEOUT, CallToolResult, TextContent
 
 from a2c_smcp.computer.mcp_clients.change_feed import ChangeFeedTimings
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection, Timings
@@ -89,7 +89,7 @@ async def test_answers_find_their_requests_whatever_their_order() -> None:
     wire.take({"jsonrpc": "2.0", "id": str(second), "result": {"n": 2}})  # some write ids as text
     wire.take({"jsonrpc": "2.0", "id": first, "result": {"n": 1}})
     assert (await outcome(one), await outcome(two)) == ({"n": 1}, {"n": 2})
-    assert wire.dispatcher._waiting == {}
+    assert len(wire.dispatcher._asks) == 0
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ async def test_cancelling_tells_the_server_and_a_late_answer_is_skipped() -> Non
     told = wire.lines[-1]
     assert (told["method"], told["params"]["requestId"], "id" in told) == ("notifications/cancelled", request_id, False)
     wire.take({"id": request_id, "result": {}})
-    assert wire.dispatcher._waiting == {}
+    assert len(wire.dispatcher._asks) == 0
 
 
 async def test_a_request_that_was_answered_is_not_taken_back() -> None:
@@ -201,6 +201,18 @@ async def test_a_caller_may_choose_an_id_that_is_free() -> None:
     one.cancel()
     await asyncio.wait({one})
     assert wire.taken_back == ["listen-1"]
+
+
+async def test_a_caller_that_was_answered_and_is_cancelled_leaves_the_next_request_with_its_id_alone() -> None:
+    wire = Wire()
+    _, one = await wire.ask({"request_id": "listen-1"})
+    two = asyncio.ensure_future(wire.dispatcher.send_raw_request("tools/call", {}, {"request_id": "listen-1"}))
+    wire.take({"id": "listen-1", "result": {}})  # `two` has not begun yet: it does before `one` is woken
+    one.cancel()
+    await settled()
+    assert (one.cancelled(), wire.taken_back) == (True, [])
+    wire.take({"id": "listen-1", "result": {"n": 2}})
+    assert await outcome(two) == {"n": 2}
 
 
 async def test_an_id_that_looks_like_a_number_goes_out_as_it_was_chosen() -> None:
@@ -272,7 +284,7 @@ async def test_what_cannot_be_written_at_all_leaves_nothing_behind() -> None:
     wire = Wire()
     with pytest.raises(Exception, match="object"):
         await wire.dispatcher.send_raw_request("tools/call", {"x": object()})
-    assert (wire.lines, wire.dispatcher._waiting) == ([], {})
+    assert (wire.lines, len(wire.dispatcher._asks)) == ([], 0)
 
 
 async def test_a_call_waits_for_room_and_is_not_sent_once_it_was_given_up() -> None:
@@ -289,7 +301,7 @@ async def test_a_call_waits_for_room_and_is_not_sent_once_it_was_given_up() -> N
     assert [line["params"] for line in wire.lines] == [{"n": 2}]
     wire.take({"id": wire.lines[0]["id"], "result": {}})
     await outcome(kept)
-    assert wire.dispatcher._waiting == {}
+    assert len(wire.dispatcher._asks) == 0
 
 
 async def test_closing_wakes_a_call_that_waits_for_room_and_does_not_take_back_what_was_not_sent() -> None:
@@ -462,6 +474,19 @@ async def test_a_request_that_the_server_takes_back_is_cancelled_and_not_answere
         await settled()
         assert handlers.cancelled == [7]
     assert [line["id"] for line in wire.lines] == [8]
+
+
+async def test_a_request_with_the_id_of_one_under_way_is_refused_and_leaves_that_one_alone() -> None:
+    wire = Wire()
+    async with handled(wire) as handlers:
+        wire.take({"id": 7, "method": "wait"})
+        wire.take({"id": "7", "method": "echo"})
+        await settled()
+        assert [(line["id"], line["error"]["code"]) for line in wire.lines] == [("7", INVALID_REQUEST)]
+        wire.take({"method": "notifications/cancelled", "params": {"requestId": 7}})
+        wire.take({"id": 7, "method": "echo", "params": {"n": 1}})
+        await settled()
+        assert (handlers.cancelled, wire.lines[1:]) == ([7], [{"jsonrpc": "2.0", "id": 7, "result": {"n": 1}}])
 
 
 async def test_a_flood_of_announcements_stops_the_reading_until_they_were_handled() -> None:

@@ -13,7 +13,7 @@ from a2c_smcp.agent import AsyncSMCPAgentClient, SMCPAgentClient
 from a2c_smcp.computer.calls.progress import WAITING
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.socketio import SMCPComputerClient
-from a2c_smcp.link.office_link import Joined, LinkEvent
+from a2c_smcp.link.interface import Joined, LinkEvent
 from a2c_smcp.results import text_of
 from a2c_smcp.smcp import CANCEL_TOOL_CALL_EVENT, TOOL_CALL_EVENT, TOOL_PROGRESS_NOTIFICATION
 from tests.computer.fakes.computers import FAST, server

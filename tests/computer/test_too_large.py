@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.mcp_clients.item_limits import MAX_ITEMS, too_many_items
+from a2c_smcp.computer.mcp_clients.item_limits import MAX_ITEMS, MAX_LEVELS, too_much
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.errors import PayloadTooLargeError
 from tests.computer.fakes.computers import call, code, listed, running, server, state, text
@@ -125,8 +125,20 @@ async def test_more_parts_than_anybody_could_use_are_413_at_once(item: str, capl
         await alive(computer)
 
 
+@pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
+async def test_what_is_nested_too_deeply_is_413_and_says_so(era: str) -> None:
+    async with running(server("a", protocol=era)) as (computer, _):
+        for levels, expected in ((MAX_LEVELS, None), (MAX_LEVELS + 1, 413), (600, 413)):
+            inner = levels - 4  # the result, its content, the item and its `_meta`
+            item = '{"type":"text","text":"x","_meta":{"a":' + "[" * inner + "]" * inner + "}}"
+            result = await call(computer, "a.litter", item=item, count=1)
+            assert code(result) == expected
+            assert ("nested deeper than" in text(result)) is result.is_error
+        await alive(computer)
+
+
 def test_the_lists_of_an_answer_are_counted() -> None:
-    assert too_many_items({"content": [0] * MAX_ITEMS}) is None
-    assert "10001 items in 'contents'" in (too_many_items({"contents": [0] * (MAX_ITEMS + 1)}) or "")
-    assert too_many_items({"structuredContent": [0] * 20_000}) is None
-    assert too_many_items([0] * 20_000) is None
+    assert too_much({"content": [0] * MAX_ITEMS}) is None
+    assert "10001 items in 'contents'" in (too_much({"contents": [0] * (MAX_ITEMS + 1)}) or "")
+    assert too_much({"structuredContent": [0] * 20_000}) is None
+    assert too_much([0] * 20_000) is None

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2c_smcp.computer.watching.announcements import ANNOUNCE_SECONDS, Announcements, Channel, Listed, Watch, channel_of
+from a2c_smcp.computer.watching.announcements import ANNOUNCE_SECONDS, Channel, Listed, Watch, channel_of
+from a2c_smcp.utils.pace import Pace
 
 DESKTOP, FINDER = Channel.DESKTOP, Channel.FINDER
 
@@ -146,32 +147,32 @@ def test_a_server_that_is_not_there_has_no_stale_documents() -> None:
 
 
 def test_the_first_change_is_announced_at_once() -> None:
-    assert Announcements().due is None
-    assert Announcements().change(7.0).due == 7.0
+    assert Pace(ANNOUNCE_SECONDS).due is None
+    assert Pace(ANNOUNCE_SECONDS).change(7.0).due == 7.0
 
 
 def test_a_change_soon_after_waits_for_its_turn() -> None:
-    assert Announcements().change(7.0).sent(7.0).change(7.03).due == 7.0 + ANNOUNCE_SECONDS
+    assert Pace(ANNOUNCE_SECONDS).change(7.0).sent(7.0).change(7.03).due == 7.0 + ANNOUNCE_SECONDS
 
 
 def test_a_change_long_after_is_announced_at_once() -> None:
-    assert Announcements().change(7.0).sent(7.0).change(9.0).due == 9.0
+    assert Pace(ANNOUNCE_SECONDS).change(7.0).sent(7.0).change(9.0).due == 9.0
 
 
 def test_changes_that_wait_become_one() -> None:
-    waiting = Announcements().change(7.0).sent(7.0).change(7.01)
+    waiting = Pace(ANNOUNCE_SECONDS).change(7.0).sent(7.0).change(7.01)
     assert waiting.change(7.05) == waiting
     assert waiting.sent(7.1).due is None
 
 
 def test_a_change_after_the_sending_began_is_not_lost() -> None:
-    assert Announcements().change(7.0).sent(7.0).change(7.0).due == 7.0 + ANNOUNCE_SECONDS
+    assert Pace(ANNOUNCE_SECONDS).change(7.0).sent(7.0).change(7.0).due == 7.0 + ANNOUNCE_SECONDS
 
 
 @given(st.lists(st.integers(0, 300), min_size=1, max_size=30))
 def test_however_changes_come_announcements_keep_their_distance_and_the_last_is_never_lost(gaps: list[int]) -> None:
     moments = [sum(gaps[: index + 1]) / 1000 for index in range(len(gaps))]
-    state = Announcements()
+    state = Pace(ANNOUNCE_SECONDS)
     sent: list[float] = []
     for moment in moments:
         while state.due is not None and state.due <= moment:

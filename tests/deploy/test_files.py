@@ -17,8 +17,9 @@ import pytest
 import yaml
 
 from a2c_smcp.server.cluster.nats_setup import make_files, write_files
+from tests.forked import shared
 from tests.nats_server import free_ports, nats_binary
-from tests.server.test_cli import A2C, Process
+from tests.server.test_cli import Process
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -155,9 +156,9 @@ def test_the_unit_of_the_server_starts_one() -> None:
 def test_the_unit_of_the_computer_names_options_that_there_are() -> None:
     _, *words = shlex.split(unit("a2c-computer.service")["ExecStart"])
     clean = {key: value for key, value in os.environ.items() if not key.startswith("A2C_")}
-    said = subprocess.run([A2C, *words, "--help"], capture_output=True, text=True, timeout=60, env=clean)
+    said = shared().run_text(*words, "--help", env=clean)
     assert said.returncode == 0, said.stderr
-    nonsense = subprocess.run([A2C, *words, "--nonsense", "--help"], capture_output=True, timeout=60, env=clean)
+    nonsense = shared().run_text(*words, "--nonsense", "--help", env=clean)
     assert nonsense.returncode != 0
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.link.office_link import LinkOptions, Membership, OfficeLink
+from a2c_smcp.link.interface import LinkOptions, Membership
+from a2c_smcp.link.office_link import OfficeLink
 from a2c_smcp.smcp import GET_TOOLS_EVENT
 from tests.certificates import Certificate, self_signed
 from tests.deploy.nginx import nginx

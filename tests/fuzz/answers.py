@@ -16,7 +16,8 @@ from typing import Any, ClassVar, Final
 
 from a2c_smcp.agent import AgentHandler, AsyncSMCPAgentClient, SMCPAgentClient, text_of
 from a2c_smcp.errors import SMCPError
-from a2c_smcp.link.office_link import Joined, Membership, OfficeLink
+from a2c_smcp.link.interface import Joined, Membership
+from a2c_smcp.link.office_link import OfficeLink
 from a2c_smcp.packets import read_event
 from a2c_smcp.smcp import (
     EVENTS,

@@ -14,8 +14,7 @@ from typing import Any, Final
 
 from nats.aio.client import Client as NatsClient
 
-from a2c_smcp.server.cluster.clock import now
-from a2c_smcp.server.cluster.frames import (
+from a2c_smcp.server.cluster.bus_frames import (
     AgainFrame,
     AskFrame,
     BusFrame,
@@ -29,6 +28,7 @@ from a2c_smcp.server.cluster.frames import (
     decode,
     encode,
 )
+from a2c_smcp.server.cluster.clock import now
 from a2c_smcp.server.cluster.line import Subjects
 from a2c_smcp.server.cluster.seal import FrameSeal
 from tests.attack.harness import Target

@@ -9,7 +9,8 @@ import pytest
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.decisions.book import Accepted, Decision, DecisionAnswer
 from a2c_smcp.computer.socketio import SMCPComputerClient
-from a2c_smcp.link.office_link import Joined, LinkEvent, LinkOptions, Membership, OfficeLink, RejoinFailed
+from a2c_smcp.link.interface import Joined, LinkEvent, LinkOptions, Membership, RejoinFailed
+from a2c_smcp.link.office_link import OfficeLink
 from a2c_smcp.server import OpenAuthentication
 from tests.computer.fakes.computers import FAST, asking, names, server
 from tests.computer.fakes.offices import Agent, new_office

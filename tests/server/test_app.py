@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import json
 import urllib.error
 import urllib.request
 from typing import Any
@@ -14,9 +15,11 @@ import pytest
 from a2c_smcp.server import Limits, OpenAuthentication
 from a2c_smcp.server.app import create_app
 from a2c_smcp.server.registry import Counts, LocalRegistry
+from a2c_smcp.server.sockets import unwritten_sockets
 from a2c_smcp.web.asgi import ASGIMessage
 from tests.server.conftest import MakePeer
 from tests.server.harness import Running, async_server, counts_nobody, eventually
+from tests.server.raw import joined, receive_until, send_text
 
 
 async def fetch(server: Running, path: str, method: str = "GET") -> tuple[int, str]:
@@ -113,6 +116,27 @@ async def test_a_draining_server_is_not_ready_and_refuses_with_a_code(make_peer:
         reply = await peer.call("client:get_tools", {})
         assert reply["error"]["code"] == 500
         assert "shutting down" in reply["error"]["message"]
+
+
+async def test_a_drain_waits_until_a_slow_reader_has_its_answer(make_peer: MakePeer) -> None:
+    tools = {"tools": [{"name": "x" * 1000}] * 8000}
+    with async_server(OpenAuthentication()) as server:
+        computer = await make_peer(server, setup=lambda peer: peer.answer("client:get_tools", lambda _: tools))
+        await computer.call("server:join_office", {"role": "computer", "name": "c", "office_id": "o"})
+        with await anyio.to_thread.run_sync(joined, server.url) as agent:
+            for number, event, data in (
+                (1, "server:join_office", {"role": "agent", "name": "a", "office_id": "o"}),
+                (2, "client:get_tools", {"agent": "a", "req_id": "1", "computer": "c"}),
+            ):
+                send_text(agent, f"42/smcp,{number}{json.dumps([event, data])}")
+            (connection,) = await eventually(lambda: unwritten_sockets(server.sio))
+            loop = connection._handler.get_loop()
+            draining = asyncio.run_coroutine_threadsafe(server.namespace.drain(60), loop)
+            await eventually(lambda: not server.namespace.pending_relays and not server.namespace._serving)
+            await anyio.sleep(0.1)
+            assert not draining.done()
+            await anyio.to_thread.run_sync(receive_until, agent, b"}]}]")
+            await eventually(draining.done)
 
 
 async def test_nothing_is_left_of_members_that_came_and_went(make_peer: MakePeer) -> None:

@@ -22,11 +22,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import NameOID
 
-from a2c_smcp.link.office_link import Disconnected, LinkEvent, LinkOptions, Membership, OfficeLink
+from a2c_smcp.link.interface import Disconnected, LinkEvent, LinkOptions, Membership
+from a2c_smcp.link.office_link import OfficeLink
+from tests.forked import A2C, shared
 from tests.server.harness import eventually
 from tests.server.raw import CLOSE, connect, frame, receive_until, upgrade
 
-A2C = str(Path(sys.executable).parent / "a2c")
 #: The same, with more patience for the calls that still run when it is stopped: the one who answers may be held up.
 PATIENT = "from a2c_smcp.server import cli; cli._DRAIN_SECONDS = 30.0; from a2c_smcp.cli import main; main()"
 
@@ -65,9 +66,7 @@ def running(*args: str, command: Sequence[str] = (A2C,), **env: str) -> Iterator
 
 def run(*args: str) -> subprocess.CompletedProcess[str]:
     clean = {key: value for key, value in os.environ.items() if not key.startswith("A2C_")}
-    return subprocess.run(
-        [A2C, "server", *args], capture_output=True, text=True, timeout=60, check=False, env={**clean, "COLUMNS": "300"}
-    )
+    return shared().run_text("server", *args, env={**clean, "COLUMNS": "300"})
 
 
 @pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT])

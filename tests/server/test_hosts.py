@@ -43,7 +43,7 @@ def test_other_names_are_not(host: str) -> None:
     assert not AllowedHosts().allows_host(host)
     assert not AllowedHosts().allows_origin(f"http://{host}")
     with pytest.raises(ForbiddenError):
-        AllowedHosts().check(["localhost", host], [])
+        AllowedHosts().check(["localhost"], [], [host])
 
 
 @pytest.mark.parametrize("origin", ["null", "", "localhost", "://localhost", "file://"])
@@ -54,15 +54,17 @@ def test_an_origin_without_a_name_is_not_allowed(origin: str) -> None:
 
 def test_the_operator_may_add_names_and_the_refusal_says_how() -> None:
     hosts = AllowedHosts(["Office.example.", "[fe80::1]"])
-    hosts.check(["office.EXAMPLE:80", "[fe80::1]:80"], ["https://office.example"])
+    hosts.check(["office.EXAMPLE:80"], ["https://office.example"], ["[fe80::1]:80"])
     with pytest.raises(ForbiddenError, match="--allowed-host"):
         hosts.check(["other.example"], [])
     AllowedHosts(["*"]).check(["other.example"], ["https://any.example:8000"])
 
 
-def test_a_request_without_a_host_is_refused() -> None:
+def test_a_request_without_a_host_or_with_two_is_refused() -> None:
     with pytest.raises(ForbiddenError):
         AllowedHosts().check([], [])
+    with pytest.raises(ForbiddenError):
+        AllowedHosts().check(["localhost", "localhost"], [])
 
 
 @pytest.mark.parametrize(("name", "expected"), [("127.0.0.1", True), ("::1", True), ("localhost", True), ("::", False)])

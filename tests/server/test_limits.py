@@ -3,8 +3,10 @@
 import pytest
 
 from a2c_smcp.errors import TooManyRequestsError
+from a2c_smcp.server.boundary import relay_of
+from a2c_smcp.server.envelopes import Message
 from a2c_smcp.server.limits import AddressLimit, Limits, Place, TokenBucket
-from a2c_smcp.server.relays import Relay, RelayTable
+from a2c_smcp.server.relays import RelayAsk, relay_table
 from a2c_smcp.smcp import GET_TOOLS_EVENT, TOOL_CALL_EVENT
 from tests.server.harness import counts_nobody
 
@@ -100,43 +102,16 @@ def test_deadlines() -> None:
     assert limits.deadline(GET_TOOLS_EVENT, None) == 15
 
 
-def relay(caller: str, target: str) -> Relay:
-    return Relay(caller, target, TOOL_CALL_EVENT, "a", "1", "pc", lambda _: None)
+def relay(number: int, req_id: str) -> RelayAsk:
+    message = Message(TOOL_CALL_EVENT, {"agent": "a", "req_id": req_id, "computer": "pc"})
+    return relay_of(number, "caller", "target", message, lambda _: None)
 
 
-def test_pending_relays_are_limited_per_caller() -> None:
-    table = RelayTable(most_per_caller=2)
-    first = relay("a", "c")
-    table.open(first)
-    table.open(relay("a", "d"))
-    with pytest.raises(TooManyRequestsError):
-        table.open(relay("a", "c"))
-    table.open(relay("b", "c"))
-    table.close(first)
-    table.open(relay("a", "c"))
-    assert len(table) == 3
-
-
-def test_the_ids_that_a_caller_has_kept_are_limited_too() -> None:
-    table = RelayTable(most_per_caller=10)
-    long = [Relay("a", "c", TOOL_CALL_EVENT, "a", "x" * 600_000, "pc", lambda _: None) for _ in range(2)]
-    table.open(long[0])
-    with pytest.raises(TooManyRequestsError):
-        table.open(long[1])
-    table.open(relay("a", "c"))
-    table.close(long[0])
-    table.close(long[0])
-    table.open(long[1])
-
-
-def test_the_end_of_either_session_finds_its_relays_and_closing_leaves_nothing() -> None:
-    table = RelayTable(most_per_caller=10)
-    relays = [relay("a", "c"), relay("a", "d"), relay("b", "c")]
-    for each in relays:
-        table.open(each)
-    assert table.orphaned_by("c").unanswered == (relays[0], relays[2])
-    assert table.orphaned_by("a").unwanted == (relays[0], relays[1])
-    for each in relays:
-        table.close(each)
-        table.close(each)
-    assert (len(table), table._by_caller, table._by_target, table._weights) == (0, {}, {}, {})
+def test_the_ids_that_a_caller_has_kept_are_limited() -> None:
+    table = relay_table(most_per_caller=2)
+    table.ask(relay(1, "x" * 600_000))
+    with pytest.raises(TooManyRequestsError, match="too long"):
+        table.ask(relay(2, "x" * 600_000))
+    table.ask(relay(3, "short"))
+    with pytest.raises(TooManyRequestsError, match="2 requests are waiting"):
+        table.ask(relay(4, "short"))

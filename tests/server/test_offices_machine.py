@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
 from a2c_smcp.errors import SMCPError
+from a2c_smcp.relay.asks import Ask
 from a2c_smcp.server import offices
 from a2c_smcp.server.effects import Broadcast, EnterRoom, LeaveRoom
 from a2c_smcp.server.offices import Grant, Transition
 from a2c_smcp.server.registry import Counts, MemoryRegistry
-from a2c_smcp.server.relays import Relay, RelayTable
+from a2c_smcp.server.relays import Relay, RelayAsk, relay_table
 from a2c_smcp.smcp import EVENTS
 from a2c_smcp.types import Role
 
@@ -26,10 +27,11 @@ class Life(RuleBasedStateMachine):
         super().__init__()
         self.registry = MemoryRegistry()
         self.rooms: dict[str, set[str]] = {office: set() for office in OFFICES}
-        self.relays = RelayTable(most_per_caller=1000)
-        self.failed: list[Relay] = []
+        self.relays = relay_table(most_per_caller=1000)
+        self.failed: list[RelayAsk] = []
         self.known: set[str] = set()
         self.count = 0
+        self.calls = 0
 
     @rule(target=sessions)
     def connect(self) -> str:
@@ -75,8 +77,9 @@ class Life(RuleBasedStateMachine):
             assert caller is not None
             assert caller.office_id == target.office_id
             assert (caller.role, target.role) == ("agent", "computer")
-            relay = Relay(sid, target.sid, "client:tool_call", "a", "1", "pc", lambda _: None)
-            self.relays.open(relay)
+            self.calls += 1
+            relay = Relay("client:tool_call", "a", "1", "pc", lambda _: None)
+            self.relays.ask(Ask(self.calls, relay, sid, target.sid))
         assert self.picture() == before
 
     @rule(sid=sessions)
@@ -112,9 +115,7 @@ class Life(RuleBasedStateMachine):
                 case Broadcast():
                     assert effect.skip_sid == sid
         if transition.left_office:
-            orphans = self.relays.orphaned_by(sid)
-            for relay in (*orphans.unanswered, *orphans.unwanted):
-                self.relays.close(relay)
+            self.relays.lost(sid)
 
     def picture(self) -> Any:
         return (
@@ -150,7 +151,7 @@ class Life(RuleBasedStateMachine):
 
     @invariant()
     def no_relay_outlives_its_peers(self) -> None:
-        waiting = {*self.relays._by_caller, *self.relays._by_target}
+        waiting = {party for ask in self.relays.waiting() for party in (ask.caller, ask.target)}
         assert waiting <= self.known
 
 

@@ -1,13 +1,15 @@
 """Reports of progress: to the one caller that asked, at a bounded rate, and to nobody else."""
 
+import itertools
 import json
 from typing import Any
 
 import anyio
 import pytest
 
+from a2c_smcp.relay.asks import Ask
 from a2c_smcp.server.outbox import Outbox, ReportPacket
-from a2c_smcp.server.relays import Relay, RelayTable
+from a2c_smcp.server.relays import Relay, RelayAsk, relay_table, reported_by
 from a2c_smcp.server.reports import ReportLimit
 from a2c_smcp.smcp import TOOL_CALL_EVENT, TOOL_PROGRESS_EVENT, TOOL_PROGRESS_NOTIFICATION, ToolProgress
 from tests.server.conftest import MakePeer
@@ -21,36 +23,38 @@ def report(progress: float = 1, **more: Any) -> ToolProgress:
     return {"computer": "c", "agent": "a", "req_id": "1", "progress": progress, **more}  # type: ignore[typeddict-item]
 
 
-def relay(target: str = "computer-sid", *, wants: bool = True) -> Relay:
-    on_progress = ReportLimit(print, lambda: 0.0) if wants else None
-    return Relay("agent-sid", target, TOOL_CALL_EVENT, "a", "1", "c", lambda _: None, on_progress=on_progress)
+_NUMBERS = itertools.count()
+
+
+def relay(target: str = "computer-sid", *, wants: bool = True) -> RelayAsk:
+    waiter = Relay(TOOL_CALL_EVENT, "a", "1", "c", lambda _: None)
+    return Ask(next(_NUMBERS), waiter, "agent-sid", target, (target, "a", "1") if wants else None)
 
 
 def test_a_report_is_about_the_relay_to_its_sender_with_its_ids() -> None:
-    table = RelayTable(10)
+    table = relay_table(10)
     wanted, unwanted, elsewhere = relay(), relay(wants=False), relay("another-sid")
     for each in (unwanted, elsewhere, wanted):
-        table.open(each)
-    assert table.reported_by("computer-sid", report()) is wanted
-    assert table.reported_by("computer-sid", report(req_id="2")) is None
-    assert table.reported_by("computer-sid", report(agent="b")) is None
-    assert table.reported_by("computer-sid", report(computer="d")) is None
-    assert table.reported_by("agent-sid", report()) is None
-    table.close(wanted)
-    assert table.reported_by("computer-sid", report()) is None
-    assert table.reported_by("another-sid", report()) is elsewhere
-    table.close(elsewhere)
-    assert not table._reporting
+        table.ask(each)
+    assert reported_by(table, "computer-sid", report()) is wanted
+    assert reported_by(table, "computer-sid", report(req_id="2")) is None
+    assert reported_by(table, "computer-sid", report(agent="b")) is None
+    assert reported_by(table, "computer-sid", report(computer="d")) is None
+    assert reported_by(table, "agent-sid", report()) is None
+    table.end(wanted.id)
+    assert reported_by(table, "computer-sid", report()) is None
+    assert reported_by(table, "another-sid", report()) is elsewhere
+    table.end(elsewhere.id)
 
 
 def test_a_repeated_request_is_reported_on_until_the_last_of_its_relays_ends() -> None:
-    table = RelayTable(10)
+    table = relay_table(10)
     first, second = relay(), relay()
-    table.open(first)
-    table.open(second)
-    assert table.reported_by("computer-sid", report()) is first
-    table.close(first)
-    assert table.reported_by("computer-sid", report()) is second
+    table.ask(first)
+    table.ask(second)
+    assert reported_by(table, "computer-sid", report()) is first
+    table.end(first.id)
+    assert reported_by(table, "computer-sid", report()) is second
 
 
 def test_a_flood_of_reports_is_thinned_out_and_long_messages_are_dropped() -> None:

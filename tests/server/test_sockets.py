@@ -20,7 +20,17 @@ from a2c_smcp.server.registry import Counts
 from a2c_smcp.server.socket_bounds import packet_of
 from tests.server.conftest import MakePeer
 from tests.server.harness import Running, async_server, eventually, heard, sync_server
-from tests.server.raw import BINARY, frame, frame_header, is_closed, joined, raw_websocket, receive_until, send_text
+from tests.server.raw import (
+    BINARY,
+    connect,
+    frame,
+    frame_header,
+    is_closed,
+    joined,
+    raw_websocket,
+    receive_until,
+    send_text,
+)
 
 
 @pytest.mark.parametrize("bad", [b"x", b"42/smcp,{", b"44/smcp,", b"\x00"])
@@ -253,6 +263,32 @@ async def test_a_poll_is_answered_uncompressed_whatever_its_client_offers(
                 text = reply.read().decode()
 
     await anyio.to_thread.run_sync(poll)
+
+
+@pytest.mark.parametrize("gives_up", ["it closes", "it asks again"])
+async def test_a_poll_that_its_client_has_given_up_takes_no_packet(open_async_server: Running, gives_up: str) -> None:
+    server = open_async_server
+
+    def blocking() -> None:
+        sid = ask(server, "GET", "").split('"sid":"')[1].split('"')[0]
+        ask(server, "POST", sid, "40/smcp,")
+        assert "40/smcp" in ask(server, "GET", sid)
+        connection = server.sio.eio.sockets[sid]
+        poll = f"GET /socket.io/?EIO=4&transport=polling&sid={sid} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+        with connect(server.url) as first, connect(server.url) as second:
+            first.sendall(poll)
+            wait_until(lambda: connection._poll is not None)
+            if gives_up == "it closes":
+                first.close()
+                wait_until(lambda: connection._poll is None)
+            second.sendall(poll)
+            if gives_up == "it asks again":
+                receive_until(first, b"\r\n6\r\n")
+            wait_until(lambda: connection._poll is not None)
+            ask(server, "POST", sid, '42/smcp,7["client:dance",{}]')
+            receive_until(second, b"43/smcp,7")
+
+    await anyio.to_thread.run_sync(blocking)
 
 
 @pytest.mark.parametrize(

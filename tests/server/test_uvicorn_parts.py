@@ -5,6 +5,7 @@ import socket
 import ssl
 import threading
 import time
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -56,6 +57,37 @@ async def test_text_that_is_not_utf_8_is_one_line_and_closes_the_connection(capl
         await anyio.to_thread.run_sync(blocking, server.url)
     assert "UTF-8" in caplog.text
     assert "Traceback" not in caplog.text
+
+
+# --- the memory of a connection
+
+
+async def test_a_connection_takes_little_memory_and_leaves_nothing_to_the_collector() -> None:
+    def open_some(url: str, count: int, kept: ExitStack) -> None:
+        for _ in range(count):
+            kept.enter_context(joined(url))
+
+    def connections() -> int:
+        return sum(isinstance(each, GuardedWebSocket) for each in gc.get_objects())
+
+    with async_server(OpenAuthentication()) as server, ExitStack() as kept:
+        await anyio.to_thread.run_sync(open_some, server.url, 5, kept)  # what is built once is built
+        gc.collect()
+        tracemalloc.start()
+        try:
+            before, _ = tracemalloc.get_traced_memory()
+            await anyio.to_thread.run_sync(open_some, server.url, 40, kept)
+            gc.collect()
+            after, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert (after - before) / 40 < 30_000  # 24,500 with Python 3.11
+        gc.disable()
+        try:
+            kept.close()
+            await eventually(lambda: connections() == 0)
+        finally:
+            gc.enable()
 
 
 # --- the size of a message

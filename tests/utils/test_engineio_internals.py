@@ -19,8 +19,10 @@ from a2c_smcp.utils.engineio_internals import (
     Socket,
     adopt,
     body_of,
+    lighten,
     scope_of,
 )
+from a2c_smcp.utils.light_queue import LightQueue
 from tests.undocumented import Library
 
 library = Library("python-engineio", "a2c_smcp.utils.engineio_internals")
@@ -44,6 +46,24 @@ def test_a_server_has_what_we_use_of_it() -> None:
     for each in servers():
         library.has(each, sorted(get_protocol_members(EngineServer)))
         library.has(each.reason, ["SERVER_DISCONNECT", "TRANSPORT_CLOSE", "TRANSPORT_ERROR"])
+
+
+async def test_a_server_asks_our_queue_and_our_translation_of_requests() -> None:
+    each = engineio.AsyncServer(async_mode="asgi")
+    library.has(each, ["create_queue", "_async"])
+    lighten(each)
+    assert isinstance(async_socket.AsyncSocket(each, "s").queue, LightQueue)
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"all"}
+
+    scope = {"type": "http", "path": "/", "headers": []}
+    environ = await each._async["translate_request"](scope, receive, None)
+    assert [part async for part in body_of(environ, 3)] == [b"all"]
+    assert type(environ["wsgi.input"]) is type(
+        (await each._async["translate_request"](scope, receive, None))["wsgi.input"]
+    )
+    assert asgi._async["translate_request"] is asgi.translate_request  # other servers keep the library's
 
 
 def test_a_servers_connection_has_what_we_use_of_it() -> None:

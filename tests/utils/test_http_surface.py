@@ -29,7 +29,9 @@ LONG = HttpBounds(header_timeout=DEADLINE)
 
 
 class App:
-    """Answers by its path; `/known` has shown a key, `/wait` waits for `go`, and `/gone` until nobody waits for it."""
+    """Answers by its path; `/known` has shown a key, `/wait` waits for `go`, and `/gone` until nobody waits for it.
+    `/early` is answered before its body has come.
+    """
 
     def __init__(self) -> None:
         self.go = asyncio.Event()
@@ -39,7 +41,7 @@ class App:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["path"] in ("/known", "/stranger"):
             vouch(scope, scope["path"] == "/known")
-        while (await receive()).get("more_body"):
+        while scope["path"] != "/early" and (await receive()).get("more_body"):
             pass
         if scope["path"] == "/wait":
             self.waiting += 1
@@ -173,14 +175,29 @@ async def test_an_answer_that_is_not_read_is_not_waited_for(asks: bytes) -> None
             await it.empty()
 
 
-async def test_who_asks_again_instead_of_reading_is_not_waited_for_either() -> None:
+@pytest.mark.parametrize("known", [False, True])
+async def test_who_asks_again_instead_of_reading_is_not_waited_for_either(known: bool) -> None:
     async with surface(SHORT, send_buffer=4096) as it:
         with connect(it.url) as sock:
             sock.sendall(request("/large"))
             holder = await it.only_stranger()
             await eventually(lambda: holder.flow.write_paused)
+            holder.vouch(known)
             sock.sendall(request())
             await it.empty()
+
+
+async def test_who_is_answered_before_all_was_sent_is_not_waited_for_after_that() -> None:
+    def blocking(url: str) -> None:
+        with connect(url) as sock:
+            sock.sendall(b"POST /early HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n")
+            receive_until(sock, b"fine")
+            sock.sendall(b"ab")
+            assert is_closed(sock)
+
+    async with surface(SHORT) as it:
+        await anyio.to_thread.run_sync(blocking, it.url)
+        await it.empty()
 
 
 async def test_an_answer_that_is_read_slowly_comes_whole() -> None:

@@ -25,7 +25,7 @@ from a2c_smcp.errors import (
     TooManyRequestsError,
     UnauthorizedError,
 )
-from a2c_smcp.link.office_link import (
+from a2c_smcp.link.interface import (
     Connected,
     Disconnected,
     Joined,
@@ -33,9 +33,10 @@ from a2c_smcp.link.office_link import (
     LinkEvent,
     LinkOptions,
     Membership,
-    OfficeLink,
     RejoinFailed,
 )
+from a2c_smcp.link.office_link import OfficeLink
+from a2c_smcp.relay.passing import RETRY_SECONDS, Passing
 from a2c_smcp.server import APIKeyAuthentication, Limits, OpenAuthentication
 from a2c_smcp.smcp import GET_TOOLS_EVENT, LIST_ROOM_EVENT
 from a2c_smcp.wire import parse
@@ -125,7 +126,7 @@ async def test_join_request_answer_leave(stack: AsyncExitStack, server: Running,
     await agent.leave()
     await agent.leave()
     assert events == [Connected(server.url), Joined(ada, again=False), Left(ada)]
-    assert agent._pending == set()
+    assert not agent._asks
 
 
 async def test_a_refused_join_raises_its_class_and_is_not_remembered(
@@ -243,7 +244,7 @@ async def test_an_unknown_event_and_a_failing_handler_are_answered_and_logged_wi
     assert "secret" not in str(reply)
     (reply,) = await agent.request("client:get_config", {**GET_TOOLS, "req_id": "the second"}, 60)
     assert reply["error"]["code"] == 400
-    lines = [record.getMessage() for record in caplog.records if record.name == "a2c_smcp.link.office_link"]
+    lines = [record.getMessage() for record in caplog.records if record.name == "a2c_smcp.link.server_link"]
     said = [line for line in lines if "notify:" not in line]
     assert said[0] == "failed to handle client:get_tools, req_id 1"
     assert said[1].startswith("refused client:get_config, req_id the second: 400 Bad Request")
@@ -281,7 +282,7 @@ async def test_a_request_has_a_deadline(stack: AsyncExitStack, server: Running, 
     await computer.join(laptop)
     with pytest.raises(RequestTimeoutError):
         await agent.request(GET_TOOLS_EVENT, GET_TOOLS, 0.2)
-    assert agent._pending == set()
+    assert not agent._asks
 
 
 async def test_a_lost_connection_fails_what_is_pending_at_once_and_joins_again(
@@ -434,7 +435,7 @@ async def test_one_that_attends_is_there_before_its_server_and_after_it(transpor
 async def test_one_that_attends_is_not_put_off_by_a_refusal(
     stack: AsyncExitStack, server: Running, transport: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("a2c_smcp.link.office_link._SELDOM", 0.05)
+    monkeypatch.setitem(RETRY_SECONDS, Passing.BY_A_PERSON, 0.05)
     agent, _ = places()
     other, _ = await linked(stack, server, transport)
     await other.join(agent)
@@ -466,7 +467,7 @@ async def test_leaving_while_it_joins_again_leaves(stack: AsyncExitStack, server
     connection = link._connection
     await cut(link, server)
     with anyio.fail_after(20):
-        while link._connection in (None, connection) or not link._pending:  # noqa: ASYNC110 - this very moment
+        while link._connection in (None, connection) or not link._asks:  # noqa: ASYNC110 - this very moment
             await asyncio.sleep(0)
     await link.leave()
     assert not link.joined
@@ -722,6 +723,26 @@ async def test_acks_and_events_are_taken_in_the_order_of_their_arrival(transport
         await asyncio.gather(*asking)
         assert [item for item in order if item.startswith("ack")] == ["ack 0", "ack 1", "ack 2"]
         assert [item for item in order if item.startswith("event")] == ["event 0", "event 1", "event 2"]
+
+
+async def test_an_ack_that_comes_late_answers_no_other_request(transport: str) -> None:
+    ids: list[str] = []
+
+    async def ask(link: OfficeLink, heard: list[str]) -> asyncio.Task[tuple[Any, ...]]:
+        asking = asyncio.create_task(link.request("ask", {}, 60))
+        asked = await eventually(lambda: next((text for text in heard if '"ask"' in text), None))
+        ids.append(asked.removeprefix("42/smcp,").partition("[")[0])
+        return asking
+
+    async with puppet(transport) as (url, _, heard), OfficeLink(options(url, transport), {}) as link:
+        before = await ask(link, heard)
+    with pytest.raises(ConnectionLostError):
+        await before
+    async with puppet(transport) as (url, to_say, heard), OfficeLink(options(url, transport), {}) as link:
+        now = await ask(link, heard)
+        to_say.put_nowait(f'43/smcp,{ids[0]}["for a request of the connection before"]')
+        to_say.put_nowait(f'43/smcp,{ids[1]}["right"]')
+        assert await now == ("right",)
 
 
 async def test_closing_ends_an_open_that_still_waits(transport: str) -> None:

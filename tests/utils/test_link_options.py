@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from a2c_smcp.errors import BadRequestError
-from a2c_smcp.link.office_link import LinkOptions
+from a2c_smcp.link.interface import LinkOptions
 
 
 @pytest.mark.parametrize("options", [{"url": None}, {"url": "http://x", "api_key": 5}])

@@ -21,7 +21,8 @@ from a2c_smcp.errors import (
     UnauthorizedError,
     UntrustedCertificateError,
 )
-from a2c_smcp.link.office_link import Connected, LinkEvent, LinkOptions, Membership, OfficeLink
+from a2c_smcp.link.interface import Connected, LinkEvent, LinkOptions, Membership
+from a2c_smcp.link.office_link import OfficeLink
 from a2c_smcp.server import APIKeyAuthentication
 from a2c_smcp.server.app import create_app
 from a2c_smcp.server.uvicorn_parts import GuardedConfig
@@ -268,7 +269,7 @@ async def test_a_connection_that_polls_goes_over_to_a_websocket_when_it_can(
 async def test_where_websockets_connect_and_do_not_last_it_polls(
     plain_server: int, proxied: Callable[..., ForwardProxy], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("a2c_smcp.link.office_link._SHORT_LIVED", 600.0)  # on a busy machine a cut takes its time
+    monkeypatch.setattr("a2c_smcp.link.server_link._SHORT_LIVED", 600.0)  # on a busy machine a cut takes its time
     events: list[LinkEvent] = []
 
     def ways() -> list[str]:
@@ -291,7 +292,7 @@ async def test_where_websockets_connect_and_do_not_last_it_polls(
 
 
 async def test_a_server_that_comes_and_goes_is_no_reason_to_poll(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("a2c_smcp.link.office_link._SHORT_LIVED", 600.0)
+    monkeypatch.setattr("a2c_smcp.link.server_link._SHORT_LIVED", 600.0)
     with async_server(APIKeyAuthentication([KEY])) as running:
         url = running.url
         link = OfficeLink(options(url), {})

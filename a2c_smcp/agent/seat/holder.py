@@ -13,27 +13,20 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
-from a2c_smcp.agent.seat.frames import State, frame
 from a2c_smcp.agent.seat.pipe import MAX_WAITING, SeatPipe
 from a2c_smcp.agent.seat.place import SeatPlace, peer_pid
+from a2c_smcp.agent.seat.seat_frames import State, frame
 from a2c_smcp.errors import (
-    ConnectionLostError,
     ForbiddenError,
     InternalError,
     NameTakenError,
     RoomFullError,
     SMCPError,
 )
-from a2c_smcp.link.office_link import (
-    Connected,
-    Disconnected,
-    Joined,
-    LinkEvent,
-    LinkOptions,
-    Membership,
-    OfficeLink,
-    RejoinFailed,
-)
+from a2c_smcp.link.interface import Connected, Disconnected, Joined, LinkEvent, LinkOptions, Membership, RejoinFailed
+from a2c_smcp.link.office_link import OfficeLink
+from a2c_smcp.relay.errands import Errand, ErrandTable
+from a2c_smcp.relay.passing import RETRY_SECONDS, passing_of
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_EVENT,
     EVENTS,
@@ -50,13 +43,9 @@ logger = logging.getLogger(__name__)
 
 #: What a frame may have beside its body, in bytes.
 LONGEST_HEAD: Final = 64 * 1024
-#: Seconds between attempts to get into the office; a refusal that only a person can change is asked about less often.
-_RETRY: Final = 1.0
-_RETRY_REFUSED: Final = 30.0
-#: A seat that another holder had until now is free in a moment; until then nobody is told of a refusal.
-_PASSING: Final = (RoomFullError, NameTakenError)
-_PASSES_WITHIN: Final = 3.0
-_RETRY_PASSING: Final = 0.1
+#: A seat that another holder had until now is free in a moment; until then nobody is told of a refusal. In seconds.
+_HANDED_OVER_WITHIN: Final = 3.0
+_ASK_FOR_SEAT_EVERY: Final = 0.1
 _CANCEL_SECONDS: Final = 2.0
 #: How often it looks whether its socket is still there, in seconds.
 _LOOK: Final = 5.0
@@ -77,13 +66,20 @@ class HolderOptions:
 
 
 @dataclass(slots=True, eq=False)
+class _Passed:
+    """A request that is being passed on."""
+
+    task: asyncio.Task[None]
+    call: dict[str, str] | None
+    """The `agent` and the `req_id` of a tool call."""
+
+
+@dataclass(slots=True, eq=False)
 class _Sharer:
     """A process that goes through this seat."""
 
     pipe: SeatPipe
-    asked: dict[int, asyncio.Task[None]] = field(default_factory=dict)
-    calls: dict[int, tuple[str, str]] = field(default_factory=dict)
-    """The tool calls among them, each with its `agent` and `req_id`."""
+    errands: ErrandTable[int, _Passed] = field(default_factory=ErrandTable)
 
 
 class Holder:
@@ -93,7 +89,7 @@ class Holder:
         self._options = options
         self._place = place
         self._sharers: set[_Sharer] = set()
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._cancelling: set[asyncio.Task[None]] = set()
         self._state = State(options.membership.name)
         self._ending = False
         self._news = asyncio.Event()
@@ -161,17 +157,15 @@ class Holder:
             try:
                 await self._link.open()
                 await self._link.join(self._options.membership)
-            except _PASSING as error:
-                passing = now() - begun < _PASSES_WITHIN
-                if not passing:
-                    self._say(problem=error)
-                await asyncio.sleep(_RETRY_PASSING if passing else _RETRY)
             except SMCPError as error:
+                if isinstance(error, RoomFullError | NameTakenError) and now() - begun < _HANDED_OVER_WITHIN:
+                    await asyncio.sleep(_ASK_FOR_SEAT_EVERY)
+                    continue
                 # It is tried for ever: said once, or the log would fill the disk.
                 if self._state.problem is None or self._state.problem.message != error.message:
                     logger.warning("not in the office: %s", error)
                 self._say(problem=error)
-                await asyncio.sleep(_RETRY if isinstance(error, ConnectionLostError) else _RETRY_REFUSED)
+                await asyncio.sleep(RETRY_SECONDS[passing_of(error)])
             else:
                 await self._left.wait()
                 self._left.clear()
@@ -235,33 +229,38 @@ class Holder:
     def _go(self, sharer: _Sharer) -> None:
         """A process has ended, or was cut off: nobody waits for what it asked, and its tools need not run on."""
         self._sharers.discard(sharer)
-        for number in list(sharer.asked):
-            self._forget(sharer, number)
-        for agent, req_id in sharer.calls.values():
-            self._start(self._cancel({"agent": agent, "req_id": req_id}))
+        for errand in sharer.errands.lost():
+            errand.work.task.cancel()
+            if errand.work.call is not None:
+                task = asyncio.create_task(self._cancel(errand.work.call))
+                self._cancelling.add(task)
+                task.add_done_callback(self._cancelling.discard)
         if not self._sharers:
             self._empty_since = asyncio.get_running_loop().time()
             self._news.set()
 
     def _take(self, sharer: _Sharer, head: list[Any], body: bytes) -> None:
         match head:
-            case ["ask", int() as number, str() as event, int() | float() as timeout, *call]:
-                if event == TOOL_CALL_EVENT:
-                    sharer.calls[number] = (str(call[0]), str(call[1]))
-                sharer.asked[number] = self._start(self._relay(sharer, number, event, timeout, body))
+            case ["ask", int() as number, str() as event, int() | float() as timeout, *call] if (
+                number not in sharer.errands
+            ):
+                ids = {"agent": str(call[0]), "req_id": str(call[1])} if event == TOOL_CALL_EVENT else None
+                task = asyncio.create_task(self._relay(sharer, number, event, timeout, body))
+                sharer.errands.take(Errand(number, _Passed(task, ids)))
             case ["forget", int() as number]:
-                self._forget(sharer, number)
-                sharer.calls.pop(number, None)  # who stops waiting cancels it, too
+                if (errand := sharer.errands.withdraw(number)) is not None:
+                    errand.work.task.cancel()  # a process that stops waiting for a tool call cancels the call itself
             case _:
                 logger.warning("ignored a frame that begins with %r", head[:1])
 
     async def _relay(self, sharer: _Sharer, number: int, event: str, timeout: float, body: bytes) -> None:
+        kind = "answer"
         try:
-            sharer.pipe.send(["answer", number], await self._exchange(event, timeout, body))
+            answer = await self._exchange(event, timeout, body)
         except SMCPError as error:
-            sharer.pipe.send(["failed", number], codec.dumps(error.payload()).encode())
-        sharer.asked.pop(number, None)
-        sharer.calls.pop(number, None)
+            kind, answer = "failed", codec.dumps(error.payload()).encode()
+        if sharer.errands.finished(number):
+            sharer.pipe.send([kind, number], answer)
 
     async def _exchange(self, event: str, timeout: float, body: bytes) -> bytes:
         if event in _MEMBERSHIP:
@@ -276,19 +275,9 @@ class Holder:
             logger.exception("failed to pass %s on", event)
             raise InternalError(f"the seat's holder failed to pass {event} on; {self._place.log} says why") from None
 
-    def _forget(self, sharer: _Sharer, number: int) -> None:
-        if (task := sharer.asked.pop(number, None)) is not None:
-            task.cancel()
-
     async def _cancel(self, call: dict[str, str]) -> None:
         with suppress(SMCPError):
             await self._link.request(CANCEL_TOOL_CALL_EVENT, call, _CANCEL_SECONDS)
-
-    def _start(self, work: Any) -> asyncio.Task[None]:
-        task: asyncio.Task[None] = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
 
 
 def _is_at(path: os.PathLike[str], inode: int) -> bool:

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable
 from typing import Any, Final, cast
 
-from a2c_smcp.agent.seat.frames import FrameReader, MalformedFrameError, frame
+from a2c_smcp.agent.seat.seat_frames import FrameReader, MalformedFrameError, frame
 
 __all__ = ["MAX_WAITING", "SeatPipe"]
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from a2c_smcp.link.office_link import LinkOptions
+from a2c_smcp.link.interface import LinkOptions
 from a2c_smcp.utils.system import SHARED_SEAT
 
 __all__ = ["NotSharedError", "SeatPlace", "is_held", "peer_pid", "place_of", "try_lock"]
 
 #: Part of the socket's name: processes that speak differently do not meet.
-_VERSION: Final = 1
+_VERSION: Final = 2
 #: What a socket's address may have: 108 bytes on Linux, 104 elsewhere, with the zero at its end.
 _LONGEST: Final = 103
 _TEMPORARY: Final = Path("/tmp")

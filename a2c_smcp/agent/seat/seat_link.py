@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from a2c_smcp.agent.seat.frames import State, read_error
 from a2c_smcp.agent.seat.holder import LONGEST_HEAD, HolderOptions
 from a2c_smcp.agent.seat.pipe import SeatPipe
 from a2c_smcp.agent.seat.place import SeatPlace, is_held, peer_pid, place_of, try_lock
+from a2c_smcp.agent.seat.seat_frames import State, read_error
 from a2c_smcp.agent.seat.starting import start_holder
 from a2c_smcp.errors import (
     AlreadyInRoomError,
@@ -26,7 +26,7 @@ from a2c_smcp.errors import (
     RequestTimeoutError,
     SMCPError,
 )
-from a2c_smcp.link.office_link import (
+from a2c_smcp.link.interface import (
     Connected,
     Disconnected,
     Handler,
@@ -40,6 +40,8 @@ from a2c_smcp.link.office_link import (
 )
 from a2c_smcp.link.supervision import First, Supervisor
 from a2c_smcp.link.ways import Way
+from a2c_smcp.relay.asks import Ask, AskTable
+from a2c_smcp.relay.futures import reject, reject_all, resolve
 from a2c_smcp.smcp import TOOL_CALL_EVENT
 from a2c_smcp.utils.backoff import backoff
 from a2c_smcp.wire import PACKET_OVERHEAD, codec, written
@@ -75,7 +77,7 @@ class SharedSeat:
     options: HolderOptions
     start: bool = True
     take_over: bool = True
-    """Whether it starts one after the one that it found has ended."""
+    """Whether to start a new holder when the old one ends."""
 
 
 def shared_seat(
@@ -115,7 +117,7 @@ class SeatLink:
         self._supervisor = Supervisor(self._supervise, "a2c-seat")
         self._changed = asyncio.Event()
         self._numbers = itertools.count(1)
-        self._pending: dict[int, asyncio.Future[str]] = {}
+        self._asks: AskTable[int, asyncio.Future[str]] = AskTable()
         self._hearing: set[asyncio.Task[None]] = set()
         self._was_joined = False
 
@@ -181,42 +183,34 @@ class SeatLink:
         body = written(event, data).encode()
         if len(body) + len(event) + PACKET_OVERHEAD > self.options.max_message:
             raise PayloadTooLargeError(f"{event} has more than {self.options.max_message} bytes")
-        is_call = event == TOOL_CALL_EVENT
-        call = [data["agent"], data["req_id"]] if is_call else []
+        is_repeatable = event != TOOL_CALL_EVENT
+        call = [] if is_repeatable else [data["agent"], data["req_id"]]
         try:
             async with asyncio.timeout(timeout):
-                while True:
-                    pipe = await self._ready(_TAKING)
-                    if pipe.has_ended:
-                        await self._until_lost(pipe)  # nothing was sent: it waits for the next holder
-                        continue
-                    try:
-                        return await self._exchange(pipe, [event, timeout, *call], body)
-                    except _HolderGoneError:
-                        if is_call:
-                            raise ConnectionLostError(f"{_ENDED} while the tool was called; it may have run") from None
+                return await self._ask([event, timeout, *call], body, is_repeatable=is_repeatable)
         except TimeoutError:
             raise RequestTimeoutError(f"the server did not answer {event} within {timeout:g} s") from None
 
     # ---
 
-    async def _exchange(self, pipe: SeatPipe, head: list[Any], body: bytes) -> str:
-        number = next(self._numbers)
-        answered: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._pending[number] = answered
-        try:
-            pipe.send(["ask", number, *head], body)
-            return await answered
-        except asyncio.CancelledError:
-            pipe.send(["forget", number])
-            raise
-        finally:
-            self._pending.pop(number, None)
-
-    async def _until_lost(self, pipe: SeatPipe) -> None:
-        while self._pipe is pipe:
-            self._changed.clear()
-            await self._changed.wait()
+    async def _ask(self, head: list[Any], body: bytes, *, is_repeatable: bool) -> str:
+        """Ask one holder after the other, until one of them answers."""
+        loop = asyncio.get_running_loop()
+        while True:
+            pipe = await self._ready(_TAKING)
+            answered: asyncio.Future[str] = loop.create_future()
+            ask = Ask(next(self._numbers), answered, was_sent=not pipe.has_ended)
+            self._asks.ask(ask)
+            if ask.was_sent:  # otherwise it waits for the next holder
+                pipe.send(["ask", ask.id, *head], body)
+            try:
+                return await answered
+            except _HolderGoneError:
+                if ask.was_sent and not is_repeatable:
+                    raise ConnectionLostError(f"{_ENDED} while the tool was called; it may have run") from None
+            finally:
+                if self._asks.withdraw(ask.id):
+                    pipe.send(["forget", ask.id])
 
     async def _ready(self, seconds: float) -> SeatPipe:
         """The pipe to a holder that is in the office. One that is on its way there is waited for."""
@@ -321,9 +315,7 @@ class SeatLink:
     def _lose(self, reason: str, *, final: bool = False) -> None:
         was_connected, self._pipe = self._state.connected, None
         self._state = State(self._name, reason=reason)
-        for answered in self._pending.values():
-            if not answered.done():
-                answered.set_exception(ConnectionLostError(reason) if final else _HolderGoneError())
+        reject_all(self._asks, partial(ConnectionLostError, reason) if final else _HolderGoneError)
         if was_connected:
             self._tell(Disconnected(reason, final))
         self._changed.set()
@@ -333,11 +325,9 @@ class SeatLink:
     def _take(self, pipe: SeatPipe, head: list[Any], body: bytes) -> None:
         match head:
             case ["answer", int() as number]:
-                if (answered := self._pending.get(number)) is not None and not answered.done():
-                    answered.set_result(body.decode())
+                resolve(self._asks, number, body.decode())
             case ["failed", int() as number]:
-                if (answered := self._pending.get(number)) is not None and not answered.done():
-                    answered.set_exception(read_error(codec.loads(body)))
+                reject(self._asks, number, read_error(codec.loads(body)))
             case ["notice", str() as event]:
                 task = asyncio.create_task(self._hear(event, codec.loads(body)))
                 self._hearing.add(task)

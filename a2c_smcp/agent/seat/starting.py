@@ -12,7 +12,7 @@ from typing import Any
 
 from a2c_smcp.agent.seat.holder import Holder, HolderOptions
 from a2c_smcp.agent.seat.place import SeatPlace
-from a2c_smcp.link.office_link import LinkOptions, Membership
+from a2c_smcp.link.interface import LinkOptions, Membership
 from a2c_smcp.terminal.quick_end import quick_end
 from a2c_smcp.utils.logs import configure_logging
 from a2c_smcp.utils.loops import fast_command_loop

@@ -10,7 +10,6 @@ import hashlib
 import itertools
 import json
 import secrets
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
@@ -29,7 +28,8 @@ from a2c_smcp.results import (
 )
 from a2c_smcp.smcp import CallToolRet
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME
-from a2c_smcp.utils.text import cut
+from a2c_smcp.utils.bounded import BoundedDict
+from a2c_smcp.utils.json_sizes import CUT_MARK, Budget, cut_into, cut_value, flat_weight, json_or_none, weight
 from a2c_smcp.wire import codec
 
 if TYPE_CHECKING:
@@ -61,15 +61,8 @@ KEPT_OF_A_CALL: Final = 1024 * 1024
 _OWN_MARKERS: Final = frozenset(
     {TOOL_META_MARKER, ERROR_CODE_MARKER, TIMEOUT_MARKER, CANCELLED_MARKER, OUTCOME_MARKER, REASON_MARKER}
 )
-_SCALARS: Final = frozenset({int, float, bool})
-_DEEPEST: Final = 64
-#: About how many bytes Python takes for a value, however short; for an object, for a field of it and its name; and for
-#: a model.
-_VALUE: Final = 48
-_OBJECT: Final = 184
-_FIELD: Final = 80
+#: About how many bytes Python takes for a model of mcp's.
 _MODEL: Final = 512
-_MARK: Final = "…"
 
 
 #: What became of a call: its tool `succeeded` or `failed`, or the Computer or somebody there stopped it.
@@ -254,7 +247,7 @@ class LoggedCall:
         self.size = self.size_of_names + self._keep_arguments(most) + self._keep_result(result, most)
 
     def _keep_arguments(self, most: int) -> int:
-        kept, size = _kept(self.arguments, most) or _kept_part(_cut(self.arguments, most), most)
+        kept, size = _kept(self.arguments, most) or _kept_part(cut_value(self.arguments, most), most)
         if kept is not self.arguments:
             self._call = None
         if isinstance(kept, str):
@@ -282,12 +275,11 @@ class CallLog:
     def __init__(
         self, kept_calls: int = KEPT_CALLS, kept_bytes: int = KEPT_BYTES, kept_of_a_call: int = KEPT_OF_A_CALL
     ) -> None:
-        self._kept_calls = kept_calls
-        self._kept_bytes = kept_bytes
         self._kept_of_a_call = kept_of_a_call
         self._running: dict[str, LoggedCall] = {}
-        self._ended: deque[LoggedCall] = deque()
-        self._bytes = 0
+        self._ended: BoundedDict[str, LoggedCall] = BoundedDict(
+            kept_calls, heaviest=kept_bytes, weigh=lambda entry: entry.size
+        )
         self._prefix = secrets.token_hex(4)
         self._numbers = itertools.count(1)
 
@@ -313,10 +305,7 @@ class CallLog:
         """The call has this result; the oldest of those that ended are forgotten until the rest fit."""
         del self._running[entry.id]
         entry.end(result, now, self._kept_of_a_call)
-        self._ended.append(entry)
-        self._bytes += entry.size
-        while len(self._ended) > self._kept_calls or self._bytes > self._kept_bytes:
-            self._bytes -= self._ended.popleft().size
+        self._ended.put(entry.id, entry)
 
     def find(self, call_id: str) -> LoggedCall | None:
         """The entry of a call that runs now."""
@@ -324,7 +313,8 @@ class CallLog:
 
     def find_ended(self, call_id: str) -> EndedCall | None:
         """One of the last calls that ended; the others are not built."""
-        return next((entry.ended for entry in self._ended if entry.id == call_id), None)
+        entry = self._ended.get(call_id)
+        return None if entry is None else entry.ended
 
     @property
     def running(self) -> tuple[RunningCall, ...]:
@@ -334,15 +324,14 @@ class CallLog:
     @property
     def ended(self) -> tuple[EndedCall, ...]:
         """The last hundred calls that ended, oldest first."""
-        last = itertools.islice(reversed(self._ended), SHOWN_CALLS)
-        return tuple(entry.ended for entry in last)[::-1]
+        return tuple(entry.ended for entry in self._ended.values()[-SHOWN_CALLS:])
 
     def past(self, before: str | None = None) -> Iterator[EndedCall]:
         """The calls that ended and are kept, newest first; with `before`, an id, those that ended before that call.
 
         Each is built when it is reached, in any thread. A call that the log forgets meanwhile is still handed out.
         """
-        entries = list(self._ended)
+        entries = self._ended.values()
         if before is not None:
             # If that call is not kept any more, no earlier one is.
             del entries[next((at for at, entry in enumerate(entries) if entry.id == before), 0) :]
@@ -368,47 +357,6 @@ def digest_of(value: Any) -> str:
 # --- sizes
 
 
-def weight(value: Any, most: int) -> int:
-    """About how many bytes a JSON value has in memory; of one that has more than `most`, anything above that."""
-    total, waiting = 0, [value]
-    while waiting and total <= most:
-        item = waiting.pop()
-        total += _VALUE
-        if isinstance(item, str):
-            total += len(item)
-        elif isinstance(item, dict):
-            total += _FIELD * len(item)
-            if total <= most:
-                total += sum([len(key) for key in item if isinstance(key, str)])
-                waiting.extend(item.values())
-        elif isinstance(item, list | tuple):
-            total += 8 * len(item)
-            if total <= most:
-                waiting.extend(item)
-    return total
-
-
-def weight_of_json(text: bytes) -> int:
-    """The same of a value by its JSON, which is much faster. What stands in texts may count for more than it is."""
-    objects, lists, fields = text.count(b"{"), text.count(b"["), text.count(b":")
-    return len(text) + _OBJECT * objects + _FIELD * fields + _VALUE * (lists + text.count(b","))
-
-
-# These two are asked of each call: a small one must cost next to nothing.
-
-
-def flat_weight(value: Mapping[str, Any]) -> int | None:
-    """The same of an object that has neither objects nor lists in it; `None` for others."""
-    total = 0
-    for name, item in value.items():
-        total += _FIELD + _VALUE + len(name)
-        if type(item) is str:
-            total += len(item)
-        elif item is not None and type(item) not in _SCALARS:
-            return None
-    return total
-
-
 def weight_of_content(result: "CallToolResult", most: int) -> int:
     """The same of a tool's result, without its structured content."""
     meta = result.meta
@@ -425,16 +373,8 @@ def _kept(value: dict[str, Any], room: int) -> tuple[dict[str, Any] | str, int] 
     size = flat_weight(value)
     if size is not None:
         return (value, size) if size <= room else None
-    text = _json(value)
+    text = json_or_none(value)
     return (text, len(text)) if text is not None and len(text) <= room else None
-
-
-def _json(value: dict[str, Any]) -> str | None:
-    """`None` for what nests too deeply, or has a program's own objects in it."""
-    try:
-        return codec.dumps(value)
-    except (TypeError, ValueError, RecursionError):
-        return None
 
 
 def _kept_part(value: dict[str, Any], most: int) -> tuple[dict[str, Any], int]:
@@ -459,72 +399,23 @@ def _weight_of_item(fields: dict[str, Any], most: int) -> int:
     return total
 
 
-@dataclass(slots=True)
-class _Budget:
-    left: int
-
-
-def within(value: dict[str, Any], most: int) -> dict[str, Any]:
-    """The object, or a copy of one that has more than about `most` bytes, with marks where something is missing."""
-    size = flat_weight(value)
-    if size is None:
-        text = _json(value)
-        size = most + 1 if text is None else weight_of_json(text.encode())
-        if text is not None and size > most:
-            size = weight(value, most)  # many small objects are less than their JSON tells, and a copy takes longer
-    return value if size <= most else _cut(value, most)
-
-
-def _cut(value: Any, most: int) -> Any:
-    """A copy that has about `most` bytes, with marks where something is missing."""
-    return _fitted(value, _Budget(most), 0)
-
-
 def _cut_result(result: CallToolRet, most: int) -> CallToolRet:
-    room = _Budget(most)
+    room = Budget(most)
     content = [_fitted_item(item, room) for item in result["content"]]
     # Its markers are the Computer's own, and small, but for what a server or a transformation put there.
-    meta = {key: _fitted(value, room, 0) for key, value in (result["meta"] or {}).items()} or None
-    structured = _fitted(result["structuredContent"], room, 0)
+    meta = {key: cut_into(value, room) for key, value in (result["meta"] or {}).items()} or None
+    structured = cut_into(result["structuredContent"], room)
     if not isinstance(structured, dict | None):
-        structured = {_MARK: "too large to be kept"}
+        structured = {CUT_MARK: "too large to be kept"}
     return {"meta": meta, "content": content, "structuredContent": structured, "isError": result["isError"]}
 
 
-def _fitted_item(item: dict[str, Any], room: _Budget) -> dict[str, Any]:
+def _fitted_item(item: dict[str, Any], room: Budget) -> dict[str, Any]:
     """A content item, or a text in the place of an image that does not fit: half an image shows nothing."""
     within = item.get("resource", item)
     binary = next((within[key] for key in ("data", "blob") if isinstance(within.get(key), str)), "")
     if len(binary) > room.left:
         kind = within.get("mimeType") or item.get("type")
         return {"type": "text", "text": f"[{kind}, {len(binary)} characters of base64: too large to be kept]"}
-    fitted = _fitted(item, room, 0)
-    return fitted if isinstance(fitted, dict) else {"type": "text", "text": _MARK}
-
-
-def _fitted(value: Any, room: _Budget, depth: int) -> Any:
-    room.left -= _VALUE + 8
-    if isinstance(value, str):
-        kept = value[: max(0, room.left)]
-        room.left -= len(kept)
-        return value if len(kept) == len(value) else f"{kept}{_MARK} ({len(value)} characters)"
-    if not isinstance(value, Mapping | list | tuple):
-        return value
-    if room.left <= 0 or depth > _DEEPEST:
-        return _MARK
-    if isinstance(value, Mapping):
-        copy: dict[Any, Any] = {}
-        for key, child in value.items():
-            if room.left <= 0:
-                copy[_MARK] = f"{len(value) - len(copy)} more"
-                break
-            room.left -= _FIELD + len(str(key))
-            copy[cut(str(key))] = _fitted(child, room, depth + 1)
-        return copy
-    items: list[Any] = []
-    for child in value:
-        if room.left <= 0:
-            items.append(f"{_MARK} ({len(value) - len(items)} more)")
-            break
-        items.append(_fitted(child, room, depth + 1))
-    return items
+    fitted = cut_into(item, room)
+    return fitted if isinstance(fitted, dict) else {"type": "text", "text": CUT_MARK}

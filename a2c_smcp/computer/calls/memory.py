@@ -15,9 +15,10 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import orjson
 
-from a2c_smcp.computer.calls.log import flat_weight, weight_of_json
 from a2c_smcp.errors import BadRequestError, TooManyRequestsError
 from a2c_smcp.types import TOOL_NAME
+from a2c_smcp.utils.bounded import BoundedDict
+from a2c_smcp.utils.json_sizes import flat_weight, weight_of_json
 
 __all__ = [
     "MAX_BYTES",
@@ -93,7 +94,6 @@ class _Result(Generic[R]):
     request: bytes
     value: R
     size: int
-    expires: float
 
 
 class CallMemory(Generic[E, R]):
@@ -108,15 +108,13 @@ class CallMemory(Generic[E, R]):
         max_running_bytes: int = MAX_RUNNING_BYTES,
     ) -> None:
         self._remembered_seconds = remembered_seconds
-        self._max_results = max_results
-        self._max_bytes = max_bytes
         self._max_running = max_running
         self._max_running_bytes = max_running_bytes
         self._running: dict[CallKey, _Admitted[E]] = {}
         self._running_bytes = 0
-        # Finished calls are inserted in the order in which they expire.
-        self._finished: dict[CallKey, _Result[R]] = {}
-        self._bytes = 0
+        self._finished: BoundedDict[CallKey, _Result[R]] = BoundedDict(
+            max_results, heaviest=max_bytes, weigh=lambda result: result.size
+        )
 
     def admit(
         self, key: CallKey, tool: TOOL_NAME, params: Mapping[str, Any], entry: E, now: float
@@ -126,7 +124,7 @@ class CallMemory(Generic[E, R]):
         The same key with another tool or params raises `BadRequestError`, one call too many `TooManyRequestsError`;
         neither changes anything.
         """
-        self._evict(now)
+        self._finished.forget_before(now - self._remembered_seconds)
         text = _text(tool, params)
         request = _fingerprint(text)
         if running := self._running.get(key):
@@ -168,24 +166,13 @@ class CallMemory(Generic[E, R]):
         running = self._running.pop(key)
         self._running_bytes -= running.size
         size += len(running.request) + key.size
-        self._finished[key] = _Result(running.request, result, size, now + self._remembered_seconds)
-        self._bytes += size
-        self._evict(now)
+        self._finished.forget_before(now - self._remembered_seconds)
+        self._finished.put(key, _Result(running.request, result, size), now)
 
     def forget(self, key: CallKey) -> None:
         """A running call that will never have a result: a repeat of the request is `New` again."""
         if running := self._running.pop(key, None):
             self._running_bytes -= running.size
-
-    def _evict(self, now: float) -> None:
-        """Drop the oldest results until the rest are young, few and small enough."""
-        while self._finished:
-            oldest = next(iter(self._finished))
-            result = self._finished[oldest]
-            if result.expires > now and len(self._finished) <= self._max_results and self._bytes <= self._max_bytes:
-                return
-            del self._finished[oldest]
-            self._bytes -= result.size
 
 
 def _text(tool: TOOL_NAME, params: Mapping[str, Any]) -> bytes:

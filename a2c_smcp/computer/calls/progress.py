@@ -8,10 +8,13 @@ from typing import Final, TypeAlias
 from a2c_smcp.smcp import MAX_PROGRESS_MESSAGE
 from a2c_smcp.utils.text import cut, well_formed
 
-__all__ = ["WAITING", "CallProgress", "OnProgress"]
+__all__ = ["PROGRESS_SECONDS", "WAITING", "CallProgress", "OnProgress"]
 
 logger = logging.getLogger(__name__)
 
+#: How far apart the reports of a call leave, in seconds: nine in a second, and the last report, which does not wait, is
+#: the tenth.
+PROGRESS_SECONDS: Final = 1 / 8.9
 #: What a call reports while it waits for an answer of the person at the computer.
 WAITING: Final = "waiting for the person at the computer"
 

@@ -18,12 +18,12 @@ import anyio.lowlevel
 from mcp_types import CallToolResult
 
 from a2c_smcp.computer.calls.history import KEPT_OF_PARAMETERS, remember
-from a2c_smcp.computer.calls.log import CallLog, CallOutcome, LoggedCall, ProgressReport, weight, within
+from a2c_smcp.computer.calls.log import CallLog, CallOutcome, LoggedCall, ProgressReport
 from a2c_smcp.computer.calls.progress import WAITING, CallProgress, OnProgress
 from a2c_smcp.computer.decisions.approvals import (
     CALLING_AGENT,
     CALLING_OFFICE,
-    Ask,
+    AskPerson,
     Refuse,
     Run,
     approve,
@@ -49,6 +49,7 @@ from a2c_smcp.errors import (
 )
 from a2c_smcp.results import TOOL_META_MARKER, cancelled_result, error_result, text_of, with_markers
 from a2c_smcp.types import TOOL_NAME
+from a2c_smcp.utils.json_sizes import weight, within
 from a2c_smcp.utils.limited_log import LimitedLog
 from a2c_smcp.utils.text import in_log, on_one_line
 
@@ -160,7 +161,7 @@ class ToolCalls:
             can_ask=decisions.can_answer("confirmation"),
             is_allowed=call.decided_by is not None or is_allowed,
         )
-        if isinstance(approval, Ask):
+        if isinstance(approval, AskPerson):
             if progress is not None:
                 progress.waiting()
             approval = await self._confirm(call, tool, scope)

@@ -29,7 +29,8 @@ from a2c_smcp.errors import (
     SMCPError,
     UnauthorizedError,
 )
-from a2c_smcp.link.office_link import LinkOptions, Membership, OfficeLink
+from a2c_smcp.link.interface import LinkOptions, Membership
+from a2c_smcp.link.office_link import OfficeLink
 from a2c_smcp.link.proxies import find_proxy
 from a2c_smcp.smcp import LIST_ROOM_EVENT
 from a2c_smcp.terminal.exits import FAILED

@@ -162,13 +162,13 @@ class FollowedFiles:
     async def _update(self, name: SERVER_NAME, raw: dict[str, Any], refused: dict[SERVER_NAME, SMCPError]) -> None:
         self._changing[name] = raw
         try:
-            await self._computer.add_or_update_server(raw)
+            await self._computer.add_or_update_server(raw, keeps_new=True)
         except SMCPError as error:
             if self._changing.get(name) is raw:  # else it was given up for a later change
                 refused[name] = error
-        else:
-            self._servers[name] = raw
         finally:
+            if self._computer.server_config(name) == raw:
+                self._servers[name] = raw
             if self._changing.get(name) is raw:
                 del self._changing[name]
 

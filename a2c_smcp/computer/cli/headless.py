@@ -8,7 +8,6 @@ import asyncio
 import logging
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Final
 
 import anyio
 
@@ -22,13 +21,10 @@ from a2c_smcp.computer.mcp_clients.masking import masked_url
 from a2c_smcp.computer.socketio import SMCPComputerClient
 from a2c_smcp.errors import (
     ConnectionLostError,
-    InternalError,
-    NameTakenError,
-    RequestTimeoutError,
     SMCPError,
-    TooManyRequestsError,
 )
-from a2c_smcp.link.office_link import Disconnected, LinkEvent, LinkOptions, RejoinFailed
+from a2c_smcp.link.interface import Disconnected, LinkEvent, LinkOptions, RejoinFailed
+from a2c_smcp.relay.passing import RETRY_SECONDS, Passing, passes
 from a2c_smcp.terminal.screen import say
 from a2c_smcp.utils.loops import fast_command_loop
 from a2c_smcp.utils.signals import call_on_signals, is_ignored
@@ -37,11 +33,6 @@ from a2c_smcp.utils.system import lacking
 __all__ = ["HeadlessOptions", "run_headless"]
 
 logger = logging.getLogger(__name__)
-
-#: Between attempts to reach a server that is not there yet, or that still holds the name for an old session of ours.
-_RETRY_SECONDS: Final = 1.0
-#: Refusals of a join that pass. A fault of the server's is not for ever: it may wait for NATS.
-_PASSING: Final = (ConnectionLostError, RequestTimeoutError, NameTakenError, TooManyRequestsError, InternalError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,14 +184,14 @@ class _Service:
             try:
                 await client.connect()
                 await client.join_office(self._options.office)
-            except _PASSING as error:
+            except SMCPError as error:
+                if not passes(error):
+                    self._stop(error)
+                    return
                 if str(error) != said:
                     said = str(error)
                     logger.warning("not in the office yet, trying on: %s", said)
-                await anyio.sleep(_RETRY_SECONDS)
-            except SMCPError as error:
-                self._stop(error)
-                return
+                await anyio.sleep(RETRY_SECONDS[Passing.SOON])
             else:
                 _say(f"a2c computer {self._options.name} is in office {self._options.office}")
                 return

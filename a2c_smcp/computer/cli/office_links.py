@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from a2c_smcp.computer.mcp_clients.masking import masked_url
 from a2c_smcp.errors import SMCPError
-from a2c_smcp.link.office_link import LinkOptions
+from a2c_smcp.link.interface import LinkOptions
 
 if TYPE_CHECKING:
     from a2c_smcp.computer.cli.session import CLISession

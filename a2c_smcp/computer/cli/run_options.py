@@ -7,7 +7,7 @@ from pathlib import Path
 from a2c_smcp.computer.cli.consoles import ConsoleOptions
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config.files import ConfigFiles
-from a2c_smcp.link.office_link import LinkOptions
+from a2c_smcp.link.interface import LinkOptions
 
 __all__ = ["RunOptions"]
 

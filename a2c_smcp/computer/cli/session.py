@@ -30,7 +30,7 @@ from a2c_smcp.computer.watching.events import (
     ToolListChanged,
 )
 from a2c_smcp.errors import BadRequestError, InvalidConfigError, NotInRoomError, SMCPError
-from a2c_smcp.link.office_link import (
+from a2c_smcp.link.interface import (
     Connected,
     Disconnected,
     Joined,

@@ -4,9 +4,10 @@ import time
 from types import TracebackType
 from typing import Final, Self
 
-from a2c_smcp.computer.calls.paced_progress import PacedProgress
+from a2c_smcp.computer.calls.progress import PROGRESS_SECONDS
 from a2c_smcp.computer.cli.output import Output
 from a2c_smcp.terminal.progress_line import progress_line
+from a2c_smcp.utils.latest import LatestOnly
 
 __all__ = ["ShownCall"]
 
@@ -23,7 +24,7 @@ class ShownCall:
         self._tool = tool
         self._report = ""
         self._began = time.monotonic()
-        self._paced = PacedProgress(self._print)
+        self._paced = LatestOnly(self._print, PROGRESS_SECONDS)
 
     async def __aenter__(self) -> Self:
         return self
@@ -38,7 +39,7 @@ class ShownCall:
 
     def take(self, progress: float, total: float | None, message: str | None) -> None:
         self._report = progress_line(progress, total, message)
-        self._paced.take(progress, total, message)
+        self._paced.put(progress, total, message)
 
     def line(self) -> str:
         """The tool, the time that it has taken, and how far it is once it has said so."""

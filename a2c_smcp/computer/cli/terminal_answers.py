@@ -77,6 +77,8 @@ class TerminalAnswers:
             return  # the program ends
         if isinstance(decision, Confirmation) and resolution.outcome is Outcome.UNANSWERED:
             text = f"Nobody answered in time: {printable(decision.call.tool or '')} is not run."
+        elif isinstance(decision, Question) and resolution.outcome is Outcome.UNANSWERED:
+            text = f"Nobody answered the question of {printable(decision.server)} in time."
         elif is_shown:
             text = f"Decided: {resolution}."
         else:

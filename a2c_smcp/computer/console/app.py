@@ -22,6 +22,7 @@ from a2c_smcp.computer.home import ComputerHome
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.utils.limited_log import LimitedLog
 from a2c_smcp.web.connection_places import vouch
+from a2c_smcp.web.hosts import OwnOrigins
 
 __all__ = ["ConsoleApp"]
 
@@ -44,7 +45,7 @@ class ConsoleApp:
         *,
         home: ComputerHome | None = None,
     ) -> None:
-        self._origins = origins
+        self._origins = OwnOrigins(origins)
         self._log = LimitedLog(logger)
         self._visitors = VisitorBook()
         self._files = page_files()
@@ -68,9 +69,8 @@ class ConsoleApp:
         is_api = path.startswith("/api/")
         refused = refusal(headers, self._origins, method=method, is_api=is_api)
         if refused is not None:
-            status, reason = refused
-            self._log.warn("refused requests", "refused a request: %s", reason)
-            return _error(status, reason)
+            self._log.warn("refused requests", "refused a request: %s", refused.reason)
+            return _error(refused.status, refused.reason)
         if is_api:
             if path in OUTSIDE:
                 return self._inner

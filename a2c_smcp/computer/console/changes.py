@@ -4,6 +4,7 @@ Of what replaces itself only the last counts: the state of a server, the progres
 looked at, only that it changed. So a thousand events in a second make a few small messages.
 """
 
+from collections import deque
 from typing import Any, Final
 
 from a2c_smcp.computer.console.decision_views import decision_list
@@ -33,6 +34,7 @@ from a2c_smcp.computer.watching.events import (
     ToolInvalid,
     ToolListChanged,
 )
+from a2c_smcp.utils.bounded import BoundedDict
 
 __all__ = ["MAX_ENDED", "PageChanges"]
 
@@ -60,7 +62,7 @@ class PageChanges:
         self._logs: set[str] = set()
         self._started: dict[str, CallStarted] = {}
         self._progress: dict[str, CallProgressed] = {}
-        self._ended: dict[str, CallEnded] = {}
+        self._ended: BoundedDict[str, CallEnded] = BoundedDict(MAX_ENDED)
         #: The calls that began before this message, and so may run in the page, until their end is told in full.
         self._began_before: set[str] = set()
         self._over: list[str] = []
@@ -68,7 +70,7 @@ class PageChanges:
         self._asked: dict[str, DecisionAsked] = {}
         self._decided: dict[str, DecisionDecided] = {}
         self._answerers: AnswerersChanged | None = None
-        self._notices: list[dict[str, Any]] = []
+        self._notices: deque[dict[str, Any]] = deque(maxlen=_MAX_NOTICES)
 
     def add(self, event: ComputerEvent) -> None:
         """Take an event in."""
@@ -103,21 +105,17 @@ class PageChanges:
         if self._started.pop(call_id, None) is None:
             self._began_before.add(call_id)
         self._progress.pop(call_id, None)
-        self._ended[call_id] = event
-        if len(self._ended) <= MAX_ENDED:
-            return
-        oldest = next(iter(self._ended))
-        del self._ended[oldest]
-        self._skipped += 1
-        if oldest in self._began_before:
-            # The page must not show it as running for ever.
-            self._began_before.discard(oldest)
-            self._over.append(oldest)
+        for oldest, _ in self._ended.put(call_id, event):
+            self._skipped += 1
+            if oldest in self._began_before:
+                # The page must not show it as running for ever.
+                self._began_before.discard(oldest)
+                self._over.append(oldest)
 
     def _notice(self, says: str, text: str, **values: Any) -> None:
         """`says` names the text of the page, with the values in it; `text` is the same for programs, in English."""
         notice = {"says": says, "text": text, **values}
-        self._notices = [*self._notices[1 - _MAX_NOTICES :], notice]
+        self._notices.append(notice)
 
     def message(self, number: int, now: float) -> dict[str, Any]:
         """All of it up to the event with this number, as JSON; what is empty is left out."""
@@ -142,7 +140,7 @@ class PageChanges:
                 }
                 for event in self._decided.values()
             ],
-            "notices": self._notices,
+            "notices": list(self._notices),
         }
         answerers = {} if self._answerers is None else {"answerers": list(self._answerers.names)}
         return {

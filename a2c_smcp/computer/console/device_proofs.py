@@ -17,6 +17,8 @@ from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, SECP256R1, Ellip
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
 
+from a2c_smcp.utils.bounded import BoundedDict
+
 __all__ = ["CHALLENGE_SECONDS", "MAX_USED", "Challenges", "decoded", "is_public_key", "is_signed", "signed_text"]
 
 #: How long a challenge can be answered.
@@ -35,7 +37,7 @@ class Challenges:
 
     def __init__(self) -> None:
         self._key = secrets.token_bytes(32)
-        self._used: dict[str, float] = {}
+        self._used: BoundedDict[str, None] = BoundedDict(MAX_USED)
 
     def new(self, now: float) -> str:
         """A challenge. Nothing is remembered of it."""
@@ -45,7 +47,8 @@ class Challenges:
     def is_open(self, challenge: str, now: float) -> bool:
         """Whether this is a challenge of ours that was not answered and is not too old."""
         given = decoded(challenge, _TIME + _NONCE + _HALF)
-        if given is None or challenge in self._used or len(self._living(now)) >= MAX_USED:
+        self._used.forget_before(now - CHALLENGE_SECONDS)
+        if given is None or challenge in self._used or len(self._used) >= MAX_USED:
             return False
         stamp, mac = given[: _TIME + _NONCE], given[_TIME + _NONCE :]
         age = int(now * 1000) - int.from_bytes(stamp[:_TIME], "big")
@@ -53,10 +56,7 @@ class Challenges:
 
     def close(self, challenge: str, now: float) -> None:
         """Remember that this challenge was answered: it is not accepted again."""
-        self._used = {**self._living(now), challenge: now + CHALLENGE_SECONDS}
-
-    def _living(self, now: float) -> dict[str, float]:
-        return {challenge: until for challenge, until in self._used.items() if now <= until}
+        self._used.put(challenge, None, now)
 
     def _mac(self, stamp: bytes) -> bytes:
         return hmac.digest(self._key, stamp, hashlib.sha256)

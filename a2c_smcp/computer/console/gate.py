@@ -8,7 +8,7 @@ name that its owner has resolve to 127.0.0.1. It cannot choose what the browser 
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from a2c_smcp.utils.text import in_log
+from a2c_smcp.web.hosts import OwnOrigins, Refusal, values_by_name
 
 __all__ = ["HEADERS", "SESSION_HEADER", "policy", "refusal"]
 
@@ -44,25 +44,16 @@ def policy(import_map_digest: str) -> str:
     )
 
 
-def refusal(
-    headers: Iterable[tuple[str, str]], origins: frozenset[str], *, method: str, is_api: bool
-) -> tuple[int, str] | None:
-    """The status and the reason why a request stays outside; `None` if it may come in.
-
-    `headers` with names in lower case; `origins` are those of our own pages.
-    """
-    given: dict[str, list[str]] = {}
-    for name, value in headers:
-        given.setdefault(name, []).append(value)
-    hosts = given.get("host", [])
-    ours = {origin.partition("://")[2] for origin in origins}
-    if len(hosts) != 1 or hosts[0].lower() not in ours:
-        return 421, f"this console is not reached as {in_log(', '.join(hosts))}"
-    sent = given.get("origin", [])
-    if any(origin.lower() not in origins or origin.partition("://")[2] != hosts[0].lower() for origin in sent):
-        return 403, f"requests from {in_log(', '.join(sent))} are not served"
+def refusal(headers: Iterable[tuple[str, str]], origins: OwnOrigins, *, method: str, is_api: bool) -> Refusal | None:
+    """Why a request stays outside; `None` if it may come in. The names of `headers` are in lower case."""
+    given = values_by_name(headers)
+    hosts, sent = given.get("host", []), given.get("origin", [])
+    if (foreign := origins.refusal(hosts, sent)) is not None:
+        return foreign
+    if any(origin.partition("://")[2] != hosts[0].lower() for origin in sent):
+        return Refusal(403, "requests from another address of this computer are not served")
     if method not in ("GET", "HEAD") and len(sent) != 1:
-        return 403, "a request that changes something says from which page it comes"
+        return Refusal(403, "a request that changes something says from which page it comes")
     if is_api and any(site not in _OURS for site in given.get("sec-fetch-site", ())):
-        return 403, "requests from other sites are not served"
+        return Refusal(403, "requests from other sites are not served")
     return None

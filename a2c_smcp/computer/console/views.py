@@ -15,6 +15,7 @@ from a2c_smcp.computer.decisions.shown_text import TOO_DEEP, as_text, text_start
 from a2c_smcp.computer.watching.events import OfficeStatus, ServerStatus
 from a2c_smcp.computer.watching.snapshot import ComputerSnapshot
 from a2c_smcp.smcp import SMCPTool
+from a2c_smcp.utils.json_sizes import is_deeper
 
 __all__ = [
     "call_view",
@@ -115,7 +116,7 @@ def export_view(ended: EndedCall) -> dict[str, Any]:
 
 
 def _exportable(value: Any) -> Any:
-    return value if _is_shallow(value) else TOO_DEEP
+    return TOO_DEEP if is_deeper(value, _DEEPEST) else value
 
 
 def _texts(result: Mapping[str, Any]) -> list[str]:
@@ -182,18 +183,10 @@ def tool_view(tool: SMCPTool, server: str) -> dict[str, Any]:
         "name": tool["name"],
         "server": server,
         "description": visible(tool["description"]),
-        "schema": tool["params_schema"] if _is_shallow(tool["params_schema"]) else {},
+        "schema": {} if is_deeper(tool["params_schema"], _DEEPEST) else tool["params_schema"],
         "schema_text": as_text(tool["params_schema"]),
         "returns": None if tool["return_schema"] is None else as_text(tool["return_schema"]),
     }
-
-
-def _is_shallow(value: Any, levels: int = _DEEPEST) -> bool:
-    """Whether a form can be made of a schema, and a page can be sent it."""
-    if not levels:
-        return False
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return all(_is_shallow(each, levels - 1) for each in inner)
 
 
 def snapshot_view(snapshot: ComputerSnapshot, run: str, now: float) -> dict[str, Any]:

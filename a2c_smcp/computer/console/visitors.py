@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from a2c_smcp.errors import TooManyRequestsError
+from a2c_smcp.utils.bounded import BoundedDict
 
 __all__ = ["ALIVE_SECONDS", "LINK_SECONDS", "MAX_LINKS", "MAX_SESSIONS", "PageSession", "VisitorBook"]
 
@@ -50,7 +51,7 @@ class VisitorBook:
     """Tokens that work once, and sessions."""
 
     def __init__(self) -> None:
-        self._tokens: OrderedDict[bytes, float] = OrderedDict()
+        self._tokens: BoundedDict[bytes, None] = BoundedDict(MAX_LINKS)
         self._sessions: OrderedDict[bytes, PageSession] = OrderedDict()
 
     @property
@@ -61,14 +62,12 @@ class VisitorBook:
     def new_token(self, now: float) -> str:
         """A token for one link."""
         token = secrets.token_urlsafe(24)
-        self._tokens[_digest(token)] = now + LINK_SECONDS
-        while len(self._tokens) > MAX_LINKS:
-            self._tokens.popitem(last=False)
+        self._tokens.put(_digest(token), None, now)
         return token
 
     def discard(self, token: str) -> None:
         """Let a token work no more."""
-        self._tokens.pop(_digest(token), None)
+        self._tokens.pop(_digest(token))
 
     def redeem(self, token: str, session: Callable[[], PageSession], now: float) -> tuple[str, PageSession] | None:
         """A session and its key; `None` if the token is unknown, was used, or is too old. `session` makes the session.
@@ -77,12 +76,11 @@ class VisitorBook:
         """
         # The digest is what is looked up: how long that takes says nothing about a token.
         digest = _digest(token)
-        expires = self._tokens.get(digest)
-        if expires is None or expires < now:
-            self._tokens.pop(digest, None)
+        self._tokens.forget_before(now - LINK_SECONDS)
+        if digest not in self._tokens:
             return None
         self._make_room(now)
-        del self._tokens[digest]
+        self._tokens.pop(digest)
         return self.admit(session(), now)
 
     def admit(self, session: PageSession, now: float) -> tuple[str, PageSession]:

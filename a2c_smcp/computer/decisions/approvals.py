@@ -13,7 +13,7 @@ __all__ = [
     "CALLING_AGENT",
     "CALLING_OFFICE",
     "Approval",
-    "Ask",
+    "AskPerson",
     "RefusalOutcome",
     "Refuse",
     "Run",
@@ -36,7 +36,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class AskPerson:
     """A person is to be asked; `approve_resolution` takes what came of it."""
 
 
@@ -57,7 +57,7 @@ class Refuse:
         )
 
 
-Approval: TypeAlias = Run | Ask | Refuse
+Approval: TypeAlias = Run | AskPerson | Refuse
 
 
 def approve(meta: ToolMeta | None, *, can_ask: bool, is_allowed: bool = False) -> Approval:
@@ -66,7 +66,7 @@ def approve(meta: ToolMeta | None, *, can_ask: bool, is_allowed: bool = False) -
     """
     if (meta is not None and meta.auto_apply is True) or is_allowed:
         return Run()
-    return Ask() if can_ask else Refuse("nobody", "nobody can confirm it here")
+    return AskPerson() if can_ask else Refuse("nobody", "nobody can confirm it here")
 
 
 def approve_resolution(resolution: Resolution) -> Run | Refuse:

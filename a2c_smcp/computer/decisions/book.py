@@ -18,11 +18,13 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, ClassVar, Final, Literal, TypeAlias, get_args
 
-from a2c_smcp.computer.calls.log import WatchedCall, digest_of, weight
+from a2c_smcp.computer.calls.log import WatchedCall, digest_of
 from a2c_smcp.computer.mcp_clients.masking import input_view
 from a2c_smcp.computer.mcp_clients.model import MCPServerInput
 from a2c_smcp.errors import BadRequestError, NotFoundError
 from a2c_smcp.types import SERVER_NAME
+from a2c_smcp.utils.bounded import BoundedDict
+from a2c_smcp.utils.json_sizes import weight
 from a2c_smcp.utils.text import cut, harmless
 
 __all__ = [
@@ -329,9 +331,8 @@ class DecisionBook:
     """What is pending, and how the last ones ended."""
 
     def __init__(self, remembered: int = _REMEMBERED) -> None:
-        self._remembered = remembered
         self._pending: dict[str, Decision] = {}
-        self._decided: dict[str, Resolution] = {}
+        self._decided: BoundedDict[str, Resolution] = BoundedDict(remembered)
 
     @property
     def pending(self) -> tuple[Decision, ...]:
@@ -355,9 +356,7 @@ class DecisionBook:
         self.find(decision_id)
         del self._pending[decision_id]
         # An error, too, holds on to values: those in the frames of its traceback.
-        self._decided[decision_id] = replace(resolution, value=None, error=None)
-        while len(self._decided) > self._remembered:
-            del self._decided[next(iter(self._decided))]
+        self._decided.put(decision_id, replace(resolution, value=None, error=None))
 
     def resolution(self, decision_id: str) -> Resolution | None:
         """How one ended, without value and error; `None` for one that is pending, or that is not remembered."""

@@ -339,7 +339,9 @@ class DecisionStore:
             return pending.resolution or self._settle(pending, Resolution(Outcome.UNANSWERED))
         finally:
             if pending.resolution is None:
-                self._settle(pending, Resolution(Outcome.WITHDRAWN))
+                # A call's end cancels its question, too: a busy loop may get to that first, after both deadlines.
+                outcome = Outcome.WITHDRAWN if loop.time() < expires else Outcome.UNANSWERED
+                self._settle(pending, Resolution(outcome))
 
     def _put_to(self, pending: _Pending, answerer: Attendance) -> None:
         if answerer.ask is None:

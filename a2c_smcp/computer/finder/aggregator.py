@@ -54,6 +54,8 @@ logger = logging.getLogger(__name__)
 FRESH_SECONDS: Final = 60.0
 #: How long a request waits for summaries that are being read for the first time, or since a change.
 WARMING_SECONDS: Final = 5.0
+#: After all documents of a server were read, they rest for as long as that took, but not longer than this.
+_LONGEST_REST: Final = 5.0
 
 
 class FinderAggregator:
@@ -170,7 +172,9 @@ class FinderAggregator:
         shelf.stale.update(dict.fromkeys(marked))
 
     def mark_all(self, server: SERVER_NAME) -> None:
-        """The same for all documents of a server. However often it is said, one reading waits for the one that runs."""
+        """The same for all documents of a server. However often it is said, one reading waits for the one that runs,
+        and then for as long as that took.
+        """
         shelf = self._shelves.get(server)
         if shelf is not None and shelf.documents and not shelf.waits_for_turn:
             shelf.waits_for_turn = True
@@ -208,11 +212,15 @@ class FinderAggregator:
 
     async def _read_all(self, shelf: ServerDocuments) -> None:
         async with shelf.turn:
+            # A server that says without end that its list changed must not have all of this computer's time.
+            await asyncio.sleep(max(0.0, shelf.rests_until - self._clock()))
             shelf.waits_for_turn = False
             documents = list(shelf.documents.values())
             for document in documents:
                 document.marks += 1
+            began = self._clock()
             await self._read(shelf, documents)
+            shelf.rests_until = self._clock() + min(self._clock() - began, _LONGEST_REST)
 
     def _refresh_old(self, shelf: ServerDocuments) -> None:
         oldest = self._clock() - FRESH_SECONDS

@@ -81,6 +81,8 @@ class ServerDocuments:
         self.stale: dict[str, None] = {}
         self.turn = asyncio.Lock()
         """Whoever has it reads all documents."""
+        self.rests_until = 0.0
+        """When all documents may be read again, by the clock of the aggregator."""
         self.waits_for_turn = False
         self.limit = asyncio.Semaphore(READERS)
         self.without_catalogue: set[str] = set()

@@ -9,8 +9,8 @@ from typing import Final
 from a2c_smcp.computer.inputs.base import BaseInputResolver, InputFailedError
 from a2c_smcp.computer.inputs.env import PREFIX
 from a2c_smcp.computer.mcp_clients.model import CommandInput, MCPServerInput
-from a2c_smcp.computer.utils.children import kill_group, start_group
 from a2c_smcp.errors import InputNotFoundError
+from a2c_smcp.utils.children import kill_group, start_group
 
 __all__ = ["COMMAND_TIMEOUT", "CommandInputResolver"]
 

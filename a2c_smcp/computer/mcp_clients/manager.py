@@ -312,12 +312,13 @@ class MCPServerManager:
 
     # --- one server
 
-    async def add_or_update_server(self, raw: RawConfig) -> None:
+    async def add_or_update_server(self, raw: RawConfig, *, keeps_new: bool = False) -> None:
         """Take a config in; where servers start by themselves, return once it runs.
 
         Raises what is wrong with it (`InvalidConfigError`, `VRLSyntaxError`, `InputNotFoundError`), why it does not
         start (`ToolExecutionError`), or `ToolNameDuplicatedError`. Whatever it raises, everything is as before; but a
-        start of the old config that waits for an input is given up first.
+        start of the old config that waits for an input is given up first. With `keeps_new` a server that is new and
+        does not start is there all the same, and is tried again as one of `start_all` is.
         """
         written = parse_unrendered(raw)
         if written.vrl is not None and not holds_placeholder(written.vrl):
@@ -329,7 +330,7 @@ class MCPServerManager:
         async with self._turns.take(written.name, is_start=True):
             server = self._servers.get(written.name)
             if server is None:
-                await self._add(raw, written)
+                await self._add(raw, written, keeps=keeps_new)
             elif raw != server.raw or server.did_not_start:
                 await self._update(server, raw, written, starts=waited)
 
@@ -536,11 +537,13 @@ class MCPServerManager:
             if (server := self._servers.get(name)) is not None:
                 await self._stop(server)
 
-    async def _add(self, raw: RawConfig, written: MCPServerConfig) -> None:
-        disabled = await self._resolver.is_disabled(raw) if self._starts_by_itself else _is_off(written)
-        if disabled or not self._starts_by_itself:
+    async def _add(self, raw: RawConfig, written: MCPServerConfig, *, keeps: bool) -> None:
+        disabled = await self._resolver.is_disabled(raw) if self._starts_by_itself and not keeps else _is_off(written)
+        if disabled or not self._starts_by_itself or keeps:
             server = self._servers[written.name] = _ManagedServer(raw, _at_rest(written.name, disabled))
             self._on_event(server.status)
+            if self._starts_by_itself and not disabled:
+                await self._start(server)
         else:
             try:
                 await self._replace(written.name, raw)

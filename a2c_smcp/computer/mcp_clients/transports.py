@@ -21,7 +21,7 @@ from mcp_types import ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCReque
 from a2c_smcp.computer.mcp_clients.elicitation.declaring import DeclaringDispatcher
 from a2c_smcp.computer.mcp_clients.http.bounds import AnswerBounds, BoundedTransport
 from a2c_smcp.computer.mcp_clients.http.failures import describe_http, is_refusal
-from a2c_smcp.computer.mcp_clients.item_limits import largest_answer, too_many_items
+from a2c_smcp.computer.mcp_clients.item_limits import largest_answer, too_much
 from a2c_smcp.computer.mcp_clients.mcp_internals import (
     Dispatcher,
     JSONRPCDispatcher,
@@ -138,7 +138,7 @@ class ServerTransport:
 
     def _screen(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
         """What the session is given of a result that came over a pipe."""
-        if problem := too_many_items(result):
+        if problem := too_much(result):
             raise MCPError(PayloadTooLargeError.default_code, problem)
         if method == "resources/list":
             return dict(self.pages.take_out(result))
@@ -152,7 +152,7 @@ class ServerTransport:
         """What the session is given: an answer without tools that are none, and without lists that would stop us."""
         if isinstance(item, Exception) or not isinstance(item.message, JSONRPCResponse):
             return item
-        if problem := too_many_items(item.message.result):
+        if problem := too_much(item.message.result):
             error = ErrorData(code=PayloadTooLargeError.default_code, message=problem)
             return replace(item, message=JSONRPCError(jsonrpc="2.0", id=item.message.id, error=error))
         result, left_out = without_invalid_tools(self.pages.take_out(item.message.result), self.protocol_version)

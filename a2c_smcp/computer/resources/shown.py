@@ -315,16 +315,18 @@ class ShownResources:
         if was_told and Channel.FINDER not in changed:
             self._finder.mark_all(shelf.server)  # it meant something, and its URIs are the same
         if late.cancelled_caught:
-            waiting = self._refresh_when_subscribed(shelf)
+            waiting = self._catch_up_when_subscribed(shelf, listed)
             self._keep(shelf, asyncio.create_task(waiting, name=f"subscriptions of MCP server {shelf.server}"))
 
     async def _subscribed(self, shelf: _ServerWindows) -> None:
         with suppress(SMCPError):  # it has gone, or never answers: there is nothing to wait for
             await shelf.connection.subscribed()
 
-    async def _refresh_when_subscribed(self, shelf: _ServerWindows) -> None:
+    async def _catch_up_when_subscribed(self, shelf: _ServerWindows, listed: Listed) -> None:
+        """Nobody has said what changed before we were subscribed: it is read again, and announced."""
         await self._subscribed(shelf)
         self._finder.refresh(shelf.server)
+        self._announce_all({channel for channel, uris in listed.channels.items() if uris})
 
     def _keep(self, shelf: _ServerWindows, task: asyncio.Task[None]) -> None:
         for tasks in (shelf.tasks, self._tasks):

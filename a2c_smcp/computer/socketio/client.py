@@ -17,7 +17,7 @@ import anyio
 from mcp_types import CallToolResult
 
 from a2c_smcp.computer.calls.memory import CallKey, CallMemory, Finished, Running
-from a2c_smcp.computer.calls.paced_progress import PacedProgress
+from a2c_smcp.computer.calls.progress import PROGRESS_SECONDS
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.decisions.approvals import CALLING_AGENT, CALLING_OFFICE
 from a2c_smcp.computer.redaction import discreet_config, discreet_error
@@ -32,7 +32,9 @@ from a2c_smcp.errors import (
     TooManyRequestsError,
     error_from_payload,
 )
-from a2c_smcp.link.office_link import Joined, LinkEvent, LinkOptions, Membership, OfficeLink, Way
+from a2c_smcp.link.interface import Joined, LinkEvent, LinkOptions, Membership
+from a2c_smcp.link.office_link import OfficeLink
+from a2c_smcp.link.ways import Way
 from a2c_smcp.results import cancelled_result, error_result, to_wire
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
@@ -61,6 +63,7 @@ from a2c_smcp.smcp import (
     ToolProgress,
     UpdateComputerConfigReq,
 )
+from a2c_smcp.utils.latest import LatestOnly
 from a2c_smcp.utils.limited_log import LimitedLog
 from a2c_smcp.utils.text import in_log, on_one_line, req_id_in_log
 from a2c_smcp.wire import DEFAULT_MAX_TIMEOUT, PACKET_OVERHEAD, Encoded, checked_size, codec, parse, size_of
@@ -300,7 +303,9 @@ class SMCPComputerClient:
         CALLING_AGENT.set(key.agent)  # for this task only
         CALLING_OFFICE.set(key.office)
         reply, result = None, None
-        progress = PacedProgress(partial(self._send_progress, key, request)) if request.get("progress") else None
+        progress = None
+        if request.get("progress"):
+            progress = LatestOnly(partial(self._send_progress, key, request), PROGRESS_SECONDS)
         try:
             with call.scope:
                 result = await self._computer.execute_tool(
@@ -308,7 +313,7 @@ class SMCPComputerClient:
                     request["tool_name"],
                     request["params"],
                     request["timeout"],
-                    progress.take if progress is not None else None,
+                    progress.put if progress is not None else None,
                 )
             if progress is not None:
                 await progress.end()

@@ -5,7 +5,7 @@ all servers, and says which channel to announce and which documents to read agai
 """
 
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, TypeAlias
 
@@ -14,7 +14,7 @@ from a2c_smcp.types import SERVER_NAME
 from a2c_smcp.utils.dpe_uri import document_ref, document_uri, is_dpe_uri, try_parse_dpe_uri
 from a2c_smcp.utils.window_uri import is_window_uri
 
-__all__ = ["ANNOUNCE_SECONDS", "Announcements", "Channel", "DocumentRef", "Listed", "Watch", "channel_of"]
+__all__ = ["ANNOUNCE_SECONDS", "Channel", "DocumentRef", "Listed", "Watch", "channel_of"]
 
 #: A host and a `doc_ref`; `None` for all documents of that host.
 DocumentRef: TypeAlias = tuple[str, str | None]
@@ -167,24 +167,3 @@ class Watch:
     def _changed(self, listed: Mapping[SERVER_NAME, Listed]) -> tuple["Watch", frozenset[Channel]]:
         new = Watch(listed)
         return new, frozenset(channel for channel in Channel if self.uris(channel) != new.uris(channel))
-
-
-@dataclass(frozen=True, slots=True)
-class Announcements:
-    """When one channel is to be announced: the first change at once, then one in 100 ms, the last never lost.
-
-    The shell calls `change` for every change, and sends when `due` has come, calling `sent` just before, so that a
-    change during the sending is not lost either.
-    """
-
-    due: float | None = None
-    """When to send; `None` when there is nothing to say."""
-    last: float | None = None
-
-    def change(self, now: float) -> "Announcements":
-        if self.due is not None:
-            return self
-        return replace(self, due=now if self.last is None else max(now, self.last + ANNOUNCE_SECONDS))
-
-    def sent(self, now: float) -> "Announcements":
-        return Announcements(due=None, last=now)

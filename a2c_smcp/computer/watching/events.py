@@ -17,11 +17,10 @@ What nobody wants to read is not made: a reader that needs few kinds of events s
 """
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Collection
 from dataclasses import dataclass
 from types import TracebackType
-from typing import ClassVar, Final, Literal, Self, TypeAlias
+from typing import ClassVar, Final, Literal, NamedTuple, Self, TypeAlias
 
 from a2c_smcp.computer.calls.log import EndedCall, ProgressReport, WatchedCall
 from a2c_smcp.computer.decisions.book import Decision, DecisionKind, Outcome
@@ -29,6 +28,7 @@ from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.errors import ToolNameDuplicatedError
 from a2c_smcp.smcp import UPDATE_CONFIG_EVENT, UPDATE_DESKTOP_EVENT, UPDATE_FINDER_EVENT, UPDATE_TOOL_LIST_EVENT
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME
+from a2c_smcp.utils.bounded import BoundedDict
 
 __all__ = [
     "BUFFERED_BYTES",
@@ -247,20 +247,26 @@ ComputerEvent: TypeAlias = (
 )
 
 
+class _Sized(NamedTuple):
+    event: ComputerEvent
+    size: int
+
+
 class EventStream:
     """Events for one reader, from the moment when it is entered with `async with`; then `async for event in stream`."""
 
     def __init__(self, hub: "EventHub", limit: int, kinds: frozenset[type] | None) -> None:
         self._hub = hub
-        self._limit = limit
         self.kinds = kinds
         """What it reads; `None` for everything."""
         self.number = 0
         """The number of the event that was returned last."""
-        self._waiting: OrderedDict[int, tuple[ComputerEvent, int]] = OrderedDict()
+        # One event alone always fits: it weighs at most as much as all may.
+        self._waiting: BoundedDict[int, _Sized] = BoundedDict(
+            limit, heaviest=BUFFERED_BYTES, weigh=lambda waiting: min(waiting.size, BUFFERED_BYTES)
+        )
         #: The number of the waiting report of each call: only the latest is of use.
         self._reports: dict[str, int] = {}
-        self._bytes = 0
         self._lost = 0
         self._wake = asyncio.Event()
 
@@ -284,8 +290,9 @@ class EventStream:
             lost, self._lost = self._lost, 0
             self.number = next(iter(self._waiting)) - 1
             return EventsLost(lost)
-        self.number, event = self._take()
-        return event
+        self.number, waiting = self._waiting.pop_oldest()
+        self._forget_report(self.number, waiting.event)
+        return waiting.event
 
     def put(self, number: int, event: ComputerEvent, size: int) -> None:
         """Add an event for the reader; of more than it may have waiting, the oldest is lost.
@@ -293,21 +300,16 @@ class EventStream:
         A report of a call's progress takes the place of the one before, if that still waits.
         """
         if isinstance(event, CallProgressed):
-            self._waiting.pop(self._reports.get(event.call_id, 0), None)
+            self._waiting.pop(self._reports.get(event.call_id, 0))
             self._reports[event.call_id] = number
-        self._waiting[number] = (event, size)
-        self._bytes += size
-        while len(self._waiting) > self._limit or (self._bytes > BUFFERED_BYTES and len(self._waiting) > 1):
+        for lost, waiting in self._waiting.put(number, _Sized(event, size)):
             self._lost += 1
-            self._take()
+            self._forget_report(lost, waiting.event)
         self._wake.set()
 
-    def _take(self) -> tuple[int, ComputerEvent]:
-        number, (event, size) = self._waiting.popitem(last=False)
-        self._bytes -= size
+    def _forget_report(self, number: int, event: ComputerEvent) -> None:
         if isinstance(event, CallProgressed) and self._reports.get(event.call_id) == number:
             del self._reports[event.call_id]
-        return number, event
 
 
 class EventHub:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from a2c_smcp.computer.mcp_clients.masking import masked_url
 from a2c_smcp.computer.watching.events import OfficeStatus
-from a2c_smcp.link.office_link import Connected, Disconnected, Joined, Left, LinkEvent, RejoinFailed
+from a2c_smcp.link.interface import Connected, Disconnected, Joined, Left, LinkEvent, RejoinFailed
 
 __all__ = ["OfficeStates", "office_after"]
 

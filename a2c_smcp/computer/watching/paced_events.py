@@ -1,13 +1,14 @@
 """Changes at a pace that agents can follow: of each kind of `AnnouncedEvent` the first at once, then one in 100 ms.
 
-`watch.Announcements` decides when; this has the timers. All other events pass.
+`Pace` decides when; this has the timers. All other events pass.
 """
 
 import asyncio
 from collections.abc import Callable
 
-from a2c_smcp.computer.watching.announcements import Announcements
+from a2c_smcp.computer.watching.announcements import ANNOUNCE_SECONDS
 from a2c_smcp.computer.watching.events import AnnouncedEvent, ComputerEvent
+from a2c_smcp.utils.pace import Pace
 
 __all__ = ["PacedEvents"]
 
@@ -19,7 +20,7 @@ class PacedEvents:
 
     def __init__(self, publish: Callable[[ComputerEvent], None]) -> None:
         self._publish = publish
-        self._paces: dict[type, Announcements] = {}
+        self._paces: dict[type, Pace] = {}
         self._waiting: dict[type, tuple[asyncio.TimerHandle, AnnouncedEvent]] = {}
 
     @property
@@ -37,7 +38,7 @@ class PacedEvents:
             self._publish(event)  # before anything runs; nobody is in a hurry then
             return
         kind, now = type(event), loop.time()
-        pace = self._paces[kind] = self._paces.get(kind, Announcements()).change(now)
+        pace = self._paces[kind] = self._paces.get(kind, Pace(ANNOUNCE_SECONDS)).change(now)
         assert pace.due is not None
         if kind in self._waiting:
             return

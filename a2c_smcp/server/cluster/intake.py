@@ -11,6 +11,7 @@ from a2c_smcp.server.cluster.clock import now as elapsed
 from a2c_smcp.server.cluster.newcomers import Newcomers
 from a2c_smcp.server.cluster.other_process import BusMembership
 from a2c_smcp.server.cluster.seal import DroppedFrameError, FrameSeal, OpenedFrame
+from a2c_smcp.utils.bounded import BoundedDict
 from a2c_smcp.utils.limited_log import LimitedLog
 
 __all__ = ["Intake"]
@@ -42,7 +43,7 @@ class Intake:
         self._admit = admit
         self._start = start
         self._newcomers = Newcomers()
-        self._gone: dict[str, None] = {}
+        self._gone: BoundedDict[str, None] = BoundedDict(_MOST_GONE)
         self._is_waiting = False
         self._log = LimitedLog(logger)
 
@@ -78,9 +79,7 @@ class Intake:
         """Take nothing more in the name of a process that has gone, even if the membership shows it again: none comes
         back under its old name, and which of its frames have come before is forgotten.
         """
-        self._gone[process] = None
-        if len(self._gone) > _MOST_GONE:
-            del self._gone[next(iter(self._gone))]
+        self._gone.put(process, None)
 
     def clear(self) -> None:
         """What was sent to this process under its old name is for nobody."""

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from typing import Final
 
 from a2c_smcp.server.bus import BusObserver
+from a2c_smcp.server.cluster.bus_frames import CHUNK_BYTES, BusFrame, FrameText, encode, kind_of
 from a2c_smcp.server.cluster.clock import now as elapsed
-from a2c_smcp.server.cluster.frames import CHUNK_BYTES, BusFrame, FrameText, encode, kind_of
 from a2c_smcp.server.cluster.peers import ProcessHealth, RemoteClock
 from a2c_smcp.server.cluster.post import ChunkWindow, Letter, Post
 from a2c_smcp.server.cluster.seal import FrameSeal

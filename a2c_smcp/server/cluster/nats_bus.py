@@ -24,11 +24,8 @@ from typing import Any, Final
 from nats.errors import Error as NatsError
 
 from a2c_smcp.errors import InternalError, PayloadTooLargeError, SMCPError, TooManyRequestsError
-from a2c_smcp.server.bus import BusInbox, BusObserver, Errand
-from a2c_smcp.server.cluster.answering import Answering
-from a2c_smcp.server.cluster.asking import Asking
-from a2c_smcp.server.cluster.clock import now as elapsed
-from a2c_smcp.server.cluster.frames import (
+from a2c_smcp.server.bus import BusInbox, BusObserver, RemoteRequest
+from a2c_smcp.server.cluster.bus_frames import (
     MOST_WHOLE,
     AgainFrame,
     AskFrame,
@@ -46,9 +43,12 @@ from a2c_smcp.server.cluster.frames import (
     kind_of,
     to_text,
 )
+from a2c_smcp.server.cluster.clock import now as elapsed
+from a2c_smcp.server.cluster.incoming import IncomingRequests
 from a2c_smcp.server.cluster.intake import Intake
 from a2c_smcp.server.cluster.line import REMEMBERED_FOR_CUTS, ProcessLine, Subjects
 from a2c_smcp.server.cluster.other_process import BusConnection, BusMembership, OtherProcess
+from a2c_smcp.server.cluster.outgoing import OutgoingRequests
 from a2c_smcp.server.cluster.peers import PING_SECONDS, REFUSALS_APART
 from a2c_smcp.server.cluster.post import Post
 from a2c_smcp.server.cluster.recent_notices import RecentNotices
@@ -62,7 +62,7 @@ logger = logging.getLogger(__name__)
 
 #: Ticks without a word after which this process stops working for another: later than that one has given up.
 _MAX_QUIET: Final = 5
-#: How many characters one session's announcements may have that wait for its own errands to be sent.
+#: How many characters one session's announcements may have that wait for its own requests to be sent.
 _MOST_HELD: Final = 4 * 1024 * 1024
 #: Bytes that may wait for NATS before requests and announcements are refused. As many again may be in the connection.
 _MOST_UNSENT: Final = 32 * 1024 * 1024
@@ -74,9 +74,9 @@ _NO_RESPONDERS: Final = "503"
 
 @dataclass(slots=True)
 class _Sender:
-    """A session whose errands are being sent: how many, and what it announced meanwhile."""
+    """A session whose requests are being sent: how many, and what it announced meanwhile."""
 
-    errands: int = 0
+    requests: int = 0
     held: list[tuple[Broadcast, str]] = field(default_factory=list)
     size: int = 0
 
@@ -104,7 +104,7 @@ class NatsBus:
         self._numbers = itertools.count(1)
         self._peers: dict[str, OtherProcess] = {}
         self._intake = Intake(self._seal, membership, observer, self._peers, self._admit, self._start)
-        self._asked: dict[Errand, OtherProcess] = {}
+        self._asked: dict[RemoteRequest, OtherProcess] = {}
         self._senders: dict[str, _Sender] = {}
         self._recent = RecentNotices()
         self._reconnects = 0
@@ -147,24 +147,24 @@ class NatsBus:
         peers = list(self._peers.values())
         self._peers.clear()
         for peer in peers:
-            peer.asking.give_up(InternalError("this server process was cut off from NATS for too long"))
-            peer.answering.withdraw_all()
+            peer.outgoing.give_up(InternalError("this server process was cut off from NATS for too long"))
+            peer.incoming.withdraw_all()
             peer.lane.clear()
             peer.line.count_as_gone()
 
     # --- what the shell asks
 
-    async def ask(self, errand: Errand, answer: "asyncio.Future[Answer | None]") -> None:
+    async def ask(self, remote: RemoteRequest, answer: "asyncio.Future[Answer | None]") -> None:
         self._connection.check()
         self._membership.check()
         self._check_unsent()
-        peer = self._asked[errand] = self._peer(errand.target.process)
-        with self._sent_in_order(errand.caller):
-            await peer.asking.ask(errand, answer)
+        peer = self._asked[remote] = self._peer(remote.target.process)
+        with self._sent_in_order(remote.caller):
+            await peer.outgoing.ask(remote, answer)
 
-    def forget(self, errand: Errand) -> None:
-        if (peer := self._asked.pop(errand, None)) is not None:
-            peer.asking.forget(errand)
+    def forget(self, remote: RemoteRequest) -> None:
+        if (peer := self._asked.pop(remote, None)) is not None:
+            peer.outgoing.forget(remote)
 
     def publish(self, notice: Broadcast, text: str) -> None:
         if (sender := self._senders.get(notice.skip_sid)) is not None:
@@ -192,16 +192,16 @@ class NatsBus:
 
     @contextmanager
     def _sent_in_order(self, caller: str) -> Iterator[None]:
-        """What a session announces while an errand of its own is being sent goes after it: a cancel must not overtake
+        """What a session announces while a request of its own is being sent goes after it: a cancel must not overtake
         the call.
         """
         sender = self._senders.setdefault(caller, _Sender())
-        sender.errands += 1
+        sender.requests += 1
         try:
             yield
         finally:
-            sender.errands -= 1
-            if not sender.errands:
+            sender.requests -= 1
+            if not sender.requests:
                 del self._senders[caller]
                 for notice, text in sender.held:
                     with suppress(SMCPError):  # its sender has its answer
@@ -248,37 +248,37 @@ class NatsBus:
         refused = peer.line.health.is_refusing()
         peer.line.health.heard()
         if refused:
-            peer.asking.send_again()
+            peer.outgoing.send_again()
         match frame:
             case ReplyFrame():
                 if len(text) < frame.size:
                     peer.line.send(CreditFrame())
-                peer.asking.take_reply(frame, text)
+                peer.outgoing.take_reply(frame, text)
             case AskFrame():
                 if len(text) < frame.size:
                     peer.line.send(CreditFrame())
-                if (begin := peer.answering.take(frame, text)) is not None:
+                if (begin := peer.incoming.take(frame, text)) is not None:
                     self._in_order(peer, frame.revision, begin)
             case ChunkFrame():
                 peer.line.send(CreditFrame())
                 if not frame.of_ask:
-                    peer.asking.take_chunk(frame, text)
-                elif (ready := peer.answering.take_chunk(frame, text)) is not None:
+                    peer.outgoing.take_chunk(frame, text)
+                elif (ready := peer.incoming.take_chunk(frame, text)) is not None:
                     self._in_order(peer, *ready)
             case NoticeFrame():
-                # An errand begins with a task; what comes after it must not overtake that.
+                # A request begins with a task; what comes after it must not overtake that.
                 loop = asyncio.get_running_loop()
                 self._in_order(peer, frame.revision, lambda: loop.call_soon(self._hear, frame, text))
             case WithdrawFrame():
-                self._in_order(peer, 0, lambda: peer.answering.withdraw(frame.id))
+                self._in_order(peer, 0, lambda: peer.incoming.withdraw(frame.id))
             case ReportFrame():
-                peer.asking.take_report(frame.id, text)
+                peer.outgoing.take_report(frame.id, text)
             case CreditFrame():
                 peer.line.window.give()
             case PingFrame():
-                peer.line.send(PongFrame(frame.sent, elapsed(), peer.answering.unknown(frame.waiting)))
+                peer.line.send(PongFrame(frame.sent, elapsed(), peer.incoming.unknown(frame.waiting)))
             case PongFrame():
-                peer.asking.take_pong(frame)
+                peer.outgoing.take_pong(frame)
             case AgainFrame():
                 self._after_cut(peer)
 
@@ -303,7 +303,7 @@ class NatsBus:
             try:
                 await self._membership.reached(peer.lane[0][0])
             except SMCPError as error:
-                # An errand has become too late by now, and says so; an announcement late is better than none. What
+                # A request has become too late by now, and says so; an announcement late is better than none. What
                 # came after it does not begin to wait anew.
                 logger.warning("acting on what another server process sent without having seen all it has: %s", error)
                 acts = len(peer.lane)
@@ -324,9 +324,9 @@ class NatsBus:
                 raise InternalError("this server process is cut off from NATS")
             line = ProcessLine(self._process, process, self._subjects, self._post, self._seal, self._observer)
             revision = lambda: self._membership.revision  # noqa: E731
-            asking = Asking(line, self._numbers.__next__, revision, self._membership.check, self._observer)
-            answering = Answering(line, self._inbox, self._membership.check, self._process)
-            peer = self._peers[process] = OtherProcess(line, asking, answering, self._seal.arrivals())
+            outgoing = OutgoingRequests(line, self._numbers.__next__, revision, self._membership.check, self._observer)
+            incoming = IncomingRequests(line, self._inbox, self._membership.check, self._process)
+            peer = self._peers[process] = OtherProcess(line, outgoing, incoming, self._seal.arrivals())
         return peer
 
     def _refused(self, process: str, number: int) -> None:
@@ -334,7 +334,7 @@ class NatsBus:
         if (peer := self._peers.get(process)) is None:
             return
         gone = peer.line.health.refused(elapsed())
-        peer.asking.take_refusal(number)
+        peer.outgoing.take_refusal(number)
         if gone:
             self._give_up(peer)
         elif not peer.probing:
@@ -343,14 +343,14 @@ class NatsBus:
 
     def _probe(self, peer: OtherProcess) -> None:
         peer.probing = False
-        if peer.line.health.is_refusing() and peer.asking:
-            peer.asking.send_again()
-            peer.asking.ping()
+        if peer.line.health.is_refusing() and peer.outgoing:
+            peer.outgoing.send_again()
+            peer.outgoing.ping()
 
     def _give_up(self, peer: OtherProcess) -> None:
-        if peer.asking:
-            logger.warning("server process %s is out of reach: %d requests fail", peer.line.process, len(peer.asking))
-        peer.asking.give_up(None if self._connection.client.is_connected else InternalError("NATS is out of reach"))
+        if peer.outgoing:
+            logger.warning("server process %s is out of reach: %d requests fail", peer.line.process, len(peer.outgoing))
+        peer.outgoing.give_up(None if self._connection.client.is_connected else InternalError("NATS is out of reach"))
         peer.line.count_as_gone()
 
     async def _tick(self) -> None:
@@ -376,22 +376,22 @@ class NatsBus:
         ended = not alive and (peer.was_seen or peer.quiet > _MAX_QUIET)
         peer.was_seen = peer.was_seen or alive
         peer.quiet += 1
-        if peer.asking:
+        if peer.outgoing:
             if ended or peer.line.health.is_silent(now):
                 self._give_up(peer)
             else:
-                peer.asking.ping()
+                peer.outgoing.ping()
         elif alive and peer.arrivals.want_pong(now):
             peer.line.send(PingFrame(now))
-        if peer.answering and (ended or peer.quiet > _MAX_QUIET):
+        if peer.incoming and (ended or peer.quiet > _MAX_QUIET):
             logger.warning(
                 "nothing is heard of server process %s: %d of its requests are cancelled",
                 peer.line.process,
-                len(peer.answering),
+                len(peer.incoming),
             )
-            peer.answering.withdraw_all()
+            peer.incoming.withdraw_all()
             peer.line.window.close()
-        if ended and not peer.asking and not peer.answering:
+        if ended and not peer.outgoing and not peer.incoming:
             del self._peers[peer.line.process]
             if peer.arrivals.are_signed:
                 self._intake.close_to(peer.line.process)
@@ -412,8 +412,8 @@ class NatsBus:
     def _after_cut(self, peer: OtherProcess) -> None:
         """What was on its way between the two may be lost."""
         peer.line.cut()
-        peer.asking.cut()
-        peer.answering.cut()
+        peer.outgoing.cut()
+        peer.incoming.cut()
         for notice, text in self._recent:
             if peer.line.process in self._membership.holders(notice.office_id):
                 self._announce(peer, notice, text)

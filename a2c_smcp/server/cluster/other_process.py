@@ -4,9 +4,9 @@ from collections import deque
 from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
-from a2c_smcp.server.cluster.answering import Answering
-from a2c_smcp.server.cluster.asking import Asking
+from a2c_smcp.server.cluster.incoming import IncomingRequests
 from a2c_smcp.server.cluster.line import ProcessLine
+from a2c_smcp.server.cluster.outgoing import OutgoingRequests
 from a2c_smcp.server.cluster.seal import Arrivals
 
 __all__ = ["BusConnection", "BusMembership", "OtherProcess"]
@@ -35,10 +35,12 @@ class BusMembership(Protocol):
 class OtherProcess:
     """One other process: what we ask it, what it asks us."""
 
-    def __init__(self, line: ProcessLine, asking: Asking, answering: Answering, arrivals: Arrivals) -> None:
+    def __init__(
+        self, line: ProcessLine, outgoing: OutgoingRequests, incoming: IncomingRequests, arrivals: Arrivals
+    ) -> None:
         self.line = line
-        self.asking = asking
-        self.answering = answering
+        self.outgoing = outgoing
+        self.incoming = incoming
         self.arrivals = arrivals
         self.was_seen = False
         """Whether the registry knew it at some time."""

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from a2c_smcp.server.cluster.frames import MOST_WHOLE
+from a2c_smcp.server.cluster.bus_frames import MOST_WHOLE
 from a2c_smcp.server.effects import Broadcast
+from a2c_smcp.utils.bounded import BoundedDict
 
 __all__ = ["RecentNotices"]
 
@@ -19,7 +20,6 @@ _MOST_CHARACTERS: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    at: float
     notice: Broadcast
     text: str
 
@@ -28,8 +28,8 @@ class RecentNotices:
     """Keeps the latest of those that collapse, and each of the others, such as that a call is cancelled."""
 
     def __init__(self) -> None:
-        self._latest: dict[tuple[str, str, str], _Said] = {}
-        self._cancels: dict[tuple[str, str, str], _Said] = {}
+        self._latest: BoundedDict[tuple[str, str, str], _Said] = BoundedDict()
+        self._cancels: BoundedDict[tuple[str, str, str], _Said] = BoundedDict(_MOST_CANCELS)
         self._cancels_of: Counter[str] = Counter()
 
     def __iter__(self) -> Iterator[tuple[Broadcast, str]]:
@@ -38,24 +38,21 @@ class RecentNotices:
 
     def add(self, notice: Broadcast, text: str, now: float) -> None:
         """Remember a notice and its packet's text, if there is room for it."""
-        sender, said = notice.skip_sid, _Said(now, notice, text)
+        sender, said = notice.skip_sid, _Said(notice, text)
         if notice.collapses and len(text) <= MOST_WHOLE // 4:
-            self._latest[notice.office_id, sender, notice.event] = said
+            self._latest.put((notice.office_id, sender, notice.event), said, now)
         elif len(text) <= _MOST_CHARACTERS:
             key = notice.office_id, sender, text
             if key not in self._cancels:
                 if len(self._cancels) >= _MOST_CANCELS or self._cancels_of[sender] >= _MOST_CANCELS_OF_ONE:
                     return
                 self._cancels_of[sender] += 1
-            self._cancels[key] = said
+            self._cancels.put(key, said, now)
 
     def forget_before(self, moment: float) -> None:
         """Forget what was said before this moment."""
-        for key in [key for key, said in self._latest.items() if said.at < moment]:
-            del self._latest[key]
-        for key in [key for key, said in self._cancels.items() if said.at < moment]:
-            del self._cancels[key]
-            _, sender, _ = key
+        self._latest.forget_before(moment)
+        for (_, sender, _), _ in self._cancels.forget_before(moment):
             self._cancels_of[sender] -= 1
             if not self._cancels_of[sender]:
                 del self._cancels_of[sender]

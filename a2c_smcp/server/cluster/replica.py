@@ -11,6 +11,7 @@ from typing import Final
 from a2c_smcp.server.cluster.keys import Entry, encode_claim, lease_key, leased_process, read_claim
 from a2c_smcp.server.directory import Directory
 from a2c_smcp.server.offices import Member, MemberChange
+from a2c_smcp.utils.bounded import BoundedDict
 
 __all__ = ["Replica"]
 
@@ -32,7 +33,7 @@ class Replica:
         self.revision = 0
         self._leases: dict[str, int] = {}
         self._claims: dict[str, _Claim] = {}
-        self._graves: dict[str, int] = {}
+        self._graves: BoundedDict[str, int] = BoundedDict(_MOST_GRAVES)
         self._keys_of: dict[str, set[str]] = {}
         self._places: dict[str, str] = {}
         self._left: set[str] = set()
@@ -48,7 +49,7 @@ class Replica:
     def revision_of(self, key: str) -> int:
         """The newest revision of a key that is known, to be compared when it is written."""
         claim = self._claims.get(key)
-        return claim.revision if claim else self._graves.get(key, 0)
+        return claim.revision if claim else self._graves.get(key) or 0
 
     def claimed(self, key: str) -> Member | None:
         """The member that the claim at a key makes, void or not."""
@@ -154,9 +155,9 @@ class Replica:
             if not keys:
                 del self._keys_of[old.member.process]
         self._left.discard(entry.key)
-        self._graves.pop(entry.key, None)
+        self._graves.pop(entry.key)
         if (member := read_claim(entry)) is None:
-            self._bury(entry)
+            self._graves.put(entry.key, entry.revision)
         else:
             self._claims[entry.key] = _Claim(member, entry.revision)
             self._keys_of.setdefault(member.process, set()).add(entry.key)
@@ -165,11 +166,6 @@ class Replica:
             self._places[member.sid] = entry.key
             sids.append(member.sid)
         return dict.fromkeys(sids)
-
-    def _bury(self, entry: Entry) -> None:
-        self._graves[entry.key] = entry.revision
-        if len(self._graves) > _MOST_GRAVES:
-            del self._graves[next(iter(self._graves))]
 
     def _settle(self, sids: Iterable[str]) -> list[MemberChange]:
         """Make visible what the claims and leases say of these sessions."""

@@ -18,7 +18,7 @@ from a2c_smcp.agent import AsyncSMCPAgentClient, LinkOptions
 from a2c_smcp.agent.seat.holder import Holder, HolderOptions
 from a2c_smcp.agent.seat.place import peer_pid, place_of, try_lock
 from a2c_smcp.agent.seat.seat_link import SeatLink, shared_seat
-from a2c_smcp.link.office_link import Membership
+from a2c_smcp.link.interface import Membership
 from tests.agent.conftest import CONNECT_SECONDS, LIMITS
 from tests.server.harness import Running, eventually
 

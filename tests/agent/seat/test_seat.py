@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from a2c_smcp.agent import AsyncSMCPAgentClient, Deadlines, LinkOptions, text_of
-from a2c_smcp.agent.seat.frames import frame
 from a2c_smcp.agent.seat.place import place_of, try_lock
+from a2c_smcp.agent.seat.seat_frames import frame
 from a2c_smcp.agent.seat.seat_link import NobodyHoldsItError, shared_seat
 from a2c_smcp.errors import (
     AlreadyInRoomError,
@@ -24,7 +24,9 @@ from a2c_smcp.errors import (
     PayloadTooLargeError,
     RoomFullError,
 )
-from a2c_smcp.link.office_link import Disconnected, Joined, OfficeLink
+from a2c_smcp.link.interface import Disconnected, Joined
+from a2c_smcp.link.office_link import OfficeLink
+from a2c_smcp.relay.passing import RETRY_SECONDS, Passing
 from a2c_smcp.server import OpenAuthentication
 from a2c_smcp.smcp import (
     GET_TOOLS_EVENT,
@@ -175,6 +177,21 @@ async def test_one_who_does_not_read_is_cut_off_and_costs_nobody_else_anything(
         assert computer.requests(TOOL_CALL_EVENT)
 
 
+async def test_a_number_that_is_under_way_is_not_asked_again(
+    runtime: Path, make_computer: MakeComputer, link: LinkOptions, office: str
+) -> None:
+    computer = await make_computer()
+    async with holding(link, office) as holder:
+        await eventually(lambda: holder._state.joined)
+        reader, writer = await asyncio.open_unix_connection(place_of(link, office).socket)
+        for req_id in ("first", "second"):
+            data = {"agent": "ada", "req_id": req_id, "computer": "laptop"}
+            writer.write(frame(["ask", 1, GET_TOOLS_EVENT, 20], codec.dumps(data).encode()))
+        await reader.readuntil(b'"answer"')
+        assert [data["req_id"] for data in computer.requests(GET_TOOLS_EVENT)] == ["first"]
+        writer.close()
+
+
 async def test_a_holder_that_lost_its_office_says_so_and_comes_back(
     make_shared: MakeShared, make_computer: MakeComputer, link: LinkOptions, office: str
 ) -> None:
@@ -211,7 +228,7 @@ async def test_what_is_tried_for_ever_is_logged_once(
     with async_server(OpenAuthentication(), LIMITS) as running:
         # An attempt that ended by the clock would be another problem, and said, too.
         options = LinkOptions(running.url, backoff=(0.05, 0.2), connect_timeout=CONNECT_SECONDS)
-    monkeypatch.setattr("a2c_smcp.agent.seat.holder._RETRY", 0.01)
+    monkeypatch.setitem(RETRY_SECONDS, Passing.SOON, 0.01)
     async with holding(options, "nowhere") as holder:
         attempts: list[None] = []
         opening = holder._link.open

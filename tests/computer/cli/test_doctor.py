@@ -5,8 +5,6 @@ import json
 import os
 import re
 import ssl
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,22 +15,19 @@ import pytest
 from a2c_smcp.agent import SMCPAgentClient
 from a2c_smcp.computer.cli import doctor
 from a2c_smcp.computer.cli.web_answers import WebAnswer, describe_answers, other_scheme
-from a2c_smcp.link.office_link import LinkOptions
+from a2c_smcp.link.interface import LinkOptions
 from a2c_smcp.server import APIKeyAuthentication
 from a2c_smcp.server.auth import Key
 from tests.certificates import self_signed
 from tests.computer.fakes.computers import server
+from tests.forked import shared
 from tests.server.conftest import LIMITS
 from tests.server.harness import Running, async_server
 from tests.utils.test_network import tls_serving
 
-A2C = str(Path(sys.executable).with_name("a2c"))
-
 
 def examine(*arguments: str, **environment: str) -> tuple[int, str]:
-    result = subprocess.run(
-        [A2C, "doctor", *arguments], capture_output=True, text=True, timeout=60, env={**os.environ, **environment}
-    )
+    result = shared().run_text("doctor", *arguments, env={**os.environ, **environment})
     assert result.stderr == ""
     return result.returncode, result.stdout
 

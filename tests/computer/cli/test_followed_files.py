@@ -61,7 +61,7 @@ async def test_a_changed_input_restarts_who_refers_to_it_and_a_refused_config_le
         await followed.reload()
         assert json.loads(text(await call(computer, "a.stats")))["pid"] == changed[0]
         assert state(computer, "b") is ServerState.DISABLED
-        assert [status.server for status in computer.statuses] == ["a", "b"]
+        assert [status.server for status in computer.statuses] == ["a", "b", "c"]
         assert computer.get_config()["inputs"] == []
 
         write(file, server("a"), server("c"))  # what was refused is tried again when the file changes
@@ -149,8 +149,12 @@ async def test_what_became_of_a_server_that_does_not_start_is_said(file: Path) -
         assert {name: outcome.partition(":")[0] for name, outcome in outcomes.items()} == {
             "runs": "is left as it is",
             "failed": "does not start",
-            "new": "is not added",
+            "new": "does not start",
         }
+        assert state(computer, "new") is ServerState.BACKING_OFF  # as at the start of the computer
+        write(file, server("runs"), server("failed", "dies-on-start"))
+        await followed.take_over(followed.read())
+        assert "new" not in {status.server for status in computer.statuses}
 
 
 async def test_a_server_of_the_files_that_waits_for_an_input_holds_up_no_later_change(file: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from a2c_smcp.computer.cli.office_links import link_to
 from a2c_smcp.computer.config.files import load_config_files
-from a2c_smcp.link.office_link import LinkOptions
+from a2c_smcp.link.interface import LinkOptions
 from a2c_smcp.server import APIKeyAuthentication
 from tests.computer.cli.console import console
 from tests.computer.cli.test_console_command import _links

@@ -3,23 +3,15 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
-A2C = str(Path(sys.executable).parent / "a2c")
+from tests.forked import shared
+
 CANARY = "canary-2be9"
 
 
 def validate(*files: Path | str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [A2C, "computer", "validate", *map(str, files)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, "A2C_INPUT_KEY": CANARY},
-    )
+    return shared().run_text("computer", "validate", *map(str, files), env={**os.environ, "A2C_INPUT_KEY": CANARY})
 
 
 def test_prefix_tools_says_what_the_tools_will_be_called(tmp_path: Path) -> None:

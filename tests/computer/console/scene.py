@@ -13,7 +13,7 @@ import anyio
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.console import Console, ConsoleAddress
 from a2c_smcp.computer.mcp_clients.model import PromptStringInput
-from a2c_smcp.link.office_link import Connected, Joined, Membership
+from a2c_smcp.link.interface import Connected, Joined, Membership
 from tests.computer.console.harness import as_agent
 from tests.docs.samples import make_text_samples
 

@@ -37,7 +37,7 @@ def test_asking_costs_no_memory_and_answers_are_bounded() -> None:
     challenges = Challenges()
     for _ in range(100):
         challenges.new(0.0)
-    assert challenges._used == {}
+    assert not len(challenges._used)
     for _ in range(MAX_USED):
         challenges.close(challenges.new(0.0), 0.0)
     assert not challenges.is_open(challenges.new(1.0), 1.0)

@@ -17,7 +17,7 @@ from a2c_smcp.computer.decisions.approvals import CALLING_AGENT
 from a2c_smcp.computer.decisions.book import Declined
 from a2c_smcp.computer.mcp_clients.model import parse_input
 from a2c_smcp.computer.watching.events import RestartOffered, ToolInvalid
-from a2c_smcp.link.office_link import Connected, Disconnected, Joined, Membership
+from a2c_smcp.link.interface import Connected, Disconnected, Joined, Membership
 from tests.computer.console.harness import go, opened, tab
 from tests.computer.console.long_server import EMOJI, LONG, RTL
 

@@ -3,14 +3,15 @@
 import pytest
 
 from a2c_smcp.computer.console.gate import policy, refusal
+from a2c_smcp.web.hosts import OwnOrigins
 
-OURS = frozenset({"http://127.0.0.1:8000", "http://localhost:8000"})
+OURS = OwnOrigins({"http://127.0.0.1:8000", "http://localhost:8000"})
 
 
 def status(method: str = "GET", *, is_api: bool = True, **headers: str) -> int | None:
     given = [(name.replace("_", "-"), value) for name, value in {"host": "127.0.0.1:8000", **headers}.items()]
     found = refusal(given, OURS, method=method, is_api=is_api)
-    return None if found is None else found[0]
+    return None if found is None else found.status
 
 
 def test_our_own_page_comes_in() -> None:

@@ -102,6 +102,20 @@ async def test_a_schema_that_contains_itself_ten_times_does_not_fill_the_page(pa
     assert 0 < await run(page, draw, schema) < 5000
 
 
+async def test_a_request_that_is_not_answered_in_time_is_given_up(page: Page) -> None:
+    """The page's timers run a thousand times as fast meanwhile."""
+    await page.route("**/api/desktop", lambda route: None)
+    said = await page.evaluate("""async () => {
+      const { get } = await import("/js/api.js"), later = window.setTimeout;
+      window.setTimeout = (work, milliseconds) => later(work, milliseconds / 1000);
+      const answer = get("desktop");
+      window.setTimeout = later;
+      return answer.catch(error => [error.message, error.code]);
+    }""")
+    await page.unroute("**/api/desktop")
+    assert said == ["The computer does not answer.", 0]
+
+
 async def test_a_gap_is_noticed_and_what_is_known_already_is_not_taken_twice(page: Page) -> None:
     states = """() => {
       const empty = { servers: [], offices: [], running: [], ended: [], pending: [], answerers: [] };

@@ -7,7 +7,7 @@ from typing import Any
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.socketio import SMCPComputerClient
-from a2c_smcp.link.office_link import LinkOptions
+from a2c_smcp.link.interface import LinkOptions
 from a2c_smcp.smcp import ENTER_OFFICE_NOTIFICATION, JOIN_OFFICE_EVENT, TOOL_CALL_EVENT
 from tests.computer.fakes.computers import FAST, listed
 from tests.server.conftest import LIMITS

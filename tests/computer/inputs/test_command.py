@@ -15,8 +15,8 @@ import pytest
 
 from a2c_smcp.computer.inputs import CommandInputResolver, InputFailedError
 from a2c_smcp.computer.mcp_clients.model import parse_input
-from a2c_smcp.computer.utils import children
 from a2c_smcp.errors import InputNotFoundError
+from a2c_smcp.utils import children
 from tests.computer.fakes.processes import ended
 
 CANARY = "canary-51c0"

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from a2c_smcp.errors import InternalError, NotInRoomError
-from a2c_smcp.server.bus import Errand
+from a2c_smcp.server.bus import RemoteRequest
 from a2c_smcp.server.cluster.connection import NatsConnection
 from a2c_smcp.server.cluster.nats_bus import NatsBus
 from a2c_smcp.server.cluster.options import ClusterOptions
@@ -21,7 +21,7 @@ __all__ = ["ASKED", "ASKER", "TARGET", "Shell", "Side", "text_of"]
 
 ASKED, ASKER = "B" * 22, "A" * 22
 TARGET = Member("sid-c", "computer", "c", "o", ASKED)
-Answers = Callable[[Errand, "asyncio.Future[Answer | None]"], Awaitable[Answer | None]]
+Answers = Callable[[RemoteRequest, "asyncio.Future[Answer | None]"], Awaitable[Answer | None]]
 
 
 class Everybody:
@@ -77,24 +77,24 @@ class Shell:
 
     def __init__(self) -> None:
         self.answers: Answers = self.echo
-        self.asked: list[Errand] = []
+        self.asked: list[RemoteRequest] = []
         self.told: list[tuple[Broadcast, str]] = []
         self.log: list[str] = []
         self.withdrawn: list[str] = []
 
-    async def echo(self, errand: Errand, _: Any) -> Answer | None:
-        return Answer(Encoded(errand.take_body()))
+    async def echo(self, remote: RemoteRequest, _: Any) -> Answer | None:
+        return Answer(Encoded(remote.take_body()))
 
-    async def never(self, _: Errand, answer: "asyncio.Future[Answer | None]") -> Answer | None:
+    async def never(self, _: RemoteRequest, answer: "asyncio.Future[Answer | None]") -> Answer | None:
         return await answer
 
-    async def answer(self, errand: Errand, answer: "asyncio.Future[Answer | None]") -> Answer | None:
-        self.asked.append(errand)
-        self.log.append(f"asked {errand.req_id}")
+    async def answer(self, remote: RemoteRequest, answer: "asyncio.Future[Answer | None]") -> Answer | None:
+        self.asked.append(remote)
+        self.log.append(f"asked {remote.req_id}")
         try:
-            return await self.answers(errand, answer)
+            return await self.answers(remote, answer)
         except NotInRoomError:
-            self.withdrawn.append(errand.req_id)
+            self.withdrawn.append(remote.req_id)
             raise
 
     def hear(self, notice: Broadcast, text: str) -> None:
@@ -124,12 +124,12 @@ class Side:
 
     async def ask(self, body: str = "[1]", req_id: str = "1", **more: Any) -> Answer | None:
         answer: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
-        errand = Errand("sid-a", TARGET, "client:tool_call", "a", req_id, 30, body, **more)
+        remote = RemoteRequest("sid-a", TARGET, "client:tool_call", "a", req_id, 30, body, **more)
         try:
-            await self.bus.ask(errand, answer)
+            await self.bus.ask(remote, answer)
             return await answer
         finally:
-            self.bus.forget(errand)
+            self.bus.forget(remote)
 
 
 def text_of(answer: Answer | None) -> str:

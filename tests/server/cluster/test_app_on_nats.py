@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from a2c_smcp.errors import InternalError
-from a2c_smcp.link.office_link import Disconnected, Joined, LinkEvent, LinkOptions, Membership, OfficeLink
+from a2c_smcp.link.interface import Disconnected, Joined, LinkEvent, LinkOptions, Membership
+from a2c_smcp.link.office_link import OfficeLink
 from a2c_smcp.server import OpenAuthentication
 from a2c_smcp.server.cluster.options import ClusterOptions
 from tests.nats_server import NatsServer

@@ -11,7 +11,7 @@ from nats.errors import NoRespondersError
 from nats.errors import TimeoutError as NatsTimeoutError
 
 from a2c_smcp.errors import InternalError, NotFoundError, SMCPError, TooManyRequestsError
-from a2c_smcp.server.bus import Errand
+from a2c_smcp.server.bus import RemoteRequest
 from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.server.envelopes import Answer
 from a2c_smcp.wire import Encoded
@@ -57,7 +57,7 @@ async def test_a_request_that_nobody_took_is_sent_again_when_its_process_is_back
         await eventually(lambda: asker.bus._peers[ASKED].line.health.is_refusing())
         async with Side(ASKED, nats.url, prefix).open() as back:
             assert text_of(await call) == "[1]"
-            assert [errand.req_id for errand in back.shell.asked] == ["1"]
+            assert [remote.req_id for remote in back.shell.asked] == ["1"]
 
 
 async def test_what_is_announced_while_nats_is_stopped_waits_within_a_bound(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ async def test_work_for_a_process_of_which_nothing_is_heard_stops(nats: NatsServ
 @pytest.mark.usefixtures("patient")
 async def test_a_lost_answer_is_noticed(asker: Side, asked: Side, monkeypatch: pytest.MonkeyPatch) -> None:
     await asker.ask()
-    monkeypatch.setattr("a2c_smcp.server.cluster.asking.Asking.take_reply", lambda *_: None)
+    monkeypatch.setattr("a2c_smcp.server.cluster.outgoing.OutgoingRequests.take_reply", lambda *_: None)
     began = asyncio.get_running_loop().time()
     with pytest.raises(InternalError, match="lost"):
         await asker.ask()
@@ -199,7 +199,7 @@ async def test_an_answer_outlives_a_restart_of_nats(tmp_path: Path, prefix: str)
         async with Side(ASKED, nats.url, prefix).open() as asked, Side(ASKER, nats.url, prefix).open() as asker:
             release = asyncio.Event()
 
-            async def later(errand: Errand, _: Any) -> Answer | None:
+            async def later(remote: RemoteRequest, _: Any) -> Answer | None:
                 await release.wait()
                 return Answer(Encoded("{}"))
 
@@ -213,4 +213,4 @@ async def test_an_answer_outlives_a_restart_of_nats(tmp_path: Path, prefix: str)
             # NATS took longer to come back than we wait: said, not lost.
             with contextlib.suppress(InternalError, NotFoundError):
                 assert text_of(await call) == "{}"
-            assert [errand.req_id for errand in asked.shell.asked] == ["1"]
+            assert [remote.req_id for remote in asked.shell.asked] == ["1"]

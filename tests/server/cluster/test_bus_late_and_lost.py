@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from a2c_smcp.errors import InternalError
-from a2c_smcp.server.bus import Errand
-from a2c_smcp.server.cluster.frames import CreditFrame, NoticeFrame, PingFrame, encode
+from a2c_smcp.server.bus import RemoteRequest
+from a2c_smcp.server.cluster.bus_frames import CreditFrame, NoticeFrame, PingFrame, encode
 from a2c_smcp.server.cluster.post import ChunkWindow
 from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.server.envelopes import Answer
@@ -46,7 +46,7 @@ async def test_a_message_that_nats_does_not_take_holds_up_no_other(tmp_path: Pat
     with running_nats(tmp_path, ("--config", str(tmp_path / "nats.conf"))) as nats:
         async with Side(ASKED, nats.url, prefix).open() as asked, Side(ASKER, nats.url, prefix).open() as asker:
 
-            async def at_length(errand: Errand, _: Any) -> Answer | None:
+            async def at_length(remote: RemoteRequest, _: Any) -> Answer | None:
                 return Answer(Encoded(f'"{"x" * 60_000}"'))
 
             asked.shell.answers = at_length
@@ -94,7 +94,7 @@ async def test_nothing_is_started_for_a_caller_whose_own_time_is_over(
     monkeypatch.setattr(asked.bus, "_take_frame", take)
     take(*held[0])  # that it was withdrawn is not known yet
     await asyncio.sleep(0.2)
-    assert [errand.req_id for errand in asked.shell.asked] == ["1"]
+    assert [remote.req_id for remote in asked.shell.asked] == ["1"]
 
 
 async def test_what_cannot_wait_for_a_membership_any_longer_does_not_wait_one_after_another(
@@ -141,7 +141,7 @@ async def test_nothing_is_kept_of_strangers_and_what_they_write_is_not_heard(
 async def test_a_large_text_whose_chunks_are_never_said_to_have_arrived_is_given_up_and_the_next_passes(
     asker: Side, asked: Side, monkeypatch: pytest.MonkeyPatch, direction: str
 ) -> None:
-    async def at_length(errand: Errand, _: Any) -> Answer | None:
+    async def at_length(remote: RemoteRequest, _: Any) -> Answer | None:
         return Answer(Encoded(f'"{"x" * 2_000_000}"'))
 
     monkeypatch.setattr("a2c_smcp.server.cluster.post._PATIENCE", 5.0)

@@ -1,9 +1,8 @@
 """`a2c doctor --nats`: address, JetStream, rights."""
 
 import json
+import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,11 +10,10 @@ import pytest
 from a2c_smcp.server.cluster.checks import examine_nats
 from a2c_smcp.server.cluster.nats_keys import server_permissions
 from a2c_smcp.server.cluster.options import ClusterOptions
+from tests.forked import shared
 from tests.nats_server import NatsServer, free_ports, running_nats
 from tests.server.cluster.processes import patience, registries, registry
 from tests.server.harness import eventually
-
-A2C = str(Path(sys.executable).with_name("a2c"))
 
 
 @pytest.mark.usefixtures("patient")
@@ -123,7 +121,7 @@ async def test_a_nats_that_takes_small_messages_only_is_no_use(tmp_path: Path, p
 
 def test_the_command_says_it_and_ends_with_1(prefix: str) -> None:
     address = f"nats://127.0.0.1:{free_ports(1)[0]}"
-    result = subprocess.run([A2C, "doctor", "--nats", address], capture_output=True, text=True, timeout=60)
+    result = shared().run_text("doctor", "--nats", address, env=os.environ)
     assert result.returncode == 1 and f"✗ {address} does not answer" in result.stdout
-    result = subprocess.run([A2C, "doctor", "--nats", "redis://x"], capture_output=True, text=True, timeout=60)
+    result = shared().run_text("doctor", "--nats", "redis://x", env=os.environ)
     assert result.returncode == 2

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2c_smcp.server.cluster.frames import (
+from a2c_smcp.server.cluster.bus_frames import (
     AgainFrame,
     AskFrame,
     BusFrame,

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from a2c_smcp.errors import InternalError, NameTakenError
-from a2c_smcp.link.office_link import LinkOptions, Membership, OfficeLink
+from a2c_smcp.link.interface import LinkOptions, Membership
+from a2c_smcp.link.office_link import OfficeLink
 from a2c_smcp.server.cluster.options import ClusterOptions
 from a2c_smcp.server.offices import Grant
 from a2c_smcp.smcp import EVENTS, GET_TOOLS_EVENT

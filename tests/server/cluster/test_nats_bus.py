@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from a2c_smcp.errors import InternalError, NotFoundError, PayloadTooLargeError, TooManyRequestsError
-from a2c_smcp.server.bus import Errand
-from a2c_smcp.server.cluster import frames
+from a2c_smcp.server.bus import RemoteRequest
+from a2c_smcp.server.cluster import bus_frames as frames
 from a2c_smcp.server.cluster.post import Post
 from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.server.envelopes import Answer
@@ -23,9 +23,9 @@ async def test_a_request_gets_there_and_its_answer_back_as_they_are(asker: Side,
     answer = await asker.ask(body)
     assert text_of(answer) == body
     assert answer is not None and answer.error is None
-    [errand] = asked.shell.asked
-    assert (errand.caller, errand.target) == (f"{ASKER}/sid-a", TARGET)
-    assert (errand.event, errand.agent, errand.req_id, errand.timeout) == ("client:tool_call", "a", "1", 30)
+    [remote] = asked.shell.asked
+    assert (remote.caller, remote.target) == (f"{ASKER}/sid-a", TARGET)
+    assert (remote.event, remote.agent, remote.req_id, remote.timeout) == ("client:tool_call", "a", "1", 30)
 
 
 async def test_one_round_trip_costs_two_messages_once_the_two_have_met(asker: Side) -> None:
@@ -43,12 +43,12 @@ async def test_an_error_of_a_computer_is_an_answer_and_an_error_of_its_process_i
 ) -> None:
     error = '{"error":{"code":4201,"message":"no such document","details":{"doc_ref":"d"}}}'
 
-    async def fails(errand: Errand, _: Any) -> Answer | None:
-        if errand.req_id == "computer":
+    async def fails(remote: RemoteRequest, _: Any) -> Answer | None:
+        if remote.req_id == "computer":
             return Answer(Encoded(error), NotFoundError("no such document"))
-        if errand.req_id == "none":
+        if remote.req_id == "none":
             return None
-        if errand.req_id == "fault":
+        if remote.req_id == "fault":
             raise RuntimeError("a fault of ours")
         raise TooManyRequestsError("too much", {"why": "slow"})
 
@@ -199,10 +199,10 @@ async def test_a_caller_that_goes_withdraws_its_request(asker: Side, asked: Side
 
 
 async def test_progress_comes_back_to_the_one_who_asked(asker: Side, asked: Side) -> None:
-    async def reports(errand: Errand, _: Any) -> Answer | None:
-        assert errand.report is not None
-        errand.report('{"progress":1}')
-        errand.report('{"progress":2}')
+    async def reports(remote: RemoteRequest, _: Any) -> Answer | None:
+        assert remote.report is not None
+        remote.report('{"progress":1}')
+        remote.report('{"progress":2}')
         return Answer(Encoded("{}"))
 
     asked.shell.answers = reports

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from a2c_smcp.errors import InternalError, NotFoundError
-from a2c_smcp.server.cluster.frames import AskFrame, NoticeFrame, PingFrame, encode
+from a2c_smcp.server.cluster.bus_frames import AskFrame, NoticeFrame, PingFrame, encode
 from a2c_smcp.server.cluster.line import Subjects
 from a2c_smcp.server.cluster.seal import FrameSeal
 from a2c_smcp.server.effects import Broadcast

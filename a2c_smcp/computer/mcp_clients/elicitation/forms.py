@@ -5,7 +5,7 @@ Pure. Knows MCP's restricted JSON Schema, a flat object of plain values; nothing
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import Enum
@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
 from a2c_smcp.errors import BadRequestError
+from a2c_smcp.utils.json_sizes import is_deeper, weight
 
 __all__ = ["FieldKind", "FieldOption", "FieldValue", "FormField", "InvalidFormError", "QuestionForm", "parse_form"]
 
@@ -233,29 +234,11 @@ def parse_form(schema: Mapping[str, Any]) -> QuestionForm:
         raise InvalidFormError("its schema is no object with properties")
     if len(properties) > _MOST_FIELDS:
         raise InvalidFormError(f"it has {len(properties)} fields, and may have {_MOST_FIELDS}")
-    _check_size(schema)
+    # Whoever shows the form, or remembers it, holds all of the schema.
+    if weight(schema, _LARGEST) > _LARGEST or is_deeper(schema, _DEEPEST):
+        raise InvalidFormError("its schema is larger than any form's")
     needed = {name for name in required if isinstance(name, str)}
     return QuestionForm(tuple(_field(str(name), part, name in needed) for name, part in properties.items()))
-
-
-def _check_size(schema: Mapping[str, Any]) -> None:
-    """Whoever shows the form, or remembers it, holds all of the schema."""
-    size = 0
-    parts: list[tuple[Any, int]] = [(schema, 0)]
-    while parts:
-        part, depth = parts.pop()
-        children: Iterable[Any] = ()
-        if isinstance(part, str):
-            size += len(part)
-        elif isinstance(part, Mapping):
-            size += sum(len(str(key)) for key in part)
-            children = part.values()
-        elif isinstance(part, list):
-            children = part
-        size += 8
-        if size > _LARGEST or depth > _DEEPEST:
-            raise InvalidFormError("its schema is larger than any form's")
-        parts.extend((child, depth + 1) for child in children)
 
 
 def _field(name: str, schema: Any, required: bool) -> FormField:

@@ -33,6 +33,7 @@ from a2c_smcp.computer.mcp_clients.mcp_internals import (
     coerce_request_id,
 )
 from a2c_smcp.computer.mcp_clients.pipes.server_initiated import Pipe, ServerInitiated, encode
+from a2c_smcp.relay.asks import Ask, AskTable
 
 __all__ = ["InvalidAnswerError", "PipeDispatcher"]
 
@@ -54,8 +55,8 @@ class InvalidAnswerError(MCPError):
 
 
 @dataclass(slots=True)
-class _PendingRequest:
-    """A request that waits for its answer."""
+class _Waiter:
+    """Who waits for the answer to a request."""
 
     request_id: RequestId
     """As it was sent."""
@@ -63,7 +64,6 @@ class _PendingRequest:
     on_progress: ProgressFnT | None
     on_report: _OnReport | None
     may_be_cancelled: bool
-    is_written: bool = False
 
 
 class PipeDispatcher(Dispatcher[TransportContext]):
@@ -76,7 +76,7 @@ class PipeDispatcher(Dispatcher[TransportContext]):
         self._pipe = pipe
         self._screen = screen
         self._ids = itertools.count(_FIRST_ID)
-        self._waiting: dict[RequestId, _PendingRequest] = {}
+        self._asks: AskTable[RequestId, _Waiter] = AskTable()
         self._handlers: ServerInitiated | None = None
         self._loop = asyncio.get_running_loop()
         self._over = asyncio.Event()
@@ -88,7 +88,7 @@ class PipeDispatcher(Dispatcher[TransportContext]):
     @property
     def unanswered(self) -> list[RequestId]:
         """The ids of the requests that the server was sent and has not answered."""
-        return [each.request_id for each in self._waiting.values() if each.is_written and not each.answer.done()]
+        return [ask.waiter.request_id for ask in self._asks.waiting() if ask.was_sent]
 
     # --- for mcp's session
 
@@ -117,30 +117,27 @@ class PipeDispatcher(Dispatcher[TransportContext]):
         request_id = opts.get("request_id")
         if request_id is None:
             request_id = next(self._ids)
+        on_progress, topic = opts.get("on_progress"), None
         key = coerce_request_id(request_id)
-        if key in self._waiting:
-            raise ValueError(f"request id {request_id!r} is already in flight")
-        on_progress = opts.get("on_progress")
         if on_progress is not None or on_report is not None:
-            params = params or {}
+            topic, params = key, params or {}
             params = {**params, "_meta": {**params.get("_meta", {}), "progressToken": request_id}}
         text = encode({"jsonrpc": "2.0", "id": request_id, "method": method}, params)
         answer: asyncio.Future[Mapping[str, Any]] = self._loop.create_future()
-        waiting = self._waiting[key] = _PendingRequest(
-            request_id, answer, on_progress, on_report, opts.get("cancel_on_abandon", True)
-        )
+        waiter = _Waiter(request_id, answer, on_progress, on_report, opts.get("cancel_on_abandon", True))
+        ask = Ask(key, waiter, topic=topic)
+        self._asks.ask(ask)
         try:
             if self._pipe.is_full():
                 await self._wait_for_room(answer)
-            if not answer.done():
-                waiting.is_written = True
+            if self._asks.sent(key):
                 self._pipe.write(text)
             message = await answer
-        except asyncio.CancelledError:
-            self._take_back(waiting, "caller cancelled")
+        except BaseException:
+            # An ask that has ended may have left its id to another one.
+            if self._asks.get(key) is ask and self._asks.withdraw(key):
+                self._tell_withdrawn(waiter, "caller cancelled")
             raise
-        finally:
-            del self._waiting[key]
         result = _result(message)
         return result if self._screen is None else self._screen(method, result)
 
@@ -208,11 +205,12 @@ class PipeDispatcher(Dispatcher[TransportContext]):
         if self._over.is_set():
             return
         self._over.set()
-        for waiting in self._waiting.values():
-            if not waiting.answer.done():
-                self._take_back(waiting, "connection closed")
-                waiting.answer.set_exception(_closed())
-                waiting.answer.exception()  # its caller may be cancelled in the same moment, and never look
+        for ask in self._asks.lost_all():
+            if ask.was_sent:
+                self._tell_withdrawn(ask.waiter, "connection closed")
+            if not (answer := ask.waiter.answer).done():
+                answer.set_exception(_closed())
+                answer.exception()  # its caller may be cancelled in the same moment, and never look
 
     # --- requests of ours
 
@@ -229,28 +227,30 @@ class PipeDispatcher(Dispatcher[TransportContext]):
 
     def _take_answer(self, message: Mapping[str, Any]) -> None:
         request_id = as_request_id(message.get("id"))
+        if request_id is None or not ("result" in message or "error" in message):
+            return
         # Some servers write ids as text, whatever they were.
-        waiting = None if request_id is None else self._waiting.get(coerce_request_id(request_id))
-        if waiting is not None and not waiting.answer.done() and ("result" in message or "error" in message):
-            waiting.answer.set_result(message)
+        ask = self._asks.answer(coerce_request_id(request_id))
+        if ask is not None and not ask.waiter.answer.done():  # its caller may be cancelled in the same moment
+            ask.waiter.answer.set_result(message)
 
-    def _take_back(self, waiting: _PendingRequest, reason: str) -> None:
-        was_answered = waiting.answer.done() and not waiting.answer.cancelled()
-        if waiting.is_written and waiting.may_be_cancelled and not was_answered:
-            params = {"requestId": waiting.request_id, "reason": reason}
+    def _tell_withdrawn(self, waiter: _Waiter, reason: str) -> None:
+        """Tell the server that a request which it was sent needs no answer any more."""
+        if waiter.may_be_cancelled:
+            params = {"requestId": waiter.request_id, "reason": reason}
             self._pipe.write(encode({"jsonrpc": "2.0", "method": "notifications/cancelled"}, params))
 
     def _take_progress(self, handlers: ServerInitiated, params: dict[str, Any]) -> None:
         token, progress = as_request_id(params.get("progressToken")), _number(params.get("progress"))
-        waiting = None if token is None else self._waiting.get(coerce_request_id(token))
-        if waiting is None or progress is None or waiting.answer.done():
+        ask = None if token is None else self._asks.report(coerce_request_id(token))
+        if ask is None or progress is None:
             return
         total, text = _number(params.get("total")), params.get("message")
         message = text if isinstance(text, str) else None
-        if waiting.on_report is not None:
-            waiting.on_report(progress, total, message)
-        if waiting.on_progress is not None:
-            handlers.start(partial(waiting.on_progress, progress, total, message))
+        if ask.waiter.on_report is not None:
+            ask.waiter.on_report(progress, total, message)
+        if ask.waiter.on_progress is not None:
+            handlers.start(partial(ask.waiter.on_progress, progress, total, message))
 
 
 def _result(answer: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import anyio
 from anyio.abc import TaskGroup
-from mcp_types import INTERNAL_ERROR, ErrorData, RequestId
+from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, ErrorData, RequestId
 from pydantic_core import to_jsonable_python
 
 from a2c_smcp.computer.mcp_clients.mcp_internals import (
@@ -29,6 +29,8 @@ from a2c_smcp.computer.mcp_clients.mcp_internals import (
     progress_token_from_params,
     run_notify_intercept,
 )
+from a2c_smcp.errors import BadRequestError
+from a2c_smcp.relay.errands import Errand, ErrandTable
 from a2c_smcp.wire import codec
 
 __all__ = ["Pipe", "ServerInitiated", "encode"]
@@ -65,19 +67,25 @@ class ServerInitiated:
     on_notify: OnNotify
     intercept: OnNotifyIntercept | None
 
-    _asked: "dict[RequestId, _MessageContext]" = field(default_factory=dict, init=False)
+    _errands: "ErrandTable[RequestId, _MessageContext]" = field(default_factory=ErrandTable, init=False)
     _under_way: int = field(default=0, init=False)
 
     def take_request(self, request_id: RequestId, method: str, params: dict[str, Any] | None) -> None:
-        context = self._asked[coerce_request_id(request_id)] = _MessageContext(self.outbound, request_id, params)
-        self.tasks.start_soon(self._answer, context, request_id, method, params)
+        context = _MessageContext(self.outbound, request_id, params)
+        try:
+            self._errands.take(Errand(coerce_request_id(request_id), context))
+        except BadRequestError as error:
+            refusal = {"error": {"code": INVALID_REQUEST, "message": error.message}}
+            self.tasks.start_soon(self._write, encode({"jsonrpc": "2.0", "id": request_id, **refusal}, None))
+        else:
+            self.tasks.start_soon(self._answer, context, request_id, method, params)
 
     def take_notification(self, method: str, params: dict[str, Any] | None) -> None:
         if method == "notifications/cancelled":
             request_id = cancelled_request_id_from_params(params)
-            context = None if request_id is None else self._asked.get(coerce_request_id(request_id))
-            if context is not None:
-                context.cancel()
+            errand = None if request_id is None else self._errands.withdraw(coerce_request_id(request_id))
+            if errand is not None:
+                errand.work.cancel()
         if not run_notify_intercept(self.intercept, method, params):
             self.start(partial(self.on_notify, _MessageContext(self.outbound, None, None), method, params))
 
@@ -105,7 +113,7 @@ class ServerInitiated:
     async def _answer(
         self, context: "_MessageContext", request_id: RequestId, method: str, params: dict[str, Any] | None
     ) -> None:
-        key, answer = coerce_request_id(request_id), {}
+        answer = {}
         with context.scope:
             try:
                 answer = {"result": await self.on_request(context, method, params)}
@@ -113,9 +121,11 @@ class ServerInitiated:
                 answer = {"error": _refusal(error, method)}
             finally:
                 context.close()
-                if self._asked.get(key) is context:
-                    del self._asked[key]
-        if not context.cancel_requested.is_set():
+                # A request that was withdrawn is not in the table, and may have left its id to another one.
+                is_wanted = not context.cancel_requested.is_set() and self._errands.finished(
+                    coerce_request_id(request_id)
+                )
+        if is_wanted:
             await self._write(encode({"jsonrpc": "2.0", "id": request_id, **answer}, None))
 
     async def _write(self, text: str) -> None:

@@ -3,6 +3,9 @@ import { t } from "./i18n.js";
 import { comeBack, sessionKey } from "./session.js";
 import { refusal } from "./wording.js";
 
+const PATIENCE = 60_000; // with what is only read
+const LONG_PATIENCE = 600_000; // a server that is started may be downloaded first, or need an input
+
 export class Refused extends Error {
   constructor(message, code, details) {
     super(message);
@@ -28,13 +31,10 @@ function send(path, options, key) {
 }
 
 async function answered(path, response) {
-  const answer = await response.json().catch(() => ({}));
-  if (!response.ok) {
-    const error = answer.error ?? {};
-    const message = refusal(path, error.message ?? response.statusText, error.details);
-    throw new Refused(message, error.code ?? response.status, error.details);
-  }
-  return answer;
+  if (response.ok) return response.json();
+  const { error = {} } = await response.json().catch(() => ({}));
+  const message = refusal(path, error.message ?? response.statusText, error.details);
+  throw new Refused(message, error.code ?? response.status, error.details);
 }
 
 function queryText(query) {
@@ -42,28 +42,35 @@ function queryText(query) {
   return given.length ? `?${new URLSearchParams(given)}` : "";
 }
 
-/** Waits for the answer, or throws `Refused` in the page's own words if there is none. */
-async function sent(path, options = {}) {
+/** What `read` makes of the answer; throws `Refused` in the page's own words if none comes in time. */
+async function sent(path, { signal, ...options }, patience, read) {
+  const stop = new AbortController();
+  const end = () => stop.abort();
+  const timer = setTimeout(end, patience);
+  signal?.addEventListener("abort", end);
   try {
-    return await request(path, options);
+    return await read(await request(path, { ...options, signal: stop.signal }));
   } catch (error) {
-    if (options.signal?.aborted) throw error;
+    if (error instanceof Refused || signal?.aborted) throw error;
     throw new Refused(t("refused.network"), 0);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", end);
   }
 }
 
-export async function get(path, query = {}, signal = undefined) {
-  return answered(path, await sent(`${path}${queryText(query)}`, { signal }));
+export function get(path, query = {}, signal = undefined) {
+  return sent(`${path}${queryText(query)}`, { signal }, PATIENCE, (response) => answered(path, response));
 }
 
 /** A file, as a blob; it may be large. */
-export async function download(path, query) {
-  const response = await sent(`${path}${queryText(query)}`);
-  if (!response.ok) await answered(path, response); // throws
-  return response.blob();
+export function download(path, query) {
+  const read = (response) => (response.ok ? response.blob() : answered(path, response));
+  return sent(`${path}${queryText(query)}`, {}, LONG_PATIENCE, read);
 }
 
-export async function post(path, body) {
+export function post(path, body) {
   const headers = { "content-type": "application/json" };
-  return answered(path, await sent(path, { method: "POST", headers, body: JSON.stringify(body) }));
+  const options = { method: "POST", headers, body: JSON.stringify(body) };
+  return sent(path, options, LONG_PATIENCE, (response) => answered(path, response));
 }

@@ -50,6 +50,10 @@ function begin() {
   listen(signal);
 }
 
+function sayAlive() {
+  request("alive", { signal: AbortSignal.timeout(ALIVE) }).catch(() => {});
+}
+
 /** While another tab reads: tell the computer that this one is in use, too, and read if nothing is heard any more. */
 function listen(signal) {
   heard = performance.now();
@@ -59,7 +63,7 @@ function listen(signal) {
     if (signal.aborted || reading) return;
     if (performance.now() - said > ALIVE) {
       said = performance.now();
-      request("alive").catch(() => {});
+      sayAlive();
     }
     // A tab that hears nothing from the one that reads, for it may be frozen, reads for itself.
     if (performance.now() - heard > SILENCE) read();
@@ -79,7 +83,7 @@ function fromTab(message) {
   if (reading) return;
   heard = performance.now();
   // The tab that reads was sent away, or found the computer started again: so may this one be.
-  if (message.kind === "moved") request("alive").catch(() => {});
+  if (message.kind === "moved") sayAlive();
   else if (message.kind === "status") change({ status: message.status });
   else if (message.kind === "state") change({ ...message.state, notices: current().notices });
   else if (!take(message)) channel.postMessage({ kind: "hello" });

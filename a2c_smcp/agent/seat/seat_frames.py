@@ -12,13 +12,12 @@ as it is.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import msgspec
 
 from a2c_smcp.errors import ConnectionLostError, SMCPError, error_from_payload
-from a2c_smcp.link.proxies import Proxy
 from a2c_smcp.link.ways import Way
 from a2c_smcp.wire import codec
 
@@ -86,23 +85,14 @@ class State:
     """Why it is not in the office."""
 
     def encode(self) -> bytes:
-        fields = {
-            "name": self.name,
-            "connected": self.connected,
-            "joined": self.joined,
-            "way": _plain_way(self.way),
-            "reason": self.reason,
-            "problem": self.problem and self.problem.payload(),
-        }
-        return codec.dumps(fields).encode()
+        way = self.way
+        if way is not None and way.proxy is not None:
+            way = replace(way, proxy=replace(way.proxy, user="", password=""))
+        return codec.dumps(msgspec.to_builtins(replace(self, way=way), enc_hook=SMCPError.payload)).encode()
 
     @classmethod
     def decode(cls, body: bytes) -> "State":
-        fields = codec.loads(body)
-        problem = fields["problem"] and read_error(fields["problem"])
-        return cls(
-            fields["name"], fields["connected"], fields["joined"], _way(fields["way"]), fields["reason"], problem
-        )
+        return msgspec.convert(codec.loads(body), cls, dec_hook=lambda _, problem: read_error(problem))
 
 
 def read_error(payload: dict[str, Any]) -> SMCPError:
@@ -112,16 +102,3 @@ def read_error(payload: dict[str, Any]) -> SMCPError:
     if error.code == ConnectionLostError.default_code:
         return ConnectionLostError(error.message, error.details)
     return error
-
-
-def _plain_way(way: Way | None) -> dict[str, Any] | None:
-    if way is None:
-        return None
-    proxy = [way.proxy.scheme, way.proxy.host, way.proxy.port] if way.proxy else None  # without its password
-    return {"transport": way.transport, "proxy": proxy, "no_websocket": way.no_websocket}
-
-
-def _way(plain: dict[str, Any] | None) -> Way | None:
-    if plain is None:
-        return None
-    return Way(plain["transport"], Proxy(*plain["proxy"]) if plain["proxy"] else None, plain["no_websocket"])

@@ -5,11 +5,10 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from a2c_smcp.errors import InternalError, NotInRoomError, RequestTimeoutError, SMCPError, TooManyRequestsError
-from a2c_smcp.server.bus import BusInbox, Errand
-from a2c_smcp.server.cluster.asking import fail, lost
-from a2c_smcp.server.cluster.clock import now as elapsed
-from a2c_smcp.server.cluster.frames import (
+from a2c_smcp.errors import InternalError, NotInRoomError, SMCPError, TooManyRequestsError
+from a2c_smcp.relay.errands import Errand, ErrandTable
+from a2c_smcp.server.bus import BusInbox, RemoteRequest
+from a2c_smcp.server.cluster.bus_frames import (
     CHUNK_BYTES,
     AskFrame,
     BusFrame,
@@ -20,13 +19,15 @@ from a2c_smcp.server.cluster.frames import (
     from_text,
     to_text,
 )
+from a2c_smcp.server.cluster.clock import now as elapsed
 from a2c_smcp.server.cluster.line import ProcessLine
+from a2c_smcp.server.cluster.outgoing import fail, lost
 from a2c_smcp.server.envelopes import Answer
 from a2c_smcp.server.offices import Member
 from a2c_smcp.utils.text import in_log, req_id_in_log
 from a2c_smcp.wire import codec
 
-__all__ = ["Answering"]
+__all__ = ["IncomingRequests"]
 
 logger = logging.getLogger(__name__)
 
@@ -35,15 +36,14 @@ _KEEP_ANSWERS = 5.0
 
 
 @dataclass(slots=True, eq=False)
-class _TakenErrand:
+class _Taken:
     ask: AskFrame
     gathering: Gathering
     answer: "asyncio.Future[Answer | None]"
-    instant: float
     is_whole: bool = False
 
 
-class Answering:
+class IncomingRequests:
     """What this process does for one other process."""
 
     def __init__(self, line: ProcessLine, inbox: BusInbox, check: Callable[[], None], me: str) -> None:
@@ -51,40 +51,43 @@ class Answering:
         self._inbox = inbox
         self._check = check
         self._me = me
-        self._taken: dict[int, _TakenErrand] = {}
+        self._errands: ErrandTable[int, _Taken] = ErrandTable()
         self._tasks: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
-        return len(self._taken)
+        return len(self._errands)
 
     def unknown(self, numbers: tuple[int, ...]) -> tuple[int, ...]:
         """Which of these are neither under way nor being answered."""
-        return tuple(number for number in numbers if number not in self._taken)
+        return tuple(number for number in numbers if number not in self._errands)
 
     def take(self, ask: AskFrame, text: bytes) -> Callable[[], None] | None:
-        """Note an errand. Returns how to begin it, when all of it is here."""
+        """Note a request. Returns how to begin it, when all of it is here and it did not come before."""
+        if ask.id in self._errands:
+            return None
         answer: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
-        taken = self._taken[ask.id] = _TakenErrand(ask, Gathering(ask.size), answer, ask.instant)
+        taken = _Taken(ask, Gathering(ask.size), answer)
+        self._errands.take(Errand(ask.id, taken, deadline=ask.instant))
         return self._add(taken, text)
 
     def take_chunk(self, chunk: ChunkFrame, text: bytes) -> tuple[int, Callable[[], None]] | None:
-        """More of an errand. Returns the revision that it waits for and how to begin it, when all of it is here."""
-        if (taken := self._taken.get(chunk.id)) is None:
+        """More of a request. Returns the revision that it waits for and how to begin it, when all of it is here."""
+        if (errand := self._errands.get(chunk.id)) is None:
             return None
-        taken.instant = chunk.instant
-        begin = self._add(taken, text)
-        return (taken.ask.revision, begin) if begin is not None else None
+        errand.deadline = chunk.instant
+        begin = self._add(errand.work, text)
+        return (errand.work.ask.revision, begin) if begin is not None else None
 
     def withdraw(self, number: int) -> None:
         """Nobody waits for this answer any more."""
-        if (taken := self._taken.pop(number, None)) is not None:
-            fail(taken.answer, NotInRoomError("the caller has gone"))
+        if (errand := self._errands.withdraw(number)) is not None:
+            fail(errand.work.answer, NotInRoomError("the caller has gone"))
 
     def cut(self) -> None:
-        """One of the two was cut off from NATS: an errand of which a part has come will not be whole."""
-        for number, taken in list(self._taken.items()):
-            if not taken.is_whole:
-                del self._taken[number]
+        """One of the two was cut off from NATS: a request of which a part has come will not be whole."""
+        for number in self._errands.ids():
+            errand = self._errands.get(number)
+            if errand is not None and not errand.work.is_whole and self._errands.finished(number):
                 self._refuse(number, lost())
 
     def _refuse(self, number: int, error: SMCPError) -> None:
@@ -92,28 +95,28 @@ class Answering:
         self._line.send(reply, text, keep=_KEEP_ANSWERS)
 
     def withdraw_all(self) -> None:
-        for number in list(self._taken):
-            self.withdraw(number)
+        for errand in self._errands.lost():
+            fail(errand.work.answer, NotInRoomError("the caller has gone"))
 
-    def _add(self, taken: _TakenErrand, text: bytes) -> Callable[[], None] | None:
+    def _add(self, taken: _Taken, text: bytes) -> Callable[[], None] | None:
         if (whole := taken.gathering.add(text)) is None:
             return None
         taken.is_whole = True
         return lambda: self._begin(taken, whole)
 
-    def _begin(self, taken: _TakenErrand, body: bytes) -> None:
+    def _begin(self, taken: _Taken, body: bytes) -> None:
         if not taken.answer.done():
-            task = asyncio.create_task(self._serve(taken, self._errand(taken.ask, to_text(body))))
+            task = asyncio.create_task(self._serve(taken, self._remote_request(taken.ask, to_text(body))))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _serve(self, taken: _TakenErrand, errand: Errand) -> None:
+    async def _serve(self, taken: _Taken, remote: RemoteRequest) -> None:
         ask = taken.ask
         try:
             self._check()
-            if elapsed() > taken.instant:
-                raise RequestTimeoutError("the request came too late to be started")
-            reply, text = _answered(ask, await self._inbox.answer(errand, taken.answer))
+            if self._errands.begin(ask.id, elapsed()) is None:
+                return
+            reply, text = _answered(ask, await self._inbox.answer(remote, taken.answer))
         except SMCPError as error:
             reply, text = _refused(ask.id, error)
         except Exception:
@@ -121,9 +124,9 @@ class Answering:
             event, req_id = in_log(ask.event), req_id_in_log({"req_id": to_text(ask.req_id)})
             logger.exception("failed to handle %s from another server process, req_id %s", event, req_id)
             reply, text = _refused(ask.id, InternalError("the server failed to handle this; its log says why"))
-        if ask.id in self._taken:
+        if ask.id in self._errands:
             await self._send(reply, text)
-            self._taken.pop(ask.id, None)
+            self._errands.finished(ask.id)
 
     async def _send(self, reply: ReplyFrame, text: bytes) -> None:
         if len(text) <= CHUNK_BYTES:
@@ -131,23 +134,23 @@ class Answering:
             return
 
         def frame_at(start: int) -> BusFrame | None:
-            if reply.id not in self._taken:
+            if reply.id not in self._errands:
                 return None  # withdrawn meanwhile
             return ChunkFrame(reply.id, of_ask=False) if start else reply
 
         with self._line.room_for(len(text)) as fits:
             if not fits:
                 self._refuse(reply.id, TooManyRequestsError("too much waits to be sent to this agent's server process"))
-            elif not await self._line.send_chunks(text, frame_at, keep=_KEEP_ANSWERS) and reply.id in self._taken:
+            elif not await self._line.send_chunks(text, frame_at, keep=_KEEP_ANSWERS) and reply.id in self._errands:
                 self._refuse(reply.id, lost())
 
-    def _errand(self, ask: AskFrame, body: str) -> Errand:
+    def _remote_request(self, ask: AskFrame, body: str) -> RemoteRequest:
         def report(text: str) -> None:
-            if ask.id in self._taken:
+            if ask.id in self._errands:
                 self._line.send(ReportFrame(ask.id), from_text(text))
 
         target = Member(ask.target, "computer", ask.computer, ask.office, self._me)
-        return Errand(
+        return RemoteRequest(
             f"{self._line.process}/{ask.caller}",
             target,
             ask.event,

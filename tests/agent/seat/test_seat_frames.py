@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2c_smcp.agent.seat.frames import FrameReader, MalformedFrameError, State, frame, read_error
+from a2c_smcp.agent.seat.seat_frames import FrameReader, MalformedFrameError, State, frame, read_error
 from a2c_smcp.errors import ConnectionLostError, ProxyError, RoomFullError
 from a2c_smcp.link.proxies import Proxy
 from a2c_smcp.link.ways import Way

@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from a2c_smcp.computer.utils.children import kill_group, start_group
+from a2c_smcp.utils.children import kill_group, start_group
 from a2c_smcp.utils.system import IS_UNIX
 
 #: Starts a process that leaves the group and keeps the pipe, says its id, and stays.

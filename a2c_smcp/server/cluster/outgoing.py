@@ -16,9 +16,9 @@ from a2c_smcp.errors import (
     TooManyRequestsError,
     error_from_payload,
 )
-from a2c_smcp.server.bus import BusObserver, Errand
-from a2c_smcp.server.cluster.clock import now as elapsed
-from a2c_smcp.server.cluster.frames import (
+from a2c_smcp.relay.asks import Ask, AskTable
+from a2c_smcp.server.bus import BusObserver, RemoteRequest
+from a2c_smcp.server.cluster.bus_frames import (
     CHUNK_BYTES,
     MOST_WHOLE,
     AskFrame,
@@ -34,13 +34,14 @@ from a2c_smcp.server.cluster.frames import (
     kind_of,
     to_text,
 )
+from a2c_smcp.server.cluster.clock import now as elapsed
 from a2c_smcp.server.cluster.line import REMEMBERED_FOR_CUTS, ProcessLine
 from a2c_smcp.server.cluster.peers import PING_SECONDS
 from a2c_smcp.server.envelopes import Answer, read_answer
 from a2c_smcp.utils.text import req_id_in_log
 from a2c_smcp.wire import Encoded, codec
 
-__all__ = ["Asking", "fail", "lost"]
+__all__ = ["OutgoingRequests", "fail", "lost"]
 
 logger = logging.getLogger(__name__)
 
@@ -52,9 +53,11 @@ _NEAR_THE_END: Final = 2.0
 
 
 @dataclass(slots=True, eq=False)
-class _SentErrand:
+class _Sent:
+    """What is kept of a request beside its place in the table of asks."""
+
     number: int
-    errand: Errand
+    remote: RemoteRequest
     answer: "asyncio.Future[Answer | None]"
     began: float
     sent_at: float | None = None
@@ -64,10 +67,9 @@ class _SentErrand:
     refused: bool = False
     reply: ReplyFrame | None = None
     gathering: Gathering | None = None
-    answered: bool = False
 
 
-class Asking:
+class OutgoingRequests:
     """What this process waits for from one other process."""
 
     def __init__(
@@ -83,37 +85,36 @@ class Asking:
         self._next_number = numbers
         self._revision = revision
         self._observer = observer
-        self._calls: dict[int, _SentErrand] = {}
-        self._numbers: dict[Errand, int] = {}
+        self._asks: AskTable[int, _Sent] = AskTable()
         self._met: asyncio.Future[None] | None = None
         self._withdrawn: deque[tuple[float, int]] = deque()
         """What was withdrawn lately, and when."""
 
     def __len__(self) -> int:
-        return len(self._calls)
+        return len(self._asks)
 
     # --- sending
 
-    async def ask(self, errand: Errand, answer: "asyncio.Future[Answer | None]") -> None:
-        """Send an errand; it is sent when this returns, unless `answer` is done."""
-        data = from_text(errand.take_body())
-        if len(errand.agent) + len(errand.req_id) > MOST_WHOLE // 4:
+    async def ask(self, remote: RemoteRequest, answer: "asyncio.Future[Answer | None]") -> None:
+        """Send a request; it is sent when this returns, unless `answer` is done."""
+        data = from_text(remote.take_body())
+        if len(remote.agent) + len(remote.req_id) > MOST_WHOLE // 4:
             raise PayloadTooLargeError("the ids of a request to a computer at another server process are too long")
         with self._line.room_for(len(data)) as fits:
             if not fits:
                 raise TooManyRequestsError(
                     "too much waits to be sent to this computer's server process; try again later"
                 )
-            await self._send(_SentErrand(self._next_number(), errand, answer, elapsed()), data)
+            await self._send(_Sent(self._next_number(), remote, answer, elapsed()), data)
 
-    async def _send(self, call: _SentErrand, data: bytes) -> None:
-        errand, answer = call.errand, call.answer
-        self._calls[call.number] = call
-        self._numbers[errand] = call.number
+    async def _send(self, call: _Sent, data: bytes) -> None:
+        remote, answer = call.remote, call.answer
+        remote.number = call.number
+        self._asks.ask(Ask(call.number, call))
         if not self._line.clock.is_fresh(elapsed()):
             await self._meet(answer)
             self._check()
-        if answer.done():
+        if answer.done() or not self._asks.sent(call.number):
             return
         ask = self._frame_of(call, len(data))
         if len(data) <= CHUNK_BYTES:
@@ -124,12 +125,11 @@ class Asking:
         else:
             fail(answer, lost())
 
-    def forget(self, errand: Errand) -> None:
+    def forget(self, remote: RemoteRequest) -> None:
         """Nobody waits any more. What was not answered is withdrawn."""
-        call = self._calls.pop(self._numbers.pop(errand, 0), None)
-        if call is not None and not call.answered:
-            self._withdraw(call.number)
-        if not self._calls:
+        if self._asks.withdraw(remote.number):
+            self._withdraw(remote.number)
+        if not self._asks:
             self._line.health.nobody_waits()
 
     def _withdraw(self, number: int) -> None:
@@ -146,36 +146,36 @@ class Asking:
             self.ping()
         await asyncio.wait((self._met, answer), return_when=asyncio.FIRST_COMPLETED)
 
-    def _frame_of(self, call: _SentErrand, size: int) -> AskFrame:
-        errand = call.errand
+    def _frame_of(self, call: _Sent, size: int) -> AskFrame:
+        remote = call.remote
         return AskFrame(
             call.number,
             self._revision(),
             self._instant(call),
             size,
-            errand.caller,
-            errand.target.sid,
-            errand.target.office_id,
-            errand.target.name,
-            errand.event,
-            from_text(errand.agent),
-            from_text(errand.req_id),
-            errand.timeout,
-            errand.report is not None,
+            remote.caller,
+            remote.target.sid,
+            remote.target.office_id,
+            remote.target.name,
+            remote.event,
+            from_text(remote.agent),
+            from_text(remote.req_id),
+            remote.timeout,
+            remote.report is not None,
         )
 
-    def _instant(self, call: _SentErrand) -> float:
+    def _instant(self, call: _Sent) -> float:
         """The moment at which we may give up, by the clock of the other process."""
         given_up = self._line.health.gives_up_at(elapsed())
-        return self._line.clock.at(min(given_up, call.began + call.errand.seconds))
+        return self._line.clock.at(min(given_up, call.began + call.remote.seconds))
 
-    def _chunk_of(self, call: _SentErrand, ask: AskFrame, start: int) -> BusFrame | None:
+    def _chunk_of(self, call: _Sent, ask: AskFrame, start: int) -> BusFrame | None:
         if call.answer.done():
             return None
         self._line.health.sent(elapsed())
         return ChunkFrame(call.number, of_ask=True, instant=self._instant(call)) if start else ask
 
-    def _send_whole(self, call: _SentErrand) -> None:
+    def _send_whole(self, call: _Sent) -> None:
         assert call.frame is not None
         call.refused = False
         call.sent_at = elapsed()
@@ -184,33 +184,40 @@ class Asking:
             kind_of(AskFrame), call.frame, number=call.number, undelivered=lambda: fail(call.answer, _out_of_reach())
         )
 
+    def _waiting(self, number: int) -> _Sent | None:
+        ask = self._asks.get(number)
+        return None if ask is None else ask.waiter
+
+    def _calls(self) -> list[_Sent]:
+        return [ask.waiter for ask in self._asks.waiting()]
+
     # --- what comes back
 
     def take_reply(self, reply: ReplyFrame, text: bytes) -> None:
-        if (call := self._calls.get(reply.id)) is not None:
+        if (call := self._waiting(reply.id)) is not None:
             call.reply, call.gathering = reply, Gathering(reply.size)
             self._add(call, text)
 
     def take_chunk(self, chunk: ChunkFrame, text: bytes) -> None:
-        if (call := self._calls.get(chunk.id)) is not None:
+        if (call := self._waiting(chunk.id)) is not None:
             self._add(call, text)
 
     def take_report(self, number: int, text: bytes) -> None:
-        if (call := self._calls.get(number)) is not None and call.errand.report is not None:
-            call.errand.report(to_text(text))
+        if (call := self._waiting(number)) is not None and call.remote.report is not None:
+            call.remote.report(to_text(text))
 
-    def _add(self, call: _SentErrand, text: bytes) -> None:
+    def _add(self, call: _Sent, text: bytes) -> None:
         if call.reply is None or call.gathering is None or (whole := call.gathering.add(text)) is None:
             return
         call.gathering = None
-        call.answered = True
+        self._asks.answer(call.number)
         waited = elapsed() - call.began
         self._observer.answered_across(waited)
         try:
             result = _read(call.reply, whole)
         except RequestTimeoutError as error:
             # Long before its own deadline it came too late for another reason: its process was all but given up.
-            fail(call.answer, error if waited > call.errand.seconds - _NEAR_THE_END else _gone())
+            fail(call.answer, error if waited > call.remote.seconds - _NEAR_THE_END else _gone())
         except SMCPError as error:
             fail(call.answer, error)
         else:
@@ -224,13 +231,13 @@ class Asking:
         now = elapsed()
         self._line.health.sent(now)
         late = [
-            number
-            for number, call in self._calls.items()
+            call
+            for call in self._calls()
             if call.sent_at is not None and not call.refused and now - call.sent_at > _NAMED_AFTER
         ]
-        for number in late:
-            self._calls[number].frame = None
-        self._line.send(PingFrame(now, tuple(late[:_MOST_NAMED])))
+        for call in late:
+            call.frame = None
+        self._line.send(PingFrame(now, tuple(call.number for call in late[:_MOST_NAMED])))
 
     def take_pong(self, pong: PongFrame) -> None:
         learnt = self._line.clock.learn(pong.sent, elapsed(), pong.clock)
@@ -238,17 +245,17 @@ class Asking:
         if learnt and self._met is not None and not self._met.done():
             self._met.set_result(None)
         for number in pong.unknown:
-            if (call := self._calls.get(number)) is None or call.answer.done() or call.gathering is not None:
+            if (call := self._waiting(number)) is None or call.answer.done() or call.gathering is not None:
                 continue
             # One that was sent again since that ping may be there by now.
             if call.sent_at is not None and call.sent_at < pong.sent:
-                req_id = req_id_in_log({"req_id": call.errand.req_id})
-                logger.warning("%s, req_id %s, was lost between server processes", call.errand.event, req_id)
+                req_id = req_id_in_log({"req_id": call.remote.req_id})
+                logger.warning("%s, req_id %s, was lost between server processes", call.remote.event, req_id)
                 fail(call.answer, lost())
 
     def take_refusal(self, number: int) -> None:
-        """NATS says that nobody took an errand."""
-        if (call := self._calls.get(number)) is None:
+        """NATS says that nobody took a request."""
+        if (call := self._waiting(number)) is None:
             return
         if call.frame is None:
             fail(call.answer, _gone())
@@ -257,7 +264,7 @@ class Asking:
 
     def send_again(self) -> None:
         """Send what nobody took."""
-        for call in list(self._calls.values()):
+        for call in self._calls():
             if call.refused and call.frame is not None and not call.answer.done():
                 self._send_whole(call)
 
@@ -265,7 +272,7 @@ class Asking:
         """One of the two was cut off from NATS: an answer of which a part has come will not be whole, and what was
         withdrawn meanwhile may still run.
         """
-        for call in self._calls.values():
+        for call in self._calls():
             if call.gathering is not None:
                 fail(call.answer, lost())
         for _, number in self._withdrawn:
@@ -273,7 +280,7 @@ class Asking:
 
     def give_up(self, error: SMCPError | None = None) -> None:
         """The other process counts as gone: everything that waits for it fails."""
-        for call in self._calls.values():
+        for call in self._calls():
             fail(call.answer, error or _gone())
         if self._met is not None:
             self._met.cancel()

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.computer.calls.paced_progress import PacedProgress
+from a2c_smcp.computer.calls.progress import PROGRESS_SECONDS
+from a2c_smcp.utils.latest import LatestOnly
 
 
 class Sent(list[tuple[float, float]]):
@@ -21,9 +22,9 @@ class Sent(list[tuple[float, float]]):
 
 async def test_at_most_ten_leave_in_any_second_and_the_last_always() -> None:
     sent = Sent()
-    paced = PacedProgress(sent.send)
+    paced = LatestOnly(sent.send, PROGRESS_SECONDS)
     for step in range(1, 201):
-        paced.take(step, 200, None)
+        paced.put(step, 200, None)
         await asyncio.sleep(0.01)
     await paced.end()
     assert sent.progress[-1] == 200
@@ -35,12 +36,12 @@ async def test_at_most_ten_leave_in_any_second_and_the_last_always() -> None:
 
 async def test_the_first_leaves_at_once_and_one_that_waits_is_the_latest() -> None:
     sent = Sent()
-    paced = PacedProgress(sent.send)
-    paced.take(1, None, None)
+    paced = LatestOnly(sent.send, PROGRESS_SECONDS)
+    paced.put(1, None, None)
     await asyncio.sleep(0)
     assert sent.progress == [1]
     for step in (2, 3, 4):
-        paced.take(step, None, None)
+        paced.put(step, None, None)
     while len(sent) < 2:  # noqa: ASYNC110 - until it is its turn
         await asyncio.sleep(0.01)
     assert sent.progress == [1, 4]
@@ -49,10 +50,10 @@ async def test_the_first_leaves_at_once_and_one_that_waits_is_the_latest() -> No
 
 async def test_nothing_leaves_after_the_end() -> None:
     sent = Sent()
-    paced = PacedProgress(sent.send)
-    paced.take(1, None, None)
+    paced = LatestOnly(sent.send, PROGRESS_SECONDS)
+    paced.put(1, None, None)
     await asyncio.sleep(0)
-    paced.take(2, None, None)
+    paced.put(2, None, None)
     await paced.end()
     await paced.end()
     await asyncio.sleep(0.3)
@@ -69,9 +70,9 @@ async def test_a_connection_that_takes_nothing_collects_nothing(waits: bool) -> 
         if waits:
             await gate.wait()
 
-    paced = PacedProgress(send)
+    paced = LatestOnly(send, PROGRESS_SECONDS)
     for step in range(1000):
-        paced.take(step, None, None)
+        paced.put(step, None, None)
         await asyncio.sleep(0)
     gate.set()
     await paced.end()

@@ -1,0 +1,99 @@
+"""Making a connection: by the first transport that gets through, with the proxy and the certificates of the options."""
+
+import asyncio
+import os
+import ssl
+from collections.abc import Callable, Sequence
+from urllib.parse import urlencode
+
+from a2c_smcp.errors import BadRequestError
+from a2c_smcp.link.connection import Connection
+from a2c_smcp.link.interface import LinkOptions
+from a2c_smcp.link.proxies import Proxy, find_proxy
+from a2c_smcp.link.ways import Failure, Way, attempts, explain, unreachable
+from a2c_smcp.smcp import SMCP_NAMESPACE
+
+__all__ = ["connect", "shown_url"]
+
+MakeConnection = Callable[[Proxy | None, ssl.SSLContext | None], Connection]
+
+
+async def connect(
+    options: LinkOptions, office: str | None, make: MakeConnection, *, websockets_are_cut: bool
+) -> tuple[Connection, Way]:
+    """A connection, and how it goes. Raises the class of a server's refusal, or `ConnectionLostError`.
+
+    A load balancer is told the `office`.
+    """
+    shown, failures = shown_url(options.url), list[Failure]()
+    proxy, tls = find_proxy(options.url, options.proxy, os.environ), _trusting(options.ca)
+    tries = attempts(options.transport, websockets_are_cut=websockets_are_cut)
+    for transports in tries:
+        # The first one leaves time for the second: what blocks websockets may let them wait.
+        seconds = options.connect_timeout / (2 if transports is not tries[-1] else 1)
+        connection = make(proxy, tls)
+        error = await _attempt(connection, options, office, transports, seconds)
+        if error is None:
+            transport = str(connection.transport())
+            no_websocket = failures[0].why if failures and transport == "polling" else ""
+            return connection, Way(transport, proxy, no_websocket)
+        failures.append(explain(error, shown, proxy))
+        if not failures[-1].transport_only:
+            break
+    raise unreachable(shown, failures)
+
+
+async def _attempt(
+    connection: Connection, options: LinkOptions, office: str | None, transports: Sequence[str], seconds: float
+) -> Exception | None:
+    """Why it did not connect, `None` if it did. Raises a server's refusal."""
+    headers = dict(options.headers)
+    if options.api_key is not None:
+        headers[options.api_key_header] = options.api_key
+    try:
+        async with asyncio.timeout(seconds):
+            await connection.connect(
+                _addressed(options.url, office),
+                headers=headers,
+                auth={"token": options.api_key} if options.api_key is not None else None,
+                transports=list(transports),
+                namespaces=[SMCP_NAMESPACE],
+                socketio_path=options.socketio_path,
+                wait_timeout=seconds,
+            )
+    except Exception as error:
+        # Not only its own errors: the libraries raise what they come upon in a greeting, a KeyError for instance.
+        await connection.dispose()
+        if connection.refusal is not None:
+            raise connection.refusal from None
+        return connection.failure or error
+    except BaseException:
+        await connection.dispose()
+        raise
+    return None
+
+
+def _addressed(url: str, office: str | None) -> str:
+    """The URL with the office for a load balancer; a query of its own is kept."""
+    if office is None:
+        return url
+    return f"{url}{'&' if '?' in url else '?'}{urlencode({'office': office})}"
+
+
+def shown_url(url: str) -> str:
+    """A URL as it may be logged: without user information and query, where people keep secrets."""
+    scheme, separator, rest = url.partition("?")[0].rpartition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}"
+
+
+def _trusting(ca: str | os.PathLike[str] | None) -> ssl.SSLContext | None:
+    """What trusts the certificates of this file besides those of the system; `None` for the system's only."""
+    if ca is None:
+        return None
+    context = ssl.create_default_context()
+    try:
+        context.load_verify_locations(ca)
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        raise BadRequestError(f"the certificates in {os.fspath(ca)} cannot be read: {error}") from None
+    return context

@@ -1,0 +1,169 @@
+"""What a client knows of its link: how it is to be made, what can be asked of it, and what it tells. Opens nothing."""
+
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
+
+from a2c_smcp.errors import SMCPError
+from a2c_smcp.link.server_urls import check_server_url
+from a2c_smcp.link.ways import Transport, Way
+from a2c_smcp.types import Role
+from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
+
+__all__ = [
+    "AnyLink",
+    "Connected",
+    "Disconnected",
+    "Handler",
+    "Joined",
+    "Left",
+    "LinkEvent",
+    "LinkFactory",
+    "LinkOptions",
+    "Membership",
+    "RejoinFailed",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """Who this client is, and where."""
+
+    role: Role
+    name: str
+    office_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """There is a connection, for the first time or again. `way` says how it goes."""
+
+    url: str
+    way: Way | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Disconnected:
+    """The connection ended. `final` when the client will not come back by itself."""
+
+    reason: str
+    final: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The client is in its office."""
+
+    membership: Membership
+    again: bool
+    """Whether it was joined before, on a connection that was lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """The client left its office, because it was asked to."""
+
+    membership: Membership
+
+
+@dataclass(frozen=True, slots=True)
+class RejoinFailed:
+    """Back at the server but not in the office. `final` when it is not tried any more."""
+
+    membership: Membership
+    error: SMCPError
+    final: bool
+
+
+LinkEvent: TypeAlias = Connected | Disconnected | Joined | Left | RejoinFailed
+Handler: TypeAlias = Callable[[Any], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkOptions:
+    """How an agent or a computer reaches its server, and comes back to it. The defaults suit a server of ours."""
+
+    url: str
+    """`https://host[:port]`, or `http://` without TLS; anything else is a `BadRequestError`. A path in it belongs to a
+    proxy in front of the server."""
+    api_key: str | None = field(default=None, repr=False)
+    """What the server lets clients in with; `None` for a server without keys."""
+    api_key_header: str = "x-api-key"
+    """The header that carries the key."""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Further headers of every HTTP request and websocket handshake."""
+    transport: Transport = "auto"
+    """A websocket, and long polling where websockets do not get through; or one of them only."""
+    proxy: str | None = field(default=None, repr=False)
+    """An HTTP proxy, instead of what `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` say; `""` for none."""
+    ca: str | os.PathLike[str] | None = None
+    """A file with certificates to trust, besides those of the system or `SSL_CERT_FILE`."""
+    socketio_path: str = "socket.io"
+    """Where the server has its Socket.IO endpoint."""
+    max_message: int = DEFAULT_MAX_MESSAGE
+    """Bytes of one message, like the server's own `max_message`. A larger request raises `PayloadTooLargeError`."""
+    reconnect: bool = True
+    """Connect again after a loss, and join again. Without it a lost connection is the end."""
+    connect_timeout: float = 10.0
+    """Seconds for one attempt; with `auto` a websocket gets half of them."""
+    membership_timeout: float = 10.0
+    """Seconds for the answer to a join or a leave."""
+    backoff: tuple[float, float] = (0.2, 2.5)
+    """The first and the longest pause between attempts to connect: an office is whole within three seconds of its
+    server's return."""
+    rejoin_every: float = 1.0
+    """Seconds between attempts to join again, while the old session may still hold the name or the seat."""
+    rejoin_report_after: float = 30.0
+    """Seconds after which such a refusal is reported as `RejoinFailed`."""
+    office: str | None = None
+    """The office that will be joined, where a load balancer stands in front of several servers: it goes into the URL as
+    `?office=…`, so that one of them gets the whole office. Joining it is still to be asked for."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.url, str):
+            raise TypeError(f"url must be a text, not {self.url!r}; is a variable of the environment not set?")
+        if not isinstance(self.api_key, str | None):
+            raise TypeError(f"api_key must be a text or None, not {type(self.api_key).__name__}")
+        check_server_url(self.url)
+
+
+class AnyLink(Protocol):
+    """A client's way to its office: a connection of its own (`OfficeLink`), or a seat that it shares with others."""
+
+    @property
+    def membership(self) -> Membership | None:
+        """Where this client is, or will be again as soon as it can."""
+
+    @property
+    def connected(self) -> bool: ...
+
+    @property
+    def joined(self) -> bool: ...
+
+    @property
+    def way(self) -> Way | None: ...
+
+    @property
+    def problem(self) -> SMCPError | None: ...
+
+    async def open(self) -> None: ...
+
+    def attend(self, membership: Membership) -> None: ...
+
+    async def close(self) -> None: ...
+
+    async def exchange(self, event: str, data: Any, timeout: float) -> str:
+        """Send an event and return the JSON of its ack. Who asks decides how much of it is built."""
+
+    async def join(self, membership: Membership) -> None: ...
+
+    async def leave(self) -> None: ...
+
+
+class LinkFactory(Protocol):
+    """Makes a link: from its options, handlers of what the server sends, and a listener to its events."""
+
+    def __call__(
+        self, options: LinkOptions, handlers: Mapping[str, Handler], *, on_event: Callable[[LinkEvent], None]
+    ) -> AnyLink: ...

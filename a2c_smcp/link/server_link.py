@@ -1,0 +1,232 @@
+"""A client's connection to the server: it asks, answers, and comes back when it was lost. Knows messages, no offices.
+
+Every connection is a python-socketio client of its own: what belonged to one that was lost, an ack or a handler that
+still runs, cannot reach the next.
+"""
+
+import asyncio
+import itertools
+import logging
+import random
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final, Self
+
+import socketio
+
+from a2c_smcp.errors import (
+    BadRequestError,
+    ConnectionLostError,
+    InternalError,
+    PayloadTooLargeError,
+    RequestTimeoutError,
+    SMCPError,
+    UnauthorizedError,
+)
+from a2c_smcp.link.connecting import connect, shown_url
+from a2c_smcp.link.connection import Connection
+from a2c_smcp.link.interface import Connected, Disconnected, Handler, LinkEvent, LinkOptions
+from a2c_smcp.link.supervision import First, Supervisor
+from a2c_smcp.link.ways import Way
+from a2c_smcp.packets import encode_event, read_ack
+from a2c_smcp.relay.asks import Ask, AskTable
+from a2c_smcp.relay.futures import reject_all, resolve
+from a2c_smcp.relay.passing import RETRY_SECONDS, Passing
+from a2c_smcp.smcp import SMCP_NAMESPACE
+from a2c_smcp.utils.backoff import backoff
+from a2c_smcp.utils.limited_log import LimitedLog
+from a2c_smcp.utils.text import in_log, on_one_line, req_id_in_log
+from a2c_smcp.wire import Encoded, checked_size, codec, exceeds
+
+__all__ = ["ServerLink"]
+
+logger = logging.getLogger(__name__)
+
+#: How the log calls what it says only so much about.
+_ASKED: Final = "what came from the server"
+#: After so many websockets that were cut within so many seconds, `auto` polls: some proxies let them through that long.
+_CUTS: Final = 3
+_SHORT_LIVED: Final = 5.0
+_CUT: Final = socketio.AsyncClient.reason.TRANSPORT_ERROR
+#: Unique in the process: an ack that comes late answers no other request, on no connection.
+_ack_ids: Final = itertools.count(1)
+
+
+class ServerLink:
+    """What `OfficeLink` is without an office. A reply that is over `max_message` is replaced by the 413 error."""
+
+    def __init__(
+        self,
+        options: LinkOptions,
+        handlers: Mapping[str, Handler],
+        on_event: Callable[[LinkEvent], None],
+        leaving: Callable[[SMCPError], SMCPError],
+    ) -> None:
+        self.options = options
+        self.way: Way | None = None
+        """How it is connected, or was the last time."""
+        self.problem: SMCPError | None = None
+        """Why the last attempt to connect or to join failed, or why the connection ended; `None` when all is well."""
+        self._handlers = dict(handlers)
+        self._on_event = on_event
+        self._leaving = leaving
+        self._refusals = LimitedLog(logger, per_second=20)
+        self._supervisor = Supervisor(self._supervise, "a2c-link")
+        self._connection: Connection | None = None
+        self._asks: AskTable[int, asyncio.Future[str]] = AskTable()
+        self._cuts = 0
+        """How many websockets in a row were cut soon after they had connected."""
+        self._attending = False
+        """Whether to try for ever, whatever the refusal."""
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    @property
+    def connected(self) -> bool:
+        return self._connection is not None
+
+    @property
+    def _office(self) -> str | None:
+        """The office that a load balancer is told."""
+        return self.options.office
+
+    async def open(self) -> None:
+        """Connect, or raise: `UnauthorizedError`, another refusal's class, or `ConnectionLostError` when the server
+        does not answer.
+        """
+        await self._supervisor.open()
+
+    async def close(self) -> None:
+        """End the connection for good. Safe to call twice, and from any task."""
+        await self._supervisor.close()
+
+    # --- asking
+
+    async def request(self, event: str, data: Any, timeout: float) -> tuple[Any, ...]:
+        """Send an event and return what its ack carries.
+
+        Raises `RequestTimeoutError`, `PayloadTooLargeError`, or `ConnectionLostError` at once when the connection
+        drops.
+        """
+        return tuple(read_ack(await self.exchange(event, data, timeout)))
+
+    async def exchange(self, event: str, data: Any, timeout: float) -> str:
+        """As `request`, and returns the ack as the JSON that came. `data` may be `Encoded`."""
+        loop, connection = self._supervisor.check_loop(), self._connection
+        if connection is None:
+            raise ConnectionLostError("not connected to the server")
+        answered: asyncio.Future[str] = loop.create_future()
+        ask = Ask(next(_ack_ids), answered)
+        text = encode_event(SMCP_NAMESPACE, event, data, ask.id)
+        if exceeds(text, self.options.max_message):
+            raise PayloadTooLargeError(f"{event} has more than {self.options.max_message} bytes")
+        self._asks.ask(ask)
+        try:
+            async with asyncio.timeout(timeout):
+                await connection.send_text(text)
+                return await answered
+        except TimeoutError:
+            raise RequestTimeoutError(f"the server did not answer {event} within {timeout:g} s") from None
+        finally:
+            self._asks.end(ask.id)
+
+    async def send(self, event: str, data: Any) -> None:
+        """Send an event that nobody answers. Without a connection it is lost."""
+        if self._connection is not None:
+            await self._connection.send_text(encode_event(SMCP_NAMESPACE, event, data))
+
+    # --- answering
+
+    async def _dispatch(self, event: object, args: tuple[Any, ...]) -> Any:
+        req_id = req_id_in_log(args[0] if args else None)
+        try:
+            if not isinstance(event, str):
+                raise BadRequestError("an event's name must be text")
+            if (handler := self._handlers.get(event)) is None:
+                raise BadRequestError(f"unknown event {event[:100]!r}")
+            reply = await handler(args[0] if len(args) == 1 else None)
+            if reply is None:
+                return None
+            encoded = reply if isinstance(reply, Encoded) else Encoded(codec.dumps(reply))
+            checked_size(f"the reply to {event}", encoded.text, self.options.max_message)
+            return encoded
+        except SMCPError as error:
+            self._refusals.warn(_ASKED, "refused %s, req_id %s: %s", in_log(event), req_id, on_one_line(error))
+            return self._leaving(error).payload()
+        except Exception:
+            # The last boundary: python-socketio sends no ack when a handler raises, and the caller waits for ever.
+            self._refusals.exception(_ASKED, "failed to handle %s, req_id %s", in_log(event), req_id)
+            return InternalError("this client failed to handle the request; its log says why").payload()
+
+    def _tell(self, event: LinkEvent) -> None:
+        try:
+            self._on_event(event)
+        except Exception:
+            # Not our code: whatever it raises, the connection is kept up.
+            logger.exception("a listener failed to take %s", type(event).__name__)
+
+    # --- staying connected
+
+    async def _supervise(self, first: First) -> None:
+        failures = 0
+        try:
+            while True:
+                try:
+                    connection = await self._connect()
+                except SMCPError as error:
+                    self.problem = error
+                    if not first.done():
+                        first.set_exception(error)
+                        return
+                    if isinstance(error, UnauthorizedError):
+                        self._tell(Disconnected(str(error), final=not self._attending))
+                        if not self._attending:
+                            return
+                        await asyncio.sleep(RETRY_SECONDS[Passing.BY_A_PERSON])
+                        continue
+                    self._cuts = 0  # it is the server that comes and goes
+                    logger.info("%s", error)
+                    failures += 1
+                    await asyncio.sleep(backoff(failures, *self.options.backoff) * random.uniform(0.5, 1.0))
+                    continue
+                failures, self.problem = 0, None
+                if not first.done():
+                    first.set_result(None)
+                self._tell(Connected(self.options.url, self.way))
+                await self._disconnect(await self._stay(connection))
+                if not self.options.reconnect:
+                    return
+        finally:
+            await self._disconnect("closed by this side", final=True)
+
+    async def _connect(self) -> Connection:
+        make = partial(Connection, self._dispatch, partial(resolve, self._asks), self.options.max_message)
+        self._connection, self.way = await connect(
+            self.options, self._office, make, websockets_are_cut=self._cuts >= _CUTS
+        )
+        logger.info("connected to %s: %s", shown_url(self.options.url), self.way)
+        return self._connection
+
+    async def _stay(self, connection: Connection) -> str:
+        """Wait until the connection drops, and return why."""
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        reason = await asyncio.shield(connection.dropped)
+        short = reason == _CUT and loop.time() - started < _SHORT_LIVED
+        is_websocket = self.way is not None and self.way.transport == "websocket"
+        self._cuts = self._cuts + 1 if short and is_websocket else 0
+        return reason
+
+    async def _disconnect(self, reason: str, *, final: bool = False) -> None:
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        self.problem = ConnectionLostError(f"the connection to the server was lost: {reason}")
+        reject_all(self._asks, partial(ConnectionLostError, self.problem.message))
+        await connection.dispose()
+        self._tell(Disconnected(reason, final=final or not self.options.reconnect))

@@ -1,0 +1,180 @@
+"""The asking side: what was asked and has no answer yet. Pure: the adapter sends, waits and looks at the clock.
+
+    ask ──► sent ──► answer                an answer has come: the ask ends with it
+      │       ├────► fail                  it cannot have an answer any more
+      │       ├────► withdraw, late        nobody waits any more; the other side is told, if it was sent
+      │       └────► lost                  one of the two parties has gone
+      └── report: news about an ask that still waits
+
+Every ask ends once: each of these takes it out of the table, and `None` says that it had ended before.
+"""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+from a2c_smcp.errors import TooManyRequestsError
+
+__all__ = ["UNBOUNDED", "Ask", "AskBounds", "AskTable", "LostAsks"]
+
+K = TypeVar("K", bound=Hashable)
+W = TypeVar("W")
+
+
+@dataclass(frozen=True, slots=True)
+class AskBounds:
+    """How much one caller may have waiting; `None` is no bound."""
+
+    most: int | None = None
+    """Asks at once."""
+    most_weight: int | None = None
+    """The sum of their weights."""
+
+
+UNBOUNDED: Final = AskBounds()
+
+
+@dataclass(slots=True, eq=False)
+class Ask(Generic[K, W]):
+    """One request on its way."""
+
+    id: K
+    waiter: W
+    """What the adapter completes when it ends: a future, or whatever it keeps of the request."""
+    caller: str = ""
+    """Who asked. Empty in a table that has one caller: it has no bounds then."""
+    target: str = ""
+    """Who is asked. Empty in a table that has one target."""
+    topic: Hashable = None
+    """What a report names; `None` if the caller wants no reports."""
+    weight: int = 0
+    was_sent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LostAsks(Generic[K, W]):
+    """The asks that ended because a party has gone."""
+
+    unanswered: tuple[Ask[K, W], ...]
+    """Their target has gone. One that was not sent has not run, and can be asked again elsewhere."""
+    unwanted: tuple[Ask[K, W], ...]
+    """Their caller has gone: tell the targets of those that were sent."""
+
+
+class AskTable(Generic[K, W]):
+    """What waits for an answer, by its id, by its parties and by the topic of its reports."""
+
+    def __init__(self, bounds: AskBounds = UNBOUNDED) -> None:
+        self._bounds = bounds
+        self._asks: dict[K, Ask[K, W]] = {}
+        self._callers: dict[str, dict[Ask[K, W], None]] = {}
+        self._targets: dict[str, dict[Ask[K, W], None]] = {}
+        self._topics: dict[Hashable, dict[Ask[K, W], None]] = {}
+        self._weights: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._asks)
+
+    def __contains__(self, ask_id: K) -> bool:
+        return ask_id in self._asks
+
+    def get(self, ask_id: K) -> Ask[K, W] | None:
+        """An ask that still waits."""
+        return self._asks.get(ask_id)
+
+    def waiting(self) -> list[Ask[K, W]]:
+        """Everything that waits, the oldest first."""
+        return list(self._asks.values())
+
+    def ask(self, ask: Ask[K, W]) -> None:
+        """File an ask. Raises `TooManyRequestsError` over a bound of its caller, `ValueError` for an id that waits."""
+        if ask.id in self._asks:
+            raise ValueError(f"request id {ask.id!r} is already in flight")
+        if ask.caller:
+            self._check_bounds(ask)
+            self._weights[ask.caller] = self._weights.get(ask.caller, 0) + ask.weight
+            self._callers.setdefault(ask.caller, {})[ask] = None
+        if ask.target:
+            self._targets.setdefault(ask.target, {})[ask] = None
+        if ask.topic is not None:
+            self._topics.setdefault(ask.topic, {})[ask] = None
+        self._asks[ask.id] = ask
+
+    def _check_bounds(self, ask: Ask[K, W]) -> None:
+        most, most_weight = self._bounds.most, self._bounds.most_weight
+        if most is not None and len(self._callers.get(ask.caller, ())) >= most:
+            raise TooManyRequestsError(f"{most} requests are waiting for an answer; wait for some of them")
+        if most_weight is not None and self._weights.get(ask.caller, 0) + ask.weight > most_weight:
+            raise TooManyRequestsError("the ids of the requests that are waiting for an answer are too long")
+
+    def sent(self, ask_id: K) -> bool:
+        """It has left, or is about to; `False` if it has ended, and must not be sent."""
+        if (ask := self._asks.get(ask_id)) is None:
+            return False
+        ask.was_sent = True
+        return True
+
+    def end(self, ask_id: K) -> Ask[K, W] | None:
+        """Take an ask out; `None` if it has ended before."""
+        if (ask := self._asks.pop(ask_id, None)) is None:
+            return None
+        if ask.caller:
+            _take_out(self._callers, ask.caller, ask)
+            self._weights[ask.caller] -= ask.weight
+            if ask.caller not in self._callers:
+                del self._weights[ask.caller]
+        if ask.target:
+            _take_out(self._targets, ask.target, ask)
+        if ask.topic is not None:
+            _take_out(self._topics, ask.topic, ask)
+        return ask
+
+    # The four ways in which one ask ends. They differ in what the adapter does next.
+
+    answer = end
+    """Its answer has come."""
+    fail = end
+    """It cannot have an answer any more."""
+
+    def withdraw(self, ask_id: K) -> bool:
+        """Nobody waits for it any more. Returns whether the target is to be told: it was sent, and has not ended."""
+        ask = self.end(ask_id)
+        return ask is not None and ask.was_sent
+
+    late = withdraw
+    """Its deadline has passed, by the adapter's clock."""
+
+    def report(self, topic: Hashable, *, about: Callable[[W], bool] | None = None) -> Ask[K, W] | None:
+        """The ask that a report is about, if it still waits. Of several with one topic the oldest gets it."""
+        for ask in self._topics.get(topic, ()):
+            if about is None or about(ask.waiter):
+                return ask
+        return None
+
+    def parted_by(self, party: str) -> LostAsks[K, W]:
+        """The asks that the end of a party would end. They stay."""
+        return LostAsks(tuple(self._targets.get(party, ())), tuple(self._callers.get(party, ())))
+
+    def lost(self, party: str) -> LostAsks[K, W]:
+        """A party has gone: end the asks that it has part in."""
+        lost = self.parted_by(party)
+        for ask in (*lost.unanswered, *lost.unwanted):
+            self.end(ask.id)
+        return lost
+
+    def lost_all(self) -> list[Ask[K, W]]:
+        """The only target of this table has gone: end everything, the oldest first."""
+        asks = self.waiting()
+        self._asks.clear()
+        self._callers.clear()
+        self._targets.clear()
+        self._topics.clear()
+        self._weights.clear()
+        return asks
+
+
+def _take_out(index: dict[Any, dict[Any, None]], key: Hashable, ask: Any) -> None:
+    filed = index[key]
+    del filed[ask]
+    if not filed:
+        del index[key]

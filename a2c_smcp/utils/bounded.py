@@ -1,0 +1,88 @@
+"""A dict that forgets its oldest entries, so that nobody can fill it. Pure: the time is handed in."""
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Generic, TypeVar
+
+__all__ = ["BoundedDict"]
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class BoundedDict(Generic[K, V]):
+    """Entries in the order in which they were put. The oldest are forgotten when there are more than `most`, or when
+    all together weigh more than `heaviest`; an entry that alone weighs more is not kept.
+    """
+
+    def __init__(
+        self, most: int = sys.maxsize, *, heaviest: int = sys.maxsize, weigh: Callable[[V], int] | None = None
+    ) -> None:
+        self._most = most
+        self._heaviest = heaviest
+        self._weigh = weigh
+        self._kept: dict[K, tuple[V, int, float]] = {}
+        """Each value with its weight, and when it was put."""
+        self.weight = 0
+        """What all entries weigh together."""
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._kept
+
+    def __iter__(self) -> Iterator[K]:
+        """The keys, oldest first."""
+        return iter(self._kept)
+
+    def values(self) -> list[V]:
+        """The values, oldest first."""
+        return [value for value, _, _ in list(self._kept.values())]
+
+    def get(self, key: K) -> V | None:
+        """The value of a key; `None` if the key is unknown."""
+        kept = self._kept.get(key)
+        return None if kept is None else kept[0]
+
+    def put(self, key: K, value: V, now: float = 0.0) -> list[tuple[K, V]]:
+        """Add an entry as the newest one, in place of an older one with its key; returns the entries forgotten."""
+        if key in self._kept:
+            self.pop(key)
+        weight = 0 if self._weigh is None else self._weigh(value)
+        self._kept[key] = (value, weight, now)
+        self.weight += weight
+        forgotten = []
+        while len(self._kept) > self._most or self.weight > self._heaviest:
+            forgotten.append(self.pop_oldest())
+        return forgotten
+
+    def touch(self, key: K) -> None:
+        """Make an entry the newest one."""
+        self._kept[key] = self._kept.pop(key)
+
+    def pop(self, key: K) -> V | None:
+        """Take an entry out; returns its value, or `None` if the key is unknown."""
+        kept = self._kept.pop(key, None)
+        if kept is None:
+            return None
+        self.weight -= kept[1]
+        return kept[0]
+
+    def pop_oldest(self) -> tuple[K, V]:
+        """Take the oldest entry out. There must be one."""
+        key = next(iter(self._kept))
+        value, weight, _ = self._kept.pop(key)
+        self.weight -= weight
+        return key, value
+
+    def forget_before(self, moment: float) -> list[tuple[K, V]]:
+        """Forget the entries that were put before this moment; returns them."""
+        forgotten = []
+        while self._kept and next(iter(self._kept.values()))[2] < moment:
+            forgotten.append(self.pop_oldest())
+        return forgotten
+
+    def clear(self) -> None:
+        self._kept.clear()
+        self.weight = 0

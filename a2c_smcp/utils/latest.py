@@ -1,0 +1,60 @@
+"""The latest of values that come faster than somebody takes them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Generic, ParamSpec
+
+from a2c_smcp.utils.pace import Pace
+
+__all__ = ["LatestOnly"]
+
+P = ParamSpec("P")
+
+
+class LatestOnly(Generic[P]):
+    """Hands values on in a task, one after the other, `apart` seconds from each other at least. Of those that come
+    faster, the latest counts. `end` waits for the last one; `stop` drops it.
+    """
+
+    def __init__(self, send: Callable[P, Awaitable[None]], apart: float = 0.0) -> None:
+        self._send = send
+        self._pace = Pace(apart)
+        self._latest: Callable[[], Awaitable[None]] | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._is_pausing = False
+
+    def put(self, *args: P.args, **kwargs: P.kwargs) -> None:
+        """Hand these on, unless others come before it is their turn."""
+        self._latest = partial(self._send, *args, **kwargs)
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._run())
+
+    async def end(self) -> None:
+        """Hand the last one on, if it still waits, without a pause. Nothing is handed on after this."""
+        self._pace = Pace(0.0)
+        if self._task is not None and not self._is_pausing:
+            await asyncio.wait({self._task})
+        elif self._task is not None:
+            self._task.cancel()
+        if (last := self._latest) is not None:
+            self._latest = None
+            await last()
+
+    def stop(self) -> None:
+        self._latest = None
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._latest is not None:
+            self._pace = self._pace.change(loop.time())
+            assert self._pace.due is not None
+            if (pause := self._pace.due - loop.time()) > 0:
+                self._is_pausing = True
+                await asyncio.sleep(pause)
+                self._is_pausing = False
+            send, self._latest = self._latest, None
+            self._pace = self._pace.sent(loop.time())
+            await send()

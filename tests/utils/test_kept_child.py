@@ -1,0 +1,52 @@
+"""A kept child: many answers to one request, one that is too large among them, and what the child dies of.
+
+The tests of VRL and of documents show the rest: deadlines, cancelled requests, and an owner that is killed.
+"""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from a2c_smcp.utils.kept_child import ChildAnswerTooLargeError, ChildClosedError, ChildOutOfMemoryError, KeptChild
+from a2c_smcp.utils.serving_child import ChildBounds
+from tests.computer.fakes.processes import both_loops
+
+PROGRAM = """
+import sys
+from a2c_smcp.utils.serving_child import serve
+
+def answers(sizes):
+    print("a library says something")
+    for size in sizes:
+        yield sys.argv[2] * size
+
+serve(answers)
+"""
+
+
+@both_loops
+async def test_answers_come_one_by_one_and_a_child_that_had_a_small_trouble_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "child.py").write_text(PROGRAM)
+    bounds = ChildBounds(memory_bytes=512 * 2**20, answer_seconds=60, answer_bytes=100)
+    child = KeptChild([str(tmp_path / "child.py")], bounds, ["x"])
+    async with asyncio.timeout(60):
+        async with child.exchange([1, 99, 2]) as next_answer:
+            assert await next_answer() == "x"
+            with pytest.raises(ChildAnswerTooLargeError) as caught:
+                await next_answer()
+            assert caught.value.size == 101
+            assert await next_answer() == "xx"
+        pid = child.pid
+        assert pid is not None
+        async with child.exchange([3]) as next_answer:
+            assert (await next_answer(), child.pid) == ("xxx", pid)
+        with pytest.raises(ChildOutOfMemoryError):
+            async with child.exchange([2**30]) as next_answer:
+                await next_answer()
+        assert child.pid is None
+        await child.aclose()
+        with pytest.raises(ChildClosedError):
+            async with child.exchange([1]):
+                pass
+        assert child.pid is None
