@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from typer.core import TyperGroup
 
 from a2c_smcp import PROTOCOL_VERSION, __version__
-from a2c_smcp.agent.cli import DEFAULT_URL, NameOption, OfficeOption, UrlOption
+from a2c_smcp.agent.cli import NameOption, OfficeOption
 from a2c_smcp.agent.cli import app as agent_app
 from a2c_smcp.computer.cli.main import app as computer_app
 from a2c_smcp.docs.cli import app as docs_app
@@ -16,14 +15,20 @@ from a2c_smcp.server.nats_setup_cli import app as server_app
 from a2c_smcp.terminal.background_stream import background_stderr
 from a2c_smcp.terminal.exits import FAILED
 from a2c_smcp.terminal.options import (
-    COMMAND_SETTINGS,
+    DEFAULT_KEY_HEADER,
+    DEFAULT_URL,
     ApiKeyFileOption,
+    ApiKeyHeaderOption,
     ApiKeyOption,
+    AppGroup,
     CaOption,
+    CommandApp,
     ProxyOption,
     TransportOption,
+    UrlOption,
     key_from_file,
     link_options,
+    listening_problem,
     secret_option,
 )
 from a2c_smcp.terminal.quick_end import quick_end, quick_imports
@@ -35,7 +40,7 @@ from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, DEFAULT_MAX_TIMEOUT
 __all__ = ["app", "main"]
 
 
-class _InOrder(TyperGroup):
+class _InOrder(AppGroup):
     """Commands in the order in which people meet them."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -43,10 +48,9 @@ class _InOrder(TyperGroup):
         return sorted(super().list_commands(ctx), key=order.index)
 
 
-app = typer.Typer(
+app = CommandApp(
     cls=_InOrder,
     help="A2C-SMCP: an agent uses the tools, the screen and the documents of many computers through one server.",
-    **COMMAND_SETTINGS,
 )
 app.add_typer(agent_app)
 app.add_typer(computer_app)
@@ -91,7 +95,7 @@ def server(
         typer.Option(metavar="FILE", help="A file with such a key, which `ps` does not show; repeatable."),
     ] = None,
     keys: Annotated[Path | None, typer.Option(metavar="FILE", help="TOML file of keys and what each allows.")] = None,
-    api_key_header: Annotated[str, typer.Option(help="Header that carries the key.")] = "x-api-key",
+    api_key_header: ApiKeyHeaderOption = DEFAULT_KEY_HEADER,
     tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="Certificate chain, PEM.")] = None,
     tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its private key, PEM.")] = None,
     max_message: Annotated[int, typer.Option(min=1024, help="Largest message, in bytes.")] = DEFAULT_MAX_MESSAGE,
@@ -204,7 +208,7 @@ def server(
     except UsageProblem as problem:
         raise typer.BadParameter(str(problem)) from None
     except (KeyFileError, OSError) as error:
-        say(f"a2c server: {error}", err=True)
+        say(f"a2c server: {listening_problem(error, '--port')}", err=True)
         raise typer.Exit(FAILED) from None
 
 
@@ -279,7 +283,7 @@ def mcp(
     except ValueError as problem:
         raise typer.BadParameter(str(problem)) from None
     except OSError as error:
-        say(f"a2c mcp: {error}", err=True)
+        say(f"a2c mcp: {listening_problem(error, '--http')}", err=True)
         raise typer.Exit(FAILED) from None
 
 
@@ -300,14 +304,14 @@ def doctor(
         typer.Option(metavar="FILE", help="Config file whose commands, URLs and inputs are looked at; repeatable."),
     ] = None,
     inputs: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="File with inputs; repeatable.")] = None,
-    url: Annotated[str, typer.Option(envvar="A2C_URL", help="The server's URL.")] = "http://127.0.0.1:7000",
+    url: UrlOption = DEFAULT_URL,
     office: Annotated[
         str | None,
         typer.Option(help="Look who is in this office, too: as its agent, for a moment.", show_default="none"),
     ] = None,
     api_key: ApiKeyOption = None,
     api_key_file: ApiKeyFileOption = None,
-    api_key_header: Annotated[str, typer.Option(help="Header that carries the key.")] = "x-api-key",
+    api_key_header: ApiKeyHeaderOption = DEFAULT_KEY_HEADER,
     transport: TransportOption = "auto",
     proxy: ProxyOption = None,
     ca: CaOption = None,

@@ -1,7 +1,8 @@
 """The Agent: one client in two colours. Names are imported when they are used, so that `a2c --help` stays quick."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from a2c_smcp.utils.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from a2c_smcp.agent.bounds import AnswerLimits
@@ -30,24 +31,21 @@ __all__ = [
     "text_of",
 ]
 
-_ROOMS = {
-    "AgentHandler": "a2c_smcp.agent.types",
-    "AnswerLimits": "a2c_smcp.agent.bounds",
-    "AsyncSMCPAgentClient": "a2c_smcp.agent.client",
-    "Change": "a2c_smcp.agent.types",
-    "ComputerView": "a2c_smcp.agent.types",
-    "Deadlines": "a2c_smcp.agent.requests",
-    "LinkOptions": "a2c_smcp.link.interface",
-    "NotSharedError": "a2c_smcp.agent.seat.place",
-    "NotSupportedError": "a2c_smcp.agent.requests",
-    "Part": "a2c_smcp.agent.types",
-    "SMCPAgentClient": "a2c_smcp.agent.sync_client",
-    "shared_seat": "a2c_smcp.agent.seat.seat_link",
-    "text_of": "a2c_smcp.results",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _ROOMS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_ROOMS[name]), name)
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "AgentHandler": "agent.types",
+        "AnswerLimits": "agent.bounds",
+        "AsyncSMCPAgentClient": "agent.client",
+        "Change": "agent.types",
+        "ComputerView": "agent.types",
+        "Deadlines": "agent.requests",
+        "LinkOptions": "link.interface",
+        "NotSharedError": "agent.seat.place",
+        "NotSupportedError": "agent.requests",
+        "Part": "agent.types",
+        "SMCPAgentClient": "agent.sync_client",
+        "shared_seat": "agent.seat.seat_link",
+        "text_of": "results",
+    },
+)

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 import typer
 
 from a2c_smcp.terminal.options import (
+    DEFAULT_URL,
     ApiKeyFileOption,
     ApiKeyOption,
     CaOption,
+    CommandApp,
     ProxyOption,
     TransportOption,
+    UrlOption,
     link_options,
 )
 
@@ -21,17 +24,14 @@ if TYPE_CHECKING:
     from a2c_smcp.agent.commands import CommandOptions, Work
     from a2c_smcp.utils.values import Typed
 
-__all__ = ["DEFAULT_URL", "NameOption", "OfficeOption", "UrlOption", "app"]
+__all__ = ["NameOption", "OfficeOption", "app"]
 
-app = typer.Typer(
+app = CommandApp(
     name="agent",
     help="Use the computers of an office: their tools, their screens and their documents.",
-    no_args_is_help=True,
     add_completion=False,
-    pretty_exceptions_enable=False,  # its tracebacks show more than a log should hold
 )
 
-UrlOption = Annotated[str, typer.Option("--url", envvar="A2C_URL", help="Where the server is.")]
 OfficeOption = Annotated[
     str, typer.Option("--office", envvar="A2C_OFFICE", help="The office to join; it has one agent.")
 ]
@@ -64,7 +64,6 @@ Save = Annotated[
 ]
 ComputerOption = Annotated[str, typer.Argument(help="The computer's name.", show_default=False)]
 
-DEFAULT_URL: Final = "http://127.0.0.1:7000"
 DEFAULT_NAME: Final = "a2c-agent"
 
 

@@ -1,7 +1,8 @@
 """The Computer: many MCP servers under one roof. Names are imported when they are used: MCP takes a second."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from a2c_smcp.utils.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from a2c_smcp.computer.computer import Computer
@@ -12,16 +13,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Computer", "LinkOptions", "SMCPComputerClient", "load_config_files", "text_of"]
 
-_ROOMS = {
-    "Computer": "a2c_smcp.computer.computer",
-    "LinkOptions": "a2c_smcp.link.interface",
-    "SMCPComputerClient": "a2c_smcp.computer.socketio.client",
-    "load_config_files": "a2c_smcp.computer.config.files",
-    "text_of": "a2c_smcp.results",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _ROOMS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_ROOMS[name]), name)
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "Computer": "computer.computer",
+        "LinkOptions": "link.interface",
+        "SMCPComputerClient": "computer.socketio.client",
+        "load_config_files": "computer.config.files",
+        "text_of": "results",
+    },
+)

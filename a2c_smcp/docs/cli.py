@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from a2c_smcp.terminal.exits import FAILED
+from a2c_smcp.terminal.options import CommandApp, listening_problem
 from a2c_smcp.terminal.screen import console, say
 from a2c_smcp.utils.logs import configure_logging
 from a2c_smcp.utils.system import DOCUMENTS
@@ -20,10 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(
+app = CommandApp(
     name="docs",
     help="Folders of files as documents: PDF, Word, PowerPoint, Excel, Markdown, HTML, CSV, text, code, images.",
-    no_args_is_help=True,
 )
 
 FoldersArgument = Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders to serve.", show_default=False)]
@@ -70,7 +70,7 @@ def serve(
             else:
                 server.run_http(http, token=token)
     except (ValueError, OSError) as error:
-        say(f"a2c docs: {error}", err=True)
+        say(f"a2c docs: {listening_problem(error, '--http')}", err=True)
         raise typer.Exit(FAILED) from None
 
 

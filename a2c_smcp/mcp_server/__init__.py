@@ -3,8 +3,9 @@
 Names are imported when they are used: elements and documents need none of mcp, which takes its time to be imported.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from a2c_smcp.utils.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from a2c_smcp.mcp_server.documents import (
@@ -52,10 +53,4 @@ _ROOMS = {
     "tools": ("ToolCall", "ToolTable"),
     "windows": ("Window",),
 }
-_ROOM_OF = {name: f"{__name__}.{room}" for room, names in _ROOMS.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _ROOM_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_ROOM_OF[name]), name)
+__getattr__ = lazy_names(__name__, {name: f"mcp_server.{room}" for room, names in _ROOMS.items() for name in names})

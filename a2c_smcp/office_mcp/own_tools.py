@@ -171,21 +171,27 @@ class _Reader:
         if window:
             computer, uri = self._place(window, arguments.get("computer"))
             return answered(await self._window(computer, uri, offset))
+        return await self._of_each(arguments.get("computer"), self._desktop)
+
+    async def _desktop(self, computer: str, room: int) -> str:
+        return _desktop(await self._agent.get_desktop(computer), room)
+
+    async def _of_each(self, computer: str | None, read: Callable[[str, int], Awaitable[str]]) -> types.CallToolResult:
+        """What is read of one computer, or of all, side by side. `read` is given how many characters it may use."""
         names = list(self._office.computers)
-        if arguments.get("computer") or self._office.only is not None or len(names) == 1:
-            names = [self._office.computer(arguments.get("computer"))]
+        if computer or self._office.only is not None or len(names) == 1:
+            names = [self._office.computer(computer)]
         if not names:
             self._office.computer(None)  # raises, with the reason
-        found = await asyncio.gather(*(self._agent.get_desktop(name) for name in names), return_exceptions=True)
         room = MODEL_SIZE // len(names)
+        found = await asyncio.gather(*(read(name, room) for name in names), return_exceptions=True)
         parts = []
-        for name, windows in zip(names, found, strict=True):
-            if isinstance(windows, SMCPError):
-                parts.append(f"# {name}\n\n{windows.message}")
-            elif isinstance(windows, BaseException):
-                raise windows
-            else:
-                parts.append(f"# {name}\n\n{_desktop(windows, room)}")
+        for name, outcome in zip(names, found, strict=True):
+            if isinstance(outcome, SMCPError):
+                outcome = outcome.message
+            elif isinstance(outcome, BaseException):
+                raise outcome
+            parts.append(f"# {name}\n\n{outcome}")
         return answered("\n\n".join(parts))
 
     async def _window(self, computer: str, uri: str, offset: int) -> str:
@@ -202,27 +208,10 @@ class _Reader:
         await self._office.usable()
         arguments = call.arguments
         query, offset = arguments.get("query") or "", arguments.get("offset") or 0
-        names = list(self._office.computers)
-        if arguments.get("computer") or self._office.only is not None:
-            names = [self._office.computer(arguments.get("computer"))]
-        if not names:
-            self._office.computer(None)  # raises, with the reason
-        found = await asyncio.gather(
-            *(
-                self._documents(name, query, arguments.get("file_type"), offset, MODEL_SIZE // len(names))
-                for name in names
-            ),
-            return_exceptions=True,
+        file_type = arguments.get("file_type")
+        return await self._of_each(
+            arguments.get("computer"), lambda name, room: self._documents(name, query, file_type, offset, room)
         )
-        parts = []
-        for name, outcome in zip(names, found, strict=True):
-            if isinstance(outcome, SMCPError):
-                parts.append(f"# {name}\n\n{outcome.message}")
-            elif isinstance(outcome, BaseException):
-                raise outcome
-            else:
-                parts.append(f"# {name}\n\n{outcome}")
-        return answered("\n\n".join(parts))
 
     async def _documents(self, computer: str, query: str, file_type: str | None, offset: int, room: int) -> str:
         keywords = _keywords(query) or None

@@ -6,12 +6,13 @@ from typing import Annotated
 
 import typer
 
+from a2c_smcp.terminal.options import CommandApp
 from a2c_smcp.terminal.screen import say
 from a2c_smcp.utils.distribution import install_command
 
 __all__ = ["app"]
 
-app = typer.Typer(name="server")
+app = CommandApp(name="server", no_args_is_help=False)
 
 _NEXT = """\
 Written to {folder}, for you alone to read:

@@ -1,10 +1,13 @@
 """Options of the commands that connect to a server. Imports nothing that connects until it is asked to."""
 
+import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from a2c_smcp.terminal.screen import say
 
@@ -12,17 +15,25 @@ if TYPE_CHECKING:
     from a2c_smcp.link.interface import LinkOptions
 
 __all__ = [
-    "COMMAND_SETTINGS",
+    "DEFAULT_KEY_HEADER",
+    "DEFAULT_URL",
     "KEY_ADVICE",
     "ApiKeyFileOption",
+    "ApiKeyHeaderOption",
     "ApiKeyOption",
+    "AppGroup",
     "CaOption",
+    "CommandApp",
     "ProxyOption",
     "TransportOption",
+    "UrlOption",
     "key_from_file",
     "link_options",
+    "listening_problem",
     "secret_option",
 ]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 #: Where a command keeps the key of --api-key-file until --api-key is looked at.
 _KEY: Final = "a2c_smcp.api_key"
@@ -94,17 +105,53 @@ ApiKeyFileOption = Annotated[
     ),
 ]
 
+DEFAULT_URL: Final = "http://127.0.0.1:7000"
+UrlOption = Annotated[str, typer.Option("--url", envvar="A2C_URL", help="Where the server is.")]
+DEFAULT_KEY_HEADER: Final = "x-api-key"
+ApiKeyHeaderOption = Annotated[str, typer.Option("--api-key-header", help="Header that carries the key.")]
+
 #: What to do when a server refuses the key, or wants one.
 KEY_ADVICE: Final = "give the right key with --api-key-file FILE or A2C_API_KEY"
 
-#: For the `typer.Typer` of a command that is installed. Where `NO_COLOR` is set, nothing is bold either: typer's plain
-#: way to print help and errors has no styles at all.
-COMMAND_SETTINGS: Final[dict[str, Any]] = {
-    "no_args_is_help": True,
-    "context_settings": {"help_option_names": ["-h", "--help"]},
-    "rich_markup_mode": None if os.environ.get("NO_COLOR") else "rich",
-    "pretty_exceptions_enable": False,  # its tracebacks show more than a log should hold
-}
+
+class _FlagsWithoutType:
+    """A command, or a group of them, whose help shows no type beside a flag. typer would show `<bool>`."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # the class that this is mixed into has it
+        for param in params:
+            if getattr(param, "is_flag", False) and param.metavar is None:
+                param.metavar = ""
+        return params
+
+
+class _PlainCommand(_FlagsWithoutType, TyperCommand):
+    pass
+
+
+class AppGroup(_FlagsWithoutType, TyperGroup):
+    """The group of a `CommandApp`, for a group that changes more."""
+
+
+class CommandApp(typer.Typer):
+    """A `typer.Typer` with our settings. Where `NO_COLOR` is set, help and errors have no styles at all: typer's other
+    way to print them would still print bold text.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        ours = {
+            "cls": AppGroup,
+            "no_args_is_help": True,
+            "context_settings": {"help_option_names": ["-h", "--help"]},
+            "rich_markup_mode": None if os.environ.get("NO_COLOR") else "rich",
+            "pretty_exceptions_enable": False,  # its tracebacks show more than a log should hold
+        }
+        super().__init__(**{**ours, **settings})
+
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[_Function], _Function]:
+        """As typer's."""
+        return super().command(name, **{"cls": _PlainCommand, **settings})
+
 
 TransportOption = Annotated[
     Literal["auto", "websocket", "polling"],
@@ -134,6 +181,13 @@ CaOption = Annotated[
         show_default=False,
     ),
 ]
+
+
+def listening_problem(error: Exception, option: str) -> str:
+    """Why a command cannot listen, and what to do if its port is taken. `option` is the one that names the port."""
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+        return f"{error.strerror}; name another port with {option}, or 0 for any that is free"
+    return str(error)
 
 
 def link_options(url: str, **more: Any) -> "LinkOptions":

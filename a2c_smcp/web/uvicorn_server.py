@@ -6,6 +6,7 @@ uvicorn documents none of the methods that this overrides, `startup`, `shutdown`
 
 import asyncio
 import contextlib
+import errno
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Iterator
@@ -21,7 +22,12 @@ __all__ = ["GracefulServer", "listen"]
 def listen(host: str, port: int) -> socket.socket:
     """A socket that listens, or `OSError`. Port 0 is one that the system picks."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, port), family=family, backlog=2048)
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise OSError(errno.EADDRINUSE, f"another program uses port {port} of {host}") from None
+        raise
 
 
 class GracefulServer(uvicorn.Server):

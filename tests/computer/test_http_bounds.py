@@ -15,9 +15,11 @@ import httpx2
 import pytest
 
 from a2c_smcp.computer.mcp_clients.http.bounds import AnswerBounds, BoundedTransport
+from a2c_smcp.computer.mcp_clients.http.failures import describe_http
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.errors import PayloadTooLargeError, SMCPError, ToolExecutionError, ToolExecutionTimeoutError
+from tests.computer.test_first_starts import answering
 from tests.computer.test_mcp_connection import connected, connection_to, text
 
 HOSTILE = str(Path(__file__).parent / "fakes" / "hostile_http.py")
@@ -292,3 +294,20 @@ async def test_a_start_that_fails_so_says_why(base: str) -> None:
 @pytest.fixture(autouse=True)
 def quiet(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING, "a2c_smcp")
+
+
+@pytest.mark.parametrize(
+    ("headers", "answers_posts", "said"),
+    [
+        ({}, True, "look at the url"),
+        ({"mcp-session-id": "s"}, True, "has lost its session"),
+        ({}, False, "has lost its session"),
+    ],
+)
+async def test_404_is_a_wrong_url_or_a_session_that_is_gone(
+    headers: dict[str, str], answers_posts: bool, said: str
+) -> None:
+    bounds = AnswerBounds(1000, 1000, answers_posts=answers_posts)
+    async with answering("404 Not Found") as url, BoundedTransport("web", bounds, tuple) as transport:
+        await transport.handle_async_request(httpx2.Request("POST", url, headers=headers, json={}))
+    assert said in (describe_http(transport.failed, url, {}) or "")

@@ -27,12 +27,12 @@ def test_a_text_of_blanks_and_comments_has_no_value(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "line 1: expected a key"),
+        ("{", "line 1, column 2: expected a key"),
         ("[1 2]", "expected a comma"),
         ('{"a" 1}', "colon"),
-        ("\r\n\n{a: 1}", "line 3: expected a key"),
+        ("\r\n\n{a: 1}", "line 3, column 2: expected a key"),
         ("[,]", "expected a value"),
-        ('"a\n"', "expected a value"),
+        ('"a\n"', "has no end on its line"),
         ("01", "neither"),
         ("[NaN]", "expected a value"),
         ("{} {}", "more after the end"),

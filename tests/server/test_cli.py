@@ -228,7 +228,7 @@ def test_a_port_that_is_taken_and_a_bad_keys_file_are_said(tmp_path: Path) -> No
         port = process.url.rpartition(":")[2]
         result = run("--port", port)
         assert result.returncode == 1
-        assert "in use" in result.stderr
+        assert f"another program uses port {port}" in result.stderr and "--port" in result.stderr
     result = run("--keys", str(tmp_path / "none.toml"))
     assert result.returncode == 1
     assert "none.toml" in result.stderr

@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from anyio.abc import TaskGroup
 
@@ -17,7 +17,7 @@ from a2c_smcp.utils.state_folder import state_folder
 if TYPE_CHECKING:
     from a2c_smcp.computer.console import Console, ConsoleMemory
 
-__all__ = ["NO_CONSOLE", "ConsoleOpener", "ConsoleOptions"]
+__all__ = ["ConsoleOpener", "ConsoleOptions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,6 @@ class ConsoleOptions:
     """`[HOST:]PORT`; `None` for a command that opens its console later, or never."""
     cert: Path | None = None
     key: Path | None = None
-
-
-NO_CONSOLE: Final = ConsoleOptions()
 
 
 class ConsoleOpener:

@@ -6,18 +6,16 @@ SIGUSR1 prints a fresh link.
 
 import asyncio
 import logging
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import anyio
 
-from a2c_smcp.computer.cli.consoles import NO_CONSOLE, ConsoleOpener, ConsoleOptions
+from a2c_smcp.computer.cli.consoles import ConsoleOpener
 from a2c_smcp.computer.cli.followed_files import FollowedFiles
 from a2c_smcp.computer.cli.office_links import link_to
+from a2c_smcp.computer.cli.run_options import RunOptions
 from a2c_smcp.computer.cli.session import BOOT_SECONDS
-from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config.files import ConfigFiles, usable_config_files
 from a2c_smcp.computer.mcp_clients.masking import masked_url
 from a2c_smcp.computer.socketio import SMCPComputerClient
@@ -37,23 +35,11 @@ __all__ = ["HeadlessOptions", "run_headless"]
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class HeadlessOptions:
-    name: str
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadlessOptions(RunOptions):
+    """The options of a service. It always has an office."""
+
     office: str
-    link: LinkOptions
-    files: tuple[Path, ...]
-    """Config files, and files with inputs."""
-    home_file: Path | None = None
-    """The config file that gets the servers that are added in the console."""
-    yes: bool = False
-    """Whether every call may run; otherwise those that are not `auto_apply` are refused."""
-    auto_connect: bool = True
-    auto_reconnect: bool = True
-    prefix_tools: bool = False
-    console: ConsoleOptions = NO_CONSOLE
-    factory: Callable[..., Computer] = Computer
-    """Makes the Computer, called like the class."""
 
 
 def run_headless(options: HeadlessOptions) -> None:
@@ -76,14 +62,7 @@ def run_headless(options: HeadlessOptions) -> None:
 class _Service:
     def __init__(self, options: HeadlessOptions, files: ConfigFiles) -> None:
         self._options = options
-        self._computer = options.factory(
-            options.name,
-            inputs=files.inputs,
-            mcp_servers=files.servers,
-            auto_connect=options.auto_connect,
-            auto_reconnect=options.auto_reconnect,
-        )
-        self._computer.decisions.allow_all = options.yes
+        self._computer = options.new_computer(files)
         self._link = options.link
         self._office: str | None = options.office
         self._client: SMCPComputerClient | None = self._new_client(options.link, options.office)

@@ -18,13 +18,17 @@ from a2c_smcp.errors import BadRequestError
 from a2c_smcp.terminal.background_stream import background_stderr
 from a2c_smcp.terminal.exits import FAILED, REFUSED
 from a2c_smcp.terminal.options import (
-    COMMAND_SETTINGS,
+    DEFAULT_KEY_HEADER,
+    DEFAULT_URL,
     KEY_ADVICE,
     ApiKeyFileOption,
+    ApiKeyHeaderOption,
     ApiKeyOption,
     CaOption,
+    CommandApp,
     ProxyOption,
     TransportOption,
+    UrlOption,
     link_options,
 )
 from a2c_smcp.terminal.quick_end import quick_end, quick_imports
@@ -35,11 +39,10 @@ from a2c_smcp.utils.system import PROMPT
 
 __all__ = ["app", "main"]
 
-app = typer.Typer(
+app = CommandApp(
     name="computer",
     help="Host MCP servers and offer their tools, windows and documents to an agent.",
     add_completion=False,  # `a2c` has it, for all of its commands
-    **COMMAND_SETTINGS,
 )
 
 
@@ -93,10 +96,10 @@ def run(
         list[Path] | None,
         typer.Option(metavar="FILE", help="File with inputs; repeatable. Headless, its changes are followed."),
     ] = None,
-    url: Annotated[str, typer.Option(envvar="A2C_URL", help="The server's URL.")] = "http://127.0.0.1:7000",
+    url: UrlOption = DEFAULT_URL,
     api_key: ApiKeyOption = None,
     api_key_file: ApiKeyFileOption = None,
-    api_key_header: Annotated[str, typer.Option(help="Header that carries the key.")] = "x-api-key",
+    api_key_header: ApiKeyHeaderOption = DEFAULT_KEY_HEADER,
     transport: TransportOption = "auto",
     proxy: ProxyOption = None,
     ca: CaOption = None,

@@ -5,27 +5,25 @@ import logging
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import anyio
 
 from a2c_smcp.computer.cli import commands
 from a2c_smcp.computer.cli.console_commands import show_link
-from a2c_smcp.computer.cli.consoles import NO_CONSOLE, ConsoleOpener, ConsoleOptions
+from a2c_smcp.computer.cli.consoles import ConsoleOpener
 from a2c_smcp.computer.cli.editing import CommandCompleter, command_history
 from a2c_smcp.computer.cli.followed_files import FollowedFiles
 from a2c_smcp.computer.cli.input_commands import secret_start
 from a2c_smcp.computer.cli.office_links import SessionDoor
 from a2c_smcp.computer.cli.output import Output
 from a2c_smcp.computer.cli.prompts import CliInputResolver
+from a2c_smcp.computer.cli.run_options import RunOptions
 from a2c_smcp.computer.cli.session import BOOT_SECONDS, CLISession
 from a2c_smcp.computer.cli.terminal import Terminal
 from a2c_smcp.computer.cli.terminal_answers import TerminalAnswers
-from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config.files import ConfigFiles, usable_config_files
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.errors import InternalError, SMCPError
-from a2c_smcp.link.interface import LinkOptions
 from a2c_smcp.utils.loops import command_loop
 from a2c_smcp.utils.signals import call_on_signals
 
@@ -34,24 +32,12 @@ __all__ = ["ReplOptions", "is_terminal", "run_repl"]
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class ReplOptions:
-    name: str
-    office: str | None
-    """Joined at the start, if there is one."""
-    link: LinkOptions
-    files: tuple[Path, ...] = ()
-    """Config files, and files with inputs."""
-    home_file: Path | None = None
-    """The config file that gets the servers that are added in the console."""
-    yes: bool = False
-    auto_connect: bool = True
-    auto_reconnect: bool = True
-    prefix_tools: bool = False
-    json_lines: bool = True
-    console: ConsoleOptions = NO_CONSOLE
-    factory: Callable[..., Computer] = Computer
-    """Makes the Computer, called like the class."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplOptions(RunOptions):
+    """The options of a prompt."""
+
+    json_lines: bool
+    """Whether `@a2c` lines are printed, too."""
 
 
 def run_repl(options: ReplOptions, configure_logging: Callable[[], None]) -> None:
@@ -82,14 +68,7 @@ class _Repl:
         self._output = Output(self._terminal.write, json_lines=options.json_lines)
         self._terminal.on_lost = self._tell_lost
         resolver = CliInputResolver(terminal_output=self._terminal.output, turn=self._terminal.turn)
-        self._computer = options.factory(
-            options.name,
-            inputs=files.inputs,
-            mcp_servers=files.servers,
-            auto_connect=options.auto_connect,
-            auto_reconnect=options.auto_reconnect,
-        )
-        self._computer.decisions.allow_all = options.yes
+        self._computer = options.new_computer(files)
         self._answers = TerminalAnswers(self._computer.decisions, self._terminal, self._output, resolver)
         followed = FollowedFiles(self._computer, options.files, files, prefix_tools=options.prefix_tools)
         self._session = CLISession(

@@ -5,7 +5,6 @@ Reads and checks; resolves no input, starts nothing. What comes out is raw: our 
 
 import json
 import re
-from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from a2c_smcp.computer.config.env_files import find_env_file, parse_env_file
+from a2c_smcp.computer.config.jsonc import JsoncError, read_jsonc
 from a2c_smcp.computer.config.problems import InvalidConfigError, Problem
 from a2c_smcp.computer.inputs.render import ConfigRender
 from a2c_smcp.computer.mcp_clients.model import (
@@ -252,12 +252,14 @@ def _unreadable(file: str, why: str) -> _ConfigFile:
 
 def _read_text(text: str, file: str) -> _ConfigFile:
     reading = _ConfigFile(file)
+
+    def repeated(key: str, count: int) -> None:
+        reading.problem(f"the key {key!r} stands {count} times in one object")
+
     try:
-        data = _parse_json(text, reading)
-    except json.JSONDecodeError as error:
-        reading.problem(f"invalid JSON at line {error.lineno}, column {error.colno}: {error.msg}")
-    except (ValueError, RecursionError) as error:
-        reading.problem(f"invalid JSON: {'nested too deeply' if isinstance(error, RecursionError) else error}")
+        data = read_jsonc(text, repeated)
+    except JsoncError as error:
+        reading.problem(str(error))
     else:
         _read_document(data, reading)
     return reading
@@ -412,32 +414,3 @@ def _add_variables(parameters: dict[str, Any], env_file: object, subject: str, r
         own = parameters.get("env")
         if own is None or isinstance(own, dict):
             parameters["env"] = {**variables, **(own or {})}
-
-
-# --- JSON, and what editors accept as JSON
-
-_STRING: Final = r'"(?:\\.|[^"\\\n])*"'
-_COMMENT: Final = re.compile(_STRING + r"|//[^\n]*|/\*.*?\*/", re.DOTALL)
-_TRAILING_COMMA: Final = re.compile(_STRING + r"|,(?=\s*[}\]])")
-
-
-def _parse_json(text: str, reading: _ConfigFile) -> Any:
-    """Read JSON, or JSON with comments and trailing commas, as `.vscode/mcp.json` may have them."""
-
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        for key, count in Counter(key for key, _ in pairs).items():
-            if count > 1:
-                reading.problem(f"the key {key!r} stands {count} times in one object")
-        return dict(pairs)
-
-    def refuse(name: str) -> Any:
-        raise ValueError(f"{name} is not JSON")
-
-    text = re.sub("\r\n?", "\n", text.removeprefix("\ufeff"))
-    plain = _TRAILING_COMMA.sub(_blanked, _COMMENT.sub(_blanked, text))
-    return json.loads(plain, object_pairs_hook=unique, parse_constant=refuse)
-
-
-def _blanked(token: re.Match[str]) -> str:
-    """Blanks take the place of what is left out, so that lines and columns in errors are those of the file."""
-    return token[0] if token[0].startswith('"') else re.sub(r"\S", " ", token[0])

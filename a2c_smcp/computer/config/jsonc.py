@@ -6,11 +6,23 @@ everything else in the text stays as it is.
 
 import json
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-__all__ = ["LINE_END", "MAX_DEPTH", "JsoncError", "Node", "NodeMember", "blank_from", "blank_until", "comments", "scan"]
+__all__ = [
+    "LINE_END",
+    "MAX_DEPTH",
+    "JsoncError",
+    "Node",
+    "NodeMember",
+    "blank_from",
+    "blank_until",
+    "comments",
+    "read_jsonc",
+    "scan",
+]
 
 #: Levels of objects and lists; a config file has five.
 MAX_DEPTH: Final = 64
@@ -24,11 +36,12 @@ _CLOSERS: Final = {"{": "}", "[": "]"}
 
 
 class JsoncError(ValueError):
-    """A text that is no JSON, even with comments; says at which line."""
+    """A text that is no JSON, even with comments; says at which place."""
 
     def __init__(self, text: str, position: int, problem: str) -> None:
-        line = len(LINE_END.findall(text, 0, position)) + 1
-        super().__init__(f"invalid JSON at line {line}: {problem}")
+        ends = [found.end() for found in LINE_END.finditer(text, 0, position)]
+        column = position - (ends[-1] if ends else 0) + 1
+        super().__init__(f"invalid JSON at line {len(ends) + 1}, column {column}: {problem}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +93,26 @@ class _Open:
     key: tuple[int, str] | None = None
 
 
+def read_jsonc(text: str, on_repeated: Callable[[str, int], None]) -> Any:
+    """What a text means. `on_repeated` is told a key that an object has several times, and how often. Raises
+    `JsoncError`.
+    """
+
+    def value_of(node: Node) -> Any:
+        if node.is_list:
+            return [value_of(member.node) for member in node.members]
+        if not node.is_object:
+            return node.value
+        for name, count in Counter(member.name or "" for member in node.members).items():
+            if count > 1:
+                on_repeated(name, count)
+        return {member.name: value_of(member.node) for member in node.members}
+
+    if (node := scan(text)) is None:
+        raise JsoncError(text, len(text), "there is no value")
+    return value_of(node)
+
+
 def scan(text: str) -> Node | None:
     """The one value of a text; `None` if there are blanks and comments only. Raises `JsoncError`."""
     position = blank_until(text, 1 if text.startswith("\ufeff") else 0)
@@ -107,7 +140,8 @@ def _value(text: str, position: int, stack: list[_Open]) -> tuple[Node | None, i
         return _member_or_end(text, position + 1, stack)
     found = _STRING.match(text, position) or _SCALAR.match(text, position)
     if found is None:
-        raise JsoncError(text, position, "expected a value")
+        unended = "this text has no end on its line, or a control character in it"
+        raise JsoncError(text, position, unended if opener == '"' else "expected a value")
     return Node(position, found.end(), _decoded(text, found)), found.end()
 
 

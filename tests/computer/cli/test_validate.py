@@ -60,7 +60,7 @@ def test_everything_that_is_wrong_is_said_and_the_status_is_1(tmp_path: Path) ->
     result = validate(broken, wrong, tmp_path / "missing.json")
     assert result.returncode == 1
     assert result.stdout.splitlines() == [
-        f"error: {broken}: invalid JSON at line 2, column 1: Expecting value",
+        f"error: {broken}: invalid JSON at line 2, column 1: expected a value",
         f"error: {wrong}: server 'a': colour: unknown key",
         f"error: {tmp_path}/missing.json: cannot be read: No such file or directory",
         f"error: {wrong}: server 'a': server_parameters.command: there is no input 'nope'",

@@ -21,6 +21,7 @@ import httpx2
 from mcp_types import INTERNAL_ERROR, PARSE_ERROR, RequestId
 
 from a2c_smcp.computer.mcp_clients.http.event_streams import EventPace, EventSplitter, as_event, message_in
+from a2c_smcp.computer.mcp_clients.http.failures import LostSessionError
 from a2c_smcp.computer.mcp_clients.pipes.long_lines import answered_by, request_in
 from a2c_smcp.errors import PayloadTooLargeError
 from a2c_smcp.utils.pipes import LongLine
@@ -32,6 +33,7 @@ logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 _EVENTS: Final = "text/event-stream"
+_SESSION_HEADER: Final = "mcp-session-id"
 _TOO_LARGE: Final = PayloadTooLargeError.default_code
 #: mcp has a task for each request. There it also resumes, with a GET, the stream of an answer that ended too early.
 _exchange: ContextVar["_Exchange | None"] = ContextVar("_exchange", default=None)
@@ -148,8 +150,15 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         # The stream that a GET opens beside the answers of POSTs is one that a server may refuse.
         if request.method == "POST" or not self.bounds.answers_posts:
             self.failed = response.status_code if response.status_code >= 400 else None
+            if response.status_code == 404 and self._is_of_a_session(request):
+                self.failed = LostSessionError()
         body = _Body(self, exchange, response)
         return httpx2.Response(response.status_code, headers=body.headers, stream=body, extensions=response.extensions)
+
+    def _is_of_a_session(self, request: httpx2.Request) -> bool:
+        if self.bounds.answers_posts:
+            return _SESSION_HEADER in request.headers
+        return request.method == "POST"  # to an address that the server has told in the stream of the session
 
     async def _exchange_of(self, request: httpx2.Request) -> "_Exchange":
         if not self.bounds.answers_posts:

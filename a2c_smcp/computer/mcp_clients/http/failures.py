@@ -10,7 +10,7 @@ import httpx2
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.link.proxies import Proxy, find_proxy
 
-__all__ = ["HttpFailure", "describe_http", "explain_error", "is_refusal"]
+__all__ = ["HttpFailure", "LostSessionError", "describe_http", "explain_error", "is_refusal"]
 
 _STATUSES: Final = {
     401: "it wants a key, or another one; look at the headers in its config",
@@ -24,6 +24,13 @@ _BROKEN: Final = "it is not ready, or broken"
 _PROXY_ADVICE: Final = "correct the variable HTTPS_PROXY, HTTP_PROXY or ALL_PROXY"
 #: What Python's ssl says of a server that answers without TLS.
 _NO_TLS: Final = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
+
+
+class LostSessionError(Exception):
+    """An HTTP server does not know the session that a request belongs to: mostly it was restarted."""
+
+    def __init__(self) -> None:
+        super().__init__("the server has lost its session; starting it again makes a new one")
 
 
 def is_refusal(failed: int | Exception | None) -> bool:
@@ -56,6 +63,8 @@ def explain_error(failed: Exception, url: str, environ: Mapping[str, str]) -> Ht
     text = str(failed)
     proxy = _proxy(url, environ)
     match failed:
+        case LostSessionError():
+            return HttpFailure(text)
         case httpx2.ProxyError():
             return HttpFailure(f"the proxy {proxy or ''} refuses: {text}".replace("  ", " "))
         case httpx2.ConnectError() if any(sign in text for sign in _NO_TLS):
