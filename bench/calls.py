@@ -59,7 +59,12 @@ def _one_at_a_time(size: int, label: str, count: int, *, objects: bool = False) 
 def _in_flight(size: int, label: str, count: int, inflight: int) -> Step:
     def step(driver: Process, _: Stack | None, scale: float) -> dict[str, Any]:
         result = driver.ask("throughput", size=size, count=max(inflight, int(count * scale)), inflight=inflight)
-        return {f"calls/s, {label}, {inflight} in flight": result.get("calls_per_second")}
+        what = f"{label}, {inflight} in flight"
+        return {
+            f"calls/s, {what}": result.get("calls_per_second"),
+            f"p50, {what}, ms": result.get("p50_ms"),
+            f"p99, {what}, ms": result.get("p99_ms"),
+        }
 
     return step
 

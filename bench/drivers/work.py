@@ -20,6 +20,10 @@ async def timed(action, count):
         started = time.perf_counter()
         await action()
         spent.append((time.perf_counter() - started) * 1e3)
+    return percentiles(spent)
+
+
+def percentiles(spent):
     return {"p50_ms": statistics.median(spent), "p99_ms": percentile(spent, 99)}
 
 
@@ -45,14 +49,18 @@ async def latency(call, size, count, objects=False):
 async def throughput(call, size, count, inflight, objects=False):
     sent = arguments(size, objects)
     left = iter(range(count))
+    spent = []
 
     async def worker():
         for _ in left:
+            began = time.perf_counter()
             await call(sent)
+            spent.append((time.perf_counter() - began) * 1e3)
 
     started = time.perf_counter()
     await asyncio.gather(*(worker() for _ in range(inflight)))
-    return {"calls_per_second": count / (time.perf_counter() - started)}
+    calls_per_second = count / (time.perf_counter() - started)
+    return {"calls_per_second": calls_per_second, **percentiles(spent)}
 
 
 async def serve(operations):

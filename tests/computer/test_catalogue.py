@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp_types import Tool
 
-from a2c_smcp.computer.mcp_clients.catalogue import Catalogue, ToolListing, merge_meta, tool_meta_object
+from a2c_smcp.computer.mcp_clients.catalogue import Catalogue, ToolListing, merge_meta
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, parse_server
 from a2c_smcp.errors import SMCPError, ToolNameDuplicatedError
 from a2c_smcp.smcp import GET_TOOLS_EVENT, SMCPTool
@@ -330,14 +330,9 @@ def test_the_meta_of_a_tool_goes_over_the_default_shallowly() -> None:
 
 
 def test_none_never_overrides() -> None:
-    merged = merge_meta(
-        config(
-            "a", default_tool_meta={"auto_apply": True, "own": 1}, tool_meta={"read": {"auto_apply": None, "own": None}}
-        ),
-        "read",
-    )
-    assert merged is not None
-    assert tool_meta_object(merged) == {
+    default, own = {"auto_apply": True, "own": 1}, {"auto_apply": None, "own": None}
+    shown = started(listing("a", "read", default_tool_meta=default, tool_meta={"read": own})).resolve("read")
+    assert shown.meta_object == {
         "auto_apply": True,
         "alias": None,
         "tags": None,
@@ -347,10 +342,10 @@ def test_none_never_overrides() -> None:
 
 
 def test_unknown_keys_are_kept_also_when_they_are_null() -> None:
-    merged = merge_meta(config("a", tool_meta={"read": {"own": {"deep": [1]}, "nil": None}}), "read")
-    assert merged is not None
-    assert tool_meta_object(merged)["own"] == {"deep": [1]}
-    assert tool_meta_object(merged)["nil"] is None
+    meta = {"own": {"deep": [1]}, "nil": None}
+    shown = started(listing("a", "read", tool_meta={"read": meta})).resolve("read")
+    assert shown.meta_object is not None
+    assert meta.items() <= shown.meta_object.items()
 
 
 def test_meta_is_looked_up_by_the_original_name() -> None:

@@ -252,6 +252,8 @@ class LoggedCall:
     def _keep_result(self, result: "CallToolResult", most: int) -> int:
         self._result = result
         size = weight_of_content(result, most)
+        if result.structured_content is None and size <= most:
+            return size
         structured = _kept(structured_object(result.structured_content) or {}, most - size)
         if structured is None:
             self._result = _cut_result(to_wire(result), most)
@@ -296,11 +298,14 @@ class CallLog:
         self._running[call_id] = entry
         return entry
 
-    def end(self, entry: LoggedCall, result: "CallToolResult", now: float) -> None:
-        """The call has this result; the oldest of those that ended are forgotten until the rest fit."""
+    def end(self, entry: LoggedCall, result: "CallToolResult", now: float) -> int:
+        """The call has this result; the oldest of those that ended are forgotten until the rest fit.
+
+        Returns how many bytes were forgotten, about.
+        """
         del self._running[entry.id]
         entry.end(result, now, self._kept_of_a_call)
-        self._ended.put(entry.id, entry)
+        return sum(forgotten.size for _, forgotten in self._ended.put(entry.id, entry))
 
     def find(self, call_id: str) -> LoggedCall | None:
         """The entry of a call that runs now."""

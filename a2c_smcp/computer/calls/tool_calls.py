@@ -17,6 +17,7 @@ import anyio
 import anyio.lowlevel
 from mcp_types import CallToolResult
 
+from a2c_smcp.computer.calls.freed_memory import FreedMemory
 from a2c_smcp.computer.calls.history import KEPT_OF_PARAMETERS, remember
 from a2c_smcp.computer.calls.log import CallLog, CallOutcome, LoggedCall, ProgressReport
 from a2c_smcp.computer.calls.progress import WAITING, CallProgress, OnProgress
@@ -32,7 +33,7 @@ from a2c_smcp.computer.decisions.approvals import (
 from a2c_smcp.computer.decisions.book import ToolDefinition
 from a2c_smcp.computer.decisions.store import DecisionStore
 from a2c_smcp.computer.decisions.tool_definitions import definition_of
-from a2c_smcp.computer.mcp_clients.catalogue import ShownTool, tool_meta_object
+from a2c_smcp.computer.mcp_clients.catalogue import ShownTool
 from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
 from a2c_smcp.computer.redaction import Redaction, discreet_error
 from a2c_smcp.computer.types import ToolCallRecord
@@ -74,6 +75,7 @@ class ToolCalls:
         self._decisions = decisions
         self._events = events
         self._log = log
+        self._freed = FreedMemory()
         self._redaction = redaction
         self._failures = LimitedLog(logger, per_second=20)
         self.history: tuple[ToolCallRecord, ...] = ()
@@ -168,7 +170,7 @@ class ToolCalls:
         if isinstance(approval, Refuse):
             raise approval.error(tool.name)
         result = await self._call(call, tool, progress)
-        return with_markers(result, {TOOL_META_MARKER: tool_meta_object(tool.meta)} if tool.meta is not None else {})
+        return with_markers(result, {TOOL_META_MARKER: tool.meta_object} if tool.meta_object is not None else {})
 
     async def _confirm(self, call: LoggedCall, tool: ShownTool, scope: anyio.CancelScope) -> Run | Refuse:
         """What somebody decides, or their silence until just before the call's deadline.
@@ -242,7 +244,8 @@ class ToolCalls:
     def _end(self, call: LoggedCall, result: CallToolResult | None) -> None:
         if result is None:
             call.stopped, result = "cancelled", cancelled_result()
-        self._log.end(call, result, asyncio.get_running_loop().time())
+        now = asyncio.get_running_loop().time()
+        self._freed.forgot(self._log.end(call, result, now), now)
         if self._events.wants(CallEnded):
             ended = call.ended
             size = call.size_of_names + weight([ended.call.arguments, ended.result], BUFFERED_BYTES)

@@ -31,7 +31,6 @@ __all__ = [
     "clashes",
     "merge_meta",
     "smcp_tool",
-    "tool_meta_object",
 ]
 
 _OWN_KEYS: Final = (TOOL_META_MARKER, ANNOTATION_KEY, TITLE_KEY)
@@ -52,7 +51,7 @@ class ToolListing:
         return self.config.name
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ShownTool:
     """What a shown name stands for."""
 
@@ -65,6 +64,13 @@ class ShownTool:
     @property
     def original(self) -> TOOL_NAME:
         return self.tool.name
+
+    @cached_property
+    def meta_object(self) -> dict[str, Any] | None:
+        """The meta with every key of the protocol present, `None` where unset, and then the unknown ones. The results
+        of all calls share it.
+        """
+        return self.meta.model_dump(mode="json") if self.meta is not None else None
 
 
 @dataclass(frozen=True)
@@ -161,11 +167,6 @@ def merge_meta(config: MCPServerConfig, original: TOOL_NAME) -> ToolMeta | None:
     return ToolMeta.model_validate(merged) if parts else None
 
 
-def tool_meta_object(meta: ToolMeta) -> dict[str, Any]:
-    """The meta with every key of the protocol present, `None` where unset, and then the unknown ones."""
-    return meta.model_dump(mode="json")
-
-
 def smcp_tool(shown: ShownTool) -> SMCPTool:
     """The tool as agents see it."""
     return {
@@ -180,8 +181,8 @@ def smcp_tool(shown: ShownTool) -> SMCPTool:
 def _smcp_meta(shown: ShownTool) -> dict[str, AttributeValue]:
     own = shown.tool.meta or {}
     meta = {key: _attribute(value) for key, value in own.items() if key not in _OWN_KEYS}
-    if shown.meta is not None:
-        meta[TOOL_META_MARKER] = _json(tool_meta_object(shown.meta))
+    if shown.meta_object is not None:
+        meta[TOOL_META_MARKER] = _json(shown.meta_object)
     if shown.tool.annotations is not None:
         meta[ANNOTATION_KEY] = _json(shown.tool.annotations.model_dump(mode="json", by_alias=True, exclude_none=True))
     if shown.tool.title is not None:
