@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INTEROP_PIP := .venv-interop/bin/python -m pip --disable-pip-version-check --quiet
+READERS_PIP := .venv-readers/bin/python -m pip --disable-pip-version-check --quiet
 MARKITDOWN_PIP := .venv-markitdown/bin/python -m pip --disable-pip-version-check --quiet
 DOCS_PIP := .venv-docs/bin/python -m pip --disable-pip-version-check --quiet
 HOSTS_PIP := .venv-hosts/bin/python -m pip --disable-pip-version-check --quiet
@@ -16,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # What the tests need beside .venv.
 BESIDE := .venv-interop/.ready .venv-mcp1/.ready .venv-hosts/.ready .node-inspector/.ready .node/.ready
 
-.PHONY: help demo test test-all test-hard lint check format docs schema screenshots dist hooks bench chaos fuzz clean
+.PHONY: help demo test test-all test-hard lint check format docs schema screenshots dist hooks bench bench-docs chaos fuzz clean
 
 help:
 	@echo "make demo    the whole system on this machine, as a guided tour"
@@ -31,6 +32,7 @@ help:
 	@echo "make dist    the source archive and the wheel of a release, in dist/"
 	@echo "make hooks   have git run make check before every commit"
 	@echo "make bench   side by side with the existing implementation"
+	@echo "make bench-docs  collect foreign documents, and measure how much of them is read"
 	@echo "make chaos   five minutes of kills, cuts and pauses; SEED= picks others"
 	@echo "make fuzz    twenty thousand hostile frames, 7,500 conversations over HTTP; SEED= picks others"
 	@echo "make clean   forget the virtual environments and the built pages"
@@ -87,6 +89,14 @@ $(VENV)/.dev: $(VENV)/.runtime
 	@echo "Setting up .venv-markitdown (once) ..."
 	@$(PYTHON) -m venv .venv-markitdown
 	@$(MARKITDOWN_PIP) install -c constraints-markitdown.txt 'markitdown[pdf,xlsx]'
+	@touch $@
+
+# Other readers of documents, for `make bench-docs` only.
+.venv-readers/.ready: constraints-readers.txt
+	@echo "Setting up .venv-readers (once) ..."
+	@$(PYTHON) -m venv .venv-readers
+	@$(READERS_PIP) install -c constraints-readers.txt 'markitdown[docx,pptx,xlsx,xls,pdf]' pdfplumber pypdf pymupdf \
+	  docx2python docx2txt mammoth python-pptx openpyxl python-calamine xlrd pyxlsb lxml html2text odfpy
 	@touch $@
 
 # A browser for the console's tests, in a folder of this clone. Without one, and without npm, a line says what to install.
@@ -154,6 +164,10 @@ test-hard: $(VENV)/.dev $(BESIDE)
 bench: $(VENV)/.dev .venv-interop/.ready .venv-markitdown/.ready
 	@$(BIN)/python -m bench --document docs/benchmarks.md
 
+# FOLDER= is where the collected files are kept; a second run reads only what has changed.
+bench-docs: $(VENV)/.dev .venv-readers/.ready
+	@$(BIN)/python -m bench.documents --collect --document docs/benchmarks.md $(FOLDER)
+
 chaos: $(VENV)/.dev
 	@$(BIN)/python -m tests.chaos --seconds 300 --seed $(or $(SEED),1)
 
@@ -161,4 +175,4 @@ fuzz: $(VENV)/.dev
 	@$(BIN)/python -m tests.fuzz --packets 10000 --seed $(or $(SEED),1)
 
 clean:
-	rm -rf dist .venv .venv-3.* .venv-interop .venv-mcp1 .venv-hosts .node-inspector .venv-markitdown .venv-docs .node site
+	rm -rf dist .venv .venv-3.* .venv-interop .venv-mcp1 .venv-hosts .node-inspector .venv-markitdown .venv-readers .venv-docs .node site

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from bench import aims, boot, calls, cluster, context, folders, hosts, offices
 from bench.process import CONTESTANTS, ROOT
-from bench.report import Group, aims_table, document, table
+from bench.report import Group, aims_table, document, documents_part, table
 
 CASES = ("calls", "large", "hosts", "office", "desktop", "finder", "folder", "boot", "cluster")
 
@@ -37,7 +37,9 @@ def main() -> None:
     args.json.write_text(json.dumps({group.title: group.figures for group in groups}, indent=2) + "\n")
     if args.document:
         machine = f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
-        args.document.write_text(document(groups, machine, [] if args.smoke else aims.AIMS))
+        page = document(groups, machine, [] if args.smoke else aims.AIMS)
+        kept = documents_part(args.document.read_text()) if args.document.exists() else ""
+        args.document.write_text(f"{page}\n{kept}\n" if kept else page)
 
 
 def _run(case: str, *, smoke: bool) -> Iterator[Group]:

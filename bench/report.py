@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from rich.table import Table
 
 Figures = Mapping[str, Mapping[str, float | None]]
 
 _BAR = 40
+DOCUMENTS_BEGIN: Final = "<!-- make bench-docs writes from here -->"
+DOCUMENTS_END: Final = "<!-- to here -->"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,12 @@ def document(groups: Iterable[Group], machine: str, aims: Iterable[Aim] = ()) ->
     for group in groups:
         parts += [f"## {group.title}", _markdown(["what", *group.figures, "ratio"], _rows(group)), _chart(group)]
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def documents_part(page: str) -> str:
+    """What `make bench-docs` has written into a page, with its marks; empty if it has written nothing."""
+    start, end = page.find(DOCUMENTS_BEGIN), page.find(DOCUMENTS_END)
+    return page[start : end + len(DOCUMENTS_END)] if 0 <= start < end else ""
 
 
 def _rows(group: Group) -> Iterator[list[str]]:

@@ -1,0 +1,51 @@
+"""Words, 5-grams and recall, as the docstring of this package defines them. Pure."""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, TypeAlias
+
+__all__ = ["LEAST_GRAMS", "Grams", "agreed", "grams", "recall", "words"]
+
+Grams: TypeAlias = frozenset[int]
+"""The hashes of 5-grams: texts of some files have millions."""
+
+LEAST_GRAMS: Final = 30
+_LENGTH: Final = 5
+_CJK: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_DIVIDED: Final = re.compile("(?<=[^\\W\\d_])[-\u2010\u2011\u00ad\u0002\ufffe]\\s*(?=[^\\W\\d_])")
+_WORD: Final = re.compile(rf"\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?|[{_CJK}]|[^\W\d_{_CJK}]+")
+
+
+def words(text: str) -> Iterator[str]:
+    joined = _DIVIDED.sub("", unicodedata.normalize("NFKC", text)).lower()
+    for word in _WORD.findall(joined):
+        if not word[0].isdigit():
+            yield word
+        elif digits := re.sub(r"\D", "", word).strip("0"):
+            yield digits[:3]
+
+
+def grams(text: str) -> Grams:
+    found = list(words(text))
+    return frozenset(hash(tuple(found[at : at + _LENGTH])) for at in range(len(found) - _LENGTH + 1))
+
+
+def agreed(votes: Iterable[Iterable[Grams]]) -> Grams:
+    """The 5-grams that count: those that two families of readers have found. Each item is what a family found."""
+    counts = Counter(gram for family in votes for gram in frozenset[int]().union(*family))
+    return frozenset(gram for gram, count in counts.items() if count > 1)
+
+
+def recall(found: Grams, counted: Grams) -> float | None:
+    """The share of what counts that was found; `None` if too little counts to say anything."""
+    return len(found & counted) / len(counted) if len(counted) >= LEAST_GRAMS else None
+
+
+def families(readings: Mapping[str, Grams], made_of: Mapping[str, str]) -> dict[str, list[Grams]]:
+    """What was found, by family."""
+    found: dict[str, list[Grams]] = {}
+    for reader, gram in readings.items():
+        found.setdefault(made_of.get(reader, reader), []).append(gram)
+    return found
