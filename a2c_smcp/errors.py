@@ -100,12 +100,12 @@ _REASON = re.compile(r"(\d{3,4}) ([^:]*): (.*)", re.DOTALL)
 
 
 def _named(text: str) -> str:
-    # How much a message quotes of what it only names, a URI for instance.
+    # How many characters of a value a message quotes, of a URI for instance.
     return cut(text, 200)
 
 
 def _cut_texts(value: Any) -> Any:
-    """A detail without the megabytes that a peer may have put there."""
+    """A detail, cut if a peer made it very long."""
     if isinstance(value, list):
         return [cut(item) if isinstance(item, str) else item for item in value]
     return cut(value) if isinstance(value, str) else value
@@ -114,8 +114,8 @@ def _cut_texts(value: Any) -> Any:
 class SMCPError(Exception):
     """A failure with a `code` of the protocol, a `message` for people and `details` for programs.
 
-    Catch this class for every failure of the protocol, or a subclass for one kind. A code that has no class of its own
-    arrives as `SMCPError` itself. Texts that a peer sent are cut at 2,000 characters: they are logged and sent on.
+    Catch this class for every failure of the protocol, or a subclass for one kind. A code without a class of its own
+    arrives as `SMCPError` itself. Texts from a peer are cut at 2,000 characters: they are logged and sent on.
     """
 
     default_code: ClassVar[int] = 500
@@ -136,14 +136,16 @@ class SMCPError(Exception):
         return _restore, (type(self), self.code, self.message, self.details)
 
     def payload(self) -> dict[str, Any]:
-        """The error as every request but the two membership events acks it."""
+        """The error as the ack of a request. Join and leave have another form: `reason`."""
         error: dict[str, Any] = {"code": self.code, "message": self.message}
         if self.details:
             error["details"] = self.details
         return {"error": error}
 
     def tool_call_payload(self) -> dict[str, Any]:
-        """The error as `client:tool_call` acks it: an error, and a failed result for agents that read only that."""
+        """The error as the ack of `client:tool_call`: an error, and also a failed result for agents that read only
+        results.
+        """
         return {**self.payload(), "content": [{"type": "text", "text": self.message}], "isError": True}
 
     def reason(self) -> str:
@@ -156,15 +158,15 @@ SmcpError = SMCPError
 
 
 class _CodedError(SMCPError):
-    """A class that knows its code; the message is all it needs."""
+    """A base class for errors whose class knows the code. Only the message is needed."""
 
     def __init__(self, message: str, details: Mapping[str, Any] | None = None) -> None:
         super().__init__(self.default_code, message, details)
 
 
 class BadRequestError(_CodedError):
-    """A request, or the reply to it, does not fit the protocol; `details` may name the `field`. Sending it again does
-    not help.
+    """A request or its reply does not fit the protocol; `details` may name the `field`. Sending it again does not
+    help.
     """
 
     default_code = 400
@@ -172,7 +174,7 @@ class BadRequestError(_CodedError):
 
 
 class InvalidWindowURIError(BadRequestError, ValueError):
-    """A text that is no `window://` URI. It is a `ValueError`, too."""
+    """The text is not a `window://` URI. This is also a `ValueError`."""
 
     title = "Invalid Window URI"
 
@@ -200,22 +202,22 @@ class ToolNameDuplicatedError(BadRequestError):
 
     @property
     def tool_name(self) -> str | None:
-        """The first name that is taken."""
+        """The first name that two tools would have."""
         return self.details.get("tool_name")
 
     @property
     def tool_names(self) -> list[str]:
-        """Every name that is taken."""
+        """Every name that two tools would have."""
         return list(self.details.get("tool_names", []))
 
     @property
     def servers(self) -> list[str]:
-        """The MCP servers that have these tools."""
+        """The MCP servers of these tools."""
         return list(self.details.get("servers", []))
 
 
 class InputNotFoundError(BadRequestError):
-    """A config needs an input that is not defined, or that has no value: no variable, no default, no answer."""
+    """A config needs an input that is not defined or has no value: no variable, no default and no answer gave one."""
 
     title = "Input Not Found"
 
@@ -230,29 +232,29 @@ class InputNotFoundError(BadRequestError):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong with a config. `str()` says which file, which server or input, which field, and what."""
+    """One problem in a config. `str()` names the file, the server or input, the field, and the problem."""
 
     message: str
     field: str = ""
     subject: str = ""
-    """The entry it is in: `server 'files'`, `input 'key'`; empty where the file as a whole is meant."""
+    """The entry with the problem: `server 'files'`, `input 'key'`; empty if it is the whole file."""
     file: str = ""
     diagnostic: str = ""
-    """What a compiler draws below the message, line by line."""
+    """The lines that a compiler draws below the message."""
 
     def __str__(self) -> str:
-        # On one line, whatever a key in the file holds: a log line or an error of ours cannot be forged with it. The
+        # On one line, whatever a key in the file holds: nobody can forge a log line or an error of ours with it. The
         # lines of a diagnostic are indented for the same reason.
         said = printable(": ".join(filter(None, (self.file, self.subject, self.field, self.message))))
         return "\n    ".join([said, *harmless(self.diagnostic).splitlines()])
 
     def within(self, subject: str) -> "Problem":
-        """The same problem in the entry that only the caller knows."""
+        """The same problem, with an entry that only the caller knows."""
         return replace(self, subject=self.subject or subject)
 
 
 class InvalidConfigError(BadRequestError):
-    """A configuration that cannot be used; `problems` has every reason, not only the first."""
+    """A configuration that cannot be used. `problems` has every reason, not only the first."""
 
     title = "Invalid Configuration"
 
@@ -262,17 +264,17 @@ class InvalidConfigError(BadRequestError):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Everything that is wrong, in the order of the files."""
+        """All problems, in the order of the files."""
         return tuple(Problem(**problem) for problem in self.details.get("problems") or ())
 
 
 class VRLSyntaxError(InvalidConfigError):
-    """A transformation in a config does not compile; the message shows where, on lines of its own."""
+    """A transformation in a config does not compile. The message shows the place, on lines of its own."""
 
     title = "VRL Syntax Error"
 
     def __init__(self, message: str, subject: str = "") -> None:
-        """`message` is the compiler's, `subject` the entry that the program is in, if the caller does not know it."""
+        """`message` is the compiler's. `subject` is the entry with the program, unless only the caller knows it."""
         said = f"VRL syntax error: {message}"
         first, _, diagnostic = said.partition("\n")
         super().__init__([Problem(first, "vrl", subject, diagnostic=diagnostic)])
@@ -289,15 +291,15 @@ class UnauthorizedError(_CodedError):
 
 
 class ForbiddenError(_CodedError):
-    """The role, or the key, does not allow this."""
+    """The role or the key does not allow this."""
 
     default_code = 403
     title = "Forbidden"
 
 
 class UncodedRefusalError(ForbiddenError):
-    """An older server refused a join or a leave without a code: only a person can tell from the reason whether it is
-    worth another try.
+    """An older server refused a join or a leave without a code. Only a person can tell from the reason whether to
+    try again.
     """
 
 
@@ -323,7 +325,9 @@ class PayloadTooLargeError(_CodedError):
 
 
 class TooManyRequestsError(_CodedError):
-    """A limit of the server or of a computer: too many requests a second, or too many without an answer. Try later."""
+    """A limit of the server or of a computer: too many requests per second, or too many without an answer. Try
+    later.
+    """
 
     default_code = 429
     title = "Too Many Requests"
@@ -337,16 +341,17 @@ class InternalError(_CodedError):
 
 
 class ConnectionLostError(_CodedError):
-    """This side has no connection to the server: it could not be made, was lost, or was closed.
+    """This side has no connection to the server: it was never made, was lost, or was closed.
 
-    A request that fails with it may have arrived. A client that is open connects again by itself."""
+    The failed request may have arrived. An open client connects again by itself.
+    """
 
     default_code = 0
     title = "Connection Lost"
 
     @property
     def advice(self) -> str:
-        """What can be done about it, empty if that is unknown. The message has it, too."""
+        """What a person can do about it; empty if that is unknown. It is also part of the message."""
         return str(self.details.get("advice", ""))
 
     @property
@@ -361,13 +366,13 @@ class _AdvisedError(ConnectionLostError):
 
 
 class UntrustedCertificateError(_AdvisedError):
-    """The certificate of the server, or of a proxy on the way, is not trusted; `advice` says what to do."""
+    """The certificate of the server, or of a proxy on the way, is not trusted. `advice` says what to do."""
 
     title = "Untrusted Certificate"
 
 
 class ProxyError(_AdvisedError):
-    """The HTTP proxy on the way does not answer, or refuses; `advice` says what to do."""
+    """The HTTP proxy does not answer, or refuses. `advice` says what to do."""
 
     title = "Proxy Error"
 
@@ -377,7 +382,7 @@ class ToolError(_CodedError):
 
 
 class ToolNotFoundError(ToolError):
-    """The computer has no tool of that name, or not yet: see `starting`."""
+    """The computer has no tool of that name. It may come later: see `starting`."""
 
     default_code = 4001
     title = "Tool Not Found"
@@ -397,7 +402,7 @@ class ToolNotFoundError(ToolError):
 
     @property
     def tool_name(self) -> str | None:
-        """The name that was asked for, cut if it is long."""
+        """The name in the call, cut if it is long."""
         return self.details.get("tool_name")
 
     @property
@@ -407,7 +412,7 @@ class ToolNotFoundError(ToolError):
 
     @property
     def down(self) -> dict[str, str]:
-        """MCP servers that should run and do not, with the reasons: one of them may have the tool."""
+        """MCP servers that should run but do not, with the reasons: one of them may have the tool."""
         return dict(self.details.get("down", {}))
 
 
@@ -419,7 +424,7 @@ class ToolDisabledError(ToolError):
 
 
 class ToolExecutionError(ToolError):
-    """The MCP server failed, died, or answered with an error of the protocol."""
+    """The MCP server failed, died, or answered with an MCP error."""
 
     default_code = 4003
     title = "Tool Execution Failed"
@@ -460,9 +465,9 @@ class ServerStartError(ToolExecutionError):
     def __init__(self, server_name: str, reason: str, *, is_lasting: bool = False) -> None:
         super().__init__(f"Server {server_name} failed: {reason}", {"server_name": server_name})
         self.why = reason
-        """The same without the name."""
+        """The reason alone, without the name of the server."""
         self.is_lasting = is_lasting
-        """Whether it is of no use to wait and try again."""
+        """Whether trying again later is useless."""
 
 
 class ToolExecutionTimeoutError(ToolError):
@@ -476,33 +481,35 @@ class ToolExecutionTimeoutError(ToolError):
 
     @property
     def timeout(self) -> float | None:
-        """The seconds that the call had."""
+        """The timeout of the call in seconds."""
         return self.details.get("timeout")
 
 
 class ToolConfirmationError(ToolError):
-    """The call needs a person's confirmation: it was refused, not given in time, or no person could be asked."""
+    """The call needs a person's confirmation, and has none: it was refused, nobody answered in time, or nobody could
+    be asked.
+    """
 
     default_code = 4005
     title = "Tool Requires Confirmation"
 
     @property
     def outcome(self) -> str | None:
-        """Which of these it was: `refused` by a person or by a `rule`, `unanswered`, or `nobody` could be asked."""
+        """The reason: `refused` by a person, refused by a `rule`, `unanswered`, or `nobody` could be asked."""
         return self.details.get("outcome")
 
     @property
     def words(self) -> str | None:
-        """Why the person refused, in their words, if they gave some."""
+        """The words of the person who refused, if there are any."""
         return self.details.get("reason")
 
 
 class RoomError(_CodedError):
-    """The server refuses a request because of the office, or of who is in it."""
+    """The server refuses a request because of the office or its members."""
 
 
 class RoomFullError(RoomError):
-    """The office has an agent already; the message names it."""
+    """The office already has an agent; the message names it."""
 
     default_code = 4101
     title = "Room Full"
@@ -516,7 +523,7 @@ class RoomNotFoundError(RoomError):
 
 
 class NotInRoomError(RoomError):
-    """The request needs an office, and this client is in none. Join first."""
+    """The request needs an office, but this client is in none. Join first."""
 
     default_code = 4103
     title = "Not In Room"
@@ -530,7 +537,7 @@ class CrossRoomAccessError(RoomError):
 
 
 class NameTakenError(RoomError):
-    """Another client of this role has that name in the office."""
+    """Another client of this role already has that name in the office."""
 
     default_code = 4105
     title = "Name Taken"
@@ -544,7 +551,7 @@ class AlreadyInRoomError(RoomError):
 
 
 class FinderError(_CodedError):
-    """A document, or a part of one, cannot be read."""
+    """A document or a part of one cannot be read."""
 
 
 class DocumentNotFoundError(FinderError):
@@ -554,7 +561,7 @@ class DocumentNotFoundError(FinderError):
     title = "Document Not Found"
 
     def __init__(self, doc_ref: str, unserved_host: str | None = None) -> None:
-        """`unserved_host` is the host of the URI, if no MCP server lists anything of it."""
+        """`unserved_host` is the host of the URI, if no MCP server has anything of that host."""
         said = f"No MCP Server found for host: {_named(unserved_host)}" if unserved_host is not None else ""
         super().__init__(said or f"Document not found: {_named(doc_ref)}", {"doc_ref": doc_ref})
 
@@ -578,7 +585,7 @@ class PageOutOfRangeError(FinderError):
 
     @property
     def page_index(self) -> int | None:
-        """The index that was asked for."""
+        """The index in the request."""
         return self.details.get("page_index")
 
     @property
@@ -598,12 +605,12 @@ class ElementNotFoundError(FinderError):
 
     @property
     def element_id(self) -> str | None:
-        """The id that was asked for."""
+        """The id in the request."""
         return self.details.get("element_id")
 
 
 class InvalidDPEURIError(FinderError, ValueError):
-    """A text that is no `dpe://` URI. It is a `ValueError`, too."""
+    """The text is not a `dpe://` URI. This is also a `ValueError`."""
 
     default_code = 4204
     title = "Invalid DPE URI"
@@ -617,7 +624,7 @@ class InvalidDPEURIError(FinderError, ValueError):
         return self.details.get("uri")
 
 
-#: The class that stands for a code which arrived over the wire.
+#: The class for each code that arrives over the wire.
 _BY_CODE: dict[int, type[SMCPError]] = {
     cls.default_code: cls
     for cls in (
@@ -649,7 +656,7 @@ _BY_CODE: dict[int, type[SMCPError]] = {
 
 
 def _restore(cls: type[SMCPError], code: int, message: str, details: Mapping[str, Any] | None) -> SMCPError:
-    """Build an error from what it carries; the constructors take what it is made of."""
+    """Build an error from the fields on the wire. The constructors take other arguments."""
     error = cls.__new__(cls)
     SMCPError.__init__(error, code, message, details)
     return error
@@ -660,10 +667,10 @@ def _error(code: int, message: str, details: Mapping[str, Any] | None = None) ->
 
 
 def error_from_payload(payload: object) -> SMCPError | None:
-    """The error that a reply carries, as the class of its code, or `None` when it carries none.
+    """The error in a reply, as the class of its code; `None` if there is none.
 
-    Tolerant of what peers send: an `error` that is a bare string, or lacks a code, is a 500, and one may stand flat in
-    the reply, `{"code": 404, "message": …}`: no reply of the protocol has a `code`.
+    It accepts what peers send: an `error` that is a bare string or has no code becomes a 500. The error may also stand
+    flat in the reply, `{"code": 404, "message": …}`: no other reply of the protocol has a `code`.
     """
     if not isinstance(payload, Mapping):
         return None
@@ -687,7 +694,7 @@ def _is_code(value: object) -> TypeGuard[int]:
 
 
 def error_from_reason(reason: object) -> SMCPError:
-    """The error behind a refused join or leave; `UncodedRefusalError`, a 403, where an older server gives no code."""
+    """The error of a refused join or leave; `UncodedRefusalError`, a 403, if an older server gives no code."""
     text = str(reason) if reason else "refused without a reason"
     if match := _REASON.match(text):
         return _error(int(match[1]), match[3])
@@ -695,5 +702,5 @@ def error_from_reason(reason: object) -> SMCPError:
 
 
 def make_finder_error(code: int, message: str, details: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The payload of a Finder error, for servers and tests that have no exception at hand."""
+    """The payload of a Finder error, for servers and tests that have no exception."""
     return SMCPError(code, message, details).payload()

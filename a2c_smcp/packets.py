@@ -1,4 +1,4 @@
-"""Socket.IO packets that carry JSON only, and their text. Knows the frame around a message, nothing of its meaning."""
+"""Socket.IO packets that carry JSON only, and their text. Knows the frame around a message, but not its meaning."""
 
 import re
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ __all__ = [
 #: How deep an event's payload may nest.
 MAX_DEPTH: Final = 100
 
-# Type, attachments, namespace with its query, ack id; what follows is JSON.
+# Packet type, attachments, namespace with its query, ack id. The rest is JSON.
 _HEAD: Final = re.compile(r"([0-6])(?:(\d{1,10})-)?(?:(/[^,?]*)(?:\?[^,]*)?(?:,|$))?(\d{1,100}(?!\d))?", re.ASCII)
 
 
@@ -32,7 +32,7 @@ _NAME: Final = re.compile(r'\s*\[\s*"([^"\\\x00-\x1f]{1,100})"\s*[,\]]')
 
 
 class Head(NamedTuple):
-    """What stands before a packet's JSON, and that JSON as text."""
+    """The text before a packet's JSON, and that JSON as text."""
 
     packet_type: int
     attachments: int
@@ -42,7 +42,7 @@ class Head(NamedTuple):
 
 
 def read_head(text: str) -> Head:
-    """Take a packet apart, or raise `ValueError`. Its JSON is not looked at."""
+    """Split a packet, or raise `ValueError`. Its JSON is not read."""
     if (match := _HEAD.match(text)) is None:
         raise ValueError("not a Socket.IO packet")
     kind, attachments, namespace, ack_id = match.groups()
@@ -52,8 +52,10 @@ def read_head(text: str) -> Head:
 
 
 def read_event(body: str) -> list[Any]:
-    """An event's name and arguments, built; `Unacceptable` stands for arguments that nest too deep, or that Python has
-    no values for. Raises `ValueError` for what is no event.
+    """The name and the decoded arguments of an event.
+
+    Arguments that nest too deep, or that Python cannot represent, are replaced by `Unacceptable`. Raises `ValueError`
+    if it is not an event.
     """
     try:
         data = codec.loads(body)
@@ -67,8 +69,9 @@ def read_event(body: str) -> list[Any]:
 
 
 def read_ack(body: str) -> list[Any]:
-    """An ack's arguments, built; an error stands for what `read_event` would refuse. What does not decode is an
-    ack without any: the caller is answered, and does not wait until its timeout.
+    """The decoded arguments of an ack. An error stands for arguments that `read_event` would refuse.
+
+    An ack that does not decode has no arguments: so its caller gets an answer and does not wait until the timeout.
     """
     try:
         data = codec.loads(body)
@@ -84,18 +87,18 @@ def read_ack(body: str) -> list[Any]:
 
 
 def name_of(body: str) -> str | None:
-    """The name of an event whose arguments are not to be built, if it is one that needs no decoding."""
+    """The name of an event without decoding its arguments, if that is possible."""
     return match[1] if (match := _NAME.match(body)) else None
 
 
 def encode_event(namespace: str, event: str, data: Any, ack_id: int | None = None) -> str:
-    """An event with this payload, or `BadRequestError` for one that JSON has no words for."""
+    """The packet of an event with this payload. Raises `BadRequestError` for a payload that is not JSON."""
     body = f"[{codec.dumps(event)},{data.text}]" if isinstance(data, Encoded) else written(event, [event, data])
     return _encode(EVENT, namespace, ack_id, body)
 
 
 def encode_ack(namespace: str, ack_id: int, args: Sequence[Any]) -> str:
-    """An ack with these arguments; one that is `Encoded` must be the only one."""
+    """The packet of an ack with these arguments. An `Encoded` argument must be the only one."""
     first = args[0] if args else None
     body = f"[{first.text}]" if isinstance(first, Encoded) else codec.dumps(args)
     return _encode(ACK, namespace, ack_id, body)
@@ -106,11 +109,11 @@ def _encode(packet_type: int, namespace: str, ack_id: int | None, body: str) -> 
 
 
 class SMCPPacket(Packet):  # type: ignore[misc]  # python-socketio ships no types
-    """A Socket.IO packet that carries JSON only; give it to python-socketio as `serializer`.
+    """A Socket.IO packet that carries JSON only. Give it to python-socketio as `serializer`.
 
-    Unlike the library's `json=` argument this does not touch other Socket.IO servers of the process. Sending bytes
-    raises `TypeError`; an event that arrives with bytes, or nested deeper than `MAX_DEPTH`, reaches its handler as
-    `Unacceptable`, to be answered with 400.
+    Unlike the library's `json=` argument this does not change other Socket.IO servers of the process. Sending bytes
+    raises `TypeError`. An event with bytes, or nested deeper than `MAX_DEPTH`, reaches its handler as `Unacceptable`,
+    and is answered with 400.
     """
 
     uses_binary_events = False
@@ -124,7 +127,7 @@ class SMCPPacket(Packet):  # type: ignore[misc]  # python-socketio ships no type
         elif self.packet_type == ACK:
             self.data = read_ack(body)
         elif self.packet_type in (BINARY_EVENT, BINARY_ACK):
-            self.data = [name_of(body)]  # refused in any case
+            self.data = [name_of(body)]  # it is refused later in any case
         else:
             self.data = codec.loads(body) if body else None
         return attachments
@@ -132,7 +135,7 @@ class SMCPPacket(Packet):  # type: ignore[misc]  # python-socketio ships no type
     def add_attachment(self, attachment: bytes) -> bool:
         if self.attachment_count <= len(self.attachments):
             raise ValueError("Unexpected binary attachment")
-        self.attachments.append(b"")  # counted, not kept
+        self.attachments.append(b"")  # the attachments are counted, but not kept
         if len(self.attachments) < self.attachment_count:
             return False
         error = BadRequestError("binary payloads are not part of the protocol")

@@ -1,5 +1,6 @@
-"""The fields of every request, made from the declarations in `smcp`: the one table by which the server reads text, and
-the other ends check values. Pure.
+"""The fields of every request, made from the declarations in `smcp`.
+
+This is the one table for validation: the server reads text by it, and the other ends check values by it. Pure.
 """
 
 from collections.abc import Mapping
@@ -27,20 +28,20 @@ _WORDS: Final[Mapping[Any, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class RequestField:
-    """One field of a request. What is in an object is not looked at."""
+    """One field of a request. The contents of an object are not checked."""
 
     event: str
     name: str
     required: bool
     words: str
-    """What its value must be."""
+    """The rule for its value, in words."""
     reads: Any
-    """What it is decoded as."""
+    """The type for decoding it."""
     opening: int | None = None
-    """The bracket with which an object or a list begins."""
+    """The bracket at the beginning of an object or a list."""
 
     def value_of(self, data: Mapping[str, Any]) -> Any:
-        """The value of this field, or `BadRequestError`; `None` for an optional field that is absent, or null."""
+        """The value of this field, or `BadRequestError`; `None` for an optional field that is absent or null."""
         value = data.get(self.name)
         if value is None and (self.name not in data or not self.required):
             if self.required:
@@ -56,7 +57,7 @@ class RequestField:
         raise self.refusal(self.words)
 
     def refusal(self, problem: str) -> BadRequestError:
-        """Names the field; never its value, which may be a secret or a megabyte."""
+        """An error that names the field, but never its value: that may be a secret or a megabyte."""
         return BadRequestError(f"{self.event}: field {self.name!r}: {problem}", {"field": self.name})
 
 

@@ -1,8 +1,8 @@
-"""Tool results between MCP and the wire, and the results that stand for a failure.
+"""Tool results between MCP and the wire, and results that stand for a failure.
 
-On the wire a result has exactly the keys `meta`, `content`, `structuredContent` and `isError`; what the Computer has
-to say about it are markers in `meta`. MCP's types take a tenth of a second to import, so they are imported where one is
-made: an agent that only looks around needs none.
+On the wire a result has exactly the keys `meta`, `content`, `structuredContent` and `isError`. The computer adds its
+own information as markers in `meta`. MCP's types take a tenth of a second to import, so they are imported where they
+are used: an agent that calls no tool does not need them.
 """
 
 from collections.abc import Mapping
@@ -49,33 +49,35 @@ __all__ = [
     "with_markers",
 ]
 
-#: An object here, as existing agents read it; only in `SMCPTool.meta` is it a JSON string.
+#: An object here, as existing agents read it. Only in `SMCPTool.meta` is it a JSON string.
 TOOL_META_MARKER: Final = "a2c_tool_meta"
 VRL_MARKER: Final = "a2c_vrl_transformed"
 TIMEOUT_MARKER: Final = "a2c_timeout"
 CANCELLED_MARKER: Final = "a2c_cancelled"
 ERROR_CODE_MARKER: Final = "error_code"
-#: Beside 4005: which of `nobody`, `unanswered`, `refused` and `rule` it was, and the words of the person who refused.
+#: With 4005: the outcome (`nobody`, `unanswered`, `refused` or `rule`), and the words of the person who refused.
 OUTCOME_MARKER: Final = "outcome"
 REASON_MARKER: Final = "reason"
-#: Beside 4001: the servers that are still starting, and may yet have the tool.
+#: With 4001: the servers that are still starting and may have the tool.
 STARTING_MARKER: Final = "starting"
-#: The state of the server that has the tool, and the servers that do not run while nobody has it.
+#: The state of the tool's server, and the servers that do not run while no server has the tool.
 STATE_MARKER: Final = "state"
 DOWN_MARKER: Final = "down"
-#: In `SMCPTool.meta`: MCP's annotations of the tool, as JSON text, and its title.
+#: In `SMCPTool.meta`: MCP's annotations of the tool as JSON text, and its title.
 ANNOTATION_KEY: Final = "MCP_TOOL_ANNOTATION"
 TITLE_KEY: Final = "MCP_TOOL_TITLE"
 _MANY: Final = 20
 
 
 def load_types() -> None:
-    """Import MCP's types before a call is sent: else the answers of all calls in flight wait for the import."""
+    """Import MCP's types before a call is sent. Otherwise the answers of all running calls would wait for the
+    import.
+    """
     import_module("mcp_types")
 
 
 def to_wire(result: "CallToolResult") -> CallToolRet:
-    """The result as `client:tool_call` acks it."""
+    """The result as the ack of `client:tool_call`."""
     return {
         "meta": dict(result.meta) if result.meta else None,
         "content": [item.model_dump(mode="json", by_alias=True, exclude_none=True) for item in result.content],
@@ -85,9 +87,9 @@ def to_wire(result: "CallToolResult") -> CallToolRet:
 
 
 def from_wire(data: Mapping[str, Any]) -> "CallToolResult":
-    """The result that a computer sent, or `BadRequestError` naming the field that is not MCP's.
+    """The result from a computer. Raises `BadRequestError` with the field that does not fit MCP.
 
-    Tolerant of what peers send: `_meta` for `meta`, keys that we do not know, and keys that are missing.
+    It accepts what peers send: `_meta` for `meta`, unknown keys, and missing keys.
     """
     from mcp_types import CallToolResult
 
@@ -105,8 +107,8 @@ def from_wire(data: Mapping[str, Any]) -> "CallToolResult":
 
 
 def _content(items: Any) -> Any:
-    """Many items are checked up to the first one that is wrong. The model would say of each what is wrong with it, for
-    half a second.
+    """Check a long list only up to the first wrong item. The model would explain every wrong item, which takes half
+    a second.
     """
     if not isinstance(items, list) or len(items) < _MANY:
         return items
@@ -130,17 +132,17 @@ def _invalid_result(error: ValidationError, place: str = "") -> BadRequestError:
 
 
 def text_of(result: "CallToolResult") -> str:
-    """What a result says in words: its text contents, one after the other. Images and the like are left out."""
+    """The text of a result: its text contents, one after the other. Images and other contents are left out."""
     return "\n".join(item.text for item in result.content if item.type == "text")
 
 
 def with_markers(result: "CallToolResult", markers: Mapping[str, Any]) -> "CallToolResult":
-    """The same result with these keys in its meta, over whatever its server put there."""
+    """The same result with these keys in its meta. They replace the keys of its server."""
     return result.model_copy(update={"meta": {**(result.meta or {}), **markers}}) if markers else result
 
 
 def error_result(error: SMCPError) -> "CallToolResult":
-    """The result that stands for a failed call (4001 to 4005) or for one that is too large to send (413)."""
+    """The result that stands for a failed call (4001 to 4005), or for a result that is too large to send (413)."""
     markers: dict[str, Any] = {ERROR_CODE_MARKER: error.code}
     if error.code == ToolExecutionTimeoutError.default_code:
         markers[TIMEOUT_MARKER] = True
@@ -158,7 +160,7 @@ def error_result(error: SMCPError) -> "CallToolResult":
 
 
 def cancelled_result(where: str = "") -> "CallToolResult":
-    """The result of a call that the agent took back, or that was cancelled elsewhere: an error without a code."""
+    """The result of a call that the agent or a person cancelled: an error without a code."""
     return _failure(f"Tool call cancelled {where}".rstrip(), {CANCELLED_MARKER: True})
 
 
@@ -169,8 +171,8 @@ def _failure(text: str, meta: dict[str, Any]) -> "CallToolResult":
 
 
 def structured_object(value: Any) -> dict[str, Any] | None:
-    """A result's structured content as the protocol has it: an object.
+    """The structured content in the protocol's form: an object.
 
-    MCP of 2026-07-28 allows any JSON value here; its SDKs wrap the others like this.
+    MCP of 2026-07-28 allows any JSON value. Its SDKs wrap the other values in the same way.
     """
     return value if value is None or isinstance(value, dict) else {"result": value}

@@ -9,7 +9,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any, Literal, NotRequired, TypeAlias
 
-# pydantic builds validators from these classes, and on Python 3.11 it wants this TypedDict.
+# pydantic builds validators from these classes, and on Python 3.11 it needs this TypedDict.
 from typing_extensions import TypedDict
 
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME, Attributes, Desktop, Role
@@ -91,7 +91,7 @@ __all__ = [
 
 PROTOCOL_VERSION = "0.2.0"
 SMCP_NAMESPACE = "/smcp"
-#: How many characters the message of a progress report may have.
+#: The longest message of a progress report, in characters.
 MAX_PROGRESS_MESSAGE = 1000
 
 # Agent → Server → Computer
@@ -137,9 +137,9 @@ class AgentCallData(TypedDict):
 
 
 class ToolCallReq(AgentCallData):
-    """`client:tool_call`: run a tool; `timeout` is whole seconds. The answer is a `CallToolRet`.
+    """`client:tool_call`: run a tool; `timeout` is in whole seconds. The answer is a `CallToolRet`.
 
-    With `progress` the caller gets a `ToolProgress` whenever the tool reports one, an extension.
+    With `progress` (an extension) the caller gets a `ToolProgress` whenever the tool reports one.
     """
 
     computer: str
@@ -159,9 +159,9 @@ class CallToolRet(TypedDict, total=False):
 
 
 class ToolProgress(AgentCallData):
-    """`server:tool_progress` and `notify:tool_progress`: how far a running call has come, an extension.
+    """`server:tool_progress` and `notify:tool_progress`, an extension: the progress of a running call.
 
-    `agent` and `req_id` are those of the call. `progress` never decreases, a `message` has 1,000 characters at most.
+    `agent` and `req_id` are those of the call. `progress` never decreases. A `message` has 1,000 characters at most.
     """
 
     computer: str
@@ -171,8 +171,10 @@ class ToolProgress(AgentCallData):
 
 
 class SMCPTool(TypedDict):
-    """A tool as agents see it. `meta` has `a2c_tool_meta` as JSON text, which the client's `tool_meta` reads,
-    `MCP_TOOL_ANNOTATION` likewise, and `MCP_TOOL_TITLE`, the title of the tool.
+    """A tool as agents see it.
+
+    `meta` has `a2c_tool_meta` and `MCP_TOOL_ANNOTATION` as JSON text, and `MCP_TOOL_TITLE`, the title of the tool. The
+    client's `tool_meta` reads the first one.
     """
 
     name: str
@@ -183,7 +185,7 @@ class SMCPTool(TypedDict):
 
 
 class ToolMeta(TypedDict, total=False):
-    """What a config says of a tool: whether it runs without confirmation, its other name, its tags."""
+    """The configured metadata of a tool: whether it runs without confirmation, its alias, its tags."""
 
     auto_apply: NotRequired[bool | None]
     ret_object_mapper: NotRequired[dict[str, Any] | None]
@@ -208,7 +210,7 @@ class GetToolsRet(TypedDict):
 
 
 class EnterOfficeReq(TypedDict):
-    """`server:join_office`: who joins, and where. The ack has two arguments: `true, null` or `false, reason`."""
+    """`server:join_office`: who joins which office. The ack has two arguments: `true, null` or `false, reason`."""
 
     role: Role
     name: str
@@ -263,7 +265,7 @@ class ListRoomRet(TypedDict):
 
 
 class UpdateComputerConfigReq(TypedDict):
-    """What a computer announces with `server:update_config`, `server:update_tool_list`, `server:update_desktop` and
+    """The announcement of a computer: `server:update_config`, `server:update_tool_list`, `server:update_desktop` or
     `server:update_finder`.
     """
 
@@ -286,7 +288,7 @@ class UpdateToolListNotification(TypedDict, total=False):
 
 
 class BaseMCPServerConfig(TypedDict):
-    """What the configs of all MCP servers have, whatever the transport."""
+    """What the configs of all MCP servers share, whatever the transport."""
 
     name: SERVER_NAME
     disabled: bool
@@ -351,7 +353,7 @@ MCPServerConfig: TypeAlias = MCPServerStdioConfig | MCPServerStreamableHttpConfi
 
 
 class MCPServerInputBase(TypedDict):
-    """What all inputs have: the id of `${input:id}`, and a description for the person who is asked."""
+    """What all inputs share: the id of `${input:id}`, and a description for the person who is asked."""
 
     id: str
     description: str
@@ -391,7 +393,9 @@ class GetComputerConfigReq(AgentCallData):
 
 
 class ServerInfo(TypedDict):
-    """How an MCP server does: `running`, `starting`, `backing_off`, `failed`, `stopped`, `disabled`…, and why."""
+    """The state of an MCP server, such as `running`, `starting`, `backing_off`, `failed`, `stopped` or `disabled`,
+    and the reason.
+    """
 
     state: str
     since: str
@@ -405,7 +409,7 @@ class GetComputerConfigRet(TypedDict):
     inputs: NotRequired[list[MCPServerInput] | None]
     servers: dict[SERVER_NAME, MCPServerConfig]
     server_info: NotRequired[dict[SERVER_NAME, ServerInfo]]
-    """An extension: how each server does."""
+    """An extension: the state of each server."""
 
 
 # --- Desktop
@@ -508,7 +512,7 @@ class Kind(Enum):
     MEMBERSHIP = "membership"  # changes who is in which office; acks with two arguments
     RELAY = "relay"  # passed on to the computer it names, whose answer is passed back
     ANNOUNCE = "announce"  # becomes a notification to the sender's office
-    REPORT = "report"  # becomes a notification to the one session whose relay it is about; anything else is dropped
+    REPORT = "report"  # becomes a notification to the one session that waits for this relay; otherwise it is dropped
     QUERY = "query"  # answered by the server itself
     NOTIFICATION = "notification"  # sent by the server only
 

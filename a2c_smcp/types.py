@@ -1,4 +1,4 @@
-"""The aliases that the protocol's data structures are written in. Knows no structure itself."""
+"""The type aliases of the protocol's data structures. It knows no structure itself."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
@@ -15,7 +15,7 @@ __all__ = [
 SERVER_NAME: TypeAlias = str
 TOOL_NAME: TypeAlias = str
 
-#: Plain values and lists of one plain type; whatever is richer travels as a JSON string.
+#: Plain values, and lists of one plain type. Any other value travels as a JSON string.
 AttributeValue: TypeAlias = (
     str | bool | int | float | Sequence[str] | Sequence[bool] | Sequence[int] | Sequence[float] | None
 )

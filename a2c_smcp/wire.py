@@ -1,6 +1,5 @@
-"""What every role does to a message at the wire: validate it by its event, encode it, decode it.
-
-Knows the shape of messages and nothing of what they are for.
+"""What every role does with a message: validate it by its event, encode it, decode it. Knows the shape of messages,
+but not their purpose.
 """
 
 import gc
@@ -41,13 +40,13 @@ __all__ = [
     "written",
 ]
 
-#: What one encoded packet may have, in UTF-8 bytes; set alike on server, computer and agent.
+#: The longest encoded packet in UTF-8 bytes. Server, computer and agent must use the same value.
 DEFAULT_MAX_MESSAGE: Final = 16 * 1024 * 1024
-#: What Socket.IO puts around a payload at most: type, namespace, ack id, brackets.
+#: The most bytes that Socket.IO puts around a payload: type, namespace, ack id, brackets.
 PACKET_OVERHEAD: Final = 64
 #: The longest `timeout` that a tool call may ask for, in seconds.
 DEFAULT_MAX_TIMEOUT: Final = 3600
-#: From here on a list is checked by itself, up to its first item that is wrong.
+#: A list of this length or more is checked by itself, up to its first wrong item.
 _MANY: Final = 20
 
 
@@ -55,7 +54,7 @@ _MANY: Final = 20
 
 
 class Unacceptable:
-    """Stands in an event for a payload that decodes but is refused, so that the event can still be answered."""
+    """Stands in an event for a payload that was decoded but is refused, so that the event can still be answered."""
 
     __slots__ = ("error",)
 
@@ -64,10 +63,10 @@ class Unacceptable:
 
 
 class _Validator:
-    """Validates one TypedDict of an answer, with pydantic: msgspec cannot read their unions.
+    """Validates one TypedDict of an answer with pydantic: msgspec cannot read their unions.
 
-    Built once, because building costs a thousand times more than using, and not before it is used: all of them together
-    take a tenth of a second, and a command needs two or three.
+    It is built when it is first used. Building takes a thousand times longer than using, and all of them together take
+    a tenth of a second; a command needs two or three.
     """
 
     def __init__(self, subject: str, shape: type) -> None:
@@ -81,7 +80,7 @@ class _Validator:
 
     @cached_property
     def _lists(self) -> Mapping[str, TypeAdapter[Any]]:
-        """Its lists, each checked up to the first item that is wrong: of thousands one is enough to know."""
+        """The lists in it. Each is checked only up to its first wrong item."""
         hints: Mapping[str, Any] = get_type_hints(self._shape) if is_typeddict(self._shape) else {}
         lists = {
             key: cast("Any", Annotated[hint, FailFast()]) for key, hint in hints.items() if get_origin(hint) is list
@@ -108,7 +107,7 @@ class _Validator:
             raise self._refusal(error, place) from None
 
     def _refusal(self, error: ValidationError, place: str) -> BadRequestError:
-        """Names the first offending field; never its value, which may be a secret or a megabyte."""
+        """An error that names the first wrong field, but never its value: that may be a secret or a megabyte."""
         field, message = first_problem(error)
         field = place + field
         return BadRequestError(f"{self._subject}: field {field!r}: {message}", {"field": field})
@@ -133,9 +132,9 @@ def _check_object(subject: str, data: Any) -> None:
 
 
 def parse(event: str, data: Any, *, max_timeout: int = DEFAULT_MAX_TIMEOUT) -> Any:
-    """The payload of an event as its TypedDict, unknown keys left out, or `BadRequestError` naming the field.
+    """The payload of an event as its TypedDict without unknown keys. Raises `BadRequestError` with the wrong field.
 
-    Strict: no `True` for 1, no bytes for text. Only a tool call's `timeout` may also be `30.0` or `"30"`.
+    It is strict: no `True` for 1, no bytes for text. Only a tool call's `timeout` may also be `30.0` or `"30"`.
     """
     fields = REQUEST_FIELDS.get(event)
     if fields is None:
@@ -145,20 +144,19 @@ def parse(event: str, data: Any, *, max_timeout: int = DEFAULT_MAX_TIMEOUT) -> A
         data = {**data, "timeout": whole_seconds(data["timeout"], max_timeout)}
     try:
         return msgspec.convert(data, EVENTS[event].request)
-    except msgspec.ValidationError:  # find out what is wrong; perhaps it is only a null in an optional field
+    except msgspec.ValidationError:  # Find the problem. It may be only a null in an optional field.
         values = ((each.name, each.value_of(data)) for each in fields)
         return {name: value for name, value in values if value is not None}
 
 
 def parse_response(event: str, data: object) -> Any:
-    """The reply to a relayed or queried event as its TypedDict, or `BadRequestError` naming the field."""
+    """The reply to a relayed or queried event as its TypedDict. Raises `BadRequestError` with the wrong field."""
     return _RESPONSES[event](data)
 
 
 def whole_seconds(value: object, maximum: int | None = DEFAULT_MAX_TIMEOUT) -> int:
-    """Read a tool call's `timeout`, or raise `BadRequestError` naming what is allowed, also in its details.
-
-    `None` is for a side that does not know the maximum.
+    """Read a tool call's `timeout`. Raises `BadRequestError`, which says what is allowed, also in its details. A
+    side that does not know the maximum passes `None`.
     """
     seconds: int | None = None
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 18:
@@ -176,7 +174,7 @@ def whole_seconds(value: object, maximum: int | None = DEFAULT_MAX_TIMEOUT) -> i
 
 # --- JSON
 
-#: A message over this size is built with the collector paused, and carries no lone surrogates.
+#: A larger message is decoded with the garbage collector paused, and carries no lone surrogates.
 LARGE: Final = 64 * 1024
 
 _READER: Final = msgspec.json.Decoder()
@@ -185,11 +183,11 @@ _ESCAPED_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class NotRepresentableError(ValueError):
-    """JSON that is well-formed and has a number that Python has no value for."""
+    """Well-formed JSON with a number that Python cannot represent."""
 
 
 class _Codec:
-    """A JSON module in python-socketio's sense: msgspec reads, orjson writes, and the standard library does what they
+    """A JSON module for python-socketio: msgspec reads, orjson writes, and the standard library handles what they
     refuse.
     """
 
@@ -203,7 +201,7 @@ class _Codec:
 
     @staticmethod
     def dumps_well_formed(obj: Any) -> str:
-        """As `dumps`, with U+FFFD for lone surrogates whatever the size: readers outside this package may take none."""
+        """As `dumps`, but every lone surrogate becomes U+FFFD: readers outside this package may refuse them."""
         try:
             return orjson.dumps(obj).decode()
         except TypeError:
@@ -211,7 +209,7 @@ class _Codec:
 
     @staticmethod
     def loads(text: str | bytes) -> Any:
-        """The value, or `ValueError`; `NotRepresentableError` for a number that is out of range."""
+        """The value, or `ValueError`; `NotRepresentableError` for a number out of range."""
         try:
             return _build(text)
         except RecursionError:
@@ -227,7 +225,7 @@ class _Codec:
 def _build(text: str | bytes) -> Any:
     if len(text) <= LARGE or not gc.isenabled():
         return _READER.decode(text)
-    # What is being built is no garbage, and looking for some takes four times as long as building it.
+    # Nothing that is being built is garbage, and searching for garbage takes four times as long as building.
     gc.disable()
     try:
         return _READER.decode(text)
@@ -236,12 +234,12 @@ def _build(text: str | bytes) -> Any:
 
 
 def has_escaped_surrogate(text: str | bytes) -> bool:
-    """Whether there is half a character beyond the first 65,536; it may have its other half."""
+    """Whether a surrogate stands beyond the first 65,536 characters. It may be half of a pair."""
     return _ESCAPED_SURROGATE.search(text if isinstance(text, str) else text.decode()) is not None
 
 
 def _standard_loads(text: str | bytes) -> Any:
-    """What msgspec would have read, and lone surrogates."""
+    """Decode as msgspec does, but accept lone surrogates."""
     try:
         return json.loads(text, parse_constant=_no_constant, parse_float=_finite, parse_int=_whole)
     except RecursionError:
@@ -262,15 +260,17 @@ def _whole(digits: str) -> int:
 
 
 def _standard_dumps(obj: Any) -> str:
-    """A lone surrogate stays in a small message, and becomes U+FFFD in a large one, where the server takes none."""
+    """A lone surrogate stays in a small message. In a large one it becomes U+FFFD, because the server accepts none
+    there.
+    """
     text = _standard_text(obj)
     escaped = _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-    # A payload has something around it, an event's name for instance.
+    # A payload has something around it, such as the name of an event.
     return escaped if len(escaped) + 256 <= LARGE else well_formed(text)
 
 
 def _standard_text(obj: Any) -> str:
-    """What orjson would have written: other scripts as they are, which halves them, and no NaN, which is not JSON."""
+    """Write as orjson does: other scripts unescaped, which halves their size, and no NaN, which is not JSON."""
     try:
         return json.dumps(obj, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     except ValueError:
@@ -293,7 +293,7 @@ codec: Final = _Codec()
 
 
 def written(event: str, value: Any) -> str:
-    """What a caller sends with an event as JSON, or `BadRequestError` saying what JSON cannot say."""
+    """The payload of an event as JSON. Raises `BadRequestError` with the value that JSON cannot express."""
     try:
         return codec.dumps(value)
     except RecursionError:
@@ -303,7 +303,7 @@ def written(event: str, value: Any) -> str:
 
 
 class Encoded:
-    """JSON that is written already, to be sent as it is."""
+    """Text that is already JSON, and is sent as it is."""
 
     __slots__ = ("text",)
 
@@ -317,14 +317,14 @@ def size_of(text: str) -> int:
 
 
 def checked_size(what: str, text: str, max_message: int) -> int:
-    """The size of an encoded payload in bytes; `PayloadTooLargeError` when a packet with it would be over the limit."""
+    """The size of an encoded payload in bytes. Raises `PayloadTooLargeError` if its packet would exceed the limit."""
     size = size_of(text)
     if size + PACKET_OVERHEAD > max_message:
-        raise PayloadTooLargeError(f"{what} has {size} bytes, and a message may have {max_message}")
+        raise PayloadTooLargeError(f"{what} has {size} bytes; a message may have at most {max_message}")
     return size
 
 
 def exceeds(text: str, max_message: int) -> bool:
-    """Whether an encoded packet is over the limit, in UTF-8 bytes and with Engine.IO's one character before it."""
-    # Most texts need no encoding to tell.
+    """Whether an encoded packet exceeds the limit in UTF-8 bytes, with Engine.IO's one character before it."""
+    # For most texts the answer needs no encoding.
     return (len(text) + 1) * 4 > max_message and size_of(text) + 1 > max_message

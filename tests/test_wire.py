@@ -251,7 +251,7 @@ def test_a_large_message_is_built_without_the_collector_which_runs_again_afterwa
 def test_a_payload_fits_when_it_leaves_room_for_the_packet_around_it() -> None:
     text = "é" * 100
     assert checked_size("the reply", text, 200 + PACKET_OVERHEAD) == 200
-    with pytest.raises(PayloadTooLargeError, match="the reply has 200 bytes, and a message may have 263"):
+    with pytest.raises(PayloadTooLargeError, match="the reply has 200 bytes; a message may have at most 263"):
         checked_size("the reply", text, 199 + PACKET_OVERHEAD)
     packet = encode_ack("/smcp", 2**63, (Encoded("{}"),))
     assert len(packet) - len("{}") < PACKET_OVERHEAD

@@ -1,8 +1,8 @@
-"""How much an answer of a computer may have before an agent makes values of it. Pure.
+"""How large an answer of a computer may be before the agent decodes it. Pure.
 
-A computer may be anybody's. Building an answer of 15 MB takes 2 s and 500 MB if it is made for that, and checking
-500,000 parts of a result as long again; all that time the agent does nothing else. So an answer is looked at as text
-first, and one that is too much is an error of its request alone.
+A computer may belong to anybody. A hostile answer of 15 MB takes 2 s and 500 MB to decode, and 500,000 parts of a
+result take as long again to check. The agent can do nothing else meanwhile. So it looks at the text of an answer first.
+An answer that is too large fails its own request, and no other.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,8 +24,8 @@ from a2c_smcp.wire import exceeds
 
 __all__ = ["AnswerLimits", "AnswerTooLargeError", "build_answer"]
 
-#: What a computer answers, and the lists in it, each with the keys of an item that may hold anything; `None` where all
-#: of an item may be anything.
+#: For each request: the lists in its answer. For each list: the keys of an item whose values are not counted; `None` if
+#: no value of an item is counted.
 _LISTS: Final[Mapping[str, Mapping[str, frozenset[str] | None]]] = {
     TOOL_CALL_EVENT: {"content": frozenset({"_meta"})},
     GET_TOOLS_EVENT: {"tools": frozenset({"params_schema", "return_schema"})},
@@ -34,7 +34,7 @@ _LISTS: Final[Mapping[str, Mapping[str, frozenset[str] | None]]] = {
     GET_FINDER_EVENT: {"documents": frozenset()},
     READ_RESOURCE_EVENT: {"contents": None},
 }
-#: The answers that may have fewer bytes than a message.
+#: The answers that have a limit in bytes of their own, smaller than that of a message, and the name of that limit.
 _BYTES: Final[Mapping[str, str]] = {
     GET_TOOLS_EVENT: "tools_bytes",
     GET_CONFIG_EVENT: "config_bytes",
@@ -43,15 +43,15 @@ _BYTES: Final[Mapping[str, str]] = {
 
 
 class AnswerTooLargeError(PayloadTooLargeError):
-    """A computer answered with more than this agent takes."""
+    """A computer's answer is larger than this agent accepts."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerLimits:
-    """How much one answer of a computer may have. More is a `PayloadTooLargeError` for that request, and of a tool call
-    an error result with that code; whatever else the agent waits for is not held up by it.
+    """How large one answer of a computer may be. A larger answer raises `PayloadTooLargeError` for its request. For a
+    tool call it becomes an error result with that code. Other requests go on.
 
-    The bytes of results, windows and contents are bounded by `LinkOptions.max_message` alone.
+    The bytes of results, windows and contents are limited by `LinkOptions.max_message` only.
     """
 
     values: int = 500_000
@@ -59,8 +59,9 @@ class AnswerLimits:
     items: int = 10_000
     """Tools, windows, documents, parts of a result, contents of a resource, or MCP servers and inputs of a config."""
     nested: int = 1000
-    """Values in one tool, document or part of a result, such as the keywords of a document or the icons of a link;
-    fifty times as many in all. Schemas, `_meta` and structured content are not counted."""
+    """Values in one tool, document or part of a result, such as the keywords of a document or the icons of a link. All
+    items of an answer together may have fifty times as many. Schemas, `_meta` and structured content are not counted.
+    """
     tools_bytes: int = 8 * 2**20
     """Bytes of a list of tools."""
     config_bytes: int = 4 * 2**20
@@ -70,8 +71,8 @@ class AnswerLimits:
 
 
 def build_answer(event: str, body: str, limits: AnswerLimits) -> tuple[Any, ...]:
-    """The arguments of an ack that came as this JSON, or `AnswerTooLargeError`. What the server itself answers has no
-    limit but that of a message.
+    """Decode the arguments of an ack, or raise `AnswerTooLargeError`. Answers of the server itself have only the limit
+    of a message.
     """
     if (lists := _LISTS.get(event)) is None:
         return tuple(read_ack(body))
@@ -80,7 +81,7 @@ def build_answer(event: str, body: str, limits: AnswerLimits) -> tuple[Any, ...]
     if has_more_values(body, limits.values):
         raise _too_large(event, f"more than {limits.values} JSON values")
     args = tuple(read_ack(body))
-    # A shorter text has room neither for so many items nor for so many values in one.
+    # A shorter text cannot hold that many items or values.
     if len(body) >= 2 * min(limits.items, limits.nested) and args and isinstance(args[0], dict):
         for key, free in lists.items():
             _check_items(event, key, args[0].get(key), free, limits)
@@ -91,21 +92,21 @@ def _check_items(event: str, key: str, found: object, free: frozenset[str] | Non
     if not isinstance(found, list | dict):
         return
     if len(found) > limits.items:
-        raise _too_large(event, f"{len(found)} items in {key!r}, and may have {limits.items}")
+        raise _too_large(event, f"{len(found)} items in {key!r}; {limits.items} are allowed")
     if free is None:
         return
     left = 50 * limits.nested
     for item in found:
         values = _count_values(item, free, limits.nested) if isinstance(item, dict) else 0
-        # The fields that every tool, document or part of a result has by itself, about.
+        # About ten values are the ordinary fields of a tool, document or part of a result.
         left -= max(0, values - 10)
         if values > limits.nested or left < 0:
-            raise _too_large(event, f"too many values in the items of {key!r}; one may have {limits.nested}")
+            raise _too_large(event, f"too many values in the items of {key!r}; {limits.nested} are allowed in one item")
 
 
 def _count_values(item: dict[str, Any], free: frozenset[str], most: int) -> int:
-    """How many values are in an item and in its lists and objects; of more than `most`, some number above it. What is
-    wrong with each of them is found out one by one, at up to 50 µs.
+    """Count the values in an item, its lists and its objects. The count stops above `most`. Each counted value takes up
+    to 50 µs to validate later.
     """
     found = 0
     level: list[Any] = [item]

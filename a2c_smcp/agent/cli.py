@@ -38,7 +38,11 @@ OfficeOption = Annotated[
 NameOption = Annotated[str, typer.Option("--name", envvar="A2C_NAME", help="What this agent is called.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Raw = Annotated[
-    bool, typer.Option("--raw", help="Print what others wrote as it is at a terminal too, where it may do anything.")
+    bool,
+    typer.Option(
+        "--raw",
+        help="Print texts of others unchanged, also at a terminal. Their control characters then act on the terminal.",
+    ),
 ]
 
 
@@ -57,8 +61,8 @@ Save = Annotated[
     typer.Option(
         "--save",
         metavar="FILE",
-        callback=_file,  # before the tool runs
-        help="Keep the image, or other bytes, in this file.",
+        callback=_file,  # the option is checked before the tool runs
+        help="Save the image, or other bytes, of the result in this file.",
         show_default=False,
     ),
 ]
@@ -79,7 +83,7 @@ def _session(
     as_json: Json = False,
     raw: Raw = False,
 ) -> "CommandOptions":
-    """The options that every command has. The key of `api_key_file` is in `api_key` by now."""
+    """The options that every command has. A key from `api_key_file` is already in `api_key`."""
     from a2c_smcp.agent.commands import CommandOptions
 
     link = link_options(url, api_key=api_key, transport=transport, proxy=proxy, ca=ca)
@@ -87,7 +91,7 @@ def _session(
 
 
 def _command(*, live: bool = False) -> Callable[[Callable[..., "Work"]], None]:
-    """Make a command of a function that returns the work to do. The command has the options of `_session`, too."""
+    """Make a command from a function that returns the work to do. The command also has the options of `_session`."""
 
     def register(work: Callable[..., "Work"]) -> None:
         own, shared = signature(work).parameters, signature(_session).parameters
@@ -101,7 +105,7 @@ def _command(*, live: bool = False) -> Callable[[Callable[..., "Work"]], None]:
             configure_logging("error")
             raise typer.Exit(run(replace(session, wait=given.get("wait", 0)), to_do, live=live))
 
-        # From here typer reads the parameters. The office is the one that a person has to give.
+        # typer reads the parameters from here. The office is the only option that a person must give.
         office, *rest = shared.values()
         parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in (office, *own.values(), *rest)]
         cast(Any, command).__signature__ = Signature(parameters)
@@ -136,19 +140,19 @@ def call(
         list[str] | None,
         typer.Argument(
             metavar="JSON | @FILE | KEY=VALUE",
-            help="What the tool is given: a JSON object, a file that holds one (@- is stdin), or pairs whose values "
-            "are read as the tool's schema declares them; without one, as JSON where they can be.",
+            help="The arguments of the tool: a JSON object, a file that holds one (@- is stdin), or pairs. The value "
+            "of a pair is read by the type in the tool's schema. Without a schema it is read as JSON, or else as text.",
             show_default=False,
         ),
     ] = None,
-    timeout: Annotated[int, typer.Option(min=1, help="Seconds that the tool may take.")] = 60,
+    timeout: Annotated[int, typer.Option(min=1, help="How many seconds the tool may take.")] = 60,
     save: Save = None,
     wait: Annotated[
         float,
         typer.Option(
             metavar="SECONDS",
             min=0,
-            help="Wait so long for the server, and for the computer and its tool, to be there.",
+            help="Wait this many seconds for the server, the computer and its tool.",
             show_default="10 for tools whose servers are starting",
         ),
     ] = 0,
@@ -163,7 +167,7 @@ def call(
 @_command()
 def desktop(
     computer: ComputerOption,
-    size: Annotated[int | None, typer.Option(min=1, help="At most so many windows.")] = None,
+    size: Annotated[int | None, typer.Option(min=1, help="Show at most this many windows.")] = None,
     window: Annotated[str | None, typer.Option(metavar="URI", help="This window only.")] = None,
 ) -> "Work":
     """What is on a computer's screen."""
@@ -179,10 +183,10 @@ def finder(
         list[str] | None,
         typer.Argument(metavar="[KEYWORD]...", help="Documents that have any of these words.", show_default=False),
     ] = None,
-    keyword: Annotated[list[str] | None, typer.Option(help="One more such word; repeatable.")] = None,
+    keyword: Annotated[list[str] | None, typer.Option(help="Another such word; may be repeated.")] = None,
     file_type: Annotated[str | None, typer.Option(help="Documents of this type, such as pdf.")] = None,
-    offset: Annotated[int, typer.Option(min=0, help="Leave out the first ones.")] = 0,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 20,
+    offset: Annotated[int, typer.Option(min=0, help="Skip this many documents.")] = 0,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Show at most this many.")] = 20,
 ) -> "Work":
     """The documents of a computer."""
     from a2c_smcp.agent import commands

@@ -1,7 +1,7 @@
-"""The agent, for asyncio: asks, cancels, and keeps a live view of its office.
+"""The agent for asyncio: it asks, cancels, and keeps a live view of its office.
 
-A shell: what to send and how to read it is decided in `requests`, how much may be read in `bounds`; `live_view` fetches
-what there is, and `OfficeLink` stays connected.
+This is a shell. `requests` decides what to send and how to read the answer, `bounds` how large an answer may be.
+`live_view` fetches what the computers have, and `OfficeLink` stays connected.
 """
 
 import asyncio
@@ -62,18 +62,18 @@ _NO_OFFICE: Final = "join an office first"
 
 
 class AsyncSMCPAgentClient:
-    """An agent, for asyncio: `async with AsyncSMCPAgentClient("https://…", name="ada", api_key=…) as agent`.
+    """An agent for asyncio: `async with AsyncSMCPAgentClient("https://…", name="ada", api_key=…) as agent`.
 
     Join an office next, then ask its computers. Instead of a URL the client takes `LinkOptions`, which say more about
     the connection. `handler` hears what happens in the office; so do functions that are registered with `on`. With
-    `live=False` the client does not fetch what the computers have: `computers` stays empty. `limits` says how much an
-    answer of a computer may have. `link` makes the way to the office; by default it is a connection of this client's
-    own.
+    `live=False` the client does not fetch what the computers have: `computers` stays empty. `limits` says how large an
+    answer of a computer may be. `link` makes the connection to the office; by default the client makes one of its own.
 
     A tool that ran and failed is a result with `is_error`. Every other failure raises the `SMCPError` of its code:
     `NotFoundError` for a computer that is not in the office, `NotInRoomError` without an office, `RequestTimeoutError`
-    for an answer that does not come, `BadRequestError` for what does not fit the protocol. A dropped connection raises
-    `ConnectionLostError` at once. The client then connects and joins again by itself; it sends no request twice.
+    if no answer comes in time, `BadRequestError` for a request or an answer that breaks the protocol. A dropped
+    connection raises `ConnectionLostError` at once. The client then connects and joins again by itself. It never sends
+    a request twice.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class AsyncSMCPAgentClient:
         await self.close()
 
     async def open(self) -> None:
-        """Connect, or raise: `UnauthorizedError`, or `ConnectionLostError` when the server does not answer."""
+        """Connect. Raises `UnauthorizedError`, or `ConnectionLostError` if the server does not answer."""
         self._start_listener()
         try:
             await self._link.open()
@@ -127,16 +127,18 @@ class AsyncSMCPAgentClient:
             raise
 
     def attend(self, office_id: str) -> None:
-        """Connect and join the office as soon as it can be done, and try for ever: the server may not be there yet.
+        """Connect and join the office as soon as possible, and keep trying: the server may start later.
 
-        Instead of `open` and `join_office`; returns at once. `problem` says why the agent is not in the office yet, and
-        handlers of `connection` hear when it is. Close it in the end.
+        Use it instead of `open` and `join_office`. It returns at once. `problem` says why the agent is not in the
+        office yet, and handlers of `connection` hear when it is. Call `close` at the end.
         """
         self._start_listener()
         self._link.attend(Membership("agent", self.name, office_id))
 
     async def close(self) -> None:
-        """Disconnect for good; what still waits raises `ConnectionLostError`. Safe to call twice, and in a handler."""
+        """Disconnect for good. Requests that still wait raise `ConnectionLostError`. Safe to call twice, and in a
+        handler.
+        """
         self._closed = True
         self._wake()
         await self._link.close()
@@ -145,7 +147,7 @@ class AsyncSMCPAgentClient:
             listener.cancel()
         tasks = {*self._view.end(), *filter(None, [listener])} - {asyncio.current_task()}
         if tasks:
-            # A handler of the caller's may take no notice of its cancellation.
+            # A handler of the caller may ignore its cancellation.
             await asyncio.wait(tasks, timeout=self._deadlines.cancel)
 
     # --- the office
@@ -171,17 +173,17 @@ class AsyncSMCPAgentClient:
 
     @property
     def way(self) -> Way | None:
-        """How the agent is connected, or was the last time: by which transport, through which proxy."""
+        """The current or the last connection: its transport and its proxy."""
         return self._link.way
 
     @property
     def office_id(self) -> str | None:
-        """The office that this agent is in, or will join again after a reconnect; `None` without one."""
+        """The office that this agent is in, or joins again after a reconnect; `None` without one."""
         return self._link.membership.office_id if self._link.membership else None
 
     @property
     def computers(self) -> Mapping[str, ComputerView]:
-        """The live view: every computer in the office by its name, with what is known of it now.
+        """The live view: every computer in the office by its name, with everything that is known of it now.
 
         It is a snapshot: read the property again to see later changes. `settled` waits until the view is complete.
         """
@@ -189,15 +191,15 @@ class AsyncSMCPAgentClient:
 
     @property
     def listing_error(self) -> SMCPError | None:
-        """Why the last attempt to list the office failed, `None` if it worked. The agent tries again by itself."""
+        """Why the last attempt to list the office failed; `None` if it worked. The agent tries again by itself."""
         return self._view.listing_error
 
     async def join_office(self, office_id: str) -> None:
         """Join an office. On return `computers` has its computers; `settled` waits for their tools.
 
-        After every reconnect the agent joins again, and brings the view up to date. A refusal raises `RoomFullError`
-        (the office has an agent), `AlreadyInRoomError` (leave the other office first), `ForbiddenError` (the key does
-        not allow it) or `BadRequestError` (a name or an id that nothing may have).
+        After every reconnect the agent joins again and updates the view. A refusal raises `RoomFullError` (the office
+        has an agent), `AlreadyInRoomError` (leave the other office first), `ForbiddenError` (the key does not allow it)
+        or `BadRequestError` (the name or the id is not valid).
         """
         await self._link.join(Membership("agent", self.name, office_id))
         if self._live:
@@ -214,11 +216,11 @@ class AsyncSMCPAgentClient:
             self._wake()
 
     async def settled(self, timeout: float = 20.0) -> None:
-        """Wait until the live view is complete; `RequestTimeoutError` after `timeout` seconds.
+        """Wait until the live view is complete. Raises `RequestTimeoutError` after `timeout` seconds.
 
-        What is announced meanwhile is not waited for. A part that could not be fetched does not hold this up: the
-        `failures` of its `ComputerView` say why. Nor does one that changes again and again and costs so much that its
-        next fetch has to wait. Without an office, or once it is left, this raises `NotInRoomError`.
+        It does not wait for changes that are announced meanwhile, nor for parts that could not be fetched (see
+        `failures` of their `ComputerView`), nor for parts that change all the time and are too costly to fetch again
+        soon. Raises `NotInRoomError` without an office, or when the agent leaves it.
         """
         self._check_office()
         if not self._live:
@@ -236,30 +238,31 @@ class AsyncSMCPAgentClient:
         return await self._ask(requests.list_room(self._call(), self._deadlines, office_id), requests.read_sessions)
 
     def _check_office(self) -> None:
-        """Raise when it is no use to wait: this agent is closed, or has no office to come back to."""
+        """Raise if waiting is useless: this agent is closed, or has no office."""
         if self._closed:
             raise ConnectionLostError("this agent was closed")
         if self.office_id is None:
             raise NotInRoomError(_NO_OFFICE)
 
     def _wake(self) -> None:
-        """Have `settled` and `wait_for_tools` check again whether it is of use to wait."""
+        """Let `settled` and `wait_for_tools` check again whether waiting is useful."""
         self._news.heard()
         self._view.wake()
 
     # --- tools
 
     async def get_tools(self, computer: str) -> list[SMCPTool]:
-        """The tools that a computer lists now, with their schemas; `tool_meta` reads what is configured for one."""
+        """The tools that a computer lists now, with their schemas. `tool_meta` reads their configured metadata."""
         return await self._ask(requests.get_tools(self._call(), self._deadlines, computer), requests.read_tools)
 
     async def wait_for_tools(
         self, computer: str, tool_names: Collection[str] = (), timeout: float = DEFAULT_WAIT
     ) -> list[SMCPTool]:
-        """The tools of a computer, once it is in the office and lists all of `tool_names`, or any tool at all.
+        """The tools of a computer, once it is in the office and lists all of `tool_names` (without names: any tool).
 
         A computer may join before its MCP servers run. After `timeout` seconds this raises `ToolNotFoundError`, or
-        `NotFoundError` when the computer is not in the office. Without an office, or once it is left, `NotInRoomError`.
+        `NotFoundError` if the computer is not in the office. Raises `NotInRoomError` without an office, or when the
+        agent leaves it.
         """
         names = requests.texts_in("tool_names", tool_names)
         with self._news.of(computer) as heard:
@@ -283,19 +286,19 @@ class AsyncSMCPAgentClient:
     ) -> "CallToolResult":
         """Run a tool and return its result, also when the tool failed or took longer than `timeout` seconds.
 
-        Look at `is_error` of the result; `text_of` gives its text, and `meta["error_code"]` the code of a failure: 4001
-        for an unknown tool, 4004 after the timeout, 4005 when the call was not confirmed: then
-        `meta["outcome"]` is `refused`, `rule`, `unanswered` or `nobody`, and `meta["reason"]` has the words of the
-        person who refused, if there are any.
+        Look at `is_error` of the result. `text_of` gives its text, and `meta["error_code"]` the code of a failure: 4001
+        for an unknown tool, 4004 after the timeout, 4005 for a call that was not confirmed. With 4005 `meta["outcome"]`
+        is `refused`, `rule`, `unanswered` or `nobody`, and `meta["reason"]` has the words of the person who refused, if
+        there are any.
 
-        What fails on the way to the computer raises instead. Cancelling the task that waits here cancels the call at
-        the computer; so does `cancel` with its `req_id`.
+        A failure on the way to the computer raises an `SMCPError` instead. Cancelling the task that waits here cancels
+        the call at the computer; so does `cancel` with its `req_id`.
 
-        `on_progress`, `def` or `async def`, is called with `(progress, total, message)` while the tool reports how far
-        it is, one call at a time; a callback that is slow gets the latest. `total` and `message` may be `None`. One
-        that is not async runs in a worker thread. What it raises is logged; only `SystemExit` and `KeyboardInterrupt`
-        end the program. No call begins after the result is here, but for the last report, for which the result waits a
-        second at most.
+        `on_progress`, `def` or `async def`, is called with `(progress, total, message)` when the tool reports progress;
+        `total` and `message` may be `None`. Calls of it never overlap: a slow callback gets the latest report only. A
+        callback that is not async runs in a worker thread. Its errors are logged; only `SystemExit` and
+        `KeyboardInterrupt` end the program. The result waits up to a second for the last report; after it the callback
+        is not called again.
         """
         load_types()
         call, wants_progress = self._call(req_id), on_progress is not None
@@ -323,20 +326,20 @@ class AsyncSMCPAgentClient:
             raise
 
     async def cancel(self, req_id: str) -> None:
-        """Cancel a tool call: it ends with a result that says so. An unknown `req_id` changes nothing."""
+        """Cancel a tool call. It ends with a result that says so. An unknown `req_id` changes nothing."""
         # Older servers do not ack it.
         with suppress(requests.UnansweredError):
             await self._ask(requests.cancel(self._call(req_id), self._deadlines), requests.read_sent)
 
     @staticmethod
     def tool_meta(tool: SMCPTool) -> ToolMeta:
-        """What is configured for a tool: `auto_apply`, `alias`, `tags`, `ret_object_mapper`; empty without any."""
+        """The configured metadata of a tool: `auto_apply`, `alias`, `tags`, `ret_object_mapper`; empty if there is
+        none.
+        """
         return requests.tool_meta(tool)
 
     async def _give_up(self, request: Request) -> None:
-        """Cancel a call whose caller has stopped waiting. A cancellation of this task does not stop that, but a
-        deadline does.
-        """
+        """Cancel a call whose caller has stopped waiting. Cancelling this task does not stop that; a deadline does."""
         with anyio.move_on_after(self._deadlines.cancel, shield=True), suppress(SMCPError):
             await self.cancel(request.req_id)
 
@@ -374,8 +377,8 @@ class AsyncSMCPAgentClient:
     async def read_resource(self, computer: str, uri: str) -> list[dict[str, Any]]:
         """The contents of a `dpe://` or `window://` resource, in MCP's JSON form.
 
-        Raises a `FinderError` for what is not there (`DocumentNotFoundError`, `PageOutOfRangeError`,
-        `ElementNotFoundError`) or is no such URI (`InvalidDPEURIError`).
+        Raises a `FinderError`: `DocumentNotFoundError`, `PageOutOfRangeError` or `ElementNotFoundError` if it does not
+        exist, `InvalidDPEURIError` for an invalid URI.
         """
         request = requests.read_resource(self._call(), self._deadlines, computer, uri)
         return await self._ask(request, requests.read_contents)
@@ -423,7 +426,9 @@ class AsyncSMCPAgentClient:
             offset = requests.next_offset(index, offset)
 
     async def iter_pages(self, computer: str, uri: str, format: str = "json") -> AsyncGenerator[Any, None]:
-        """Iterate over the pages of a document, as `read_page` gives them; each is read when it is its turn."""
+        """Iterate over the pages of a document, as `read_page` gives them. Each page is read when the caller asks for
+        it.
+        """
         async with aclosing(self.iter_document_pages(computer, uri)) as index:
             async for page in index:
                 yield await self.read_page(computer, uri, page["page_index"], format)
@@ -451,7 +456,7 @@ class AsyncSMCPAgentClient:
             raise
 
     async def _get(self, computer: str, part: Part, cost: Cost) -> Any:
-        """A part of the live view."""
+        """Fetch one part of the live view."""
         call, deadlines = self._call(), self._deadlines
         match part:
             case Part.TOOLS:
@@ -471,8 +476,8 @@ class AsyncSMCPAgentClient:
     def on(self, name: str) -> Callable[[_CallbackT], _CallbackT]:
         """Register a function, `def` or `async def`, with `@agent.on("enter_office")`.
 
-        The names are those of the notifications, with or without `notify:`, and `change` and `connection`; another name
-        raises `ValueError`. The function gets what the method of `AgentHandler` with that name gets.
+        Valid names are those of the notifications, with or without `notify:`, and `change` and `connection`. Another
+        name raises `ValueError`. The function gets the same argument as the method of `AgentHandler` with that name.
         """
         callbacks = self._callbacks[happening(name)]
 
@@ -492,7 +497,7 @@ class AsyncSMCPAgentClient:
             self._listener = asyncio.create_task(self._listen(), name="a2c-agent-handlers")
 
     async def _listen(self) -> None:
-        """Run the handlers, in the order of what happened, until the agent is closed."""
+        """Run the handlers, in the order of the events, until the agent is closed."""
         me = asyncio.current_task()
         assert me is not None
         while self._listener is me:
@@ -505,7 +510,7 @@ class AsyncSMCPAgentClient:
                 except (Exception, asyncio.CancelledError):
                     if me.cancelling():
                         raise
-                    # Not our code: whatever it raises, the next one is still called.
+                    # This is the caller's code. Whatever it raises, the next handler is still called.
                     logger.exception("a handler of %s failed", name)
 
     def _on_link_event(self, event: LinkEvent) -> None:

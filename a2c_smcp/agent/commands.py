@@ -1,4 +1,4 @@
-"""What `a2c agent` does, one function a command: each returns the work to do once the office is joined."""
+"""What `a2c agent` does: one function for each command. Each returns the work to do after the office is joined."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -50,23 +50,23 @@ __all__ = [
     "watch",
 ]
 
-#: Between attempts to reach a server that is not there yet.
+#: The pause between attempts to reach a server that does not run yet.
 _RETRY_SECONDS: Final = 0.5
 _NO_SERVER: Final = "start it with `a2c server`, or name another with --url; `a2c doctor` says more"
 
 
 @dataclass(frozen=True, slots=True)
 class CommandOptions:
-    """Which office to join, where, and how to print."""
+    """Which office to join, at which server, and how to print."""
 
     link: LinkOptions
     office: str
     name: str
     json: bool
     wait: float = 0
-    """How long to try for a server that is not there yet."""
+    """How long to try to reach a server that does not run yet."""
     raw: bool = False
-    """Print what others wrote as it is, at a terminal too."""
+    """Print texts of others unchanged, also at a terminal."""
 
 
 Work: TypeAlias = Callable[[AsyncSMCPAgentClient, Printer], Awaitable[int]]
@@ -75,14 +75,15 @@ Work: TypeAlias = Callable[[AsyncSMCPAgentClient, Printer], Awaitable[int]]
 def run(session: CommandOptions, work: Work, *, live: bool = False) -> int:
     """Join, do the work, and return the exit status.
 
-    A `BrokenPipeError` is raised: typer ends every command with 1, and without a word, when nobody reads it any more.
+    A `BrokenPipeError` is raised: when the reader of a command has gone, typer ends the command with 1 and prints
+    nothing.
     """
     output = Printer(session.json, raw=session.raw)
     try:
         return _done(session, work, output, live)
     except BrokenPipeError:
         raise
-    except OSError as error:  # a disk that is full, mostly
+    except OSError as error:  # usually a full disk
         output.unprinted(error)
         return FAILED
 
@@ -119,7 +120,7 @@ async def _opened(session: CommandOptions, output: Printer, live: bool) -> Async
         try:
             await agent.open()
         except ConnectionLostError as error:
-            if error.advice:  # a certificate, a password: waiting is not what helps
+            if error.advice:  # a certificate or a password is wrong, and waiting does not help
                 raise
             if now() >= deadline:
                 raise ConnectionLostError(f"{error.message}; {_NO_SERVER}", error.details) from None
@@ -146,7 +147,7 @@ def room() -> Work:
     async def work(agent: AsyncSMCPAgentClient, output: Printer) -> int:
         sessions = await agent.list_room()
         rows = sorted((str(session.get("role", "")), str(session.get("name", ""))) for session in sessions)
-        # How long a computer is waited for that is to say how its MCP servers do.
+        # How long to wait for the states of a computer's MCP servers.
         down = await servers_not_running(agent, sorted(computers_in(sessions)), 5.0)
         output.table(("role", "name"), rows, sessions)
         for computer, lines in down.items():
@@ -178,7 +179,7 @@ def tools(computer: str | None) -> Work:
 
 
 async def _tools_of(agent: AsyncSMCPAgentClient, computer: str) -> list[SMCPTool] | SMCPError:
-    """The tools of a computer, or why they cannot be had: the tools of other computers are shown all the same."""
+    """The tools of a computer, or the reason why they cannot be listed: other computers are still shown."""
     try:
         return await agent.get_tools(computer)
     except SMCPError as error:
@@ -186,18 +187,18 @@ async def _tools_of(agent: AsyncSMCPAgentClient, computer: str) -> list[SMCPTool
 
 
 async def _meant_computer(agent: AsyncSMCPAgentClient, computer: str, error: SMCPError) -> str:
-    """The computer that was probably meant, if the error says that there is none of this name."""
+    """The computer that was probably meant, if the error says that no computer has this name."""
     if not isinstance(error, NotFoundError):
         return ""
     try:
         names = computers_in(await agent.list_room())
-    except SMCPError:  # the first error is the one to be told
+    except SMCPError:  # report the first error, not this one
         return ""
     return "" if computer in names else did_you_mean(computer, names)
 
 
 async def _meant_tool(agent: AsyncSMCPAgentClient, computer: str, tool: str, result: "CallToolResult") -> str:
-    """The tool that was probably meant, if the result says that there is none of this name."""
+    """The tool that was probably meant, if the result says that no tool has this name."""
     if (result.meta or {}).get(ERROR_CODE_MARKER) != ToolNotFoundError.default_code:
         return ""
     tools = await _tools_of(agent, computer)
@@ -205,7 +206,7 @@ async def _meant_tool(agent: AsyncSMCPAgentClient, computer: str, tool: str, res
 
 
 def _at(computer: str, work: Work) -> Work:
-    """The work at one computer; if there is none of this name, the error says which one was probably meant."""
+    """The work at one computer. If no computer has this name, the error says which one was probably meant."""
 
     async def suggesting(agent: AsyncSMCPAgentClient, output: Printer) -> int:
         try:
@@ -228,7 +229,7 @@ def call(computer: str, tool: str, typed: Typed, timeout: int, file: Path | None
             if starting := still_starting(result):
                 waits = f"waiting up to {DEFAULT_WAIT:g} s, still starting: {', '.join(starting)}"
                 output.note(f"{computer} has no {tool} yet; {waits}")
-                with suppress(ToolNotFoundError):  # the call says so itself, once more
+                with suppress(ToolNotFoundError):  # the call repeats it
                     params = typed.read((await agent.wait_for_tool(computer, tool))["params_schema"])
                 result = await agent.call_tool(computer, tool, params, timeout, on_progress=on_progress)
         wire = to_wire(result)
@@ -241,10 +242,10 @@ def call(computer: str, tool: str, typed: Typed, timeout: int, file: Path | None
 
 
 async def _wait_for_tool(agent: AsyncSMCPAgentClient, computer: str, tool: str, seconds: float) -> None:
-    """Until the tool is there, or the time is over: then the call says itself what is missing."""
+    """Wait until the tool is there or the time is over. After that the call itself says what is missing."""
     with suppress(TimeoutError, ToolNotFoundError, NotFoundError):
         async with asyncio.timeout(seconds):
-            # Requests for a computer that is not there are refused, and each is a warning in the server's log.
+            # The server refuses each request for an absent computer and logs a warning.
             with suppress(SMCPError):
                 while computer not in computers_in(await agent.list_room()):  # noqa: ASYNC110 - of the server
                     await asyncio.sleep(_RETRY_SECONDS)
@@ -252,7 +253,7 @@ async def _wait_for_tool(agent: AsyncSMCPAgentClient, computer: str, tool: str, 
 
 
 def _save(contents: Sequence[Mapping[str, Any]], file: Path | None, output: Printer) -> bool:
-    """Save what the result holds, if that was wanted; says whether it worked, or was not wanted."""
+    """Save what the result holds, if that was asked for. Returns `False` if it could not be saved."""
     try:
         for path, what in save(contents, file) if file else ():
             output.note(f"saved in {path}: {what}")
@@ -263,7 +264,7 @@ def _save(contents: Sequence[Mapping[str, Any]], file: Path | None, output: Prin
 
 
 async def _schema(agent: AsyncSMCPAgentClient, computer: str, tool: str) -> Mapping[str, Any] | None:
-    """The schema of a tool's parameters; `None` where it is unknown: the call will say why."""
+    """The schema of a tool's parameters; `None` if it is unknown: the call will say why."""
     tools = await _tools_of(agent, computer)
     if isinstance(tools, SMCPError):
         return None
@@ -315,13 +316,13 @@ def watch() -> Work:
         ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def on(name: str) -> Callable[[Callable[[Any], None]], None]:
-            """Call this for what happens, until it cannot be printed."""
+            """Call this for each event, until printing fails."""
 
             def register(tell: Callable[[Any], None]) -> None:
                 def handle(happened: Any) -> None:
                     try:
                         tell(happened)
-                    except OSError as error:  # the agent would log it, and go on
+                    except OSError as error:  # the agent would log the error and go on
                         if not ended.done():
                             ended.set_exception(error)
 

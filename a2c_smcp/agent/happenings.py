@@ -1,4 +1,4 @@
-"""What has happened in the office and waits for an agent's handlers. Bounded, whatever a handler takes. No sockets."""
+"""The events of the office that wait for an agent's handlers. Bounded, however slow a handler is. No sockets."""
 
 import asyncio
 import logging
@@ -20,13 +20,14 @@ class _Happening(NamedTuple):
     name: str
     data: Any
     about: str | None
-    """The computer that it is about."""
+    """The computer that the event is about."""
 
 
 class Happenings:
-    """A queue of what happened, in order. What a computer announces again while the first word of it still waits is
-    one happening, unless that computer came or went in between, or the connection did. When too much waits, the
-    oldest is lost.
+    """A queue of events, in order.
+
+    When a computer repeats an announcement while the first one still waits, the two are one event; unless that computer
+    came or went in between, or the connection did. When too many events wait, the oldest is lost.
     """
 
     def __init__(self, most: int = 10_000) -> None:
@@ -66,7 +67,7 @@ class Happenings:
         self._pop()
         if not self._losing:
             self._losing = True
-            logger.warning("over %d happenings wait for the agent's handlers; the oldest are lost", self._most)
+            logger.warning("over %d events wait for the handlers of the agent; the oldest are lost", self._most)
 
     def _pop(self) -> _Happening:
         happened = self._queue.popleft()
@@ -82,7 +83,7 @@ def _computer_of(data: Any) -> str | None:
 
 
 def _repeatable(happened: _Happening) -> Hashable | None:
-    """What it says, if saying it once is enough."""
+    """The key of an announcement that is enough to hear once."""
     if isinstance(happened.data, Change):
         return happened.data
     return happened.name if happened.name.startswith("update_") else None

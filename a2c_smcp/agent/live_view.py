@@ -1,7 +1,7 @@
-"""An agent's live view of its office: performs what `view` decides. Asking is handed in.
+"""An agent's live view of its office: it performs what `view` decides. The functions that ask are handed in.
 
-Fetches are made a few at a time, and each part of a computer at a pace that its cost allows, so that no computer slows
-the views of the others down.
+Only a few fetches run at a time, and each part of a computer is fetched at a pace that its cost allows. So no computer
+slows down the views of the others.
 """
 
 import asyncio
@@ -23,8 +23,10 @@ logger = logging.getLogger(__name__)
 
 
 class FetchPlaces:
-    """So many fetches at a time: servers limit what may wait for an answer. One that takes longer than `patience`
-    seconds does not count any more: its computer is slow, and the others do not wait for it.
+    """Limits how many fetches run at a time: servers limit how many requests may wait.
+
+    A fetch that takes longer than `patience` seconds is no longer counted: its computer is slow, and the others do not
+    wait for it.
     """
 
     def __init__(self, number: int = 16, patience: float = 1.0) -> None:
@@ -51,8 +53,9 @@ class FetchPlaces:
 
 
 class LiveView:
-    """What an agent knows of its office. `list_room` and `get` ask the server and the computers, and `tell` is called
-    with each `Change`. `close` it in the end.
+    """What an agent knows of its office.
+
+    `list_room` and `get` ask the server and the computers; `tell` is called with each `Change`. Call `end` at the end.
     """
 
     def __init__(
@@ -64,7 +67,7 @@ class LiveView:
         self.listing_error: SMCPError | None = None
         """Why the last attempt to list the office failed."""
         self.listed = asyncio.Event()
-        """Set once the office was listed, or could not be listed the first time."""
+        """Set when the office was listed, or when the first attempt failed."""
         self._list_room = list_room
         self._get = get
         self._tell = tell
@@ -87,7 +90,7 @@ class LiveView:
         self._lister = self._start(self._list())
 
     def disconnected(self) -> None:
-        """What is being fetched fails by itself; what is known stays until the office is listed again."""
+        """The connection was lost. Running fetches fail; the view stays until the office is listed again."""
         self._begin_listing()
         self.listed.set()
 
@@ -116,7 +119,7 @@ class LiveView:
     # --- waiting
 
     async def complete(self, check: Callable[[], None]) -> None:
-        """Wait until all is fetched that is to be fetched now. `check` raises when it is no use to wait."""
+        """Wait until everything that is due now was fetched. `check` raises if waiting is useless."""
         since: int | None = None
         while True:
             check()
@@ -129,12 +132,12 @@ class LiveView:
             await self._moved.wait()
 
     def wake(self) -> None:
-        """Have those who wait check again whether it is of use."""
+        """Let the waiting callers check again whether waiting is useful."""
         self._moved.set()
         self._moved.clear()
 
     def end(self) -> set[asyncio.Task[None]]:
-        """The tasks that still run, cancelled."""
+        """Cancel the running tasks and return them."""
         for task in self._tasks:
             task.cancel()
         return set(self._tasks)
@@ -149,7 +152,7 @@ class LiveView:
         self.listed.clear()
 
     async def _list(self) -> None:
-        """List the office, until it works."""
+        """List the office; try again until it works."""
         failures = 0
         while True:
             try:
@@ -186,7 +189,7 @@ class LiveView:
         outcome = self._view.failed(fetch, error, pause)
         if outcome is None:
             return
-        # Of a lost connection the link speaks, once; and one that this side closed is no news.
+        # The link already reports a lost connection, and a connection that this side closed is not news.
         level = logging.INFO if isinstance(error, ConnectionLostError) else logging.WARNING
         logger.log(level, "cannot fetch the %s of %s: %s", fetch.part.value, fetch.computer, error)
         self._tell(Change(fetch.computer, fetch.part, error))

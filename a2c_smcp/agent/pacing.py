@@ -1,7 +1,7 @@
-"""How soon a part of a computer may be fetched again, by what its last fetch cost this agent. Pure.
+"""How soon a part of a computer may be fetched again, decided by the cost of its last fetch. Pure.
 
-Only what the agent spent itself counts: bytes, and the time of reading them. How long the computer took to answer costs
-nobody else anything.
+Only the agent's own cost counts: the bytes of the answer, and the time to read them. The time that the computer took to
+answer does not count.
 """
 
 from dataclasses import dataclass
@@ -9,26 +9,26 @@ from typing import Final
 
 __all__ = ["SHORT", "Cost"]
 
-#: How many times the time that its reading took a part is left alone.
+#: The pause is at least this many times as long as the reading took.
 _TIMES: Final = 40
 _BYTES_PER_SECOND: Final = 4 * 2**20
-#: As far apart as a computer of ours announces changes; in seconds.
+#: The shortest pause in seconds: our computers announce changes this often at most.
 _SHORTEST: Final = 0.1
 _LONGEST: Final = 30.0
-#: A pause up to this many seconds is one that a caller may wait for.
+#: Callers may wait for a pause of up to this many seconds.
 SHORT: Final = 1.0
 
 
 @dataclass(slots=True)
 class Cost:
-    """What one fetch cost: filled in while it is made."""
+    """The cost of one fetch. It is filled in during the fetch."""
 
     seconds: float = 0.0
-    """The time of the processor for reading the answer."""
+    """Processor time for reading the answer."""
     size: int = 0
     """The characters of the answer."""
 
     @property
     def pause(self) -> float:
-        """How long the next one waits at least, in seconds."""
+        """How many seconds the next fetch waits at least."""
         return min(max(_SHORTEST, self.seconds * _TIMES, self.size / _BYTES_PER_SECOND), _LONGEST)

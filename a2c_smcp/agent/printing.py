@@ -31,7 +31,7 @@ class Printer:
     def __init__(self, as_json: bool, *, raw: bool = False) -> None:
         self._as_json = as_json
         self._raw = raw
-        # What a tool says may have what this terminal cannot show.
+        # The output of a tool may contain characters that this terminal cannot show.
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):
                 stream.reconfigure(errors="replace")
@@ -82,7 +82,7 @@ class Printer:
             self._say(_item(item), err=result["isError"])
 
     def refused(self, error: SMCPError) -> None:
-        """Why the request did not get there."""
+        """Print why the request failed."""
         if self._as_json:
             self.json(error.payload())
         else:
@@ -90,7 +90,7 @@ class Printer:
             self._say(f"a2c agent: {str(error).removeprefix('0 ')}", err=True, one_line=True)
 
     def unprinted(self, error: OSError) -> None:
-        """Why nothing more is printed. What waits to be printed is dropped, or Python would fail with it at its end."""
+        """Print why nothing more is printed. Waiting output is dropped: Python would fail with it at its end."""
         with suppress(OSError):
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, sys.stdout.fileno())
@@ -102,7 +102,7 @@ class Printer:
             self._say(text, err=True, one_line=True)
 
     def line(self, event: str, computer: str, text: str, **details: Any) -> None:
-        """One thing that happened."""
+        """Print one event of the office."""
         if self._as_json:
             self.json({"event": event, "computer": computer, **details} if computer else {"event": event, **details})
         else:
@@ -113,9 +113,10 @@ class Printer:
 
     @contextmanager
     def calling(self, text: str) -> Iterator[ProgressCallback | None]:
-        """Shows a call: a spinner, and how far it is once it has reported that to what this yields, if anything.
+        """Show a call: a spinner, and its progress when reports come.
 
-        For programs every report is a line; the call is cancelled when that cannot be printed, which raises `OSError`.
+        Yields the callback for reports, or `None` if nothing would show them. For programs every report is a line. If a
+        line cannot be printed, the call is cancelled and `OSError` is raised.
         """
         if self._as_json:
             unprinted: list[OSError] = []
@@ -124,7 +125,7 @@ class Printer:
                 async def report(progress: float, total: float | None, message: str | None) -> None:
                     try:
                         self.json({"progress": progress, "total": total, "message": message})
-                    except OSError as error:  # the call would log it, and go on
+                    except OSError as error:  # the call would log the error and go on
                         unprinted.append(error)
                         scope.cancel()
 
@@ -143,7 +144,7 @@ class Printer:
 
     @contextmanager
     def spinner(self, text: str) -> Iterator[Callable[[str], None]]:
-        """Shows that something goes on, for how long already, and what this yields is told; at a terminal only."""
+        """Show at a terminal that work goes on, and for how long. Yields a function that shows its progress."""
         if not self._stderr.is_terminal:
             yield _unheard
             return

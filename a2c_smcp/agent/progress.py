@@ -1,4 +1,4 @@
-"""The progress of calls, for the callbacks of their callers. A callback that is slow or fails harms no call."""
+"""The progress of calls, for the callbacks of their callers. A slow or failing callback harms no call."""
 
 import asyncio
 import inspect
@@ -19,24 +19,24 @@ __all__ = ["ProgressListeners"]
 
 logger = logging.getLogger(__name__)
 
-#: How long a call that has its result waits for its callback to take the last report, in seconds.
+#: How many seconds a call that has its result waits until its callback has taken the last report.
 _LAST_SECONDS: Final = 1.0
 
 
 class ProgressListeners:
-    """Those who want to hear of the progress of their calls, by computer and `req_id`."""
+    """The callbacks for the progress of calls, by computer and `req_id`."""
 
     def __init__(self) -> None:
         self._listeners: dict[tuple[str, str], list[_ProgressListener]] = {}
 
     def take(self, report: ToolProgress) -> None:
-        """Hand a report to the callers of its call. It is dropped if there is none."""
+        """Hand a report to the callers of its call. Without a caller it is dropped."""
         for listener in self._listeners.get((report["computer"], report["req_id"]), ()):
             listener.put(report)
 
     @asynccontextmanager
     async def listening(self, computer: str, req_id: str, callback: ProgressCallback) -> AsyncIterator[None]:
-        """Call back for every report of one call while this is entered, and once more at its end for the last."""
+        """Call back for every report of one call while this is entered; for the last report also at its end."""
         listener, key = _ProgressListener(callback, req_id), (computer, req_id)
         self._listeners.setdefault(key, []).append(listener)
         try:
@@ -52,23 +52,23 @@ class ProgressListeners:
 
 
 class _ProgressListener:
-    """Calls back in a task, one report at a time. Of reports that come faster than that, the latest counts."""
+    """Calls back in a task, one report at a time. If reports come faster, only the latest counts."""
 
     def __init__(self, callback: ProgressCallback, req_id: str) -> None:
         self._callback = callback
         self._req_id = req_id
         self._progress = 0.0
         self._latest = LatestOnly(self._call_back)
-        #: Its own: callbacks that block must not take the threads of others.
+        #: A limiter of its own: a callback that blocks must not take the threads of others.
         self._thread = anyio.CapacityLimiter(1)
 
     def put(self, report: ToolProgress) -> None:
-        # A computer of another make may report less than before.
+        # A computer of another implementation may report less than before.
         self._progress = max(self._progress, report["progress"])
         self._latest.put(self._progress, report.get("total"), report.get("message"))
 
     async def end(self) -> None:
-        """Wait until the last report is taken, but not for long."""
+        """Wait a short time until the callback has taken the last report."""
         with anyio.move_on_after(_LAST_SECONDS):
             await self._latest.end()
 
@@ -83,14 +83,14 @@ class _ProgressListener:
             assert me is not None
             if me.cancelling():
                 raise
-            # Not our code: whatever it raises, the next report is still told.
+            # This is the caller's code. Whatever it raises, the next report is still delivered.
             logger.exception("the callback for the progress of %s failed", self._req_id)
 
     async def _call(self, *report: Any) -> None:
         if inspect.iscoroutinefunction(self._callback):
             outcome: Any = self._callback(*report)
         else:
-            # It may block, which must not hold up the loop.
+            # The callback may block, and must not stop the event loop.
             call = partial(self._callback, *report)
             outcome = await anyio.to_thread.run_sync(call, abandon_on_cancel=True, limiter=self._thread)
         if inspect.isawaitable(outcome):

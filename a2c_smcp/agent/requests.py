@@ -1,7 +1,7 @@
-"""What an agent asks and how it reads the answers. Pure: no sockets, no clock, no ids of its own making.
+"""What an agent asks, and how it reads the answers. Pure: no sockets, no clock, and ids are handed in.
 
-A builder returns a `Request`; what its ack brought back goes through a reader, which returns what was asked for or
-raises the error that came instead.
+A builder returns a `Request`. A reader takes the ack of that request, and returns the value or raises the error that
+the ack holds.
 """
 
 import json
@@ -82,23 +82,23 @@ __all__ = [
     "tool_meta",
 ]
 
-#: What a tool call may take, in seconds, when its caller does not say.
+#: The timeout of a tool call in seconds, if its caller gives none.
 DEFAULT_TIMEOUT: Final = 60
-#: How long to wait for tools that are not there yet, in seconds.
+#: How many seconds to wait for tools that are not there yet.
 DEFAULT_WAIT: Final = 10.0
-#: How many documents, or pages, come at once when the caller does not give a number.
+#: How many documents or pages come at once, if the caller gives no number.
 DEFAULT_LIMIT: Final = 20
-# How long is too long is the server's to say, and its refusal names the limit. These are 68 years; more fits neither
-# every timer nor every reader of JSON.
+# The server decides how long a timeout may be, and its refusal names the limit. This is 68 years: a larger number fits
+# neither every timer nor every reader of JSON.
 _LONGEST_TIMEOUT: Final = 2**31
-#: A tool result has one of these at least; whatever lacks them all is something else.
+#: A tool result has at least one of these keys.
 _RESULT_KEYS: Final = ("content", "structuredContent", "isError")
 _LIMITS: Final = AnswerLimits()
 _REQUIRED: Final[Mapping[str, str]] = {GET_DESKTOP_EVENT: "desktops", GET_FINDER_EVENT: "documents"}
 
 
 class NotSupportedError(BadRequestError):
-    """The server acked a request without an answer, as older servers do with events that they do not know."""
+    """The server acked a request without an answer. Older servers do that for events that they do not know."""
 
     title = "Not Supported"
 
@@ -107,7 +107,7 @@ class NotSupportedError(BadRequestError):
 
 
 class UnansweredError(RequestTimeoutError):
-    """Nothing came back in time, not even the server's word that the computer is silent."""
+    """No answer came in time. Not even the server said that the computer is silent."""
 
     def __init__(self, request: "Request") -> None:
         super().__init__(
@@ -129,7 +129,7 @@ class Deadlines:
     tool_call_grace: float = 10.0
     """How much longer than a tool call's own timeout."""
     cancel: float = 2.0
-    """For the cancel of a call whose caller does not wait for it any more, and for handlers when the client closes."""
+    """For the cancel of a call whose caller has stopped waiting, and for handlers when the client closes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +214,9 @@ def cancel(call: AgentCallData, deadlines: Deadlines) -> Request:
 
 
 def texts_in(field: str, value: Iterable[str]) -> list[str]:
-    """What a caller gave as several texts, or `BadRequestError`: Python would take one text letter by letter."""
+    """Check a value that must be several texts, or raise `BadRequestError`: Python would split a single text into
+    letters.
+    """
     given = list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes) else None
     if given is None or not all(isinstance(item, str) for item in given):
         raise BadRequestError(f"field {field!r}: must be a list of texts, not one text", {"field": field})
@@ -228,7 +230,7 @@ def _to_computer(
 
 
 def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Absent filters and defaults are not sent."""
+    """The fields that are to be sent: absent filters and defaults are not."""
     return {key: value for key, value in fields.items() if value is not None}
 
 
@@ -238,14 +240,14 @@ def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
 def read_reply(request: Request, args: tuple[Any, ...]) -> Any:
     """The reply as the TypedDict of its event.
 
-    Raises the class of the code that it carries, `NotSupportedError` for an empty one, and `BadRequestError` for one
-    that does not fit the protocol.
+    Raises the error class of a code in it, `NotSupportedError` for an empty reply, and `BadRequestError` for a reply
+    that breaks the protocol.
     """
     reply = _answer(request, args)
-    # The protocol's types leave it out of what they require.
+    # The protocol's types do not require this field.
     if (field := _REQUIRED.get(request.event)) is not None and reply.get(field) is None:
         raise _invalid_reply(request, field, "is missing")
-    # An absent req_id is accepted.
+    # The peer may leave the req_id out.
     return parse_response(request.event, {**reply, "req_id": request.req_id})
 
 
@@ -270,7 +272,7 @@ def read_contents(request: Request, args: tuple[Any, ...]) -> list[dict[str, Any
 
 
 def read_result(request: Request, args: tuple[Any, ...]) -> "CallToolResult":
-    """The tool's result; what failed inside the tool is a result too, what failed on the way there raises."""
+    """The tool's result. A failure inside the tool is a result too; a failure on the way to the tool raises."""
     try:
         reply = _answer(request, args)
         if not any(reply.get(key) is not None for key in _RESULT_KEYS):
@@ -281,7 +283,7 @@ def read_result(request: Request, args: tuple[Any, ...]) -> "CallToolResult":
 
 
 def read_config(request: Request, args: tuple[Any, ...]) -> GetComputerConfigRet:
-    """The configuration. Any value in it may be a placeholder still, so only its outline is checked."""
+    """The configuration. Only its outline is checked: any value in it may still be a placeholder."""
     reply = _answer(request, args)
     servers, inputs = reply.get("servers"), reply.get("inputs")
     if not isinstance(servers, dict) or not all(isinstance(config, dict) for config in servers.values()):
@@ -296,18 +298,20 @@ def read_config(request: Request, args: tuple[Any, ...]) -> GetComputerConfigRet
 
 
 def read_sent(request: Request, args: tuple[Any, ...]) -> None:
-    """The ack of an announcement: anything but an error will do."""
+    """Check the ack of an announcement: only an error raises."""
     if args and (error := error_from_payload(args[0])) is not None:
         raise error
 
 
 def computers_in(sessions: Iterable[SessionInfo]) -> list[str]:
-    """The names of the computers among those in the office."""
+    """The names of the computers among these sessions."""
     return [session["name"] for session in sessions if session.get("role") == "computer" and "name" in session]
 
 
 def still_starting(result: "CallToolResult") -> list[str]:
-    """The servers that may yet have the tool that this call did not find; none when it found it, or never will."""
+    """The MCP servers that are starting and may bring the tool that this call did not find; empty for every other
+    result.
+    """
     meta = result.meta or {}
     servers = meta.get(STARTING_MARKER)
     missing = result.is_error and meta.get(ERROR_CODE_MARKER) == ToolNotFoundError.default_code
@@ -340,7 +344,7 @@ def _invalid_reply(request: Request, field: str, problem: str) -> BadRequestErro
 
 
 def tool_meta(tool: SMCPTool) -> ToolMeta:
-    """What is configured for a tool: `auto_apply`, `alias`, `tags`, `ret_object_mapper`; empty without any."""
+    """The configured metadata of a tool: `auto_apply`, `alias`, `tags`, `ret_object_mapper`; empty if there is none."""
     raw = (tool.get("meta") or {}).get(TOOL_META_MARKER)
     if raw is None:
         return {}
@@ -357,7 +361,7 @@ def tool_meta(tool: SMCPTool) -> ToolMeta:
 
 
 def document_pages_uri(uri: str, offset: int, limit: int) -> str:
-    """Where a document's metadata and the index of its pages are read."""
+    """The URI of a document's metadata with the index of its pages."""
     uri = _with(with_params(uri, {"depth": "pages"}), "format", "json", "json")
     return _with(_with(uri, "offset", str(offset), "0"), "limit", str(limit), str(DEFAULT_LIMIT))
 
@@ -372,12 +376,12 @@ def element_of(uri: str, element_id: str, format: str) -> str:
 
 
 def _with(uri: str, key: str, value: str, default: str) -> str:
-    """Defaults are not sent, except over another value that the URI has already."""
+    """Set a query key. A default is not sent, unless the URI already has another value for the key."""
     return uri if value == default and key not in parse_dpe_uri(uri).query_params else with_params(uri, {key: value})
 
 
 def read_document(contents: Sequence[Mapping[str, Any]], limits: AnswerLimits = _LIMITS) -> Any:
-    """What a document server answered: the decoded object where it is JSON, else the text."""
+    """The answer of a document server: a decoded object if it is JSON, else the text."""
     item = next((item for item in contents if isinstance(item.get("text"), str)), None)
     if item is None:
         raise BadRequestError("the document has no text at this place")
@@ -405,7 +409,7 @@ def pages_in(index: Any) -> list[DPEPageSummary]:
 
 
 def next_offset(index: Mapping[str, Any], offset: int) -> int | None:
-    """Where the index goes on after this part of it; `None` at its end, also where nothing says that there is more."""
+    """The offset of the next part of the index; `None` at its end, or if the answer names no more pages."""
     offset += len(index["pages"])
     total = index.get("page_total")
     return offset if index["pages"] and isinstance(total, int) and offset < total else None

@@ -1,4 +1,4 @@
-"""Which MCP servers of computers do not run, and why, in lines for people and models."""
+"""Which MCP servers of computers do not run, and why, as lines for people and models."""
 
 import asyncio
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ class _Asks(Protocol):
 
 
 def not_running(config: GetComputerConfigRet) -> list[str]:
-    """One line for each server that does not run; none where the computer does not tell."""
+    """One line for each server that does not run; none if the computer does not say."""
     infos = config.get("server_info") or {}
     states = [(name, str(info.get("state", "unknown")), info.get("reason")) for name, info in infos.items()]
     lines = [
@@ -32,7 +32,7 @@ def not_running(config: GetComputerConfigRet) -> list[str]:
 
 
 async def servers_not_running(agent: _Asks, computers: Iterable[str], seconds: float) -> dict[str, list[str]]:
-    """The lines by computer; a computer that does not answer in time has none."""
+    """The lines for each computer. A computer that does not answer in time has none."""
 
     async def one(computer: str) -> list[str]:
         try:

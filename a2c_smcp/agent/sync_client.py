@@ -1,4 +1,4 @@
-"""The agent, for threads: a blocking face of the asyncio one, which runs in a thread of its own. No protocol here."""
+"""The agent for threads: a blocking façade over the asyncio agent, which runs in its own thread. No protocol here."""
 
 import asyncio
 import functools
@@ -35,7 +35,7 @@ _CallbackT = TypeVar("_CallbackT", bound=Callback)
 def _blocking_method(
     method: Callable[Concatenate[AsyncSMCPAgentClient, _P], Awaitable[_T]],
 ) -> Callable[Concatenate["SMCPAgentClient", _P], _T]:
-    """The method of the asyncio agent, with its signature and its docstring, for threads."""
+    """Make a blocking method of a method of the asyncio agent, with the same signature and docstring."""
 
     @functools.wraps(method)
     def blocking(self: "SMCPAgentClient", /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
@@ -45,7 +45,7 @@ def _blocking_method(
 
 
 class SMCPAgentClient:
-    """An agent, for threads: `with SMCPAgentClient("https://…", name="ada", api_key=…) as agent`.
+    """An agent for threads: `with SMCPAgentClient("https://…", name="ada", api_key=…) as agent`.
 
     It takes the same arguments and raises the same errors as `AsyncSMCPAgentClient`, and each method blocks. Any number
     of threads may use one client. Handlers run in worker threads, where they may call the client again.
@@ -111,9 +111,9 @@ class SMCPAgentClient:
                 try:
                     closing = portal.start_task_soon(self._client.close)
                 except RuntimeError:
-                    return  # its loop has ended: a SystemExit went through it, and has closed everything
+                    return  # its loop has ended: a SystemExit ended it, and closed everything
                 closing.result()
-                # Whatever other threads still wait for will not come.
+                # Calls of other threads that still wait are cancelled.
                 portal.call(portal.stop, True)
 
     # --- the office
@@ -177,18 +177,13 @@ class SMCPAgentClient:
     ) -> "CallToolResult":
         """Run a tool and return its result, also when the tool failed or took longer than `timeout` seconds.
 
-        Look at `is_error` of the result; `text_of` gives its text, and `meta["error_code"]` the code of a failure: 4001
-        for an unknown tool, 4004 after the timeout, 4005 when the call was not confirmed: then
-        `meta["outcome"]` is `refused`, `rule`, `unanswered` or `nobody`, and `meta["reason"]` has the words of the
-        person who refused, if there are any.
+        Results, codes and errors are those of `AsyncSMCPAgentClient.call_tool`. Ctrl-C while it waits cancels the call
+        at the computer; so does `cancel` with its `req_id` from another thread.
 
-        What fails on the way to the computer raises instead. Ctrl-C while it waits cancels the call at the computer;
-        so does `cancel` with its `req_id` from another thread.
-
-        `on_progress` is called with `(progress, total, message)` while the tool reports how far it is, in a worker
-        thread, one call at a time; a callback that is slow gets the latest. `total` and `message` may be `None`. What
-        it raises is logged, `SystemExit` too. No call begins after the result is here, but for the last report, for
-        which the result waits a second at most.
+        `on_progress` is called with `(progress, total, message)` in a worker thread; `total` and `message` may be
+        `None`. Calls of it never overlap: a slow callback gets the latest report only. Its errors are logged,
+        `SystemExit` too. The result waits up to a second for the last report; after it the callback is not called
+        again.
         """
         heard = _blocking(on_progress) if on_progress is not None else None
         return self._run(self._client.call_tool, computer, tool_name, params, timeout, req_id=req_id, on_progress=heard)
@@ -218,8 +213,8 @@ class SMCPAgentClient:
     def on(self, name: str) -> Callable[[_CallbackT], _CallbackT]:
         """Register a function with `@agent.on("enter_office")`; it runs in a worker thread.
 
-        The names are those of the notifications, with or without `notify:`, and `change` and `connection`; another name
-        raises `ValueError`. The function gets what the method of `AgentHandler` with that name gets.
+        Valid names are those of the notifications, with or without `notify:`, and `change` and `connection`. Another
+        name raises `ValueError`. The function gets the same argument as the method of `AgentHandler` with that name.
         """
 
         def register(callback: _CallbackT) -> _CallbackT:
@@ -231,7 +226,7 @@ class SMCPAgentClient:
     # --- across
 
     def _run(self, method: Callable[..., Awaitable[_T]], *args: Any, **kwargs: Any) -> _T:
-        """Run an asyncio method in the thread of the client. A caller that stops waiting here cancels it."""
+        """Run an asyncio method in the thread of the client. If the caller stops waiting, the method is cancelled."""
         if (portal := self._portal) is None:
             raise ConnectionLostError("this agent is not open")
         gave_up: Future[None] = Future()
@@ -274,7 +269,7 @@ class SMCPAgentClient:
                 self._run(items.aclose)
 
 
-# What has no docstring above does what the asyncio agent says.
+# A member without a docstring here has that of the asyncio agent.
 for _name, _member in vars(SMCPAgentClient).items():
     if not _name.startswith("_") and not _member.__doc__:
         _member.__doc__ = getattr(AsyncSMCPAgentClient, _name).__doc__
@@ -289,7 +284,7 @@ def _blocking(callback: Callable[..., Awaitable[None] | None]) -> Callable[..., 
         except Exception:
             raise
         except BaseException as error:
-            # A SystemExit would end the loop of the client, and with it everything that other threads wait for.
+            # A SystemExit would end the event loop of the client, and all calls of other threads with it.
             raise RuntimeError(f"a callback raised {error!r}") from error
 
     return call

@@ -1,4 +1,4 @@
-"""What an agent's own code meets: handlers of what happens in its office, and the structures they are about."""
+"""What the code of an agent builder meets: handlers for the events of an office, and their structures."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -49,8 +49,8 @@ __all__ = [
 
 Callback: TypeAlias = Callable[[Any], Awaitable[None] | None]
 
-#: What `call_tool` takes as `on_progress`: called with `(progress, total, message)`; `def` or `async def`. One that is
-#: not async runs in a worker thread.
+#: The type of `on_progress` of `call_tool`: called with `(progress, total, message)`; `def` or `async def`. A callback
+#: that is not async runs in a worker thread.
 ProgressCallback: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None] | None]
 
 
@@ -65,12 +65,12 @@ class Change:
 
 
 class AgentHandler(Protocol):
-    """What an agent tells your code. Subclass it and override what you want to hear of.
+    """The events that an agent tells your code. Subclass it and override the methods that you want.
 
-    Each method may be `def` or `async def`. One runs at a time, in the order of what happened. When a method raises,
-    the error is logged and the next method runs. Only `SystemExit` and `KeyboardInterrupt` end the program, and not
-    from the worker threads of `SMCPAgentClient`: there they are logged, too. Announcements that a computer repeats
-    while the first one still waits for its handler come once.
+    Each method may be `def` or `async def`. They run one at a time, in the order of the events. When a method raises,
+    the error is logged and the next method runs. `SystemExit` and `KeyboardInterrupt` end the program; in the worker
+    threads of `SMCPAgentClient` they are only logged. When a computer repeats an announcement while the first one still
+    waits for its handler, the handler is called once.
     """
 
     def on_enter_office(self, data: EnterOfficeNotification) -> Awaitable[None] | None:
@@ -98,7 +98,7 @@ class AgentHandler(Protocol):
         return None
 
     def on_tool_call_cancel(self, data: AgentCallData) -> Awaitable[None] | None:
-        """A tool call was cancelled: the one with `data["req_id"]`."""
+        """The tool call with `data["req_id"]` was cancelled."""
         return None
 
     def on_change(self, change: Change) -> Awaitable[None] | None:
@@ -107,13 +107,13 @@ class AgentHandler(Protocol):
 
     def on_connection(self, event: LinkEvent) -> Awaitable[None] | None:
         """The connection or the office was lost, or is back: `Connected`, `Disconnected`, `Joined`, `Left` or
-        `RejoinFailed`, of `a2c_smcp.agent.types`.
+        `RejoinFailed` of `a2c_smcp.agent.types`.
         """
         return None
 
 
 _NOTIFICATION = "notify:"
-#: What `@agent.on(…)` takes, each with the method of `AgentHandler` that hears of it.
+#: The names that `@agent.on(…)` takes, each with the method of `AgentHandler` for it.
 HAPPENINGS: Final[Mapping[str, str]] = MappingProxyType(
     {
         name: f"on_{name}"
@@ -121,7 +121,7 @@ HAPPENINGS: Final[Mapping[str, str]] = MappingProxyType(
             *(
                 event.name.removeprefix(_NOTIFICATION)
                 for event in EVENTS.values()
-                # Progress goes to the call that asked for it, and to nobody else.
+                # Progress goes only to the call that asked for it.
                 if event.kind is Kind.NOTIFICATION and event.name != TOOL_PROGRESS_NOTIFICATION
             ),
             "change",
@@ -132,8 +132,8 @@ HAPPENINGS: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def happening(name: str) -> str:
-    """The short name of what can be listened to, or `ValueError` listing all of them."""
+    """The short name of an event that can be listened to. Raises `ValueError`, which lists all of them."""
     short = name.removeprefix(_NOTIFICATION)
     if short not in HAPPENINGS:
-        raise ValueError(f"nothing is called {name!r}; there are {', '.join(HAPPENINGS)}")
+        raise ValueError(f"no event is called {name!r}; the events are {', '.join(HAPPENINGS)}")
     return short

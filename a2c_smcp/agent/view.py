@@ -1,9 +1,9 @@
 """What an agent knows of its office, and what to fetch after which notification. Pure: no sockets, no clock.
 
-The shell performs every `Fetch` and reports back with `fetched` or `failed`, and how long the part is to be left alone
-after what that cost. There is one at a time for each part of each computer: what is announced meanwhile, however often,
-is fetched once more. An outcome that comes after its computer has left, or left and come back, changes nothing. But a
-computer that comes back before its time is left alone until then.
+The shell performs every `Fetch` and reports `fetched` or `failed`, with the pause that the cost of the fetch demands.
+Only one fetch runs at a time for each part of each computer. Changes that are announced meanwhile, however many, are
+fetched once more after it. An outcome changes nothing if its computer has left since, or has left and come back. A
+computer that comes back during a pause is left alone until the pause is over.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ __all__ = ["REFRESHES", "ComputerView", "Fetch", "Later", "OfficeView", "Part", 
 
 
 class Part(Enum):
-    """The parts of a computer that an agent's live view has, each fetched on its own."""
+    """The parts of a computer in an agent's live view. Each is fetched on its own."""
 
     TOOLS = "tools"
     CONFIG = "config"
@@ -39,7 +39,7 @@ class Part(Enum):
     DOCUMENTS = "documents"
 
 
-#: The parts that each notification makes stale.
+#: Which parts each notification makes stale.
 REFRESHES: Final[Mapping[str, tuple[Part, ...]]] = {
     UPDATE_CONFIG_NOTIFICATION: (Part.CONFIG, Part.TOOLS),
     UPDATE_TOOL_LIST_NOTIFICATION: (Part.TOOLS,),
@@ -49,7 +49,7 @@ REFRESHES: Final[Mapping[str, tuple[Part, ...]]] = {
 
 
 def retry_delay(failures: int) -> float:
-    """How long to wait after so many failures in a row, in seconds."""
+    """How many seconds to wait after this many failures in a row."""
     return backoff(failures, first=1.0, longest=30.0)
 
 
@@ -57,8 +57,8 @@ def retry_delay(failures: int) -> float:
 class ComputerView:
     """One computer as it was fetched last.
 
-    A part is `None` until it was fetched: tools are fetched when the computer comes, the other parts after their first
-    notification. Read one before that with the client's own methods, `get_desktop` for instance.
+    A part is `None` until it is fetched: tools when the computer comes, the other parts after their first notification.
+    Before that, read a part with the client's own methods, such as `get_desktop`.
     """
 
     name: str
@@ -68,7 +68,7 @@ class ComputerView:
     documents: GetFinderRet | None = None
     """The first 1000 of its catalogue, and how many there are in all."""
     failures: Mapping[Part, SMCPError] = field(default_factory=dict)
-    """Why the last attempt to fetch a part failed; its old value stays."""
+    """Why the last attempt to fetch a part failed. The old value stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """A part that is not to be fetched yet: to be handed to `resume` after so many seconds."""
+    """A part that must not be fetched yet: hand it to `resume` after this many seconds."""
 
     fetch: Fetch
     delay: float
@@ -92,23 +92,23 @@ class _Phase(Enum):
     IDLE = "idle"
     FETCHING = "fetching"
     RESTING = "resting"
-    """The last fetch cost something, so that the next one waits."""
+    """The last fetch was costly: the next one waits."""
     RETRYING = "retrying"
-    """The last fetch failed, and is made again by itself."""
+    """The last fetch failed: it is repeated after a pause."""
 
 
 @dataclass(slots=True)
 class _Slot:
-    """One part of one computer. `fetch` is the last one, until nothing is to come of it any more."""
+    """One part of one computer. `fetch` is the last fetch, until its outcome no longer matters."""
 
     value: Any = None
     error: SMCPError | None = None
     fetch: Fetch | None = None
     phase: _Phase = _Phase.IDLE
     is_held_back: bool = False
-    """Whether it rests for longer than a caller should wait."""
+    """Whether the pause is longer than a caller should wait."""
     wanted: int | None = None
-    """The number of the first wish that the last fetch does not fulfil."""
+    """The number of the first wish that came after the last fetch began."""
     wanted_after: int | None = None
     """The number of the first wish that came during a fetch."""
     failures: int = 0
@@ -120,7 +120,7 @@ class OfficeView:
 
     def __init__(self) -> None:
         self._computers: dict[str, dict[Part, _Slot]] = {}
-        #: The parts that were to be left alone when their computers left, until that time is over.
+        #: The parts that had a pause when their computers left, until that pause is over.
         self._resting: dict[tuple[str, Part], _Slot] = {}
         self._tickets = count(1)
         self._wishes = count(1)
@@ -130,28 +130,28 @@ class OfficeView:
 
     @property
     def computers(self) -> Mapping[str, ComputerView]:
-        """Every computer by its name, as it is now; later changes do not show in it."""
+        """Every computer by its name, as it is now. It is a snapshot."""
         return MappingProxyType({name: _view(name, slots) for name, slots in self._computers.items()})
 
     @property
     def settled(self) -> bool:
-        """Whether everything was fetched, or at least tried."""
+        """Whether everything was fetched, or tried at least once."""
         return self.settled_since(self.now())
 
     def now(self) -> int:
-        """A moment, for `settled_since`."""
+        """The number of this moment, for `settled_since`."""
         return next(self._wishes)
 
     def settled_since(self, moment: int) -> bool:
-        """Whether everything that was to be fetched at that moment was, or at least tried: a computer that always
-        announces changes does not put this off. Nor does a part that costs too much to be fetched again soon.
+        """Whether everything that was due at that moment was fetched, or tried at least once. A computer that announces
+        changes all the time does not delay this; nor does a part that is too costly to fetch again soon.
         """
         return not self._listing and not any(
             slot.wanted is not None and slot.wanted <= moment and not slot.is_held_back for slot in self._slots()
         )
 
     def clear(self) -> None:
-        """After leaving the office."""
+        """Forget everything: the agent has left the office."""
         self._computers.clear()
         self._resting.clear()
         self._listing = False
@@ -159,15 +159,15 @@ class OfficeView:
     # --- who is here
 
     def begin_listing(self) -> None:
-        """To be called before the members are asked for: a computer that comes or goes meanwhile may be in the answer,
-        or may not.
+        """Call this before asking for the members. A computer that comes or goes meanwhile may or may not be in the
+        answer.
         """
         self._listing = True
         self._arrived.clear()
         self._departed.clear()
 
     def end_listing(self, names: Iterable[str]) -> list[Fetch]:
-        """With the computers that were listed. Everything known of them may be out of date."""
+        """Take the list of computers. Everything known of them may be out of date."""
         present = (set(names) - self._departed) | self._arrived
         self._listing = False
         for name in self._computers.keys() - present:
@@ -179,7 +179,7 @@ class OfficeView:
         return _some(fetches)
 
     def enter(self, computer: str) -> list[Fetch]:
-        """A computer came; one of the same name has gone, then."""
+        """A computer came. If one of the same name was here, it has gone."""
         self._arrived.add(computer)
         self._departed.discard(computer)
         self._drop(computer)
@@ -199,19 +199,21 @@ class OfficeView:
                 )
 
     def _new_slots(self, computer: str) -> dict[Part, _Slot]:
-        """Otherwise one that comes and goes all the time would be fetched all the time."""
+        """Otherwise a computer that comes and goes all the time would be fetched all the time."""
         return {part: self._resting.pop((computer, part), _Slot()) for part in Part}
 
     # --- what they have
 
     def update(self, notification: str, computer: str) -> list[Fetch]:
-        """A computer announced a change. One that is not here yet is listed in a moment, and fetched then."""
+        """A computer announced a change. A computer that is not known yet will be listed soon, and fetched then."""
         if computer not in self._computers:
             return []
         return _some([self._want(computer, part) for part in REFRESHES[notification]])
 
     def fetched(self, fetch: Fetch, value: Any, pause: float = 0.0) -> tuple[bool, Later | list[Fetch]]:
-        """Whether the value is news, and what is to be fetched next. `pause` is how long it waits at least."""
+        """Take a value. Returns whether it is new, and what to fetch next. `pause` is how many seconds the next fetch
+        waits at least.
+        """
         slot = self._slot_of(fetch)
         if slot is None:
             return False, []
@@ -220,20 +222,21 @@ class OfficeView:
         return news, self._rest(fetch, slot, pause)
 
     def failed(self, fetch: Fetch, error: SMCPError, pause: float = 0.0) -> Later | list[Fetch] | None:
-        """What to do about it; `None` when its computer has gone."""
+        """Take a failure. Returns what to do about it; `None` if its computer has gone."""
         slot = self._slot_of(fetch)
         if slot is None:
             return None
         slot.error = error
         slot.failures += 1
-        # What is malformed, too large or forbidden stays so; after a lost connection everything is fetched again.
+        # A malformed, too large or forbidden answer does not change by itself. After a lost connection everything is
+        # fetched again.
         slot.is_retried = not isinstance(
             error, BadRequestError | ForbiddenError | PayloadTooLargeError | ConnectionLostError
         )
         return self._rest(fetch, slot, pause)
 
     def resume(self, fetch: Fetch) -> Later | list[Fetch]:
-        """The time of a part that rested, or of a fetch that failed, has come; unless it was overtaken."""
+        """The pause of a part is over, or that of a failed fetch. Nothing happens if a newer fetch has begun."""
         slot = self._slot_of(fetch)
         resting = self._resting.get((fetch.computer, fetch.part))
         if resting is not None and resting.fetch == fetch:
@@ -277,7 +280,7 @@ class OfficeView:
         return []
 
     def _slot_of(self, fetch: Fetch) -> _Slot | None:
-        """The slot that still waits for this very fetch."""
+        """The slot that still waits for exactly this fetch."""
         slot = self._computers.get(fetch.computer, {}).get(fetch.part)
         return slot if slot is not None and slot.fetch == fetch else None
 

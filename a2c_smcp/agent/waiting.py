@@ -1,6 +1,6 @@
-"""Waiting for tools that are not there yet: asks again with every word from their computer, until they are listed.
+"""Waiting for tools that are not there yet: asks again after every message from their computer.
 
-Knows nothing of the connection: what to ask is handed in, and `News` is told of what was heard.
+It knows nothing of the connection: the function that asks is handed in, and `News` is told of each message.
 """
 
 import asyncio
@@ -15,18 +15,18 @@ from a2c_smcp.smcp import SMCPTool
 
 __all__ = ["News", "wait_for_tools"]
 
-#: How many times the time that the answer took the next question waits at least.
+#: The next question waits at least this many times as long as the last answer took.
 _TIMES: Final = 4
 
 
 class News:
-    """Who waits for a word from which computer."""
+    """The callers that wait for a message from a computer."""
 
     def __init__(self) -> None:
         self._waiting: set[tuple[str, asyncio.Event]] = set()
 
     def heard(self, computer: str | None = None) -> None:
-        """Wake those who wait for this computer, or for any."""
+        """Wake the callers that wait for this computer; without a computer, all of them."""
         for name, event in self._waiting:
             if computer in (None, name):
                 event.set()
@@ -49,11 +49,10 @@ async def wait_for_tools(
     *,
     check: Callable[[], None],
 ) -> list[SMCPTool]:
-    """What is listed once all `names` are in it; with no names, once anything is.
+    """The listed tools, once all `names` are among them; without names, once there is any tool.
 
-    `check` raises when there is nothing to wait for any more.
-
-    After `timeout` seconds raises why it could not be asked, or `ToolNotFoundError` for the first name that is missing.
+    `check` raises if waiting is useless. After `timeout` seconds this raises the error of the last question, or
+    `ToolNotFoundError` for the first missing name.
     """
     failure: SMCPError | None = None
     with suppress(TimeoutError):
@@ -73,10 +72,10 @@ async def wait_for_tools(
                     if missing is None:
                         return tools
                     failure = ToolNotFoundError(missing)
-                # A computer that tells of changes all the time is not asked all the time.
+                # A computer that announces changes all the time is not asked all the time.
                 await asyncio.sleep(min(_TIMES * (time.monotonic() - began), RETRY_SECONDS[Passing.SOON]))
-                # Not every computer announces each change of its tools. But every server tells who enters, and logs
-                # each request for a computer that is not there.
+                # Not every computer announces each change of its tools, so it is asked from time to time. But every
+                # server tells who enters, and logs each request for an absent computer.
                 passing = Passing.SOON if isinstance(failure, ToolNotFoundError) else passing_of(failure)
                 pause = RETRY_SECONDS[passing]
                 with suppress(TimeoutError):
@@ -86,7 +85,7 @@ async def wait_for_tools(
 
 
 def _missing(names: Collection[str], tools: list[SMCPTool]) -> str | None:
-    """The first of the names that is not listed; any tool will do where none is named."""
+    """The first name that is not listed. Without names any tool is enough."""
     listed = {tool["name"] for tool in tools}
     if not names:
         return None if listed else "any tool"

@@ -1,7 +1,7 @@
 """`a2c://<computer>/…`: windows and documents of many computers under one scheme. Pure.
 
-`a2c://laptop/desktop` is what shows on a computer; `a2c://laptop/window/…` and `a2c://laptop/dpe/…` are its windows and
-documents, what follows being theirs byte for byte.
+`a2c://laptop/desktop` is everything that shows on a computer. `a2c://laptop/window/…` and `a2c://laptop/dpe/…` are its
+windows and documents: the rest is copied byte for byte from their own URIs.
 """
 
 from dataclasses import dataclass
@@ -31,13 +31,13 @@ def desktop_address(computer: str) -> str:
 
 
 def address_of(computer: str, uri: str) -> str | None:
-    """Where a window or a document of a computer is read; `None` for a URI that is neither."""
+    """The address of a window or a document of a computer; `None` for any other URI."""
     scheme, separator, rest = uri.partition("://")
     return f"{SCHEME}{quote(computer, safe='')}/{scheme}/{rest}" if separator and scheme in _KINDS else None
 
 
 def parse_address(uri: str) -> Address | None:
-    """What an address stands for; `None` for what is none."""
+    """Parse an address; `None` if the URI is not one."""
     computer, _, rest = uri.removeprefix(SCHEME).partition("/")
     if not (is_address(uri) and computer):
         return None

@@ -1,4 +1,4 @@
-"""What the office server asks of an agent. `AsyncSMCPAgentClient` is one; so is whatever stands in for it."""
+"""What the office server needs of an agent. `AsyncSMCPAgentClient` has it; another class may stand in."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,7 +15,7 @@ __all__ = ["OfficeAgent"]
 
 
 class OfficeAgent(Protocol):
-    """An agent in its office, with its live view. Every method is that of `AsyncSMCPAgentClient`."""
+    """An agent in its office, with its live view. The methods are those of `AsyncSMCPAgentClient`."""
 
     @property
     def office_id(self) -> str | None:
@@ -33,7 +33,7 @@ class OfficeAgent(Protocol):
         ...
 
     async def settled(self, timeout: float = 20.0) -> None:
-        """Wait until that is complete; `RequestTimeoutError` after so many seconds."""
+        """Wait until the view is complete; `RequestTimeoutError` after this many seconds."""
         ...
 
     async def call_tool(
@@ -50,7 +50,7 @@ class OfficeAgent(Protocol):
         ...
 
     async def get_config(self, computer: str) -> GetComputerConfigRet:
-        """The config of a computer, with how its MCP servers do."""
+        """The config of a computer, with the states of its MCP servers."""
         ...
 
     async def get_desktop(self, computer: str, *, size: int | None = None, window: str | None = None) -> list[Desktop]:
@@ -65,7 +65,7 @@ class OfficeAgent(Protocol):
         offset: int = 0,
         limit: int = 20,
     ) -> GetFinderRet:
-        """A part of a computer's documents, and how many there are."""
+        """A part of a computer's documents, and the number of all."""
         ...
 
     async def read_resource(self, computer: str, uri: str) -> list[dict[str, Any]]:
@@ -73,5 +73,5 @@ class OfficeAgent(Protocol):
         ...
 
     def on(self, name: str) -> Callable[[Any], Any]:
-        """Register a function for what happens: `change`, `connection`, `enter_office` and so on."""
+        """Register a function for an event: `change`, `connection`, `enter_office` and so on."""
         ...

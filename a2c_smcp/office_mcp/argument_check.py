@@ -1,8 +1,8 @@
 """Whether arguments fit the schema of a tool. Pure.
 
-Of jsonschema we use what it does not document, and `test_argument_check.py` names it: a validator makes the one for a
-part of its schema by calling `evolve`, which takes the validator of the dialect that the part names. Why: that one is
-not ours, and has no limit.
+We use one undocumented thing of jsonschema, and `test_argument_check.py` names it: for a part of a schema that names
+its dialect, a validator calls `evolve` to get the validator of that dialect. We override it, because that validator
+would have no limit on its steps.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -12,19 +12,19 @@ from typing import Any, Final
 
 __all__ = ["argument_problem"]
 
-#: How many keywords are looked at: a short schema may ask for more of them than anybody lives to see.
+#: How many keywords are checked at most: a short schema may demand more checks than a lifetime allows.
 _MOST_STEPS: Final = 20_000
 _steps: ContextVar[int] = ContextVar("a2c_smcp_schema_steps")
-#: One pattern could hold this process for ever, and what is unevaluated is found without a bound.
+#: These are left to the tool's server: one pattern could run for ever, and unevaluated items take unbounded time.
 _LEFT_TO_THE_SERVER: Final = ("pattern", "patternProperties", "unevaluatedProperties", "unevaluatedItems")
 
 
 class _EndlessSchemaError(Exception):
-    """More would have to be looked at than is worth it."""
+    """The schema needs more checks than the limit."""
 
 
 def argument_problem(schema: Mapping[str, Any], arguments: Any) -> str | None:
-    """What is wrong with arguments, in a sentence; `None` if nothing is, or if the schema makes no sense."""
+    """What is wrong with the arguments, in a sentence; `None` if they fit, or if the schema makes no sense."""
     from jsonschema import exceptions
 
     try:
@@ -32,7 +32,7 @@ def argument_problem(schema: Mapping[str, Any], arguments: Any) -> str | None:
         _steps.set(_MOST_STEPS)
         problem = exceptions.best_match(validator.iter_errors(arguments))
     except Exception:
-        # A schema is other people's, and may be anything: then its own server says what it does not like.
+        # Strangers write schemas, and one may be anything. Then its own MCP server reports the problem.
         return None
     if problem is None:
         return None
@@ -48,13 +48,13 @@ def _validator(schema: Mapping[str, Any]) -> Any:
     kind = validators.validator_for(schema, default=validators.Draft202012Validator)
     _steps.set(_MOST_STEPS)
     _careful(kind)(kind.META_SCHEMA).validate(schema)
-    # An empty registry: a reference to another place is not fetched.
+    # An empty registry: remote references are not fetched.
     return _careful(kind)(schema, registry=Registry())
 
 
 @lru_cache(maxsize=16)
 def _careful(kind: Any) -> Any:
-    """A validator that leaves to the tool's server what could hold this process, and gives up after so many steps."""
+    """A validator with a limit on its steps. It leaves the keywords that could run for ever to the tool's server."""
     from jsonschema import validators
 
     additional = kind.VALIDATORS.get("additionalProperties")
@@ -75,7 +75,7 @@ def _careful(kind: Any) -> Any:
     evolve = careful.evolve
 
     def stay_careful(self: Any, **changes: Any) -> Any:
-        # A part that names its dialect would be looked at by jsonschema's own validator of that one.
+        # jsonschema's own validator would check a part that names its dialect.
         schema = changes.get("schema", self.schema)
         if isinstance(schema, Mapping) and "$schema" in schema:
             changes["schema"] = {name: value for name, value in schema.items() if name != "$schema"}

@@ -1,4 +1,4 @@
-"""What `a2c mcp` does: takes its seat in the office, and serves MCP hosts over stdio or HTTP until it is to end."""
+"""What `a2c mcp` does: it takes its seat in the office, and serves MCP hosts over stdio or HTTP until it is stopped."""
 
 import asyncio
 import logging
@@ -29,12 +29,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class HttpOptions:
-    """Where hosts reach the server over HTTP, and what they have to show."""
+    """Where hosts reach the server over HTTP, and which token they need."""
 
     port: int
     host: str = "127.0.0.1"
     token: str | None = field(default=None, repr=False)
-    """Without one, a new one is made and printed."""
+    """If it is `None`, a new token is made and printed."""
     allowed_hosts: tuple[str, ...] = ()
 
 
@@ -53,8 +53,10 @@ class OfficeOptions:
 
 
 def run(options: OfficeOptions) -> None:
-    """Serve until the host closes stdin, or SIGINT or SIGTERM comes; `ValueError` for options that make no sense."""
-    # Before there is a seat.
+    """Serve until the host closes stdin, or until SIGINT or SIGTERM. Raises `ValueError` for options that make no
+    sense.
+    """
+    # This check comes before the seat is taken.
     checked_labels(options.short_names)
     if options.http is not None:
         _check_names(options.http)
@@ -63,7 +65,7 @@ def run(options: OfficeOptions) -> None:
 
 
 def _check_names(http: HttpOptions) -> None:
-    """The server refuses this, too, in the words of programs."""
+    """The kit refuses this, too, but in words for programmers."""
     if is_unspecified(http.host) and not http.allowed_hosts:
         ways = "as in --allowed-host mcp.example.com, or --allowed-host '*' for all"
         raise ValueError(f"say by which names {http.host} is reached, {ways}")
@@ -71,7 +73,7 @@ def _check_names(http: HttpOptions) -> None:
 
 async def _serve(options: OfficeOptions) -> None:
     async with seated(options.link, options.office, options.name) as agent:
-        # All of mcp takes a second to be imported: time in which the office can be joined.
+        # Importing mcp takes a second. The office is joined meanwhile.
         from a2c_smcp.mcp_server import http, stdio
         from a2c_smcp.office_mcp.server import office_server
 
@@ -103,7 +105,7 @@ async def _serve(options: OfficeOptions) -> None:
 
 @asynccontextmanager
 async def seated(link: LinkOptions, office: str, name: str) -> AsyncIterator[OfficeAgent]:
-    """The agent of the office, which connects and joins as soon as it can be done. Processes of one user share it."""
+    """The agent of the office. It connects and joins as soon as possible. The processes of one user share its seat."""
     way: LinkFactory = OfficeLink
     try:
         way = shared_seat(link, office, name)

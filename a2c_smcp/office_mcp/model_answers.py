@@ -1,4 +1,4 @@
-"""Results as a model should read them: failures say what to do, links lead somewhere, and no `_meta` leaks. Pure."""
+"""Results for a model: a failure says what to do, a link can be followed, and no `_meta` leaks. Pure."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -50,12 +50,12 @@ _ADVICE: Final[dict[int, str]] = {
 
 
 def advice(code: int, computer: str, timeout: int) -> str:
-    """What a model can do about a failure of this code; empty if nothing is known to help."""
+    """Advice for a model about an error code; empty if nothing is known to help."""
     return _ADVICE.get(code, "").format(computer=computer, timeout=timeout)
 
 
 def answered(text: str) -> types.CallToolResult:
-    """A result that is this text."""
+    """A result with this text."""
     return types.CallToolResult(content=[types.TextContent(type="text", text=well_formed(text))])
 
 
@@ -65,12 +65,12 @@ def refused(text: str) -> types.CallToolResult:
 
 
 def failed_on_the_way(error: SMCPError, computer: str, timeout: int) -> types.CallToolResult:
-    """The result of a call that did not get there, or whose answer did not come back."""
+    """The result of a call that did not reach the computer, or whose answer was lost."""
     return refused(_two_sentences(error.message, advice(error.code, computer, timeout)))
 
 
 def for_model(result: types.CallToolResult, computer: str, timeout: int) -> types.CallToolResult:
-    """A computer's result as the host gets it: its content, and advice where the call failed for a known reason."""
+    """A computer's result for the host: its content, with advice if the call failed for a known reason."""
     meta = result.meta or _NOTHING
     content = without_inner_meta(result.content, computer)
     if result.is_error and (code := meta.get(ERROR_CODE_MARKER)) is not None:
@@ -88,8 +88,8 @@ def for_model(result: types.CallToolResult, computer: str, timeout: int) -> type
 
 
 def without_inner_meta(content: Iterable[types.ContentBlock], computer: str) -> list[types.ContentBlock]:
-    """The content without the `_meta` of inner servers. A link to a window or a document leads through the office; one
-    that the host cannot follow becomes a text that says so.
+    """The content without the `_meta` of inner servers. A link to a window or a document is rewritten to lead through
+    the office. A link that the host cannot follow becomes a text that says so.
     """
     found: list[types.ContentBlock] = []
     for item in content:

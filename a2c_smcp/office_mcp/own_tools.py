@@ -1,4 +1,4 @@
-"""The office's own tools: who is there, what shows, which documents there are and what is in them."""
+"""The office's own tools: which computers there are, what shows on them, their documents and the contents of these."""
 
 import asyncio
 import json
@@ -32,11 +32,11 @@ _COMPUTER: Final = {"type": "string", "description": "The name of the computer; 
 
 @dataclass(frozen=True, slots=True)
 class _FinderBounds:
-    """How many documents are looked for, and how much is said of one."""
+    """How many documents are searched, and how much of one is shown."""
 
     found: int = 20
     looked_at: int = 200
-    keywords: int = 100  # a computer looks for no more at once
+    keywords: int = 100  # a computer returns no more at once
     keyword_characters: int = 10_000
     summary: int = 300  # characters
 
@@ -46,7 +46,7 @@ _MOST: Final = _FinderBounds()
 
 @dataclass(frozen=True, slots=True)
 class OwnTool:
-    """A tool of the office itself, and what answers it."""
+    """A tool of the office itself, and the method that answers it."""
 
     tool: types.Tool
     answer: OwnAnswer
@@ -71,7 +71,7 @@ def own_tool(
 
 
 def context_tools(office: WatchedOffice) -> list[OwnTool]:
-    """The tools that are there whatever the computers have."""
+    """The tools that are always there."""
     reader = _Reader(office)
     which = {} if office.only is not None else {"computer": _COMPUTER}
     offset = {"type": "integer", "minimum": 0}
@@ -104,7 +104,7 @@ def context_tools(office: WatchedOffice) -> list[OwnTool]:
                 "query": {"type": "string", "description": "Words to look for."},
                 **which,
                 "file_type": {"type": "string", "description": "Only this type, such as pdf."},
-                "offset": {**offset, "description": "Leave out the first ones."},
+                "offset": {**offset, "description": "Skip this many documents."},
             },
             reader.find_documents,
         ),
@@ -117,7 +117,7 @@ def context_tools(office: WatchedOffice) -> list[OwnTool]:
                 "document": {"type": "string", "description": "Its URI, as find_documents gives it."},
                 **which,
                 "page": {**offset, "description": "The first page to read, counted from 0."},
-                "pages": {"type": "integer", "minimum": 1, "description": "At most so many pages."},
+                "pages": {"type": "integer", "minimum": 1, "description": "Read at most this many pages."},
                 "element": {"type": "string", "description": "The id of one element, instead of pages."},
                 "format": {"type": "string", "enum": ["markdown", "text", "json"], "default": "markdown"},
                 "offset": {**offset, "description": "Go on at this character of the page or element."},
@@ -148,7 +148,7 @@ class _Reader:
             text = f"The office {office} is empty: no computer is in it. One joins with: a2c computer run --office "
             return answered(f"{text}{office} --url … --name … --config …")
         lines = [f"In the office {office}:"]
-        # How long a computer is waited for that is to say how its MCP servers do.
+        # How long to wait for a computer to tell the states of its MCP servers.
         down = await servers_not_running(self._agent, views, 2.0)
         for name, view in views.items():
             if (error := view.failures.get(Part.TOOLS)) is not None and not view.tools:
@@ -177,12 +177,12 @@ class _Reader:
         return _desktop(await self._agent.get_desktop(computer), room)
 
     async def _of_each(self, computer: str | None, read: Callable[[str, int], Awaitable[str]]) -> types.CallToolResult:
-        """What is read of one computer, or of all, side by side. `read` is given how many characters it may use."""
+        """Read one computer, or all of them at the same time. `read` gets the number of characters that it may use."""
         names = list(self._office.computers)
         if computer or self._office.only is not None or len(names) == 1:
             names = [self._office.computer(computer)]
         if not names:
-            self._office.computer(None)  # raises, with the reason
+            self._office.computer(None)  # raises the reason
         room = MODEL_SIZE // len(names)
         found = await asyncio.gather(*(read(name, room) for name in names), return_exceptions=True)
         parts = []
@@ -254,7 +254,7 @@ class _Reader:
     async def _pages(
         self, computer: str, uri: str, page: int, most: int | None, form: str, offset: int, facts: Mapping[str, Any]
     ) -> str:
-        """Pages as far as there is room for them; before the first one stands what the document is."""
+        """As many pages as fit. The first one follows a description of the document."""
         start, count = _head(facts), facts.get("page_count")
         parts, room, read = [start] if start else [], MODEL_SIZE - len(start), 0
         while (most is None or read < most) and page != count:
@@ -284,19 +284,19 @@ class _Reader:
     # ---
 
     def _place(self, uri: str, computer: str | None, *, document: bool = False) -> tuple[str, str]:
-        """The computer and the URI there that are meant, of which an address has both."""
+        """The computer and the URI that are meant: an address names both."""
         if is_address(uri):
             address = parse_address(uri)
             if address is None or address.uri is None:
-                raise BadRequestError(f"{cut(uri, 200)} is no window and no document")
+                raise BadRequestError(f"{cut(uri, 200)} is neither a window nor a document")
             return self._office.computer(address.computer), address.uri
         if document and not is_dpe_uri(uri):
-            raise BadRequestError(f"{cut(uri, 200)!r} is no document's URI: take one that find_documents gives")
+            raise BadRequestError(f"{cut(uri, 200)!r} is not the URI of a document: use one that find_documents gives")
         return self._office.computer(computer), uri
 
 
 def _desktop(windows: Sequence[str], room: int) -> str:
-    """Windows one after the other, as far as there is room for them; each gets its share, and what others leave."""
+    """As many windows as fit, one after the other. Each gets its share, and what the others leave."""
     if not windows:
         return "nothing shows"
     parts, left_out = list[str](), list[str]()
@@ -316,7 +316,7 @@ def _desktop(windows: Sequence[str], room: int) -> str:
 
 
 def _keywords(query: str) -> list[str]:
-    """What a computer is asked for: as much of the query as it takes."""
+    """The keywords to ask a computer for: as much of the query as it accepts."""
     keywords, room = list[str](), _MOST.keyword_characters
     for word in dict.fromkeys([*query.split(), *words(query)]):
         room -= len(word)
@@ -327,7 +327,7 @@ def _keywords(query: str) -> list[str]:
 
 
 def _ranked(documents: Sequence[DPEDocumentSummary], query: str) -> list[DPEDocumentSummary]:
-    """The documents, those that fit the query best first; one that has a word inside another comes after them."""
+    """The documents, best match first. A match inside another word comes last."""
     index = SearchIndex(
         [
             {document["title"]: 3.0, " ".join(document.get("keywords") or ()): 2.0, document.get("summary") or "": 1.0}
@@ -359,7 +359,7 @@ def _text(contents: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _shown(contents: Sequence[Mapping[str, Any]], offset: int, where: str) -> types.CallToolResult:
-    """Texts in a piece, and pictures as they are."""
+    """Cut the texts to a piece; pictures stay whole."""
     blobs: list[types.ContentBlock] = [
         types.ImageContent(type="image", data=item["blob"], mime_type=item["mimeType"])
         for item in contents

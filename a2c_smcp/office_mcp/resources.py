@@ -37,13 +37,13 @@ _DOCUMENT: Final = f"{SCHEME}{{computer}}/dpe/{{host}}/{{doc_ref}}"
 
 
 class OfficeResources:
-    """A `ResourceRoom` over an office."""
+    """The windows and documents of an office as a `ResourceRoom`."""
 
     def __init__(self, office: WatchedOffice) -> None:
         self._office = office
 
     def announce_to(self, changes: Changes) -> None:
-        """Tell clients what changes in the office from now on."""
+        """From now on, tell clients about changes in the office."""
 
         def update(computer: str, part: Part) -> None:
             if part is Part.DESKTOP:
@@ -61,7 +61,7 @@ class OfficeResources:
         return is_address(uri)
 
     def topic(self, uri: str) -> str:
-        """A computer says that its windows have changed, or its documents, and not which."""
+        """A computer announced that its windows or documents changed, but not which."""
         address = parse_address(uri)
         if address is None or address.uri is None:
             return uri
@@ -122,7 +122,7 @@ class OfficeResources:
     # ---
 
     async def _resources(self, computer: str) -> list[types.Resource]:
-        """What a computer has; what cannot be had at the moment is left out."""
+        """The resources of a computer. A list that cannot be read now is left out."""
         windows, documents = await asyncio.gather(
             self._office.desktop(computer), self._office.documents(computer), return_exceptions=True
         )
@@ -180,7 +180,7 @@ def _resource(uri: str, name: str, computer: str, description: str | None, mime_
 
 
 def _contents(item: Mapping[str, Any], uri: str) -> Contents:
-    """What a computer sent, under the address that was asked for, and without the `_meta` of its server."""
+    """The contents from a computer, under the requested address and without the `_meta` of its server."""
     known: dict[str, Any] = {"uri": uri, "mimeType": item.get("mimeType")}
     try:
         if isinstance(text := item.get("text"), str):

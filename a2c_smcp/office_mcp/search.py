@@ -1,4 +1,4 @@
-"""Finding a few of many things by words: BM25, with Chinese, Japanese and Korean by pairs of characters. Pure."""
+"""Finding a few of many things by words: BM25. Chinese, Japanese and Korean become pairs of characters. Pure."""
 
 import math
 import re
@@ -9,7 +9,7 @@ from typing import Final
 __all__ = ["SearchIndex", "is_mostly_cjk", "words"]
 
 _CJK: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-#: URLs, HTMLParser, readFile and read_file come apart as a person would read them.
+#: Splits names such as URLs, HTMLParser, readFile and read_file into words as a person reads them.
 _WORD = re.compile(
     rf"[{_CJK}]+|[A-Z]{{2,}}(?=s?(?![a-z]))|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\W\d_A-Za-z{_CJK}]+", re.UNICODE
 )
@@ -18,7 +18,7 @@ a an and are as at be by can do does for from has have how i if in into is it it
 then there these this those to was we what when where which who will with you your
 """
 _SILENT: Final = frozenset(_SILENT_WORDS.split())
-#: What people say for what tools are called; another word of a line counts for less than the word itself.
+#: Groups of words with a similar meaning. Another word of the group counts less than the word itself.
 _ALIKE: Final = (
     "create add new make open put insert",
     "delete remove drop erase",
@@ -35,7 +35,7 @@ _K, _B = 1.2, 0.6
 
 
 def words(text: str) -> Iterator[str]:
-    """The words of a text as they are compared: small letters, without plurals; pairs of Chinese characters."""
+    """The words of a text in the form in which they are compared: lower case, without plurals, CJK as pairs."""
     for word in _WORD.findall(text):
         if "\u3040" <= word[0] <= "\ud7af" or "\uf900" <= word[0] <= "\ufaff":
             yield from (word[at : at + 2] for at in range(max(1, len(word) - 1)))
@@ -44,7 +44,7 @@ def words(text: str) -> Iterator[str]:
 
 
 def is_mostly_cjk(text: str) -> bool:
-    """Whether a text is rather Chinese, Japanese or Korean than written with letters."""
+    """Whether a text is mostly Chinese, Japanese or Korean."""
     return len(re.findall(f"[{_CJK}]", text)) * 2 > len(re.findall(r"[A-Za-z]", text))
 
 
@@ -67,7 +67,7 @@ class SearchIndex:
                 self._scores.setdefault(word, []).append((number, score))
 
     def best(self, query: str, most: int) -> list[int]:
-        """The numbers of the documents that have words of the query, the best first."""
+        """The indexes of the documents that contain words of the query, best match first."""
         asked = dict.fromkeys(words(query), 1.0)
         for other in [other for word in asked for other in _OTHERS.get(word, ())]:
             asked.setdefault(other, _LESS)

@@ -13,7 +13,7 @@ from a2c_smcp.office_mcp.watching import WatchedOffice
 
 __all__ = ["DEFAULT_TIMEOUT", "office_server"]
 
-#: What a tool call may take, in seconds; hosts have shorter limits of their own.
+#: How many seconds a tool call may take. Hosts have shorter limits of their own.
 DEFAULT_TIMEOUT: Final = 300
 
 
@@ -27,9 +27,10 @@ def office_server(
 ) -> ContextServer:
     """The office of an agent as an MCP server, to be run or mounted: `office_server(agent).http_app()`.
 
-    Give it an agent that is in its office, or that `attend`s it. `computer` limits it to one, whose tools keep their
-    names. `short_names` has what stands for a computer in the names of its tools. `search` says whether hosts get every
-    tool, or a search for them: `auto` is a search from 40 tools on. `timeout` is how long a tool may run, in seconds.
+    Give it an agent that is in its office, or that `attend`s it. `computer` limits the server to one computer, whose
+    tools keep their names. `short_names` maps computers to the labels in the names of their tools. `search` says
+    whether hosts get every tool or a search tool: `auto` means a search from 40 tools on. `timeout` is how many seconds
+    a tool may run.
     """
     office = WatchedOffice(agent, computer, checked_labels(short_names or {}))
     tools = OfficeTools(office, search, timeout)

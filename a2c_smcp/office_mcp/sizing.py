@@ -1,17 +1,17 @@
-"""Texts in pieces that a model can take, cut where it hurts least. Pure."""
+"""Long texts in pieces for a model, cut at the end of a line or word where possible. Pure."""
 
 from dataclasses import dataclass
 from typing import Final
 
 __all__ = ["MODEL_SIZE", "TextPiece", "text_piece"]
 
-#: Characters of one answer: some five thousand tokens of English, and what hosts show without cutting.
+#: Characters of one answer: about five thousand tokens of English, and what hosts show without cutting.
 MODEL_SIZE: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class TextPiece:
-    """A part of a text, and where the next one begins; `None` at the end."""
+    """A part of a text, and the offset of the next part; `None` at the end."""
 
     text: str
     total: int
@@ -24,7 +24,7 @@ class TextPiece:
 
 
 def text_piece(text: str, offset: int = 0, most: int = MODEL_SIZE) -> TextPiece:
-    """The part of a text from `offset` on that fits, up to the end of a line or a word if there is one near."""
+    """The part of a text from `offset` on that fits. It ends with a line or a word if one ends nearby."""
     end = offset + max(1, most)
     if end >= len(text):
         return TextPiece(text[offset:], len(text), None)

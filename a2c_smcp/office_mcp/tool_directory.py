@@ -23,13 +23,13 @@ __all__ = ["MOST_TOOLS", "OfficeTool", "ToolDirectory", "described"]
 
 logger = logging.getLogger(__name__)
 
-#: How many tools of one computer are taken: more are a mistake, or meant to keep this server busy.
+#: How many tools of one computer are used. More are a mistake or an attack.
 MOST_TOOLS: Final = 5000
 
 
 @dataclass(frozen=True, slots=True)
 class _DirectoryBounds:
-    """How much of what other people wrote is shown, in characters, and looked at."""
+    """Limits, in characters, on the texts of strangers that are shown and searched."""
 
     names: int = 200
     title: int = 200
@@ -44,14 +44,14 @@ _MOST: Final = _DirectoryBounds()
 
 @dataclass(frozen=True, slots=True)
 class OfficeTool:
-    """A tool of a computer, and what hosts call it."""
+    """A tool of a computer, and its name for hosts."""
 
     name: str
     computer: str
     tool: SMCPTool
 
     def as_mcp(self) -> types.Tool | None:
-        """The tool as MCP lists it; `None`, with a warning, where its computer sent something else."""
+        """The tool as MCP lists it. If its definition is not MCP's, `None` and a warning."""
         schema, output = self.tool["params_schema"], self.tool.get("return_schema")
         if not _is_object_schema(schema):
             name, computer = in_log(self.tool["name"]), in_log(self.computer)
@@ -70,7 +70,7 @@ class OfficeTool:
 
 
 class ToolDirectory:
-    """The tools of an office, given by computer. Never changes: another state of the office is another directory."""
+    """The tools of an office by computer. It never changes: a new state of the office is a new directory."""
 
     def __init__(
         self, tools: Mapping[str, Sequence[SMCPTool]], short: Mapping[str, str] | None = None, *, plain: bool = False
@@ -87,8 +87,8 @@ class ToolDirectory:
         return len(self.by_name)
 
     def list_some(self) -> bool:
-        """Make the next few tools of the `listing`, and say whether there may be more: thousands with long descriptions
-        take a second, in which others want their turn.
+        """Make the next few tools of the `listing`. Returns whether there may be more. Thousands of tools with long
+        descriptions take a second, so others get their turn in between.
         """
         entries = list(islice(self._unlisted, 20))
         self._listing += [tool for entry in entries if (tool := entry.as_mcp()) is not None]
@@ -101,18 +101,18 @@ class ToolDirectory:
         return self._listing
 
     def find(self, computer: str, tool: str) -> OfficeTool | None:
-        """The tool of a computer by its own name, or by the name that hosts call it by."""
+        """Find the tool of a computer by its own name or by its name for hosts."""
         found = self._by_pair.get((computer, tool)) or self.by_name.get(tool)
         return found if found is not None and found.computer == computer else None
 
     def search(self, query: str, computer: str | None = None, most: int = 10) -> list[OfficeTool]:
-        """The tools that have words of the query, the best first."""
+        """The tools that contain words of the query, best match first."""
         entries, index = self._indexed
         found = (entries[number] for number in index.best(query, len(entries) if computer else most))
         return [entry for entry in found if computer in (None, entry.computer)][:most]
 
     def overview(self, computer: str | None = None) -> str:
-        """The names of the tools, and the language in which they are described."""
+        """The names of the tools, and the language of their descriptions."""
         entries = [entry for entry in self.by_name.values() if computer in (None, entry.computer)]
         if not entries:
             return "There are no tools."
@@ -138,7 +138,7 @@ class ToolDirectory:
 
 
 def described(entries: Iterable[OfficeTool], *, computers: bool = True) -> str:
-    """The tools for a model, one JSON object a line, with their schemas as long as there is room."""
+    """The tools for a model, one JSON object per line. Schemas are included while there is room."""
     lines, room = list[str](), MODEL_SIZE
     for entry in entries:
         tool = entry.tool
@@ -159,7 +159,7 @@ def described(entries: Iterable[OfficeTool], *, computers: bool = True) -> str:
 def _texts(entry: OfficeTool, most: int) -> dict[str, float]:
     tool = entry.tool
     names = " ".join(_parameters(tool))
-    # A text that is two of them counts as the weightier.
+    # If a text is in two fields, it counts in the heavier one.
     found = ((names, 0.5), (tool["description"], 1.0), (_title(tool) or "", 2.0), (tool["name"], 3.0))
     texts = {text[:most]: weight for text, weight in found}
     return {text: weight for text, weight in texts.items() if text}
@@ -171,7 +171,7 @@ def _parameters(tool: SMCPTool) -> Iterable[str]:
 
 
 def _is_object_schema(schema: Any) -> bool:
-    """Whether every version of MCP takes it for the schema of a tool; another would spoil the whole list."""
+    """Whether every version of MCP accepts it as the schema of a tool. One bad schema would spoil the whole list."""
     if not isinstance(schema, Mapping) or schema.get("type") != "object":
         return False
     properties, required = schema.get("properties") or {}, schema.get("required") or []
@@ -185,7 +185,7 @@ def _is_object_schema(schema: Any) -> bool:
 
 
 def _title(tool: SMCPTool) -> str | None:
-    """The tool's title, or the one of its annotations, where older servers have it."""
+    """The tool's title, or that of its annotations, where older servers put it."""
     title = (tool.get("meta") or {}).get(TITLE_KEY)
     if isinstance(title, str) and title:
         return title

@@ -1,7 +1,7 @@
-"""What the tools of an office are called by MCP hosts. Pure.
+"""The names of an office's tools for MCP hosts. Pure.
 
-A name is made of its computer and its tool alone, whoever else is in the office: it means the same tool tomorrow. What
-had to be changed in a name is told by a short hash of what it was, so that two names never become one.
+A name depends only on its computer and its tool, not on the other members: it means the same tool tomorrow. If a name
+had to be changed, it ends with a short hash of the original, so that two names never become one.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ from typing import Final
 
 __all__ = ["MAX_TOOL_NAME", "OWN_TOOLS", "checked_labels", "computer_label", "is_label", "tool_names"]
 
-#: The names of the tools that are the office's own.
+#: The names of the office's own tools.
 OWN_TOOLS: Final = frozenset(
     {"list_computers", "search_tools", "call_tool", "see_desktop", "find_documents", "read_document"}
 )
@@ -21,20 +21,20 @@ MAX_TOOL_NAME: Final = 45
 _SEPARATOR: Final = "__"
 _HASH: Final = 6
 _OTHERS = re.compile(r"[^A-Za-z0-9_-]+")
-# Neither the separator inside nor half of it at the end: the first separator of a name ends the computer's part.
+# A label contains no separator and does not end with half of one: the first separator in a name ends the label.
 _LABEL = re.compile(r"(?!.*__)(?=.*[A-Za-z])[A-Za-z0-9_-]{0,23}[A-Za-z0-9-]")
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
-# A computer that is really called so gets a hash, too: it must not be taken for the one whose hash this is.
+# A computer whose real name looks like a hashed label is hashed, too: otherwise the two could be confused.
 _LOOKS_HASHED = re.compile(rf".*-[0-9a-f]{{{_HASH}}}")
 
 
 def is_label(text: str) -> bool:
-    """Whether this can stand for a computer in the names of its tools, as it is."""
+    """Whether this text can be a label as it is."""
     return _LABEL.fullmatch(text) is not None
 
 
 def checked_labels(labels: Mapping[str, str]) -> Mapping[str, str]:
-    """Labels that people chose for computers, or `ValueError` for some that cannot be."""
+    """The labels that people chose for computers. Raises `ValueError` for invalid ones."""
     if wrong := [label for label in labels.values() if not is_label(label)]:
         raise ValueError(f"a short name has up to 24 letters, digits, - and single _, not {wrong[0]!r}")
     if len(set(labels.values())) < len(labels):
@@ -43,9 +43,9 @@ def checked_labels(labels: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def computer_label(computer: str, short: Mapping[str, str] | None = None) -> str:
-    """What stands for a computer in the names of its tools; `pc-<hash>` where there is no letter to read.
+    """The label of a computer in the names of its tools; `pc-<hash>` if its name has no letter to show.
 
-    `short` has the labels that people chose. They are nobody else's, whoever is called so.
+    `short` has the labels that people chose. No other computer gets one of those, whatever it is called.
     """
     if short and computer in short:
         return short[computer]
@@ -59,22 +59,22 @@ def _hashed_label(computer: str, size: int) -> str:
     readable = re.sub(r"__+", "_", _OTHERS.sub("_", computer)).strip("_")
     if not re.search("[A-Za-z]", readable):
         return f"pc-{_hash(computer, size)}"
-    # How much of a computer's name stays when it cannot stay as it is.
+    # How much of a computer's name stays when the name must be changed.
     return f"{readable[:14].rstrip('_')}-{_hash(computer, size)}"
 
 
 def tool_names(
     tools: Iterable[tuple[str, str]], short: Mapping[str, str] | None = None, *, plain: bool = False
 ) -> dict[tuple[str, str], str]:
-    """The name of every tool, given as its computer and its own name. No two are alike.
+    """The name of every tool, given as its computer and its own name. No two names are alike.
 
     `short` has labels for computers, as in `computer_label`. `plain` leaves the computer out: there is only one.
     """
     wanted = {pair: _name(*pair, short or {}, plain) for pair in dict.fromkeys(tools)}
     names = {pair: stem if hashed is None else f"{stem}-{hashed[:_HASH]}" for pair, (stem, hashed) in wanted.items()}
     size = _HASH
-    # Two alike are chance, or meant to be taken for each other. None of them keeps the name: it would mean another tool
-    # once the other one has come.
+    # Two names are alike by chance or by intent. Neither tool keeps the short name: it would change its meaning when
+    # the other tool appears.
     while len(used := Counter(names.values())) < len(names):
         size += 2
         for pair in [pair for pair, name in names.items() if used[name] > 1]:
@@ -85,7 +85,7 @@ def tool_names(
 
 
 def _name(computer: str, tool: str, short: Mapping[str, str], plain: bool) -> tuple[str, str | None]:
-    """The readable part of a name, and the hash that goes with it where it does not say everything."""
+    """The readable part of a name, and its hash if the readable part is not the whole name."""
     start = "" if plain else computer_label(computer, short) + _SEPARATOR
     if _PLAIN.fullmatch(tool):
         if len(start + tool) <= MAX_TOOL_NAME and start + tool not in OWN_TOOLS:

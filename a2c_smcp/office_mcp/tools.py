@@ -1,4 +1,4 @@
-"""The tools of an office as one MCP server lists and calls them: those of its computers, or a search for them."""
+"""The tools of an office as one MCP server lists and calls them: the tools of its computers, or a search for them."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ _DECIDED: Final = "a2c_smcp.office.search"
 
 
 class OfficeTools:
-    """A `ToolTable` over an office. Every tool can be called by its name, whether it was listed or found."""
+    """The tools of an office as a `ToolTable`. Every tool can be called by its name, whether it was listed or found."""
 
     def __init__(self, office: WatchedOffice, search: SearchMode = "auto", timeout: int = 300) -> None:
         self._office = office
@@ -46,7 +46,7 @@ class OfficeTools:
 
     @property
     def only_searched(self) -> bool:
-        """Whether no host gets the list: then it is the same whatever tools there are."""
+        """Whether every host gets a search: then the list never changes."""
         return self._search == "always" or self._searches is True
 
     async def list_tools(self, context: ServerRequestContext[Any, Any]) -> list[types.Tool]:
@@ -56,19 +56,19 @@ class OfficeTools:
         if self._by_search(context):
             return [*context_tools, *(own.tool for own in self._finding)]
         directory = self._office.directory
-        while directory.list_some():  # noqa: ASYNC110 - it is work, and others have their turns in between
+        while directory.list_some():  # noqa: ASYNC110 - it does work, and lets others run in between
             await asyncio.sleep(0)
         return [*context_tools, *directory.listing]
 
     def _by_search(self, context: ServerRequestContext[Any, Any]) -> bool:
-        """Whether this client gets a search instead of a list; decided when a session asks for the first time. Over
-        HTTP there are no sessions since 2026-07-28: there every request is a decision of its own.
+        """Whether this client gets a search instead of a list. Decided at the first request of a session. MCP over HTTP
+        has no sessions since 2026-07-28: there it is decided for every request.
         """
         if self._search != "auto":
             return self._search == "always"
-        # From so many tools on a list costs a model more than a search does.
+        # From this many tools on, a list costs a model more than a search.
         many = len(self._office.directory) >= 40
-        if context.request is None:  # a pipe: one client for the whole life of this server
+        if context.request is None:  # a pipe has one client for the whole life of this server
             self._searches = many if self._searches is None else self._searches
             return self._searches
         connection = connection_of(context.session)
@@ -136,7 +136,7 @@ class OfficeTools:
         return for_model(result, computer, self._timeout)
 
     def _shorten(self, error: BadRequestError) -> bool:
-        """Whether calls were refused because this server allows less time, which is taken from now on."""
+        """Whether the server refused the call because it allows less time. If so, its limit is used from now on."""
         most = error.details.get("maximum") if error.details.get("field") == "timeout" else None
         if not isinstance(most, int) or not 1 <= most < self._timeout:
             return False
@@ -146,7 +146,7 @@ class OfficeTools:
 
     async def _answer(self, own: OwnTool, call: ToolCall) -> types.CallToolResult:
         call.arguments = _tidy(call.arguments)
-        # Those for another tool are looked at with its own schema.
+        # Arguments for another tool are checked against that tool's schema.
         given = {name: value for name, value in call.arguments.items() if name != "arguments"}
         if (problem := argument_problem(own.tool.input_schema, given)) is not None:
             return refused(f"The arguments do not fit {own.tool.name}: {problem}")
@@ -160,7 +160,7 @@ class OfficeTools:
     def _search_tools(self) -> list[OwnTool]:
         one = self._office.only is not None
         which = {} if one else {"computer": {"type": "string", "description": "The name of the computer."}}
-        arguments = {"type": "object", "description": "What the tool is given, as its schema says."}
+        arguments = {"type": "object", "description": "The arguments of the tool, as its schema says."}
         return [
             own_tool(
                 "search_tools",
@@ -219,7 +219,7 @@ class OfficeTools:
 
 
 def _tidy(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments as they are meant: some models write null for what they leave out, and 3.0 for 3."""
+    """Arguments as they are meant: some models write null for an absent argument, and 3.0 for 3."""
     return {
         name: int(value) if isinstance(value, float) and value.is_integer() else value
         for name, value in arguments.items()

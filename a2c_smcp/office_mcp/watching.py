@@ -1,4 +1,4 @@
-"""An office as it is now: its directory of tools, its windows and documents, kept up with what changes."""
+"""The current state of an office: its directory of tools, its windows and documents. Updated with every change."""
 
 import asyncio
 import logging
@@ -21,15 +21,15 @@ __all__ = ["WatchedOffice", "window_uri"]
 
 logger = logging.getLogger(__name__)
 
-#: Hosts load tools once, so the first list waits so many seconds for the tools of the office.
+#: How many seconds the first list waits for the tools of the office: hosts load tools once.
 _OFFICE_WAIT: Final = 5.0
 
 
 class WatchedOffice:
-    """What an agent knows of its office. `only` is the one computer that counts, if there is one.
+    """What an agent knows of its office.
 
-    `on_tools` is told that the tools are others, `on_resources` that windows or documents came or went, and `on_update`
-    of which computer which of them changed.
+    `only` is the one computer to show, if set. `on_tools` is called when the tools have changed, `on_resources` when
+    windows or documents came or went, and `on_update` with the computer whose windows or documents changed.
     """
 
     def __init__(self, agent: OfficeAgent, only: str | None = None, short: Mapping[str, str] | None = None) -> None:
@@ -38,11 +38,11 @@ class WatchedOffice:
         self._short = short or {}
         self.directory = ToolDirectory({})
         self.tools_given = self.resources_given = False
-        """Whether a host has asked for the list. Before that a change of it is no news, and clients of mcp 1.x fail
-        over a notification that comes while they close: those that make one call and go would do so again and again.
+        """Whether a host has asked for the list. Before that a change is not announced. Clients of mcp 1.x fail if a
+        notification arrives while they close, and some make one call and close at once.
         """
         self.known: BoundedDict[str, tuple[str, str]] = BoundedDict(10_000)
-        """The computers and the tools behind all names there were: a host may call one whose computer has left."""
+        """The computer and the tool behind every name so far: a host may call a tool whose computer has left."""
         self.on_tools: Callable[[], None] = lambda: None
         self.on_resources: Callable[[], None] = lambda: None
         self.on_update: Callable[[str, Part], None] = lambda computer, part: None
@@ -58,18 +58,18 @@ class WatchedOffice:
 
     @property
     def computers(self) -> dict[str, ComputerView]:
-        """The computers that count, by name."""
+        """The computers to show, by name."""
         found = self.agent.computers
         if self.only is None:
             return dict(found)
         return {self.only: found[self.only]} if self.only in found else {}
 
     def label(self, computer: str) -> str:
-        """What stands for a computer in the names of its tools."""
+        """The label of a computer in the names of its tools."""
         return computer_label(computer, self._short)
 
     def computer(self, name: str | None) -> str:
-        """The computer that is meant, or `BadRequestError` with those that there are."""
+        """The computer that is meant. Raises `BadRequestError`, which lists the computers."""
         if self.only is not None:
             return self.only
         names = list(self.computers)
@@ -92,11 +92,11 @@ class WatchedOffice:
 
     @property
     def asked(self) -> bool:
-        """Whether somebody has waited for the office already: what is wrong with it is known by now."""
+        """Whether somebody has already waited for the office: its problem is known by now."""
         return self._first_asked is not None
 
     async def ready(self) -> None:
-        """Wait, a few seconds at most, until the tools of the office are known, and there are some."""
+        """Wait a few seconds until the tools of the office are known, and there is at least one."""
         now = asyncio.get_running_loop().time
         if self._first_asked is None:
             self._first_asked = now()
@@ -106,13 +106,13 @@ class WatchedOffice:
                 with suppress(SMCPError):  # it takes too long, or the agent is being closed
                     await self.agent.settled(left)
                 self.look()
-                # An office that has been empty for so long may be meant to be.
+                # An office that is empty for so long may be empty on purpose.
                 if self.directory.by_name or now() >= self._first_asked + _OFFICE_WAIT:
                     return
             await self._wait_for_news(deadline - now())
 
     async def usable(self) -> None:
-        """Wait, a few seconds at most, until requests can be sent."""
+        """Wait a few seconds until requests can be sent."""
         if not self.asked:
             await self.ready()
         now = asyncio.get_running_loop().time
@@ -121,7 +121,7 @@ class WatchedOffice:
             await self._wait_for_news(deadline - now())
 
     async def knows(self, tool: Callable[[], object]) -> None:
-        """As `usable`, and no longer than until there is the tool: other computers may take long to list theirs."""
+        """As `usable`, but only until this tool is known: other computers may take long to list theirs."""
         usable = asyncio.create_task(self.usable())
         try:
             while not tool() and not usable.done():
@@ -144,7 +144,7 @@ class WatchedOffice:
     # --- windows and documents
 
     async def desktop(self, computer: str) -> Sequence[Desktop]:
-        """The windows of a computer, as they were after its last word of a change."""
+        """The windows of a computer after its last announced change."""
         view = self.computers.get(computer)
         if view is not None and view.desktop is not None:
             return view.desktop
@@ -152,7 +152,7 @@ class WatchedOffice:
         return found
 
     async def documents(self, computer: str) -> GetFinderRet:
-        """The first thousand documents of a computer, as they were after its last word of a change."""
+        """The first thousand documents of a computer after its last announced change."""
         view = self.computers.get(computer)
         if view is not None and view.documents is not None:
             return view.documents
@@ -181,7 +181,7 @@ class WatchedOffice:
             self.agent.on(name)(lambda notice, part=part: self._on_update(notice.get("computer"), part))
 
     def look(self) -> None:
-        """Bring the directory up to date, and say what is new."""
+        """Update the directory, and announce what is new."""
         self._news.set()
         views = self.computers
         tools = {name: view.tools for name, view in views.items() if view.tools is not None}
@@ -222,7 +222,7 @@ class WatchedOffice:
         self._read.clear()
         self.look()
         if self._settling is None or self._settling.done():
-            # Who left meanwhile is known when the office was listed again, and no event tells of it.
+            # If a computer left while the connection was lost, no event tells. The new list shows it.
             self._settling = asyncio.create_task(self._look_when_settled())
 
     async def _look_when_settled(self) -> None:
@@ -235,7 +235,7 @@ class WatchedOffice:
 
 
 def window_uri(window: Desktop) -> str:
-    """The URI of a window, which is the first line of its text."""
+    """The URI of a window: the first line of its text."""
     return window.partition("\n")[0].strip()
 
 

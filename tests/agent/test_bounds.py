@@ -111,7 +111,7 @@ def test_views_have_a_number_of_bytes(event: str) -> None:
     ],
 )
 def test_what_is_checked_one_by_one_inside_an_item_has_a_limit(event: str, reply: Any) -> None:
-    with pytest.raises(AnswerTooLargeError, match="one may have 30"):
+    with pytest.raises(AnswerTooLargeError, match="30 are allowed in one item"):
         built(event, reply)
 
 

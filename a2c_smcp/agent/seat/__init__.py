@@ -1,6 +1,6 @@
-"""One seat for many processes: those of one user that want the same office share one agent's place in it.
+"""One seat for many processes: the processes of one user that want the same office share one agent's seat in it.
 
-It is held by a process of its own (`holder`), which the first one that wants it starts. They go through it over a local
-socket (`seat_link`). It outlives the process that started it: hosts end their processes at will, some after every call,
-and a server cancels the running calls of an agent that leaves.
+A process of its own holds the seat (`holder`). The first process that wants the seat starts it, and all of them use it
+over a local socket (`seat_link`). The holder outlives the process that started it: hosts end their processes at any
+time, some after every call, and a server cancels the running calls of an agent that leaves.
 """

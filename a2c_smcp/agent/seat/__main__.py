@@ -7,7 +7,8 @@ import sys
 
 def main() -> None:
     told = json.load(sys.stdin)
-    # Who started it does not wait for it, and is not asked to clean up after it. Before anything large is imported.
+    # The process that started the holder does not wait for it and does not clean up after it. Detach before importing
+    # anything large.
     if os.fork():
         os._exit(0)
     from a2c_smcp.agent.seat.starting import hold

@@ -1,7 +1,7 @@
-"""The process that holds a seat: it is the agent of an office, for every process of this user that comes to its socket.
+"""The process that holds a seat: it is the agent of an office for all processes of this user that use its socket.
 
 It passes requests, answers and notifications on as text. It ends some seconds after the last process has gone, and at
-SIGTERM. Whoever runs it has the lock of its place.
+SIGTERM. The process that runs it has the lock of its place.
 """
 
 import asyncio
@@ -41,13 +41,14 @@ __all__ = ["LONGEST_HEAD", "Holder", "HolderOptions"]
 
 logger = logging.getLogger(__name__)
 
-#: What a frame may have beside its body, in bytes.
+#: How many bytes a frame may have beside its body.
 LONGEST_HEAD: Final = 64 * 1024
-#: A seat that another holder had until now is free in a moment; until then nobody is told of a refusal. In seconds.
+#: A seat that another holder had may be busy for a moment. Until this many seconds have passed, nobody is told of a
+#: refusal.
 _HANDED_OVER_WITHIN: Final = 3.0
 _ASK_FOR_SEAT_EVERY: Final = 0.1
 _CANCEL_SECONDS: Final = 2.0
-#: How often it looks whether its socket is still there, in seconds.
+#: How often the holder checks that its socket still exists, in seconds.
 _LOOK: Final = 5.0
 _BACKLOG: Final = 128
 _MEMBERSHIP: Final = (JOIN_OFFICE_EVENT, LEAVE_OFFICE_EVENT)
@@ -55,14 +56,14 @@ _MEMBERSHIP: Final = (JOIN_OFFICE_EVENT, LEAVE_OFFICE_EVENT)
 
 @dataclass(frozen=True, slots=True)
 class HolderOptions:
-    """Which seat it takes, and how long it keeps it for nobody."""
+    """Which seat to take, and how long to keep it when nobody uses it."""
 
     link: LinkOptions
     membership: Membership
     linger: float = 10.0
-    """Seconds that the seat is kept after the last process has gone: some hosts start one for every call."""
+    """How many seconds the seat is kept after the last process has gone: some hosts start a process for every call."""
     max_waiting: int = MAX_WAITING
-    """Bytes that may wait for a process that does not read; then it is cut off."""
+    """How many bytes may wait for a process that does not read. Then its connection is cut."""
 
 
 @dataclass(slots=True, eq=False)
@@ -76,14 +77,14 @@ class _Passed:
 
 @dataclass(slots=True, eq=False)
 class _Sharer:
-    """A process that goes through this seat."""
+    """A process that uses this seat."""
 
     pipe: SeatPipe
     errands: ErrandTable[int, _Passed] = field(default_factory=ErrandTable)
 
 
 class Holder:
-    """`await Holder(options, place).run()` holds the seat until nobody wants it any more."""
+    """`await Holder(options, place).run()` holds the seat until nobody uses it any more."""
 
     def __init__(self, options: HolderOptions, place: SeatPlace) -> None:
         self._options = options
@@ -93,9 +94,9 @@ class Holder:
         self._state = State(options.membership.name)
         self._ending = False
         self._news = asyncio.Event()
-        """Something has changed that may end the run."""
+        """Set when something has changed that may end the run."""
         self._left = asyncio.Event()
-        """The link will not come back to the office by itself."""
+        """The link will not return to the office by itself."""
         self._empty_since = 0.0
         notifications = [event.name for event in EVENTS.values() if event.kind is Kind.NOTIFICATION]
         handlers = {name: partial(self._pass_on, name) for name in notifications}
@@ -104,7 +105,7 @@ class Holder:
     async def run(self) -> None:
         path = self._place.socket
         with suppress(FileNotFoundError):
-            path.unlink()  # of a holder that was killed
+            path.unlink()  # left by a holder that was killed
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
             listener.bind(str(path))
             path.chmod(0o600)
@@ -116,10 +117,11 @@ class Holder:
             try:
                 await self._until_unwanted(inode)
             finally:
-                is_ours = _is_at(path, inode)  # before: since Python 3.13 `close` removes the socket, too
+                is_ours = _is_at(path, inode)  # before the close: since Python 3.13 `close` removes the socket, too
                 server.close()
                 if is_ours:
-                    # The lock is still held: who waits for it sees that its file is another one, and opens that.
+                    # The lock is still held. A process that waits for it notices that the file was replaced, and opens
+                    # the new one.
                     for file in (path, self._place.lock, self._place.log):
                         file.unlink(missing_ok=True)
                 attending.cancel()
@@ -128,14 +130,14 @@ class Holder:
                 await self._link.close()
 
     def end(self) -> None:
-        """Give the seat up now. One of the processes that go through it starts another holder."""
+        """Give the seat up now. One of the processes that use it starts another holder."""
         self._ending = True
         self._news.set()
 
     async def _until_unwanted(self, inode: int) -> None:
         now = asyncio.get_running_loop().time
         self._empty_since = now()
-        # A socket that somebody has removed leads nobody here any more.
+        # If somebody has removed the socket, no process can reach this holder any more.
         while not self._ending and _is_at(self._place.socket, inode):
             pause = _LOOK
             if not self._sharers:
@@ -150,7 +152,7 @@ class Holder:
     # --- the office
 
     async def _attend(self) -> None:
-        """Connect and join, for ever."""
+        """Connect and join, and never give up."""
         now = asyncio.get_running_loop().time
         begun = now()
         while True:
@@ -161,7 +163,7 @@ class Holder:
                 if isinstance(error, RoomFullError | NameTakenError) and now() - begun < _HANDED_OVER_WITHIN:
                     await asyncio.sleep(_ASK_FOR_SEAT_EVERY)
                     continue
-                # It is tried for ever: said once, or the log would fill the disk.
+                # It is tried for ever, so it is logged once: otherwise the log would fill the disk.
                 if self._state.problem is None or self._state.problem.message != error.message:
                     logger.warning("not in the office: %s", error)
                 self._say(problem=error)
@@ -227,7 +229,7 @@ class Holder:
         return sharer.pipe
 
     def _go(self, sharer: _Sharer) -> None:
-        """A process has ended, or was cut off: nobody waits for what it asked, and its tools need not run on."""
+        """A process has ended or was cut off. Nobody waits for its answers, and its tools need not run on."""
         self._sharers.discard(sharer)
         for errand in sharer.errands.lost():
             errand.work.task.cancel()
@@ -271,7 +273,7 @@ class Holder:
         except SMCPError:
             raise
         except Exception:
-            # The last boundary: the caller would wait until its timeout.
+            # This is the last boundary. Without an answer the caller would wait until its timeout.
             logger.exception("failed to pass %s on", event)
             raise InternalError(f"the seat's holder failed to pass {event} on; {self._place.log} says why") from None
 

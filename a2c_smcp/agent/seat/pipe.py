@@ -1,4 +1,6 @@
-"""One end of a local connection: frames go out at once, within a bound, and come in one by one. Knows no message."""
+"""One end of a local connection. It sends frames at once, within a bound, and takes frames one by one. Knows no
+message.
+"""
 
 import asyncio
 import logging
@@ -13,12 +15,12 @@ __all__ = ["MAX_WAITING", "SeatPipe"]
 
 logger = logging.getLogger(__name__)
 
-#: What may wait for an end that does not read, in bytes; then the connection is cut.
+#: How many bytes may wait for an end that does not read. Then the connection is cut.
 MAX_WAITING: Final = 64 * 1024 * 1024
 
 
 class SeatPipe(asyncio.Protocol):
-    """A protocol in asyncio's sense. `ended` is done once the connection has ended, for whatever reason."""
+    """A protocol in asyncio's sense. `ended` is done when the connection has ended, for any reason."""
 
     def __init__(
         self,
@@ -43,7 +45,9 @@ class SeatPipe(asyncio.Protocol):
         self.send_frame(frame(head, body))
 
     def send_frame(self, data: bytes) -> None:
-        """Send what `frame` has made. An end that does not read is cut off: it costs nobody else anything."""
+        """Send the output of `frame`. If the other end does not read, the connection is cut: nobody else may suffer
+        from it.
+        """
         transport = self._transport
         if transport is None or transport.is_closing():
             return
@@ -54,11 +58,11 @@ class SeatPipe(asyncio.Protocol):
 
     @property
     def has_ended(self) -> bool:
-        """Whether the other end has gone, also when asyncio has not said so yet: the system is asked."""
+        """Whether the other end has gone. Asks the system, because asyncio may not have noticed yet."""
         if self._transport is None or self._transport.is_closing():
             return True
         system = select.poll()
-        system.register(self.socket.fileno(), 0)  # an end and an error are told of unasked
+        system.register(self.socket.fileno(), 0)  # poll reports an end and an error without being asked
         return bool(system.poll(0))
 
     def close(self) -> None:

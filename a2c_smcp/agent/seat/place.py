@@ -1,6 +1,6 @@
 """Where the processes of one user find the seat of an office: a socket and a lock in a directory of that user alone.
 
-The lock is held by the holder for as long as it lives, however it ends. Whoever has the lock may replace the socket.
+The holder has the lock for as long as it lives, however it ends. The owner of the lock may replace the socket.
 """
 
 import hashlib
@@ -19,9 +19,9 @@ from a2c_smcp.utils.system import SHARED_SEAT
 
 __all__ = ["NotSharedError", "SeatPlace", "is_held", "peer_pid", "place_of", "try_lock"]
 
-#: Part of the socket's name: processes that speak differently do not meet.
+#: Part of the socket's name: processes with another version of the frames do not meet.
 _VERSION: Final = 2
-#: What a socket's address may have: 108 bytes on Linux, 104 elsewhere, with the zero at its end.
+#: The longest address of a socket: 108 bytes on Linux, 104 elsewhere, with the zero at its end.
 _LONGEST: Final = 103
 _TEMPORARY: Final = Path("/tmp")
 _DARWIN_USER_TEMP_DIR: Final = 65537
@@ -29,12 +29,12 @@ _DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
 
 
 class NotSharedError(Exception):
-    """Processes cannot share a seat here; the text says why."""
+    """Processes cannot share a seat here. The text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeatPlace:
-    """The files of one seat. Another URL, office or key has others."""
+    """The files of one seat. Another URL, office or key has other files."""
 
     socket: Path
     lock: Path
@@ -43,10 +43,12 @@ class SeatPlace:
 
 
 def place_of(link: LinkOptions, office: str) -> SeatPlace:
-    """The place of this office's seat, in a directory that only this user may enter; `NotSharedError` without one."""
+    """The place of this office's seat, in a directory that only this user may enter. Raises `NotSharedError` if there
+    is none.
+    """
     if not SHARED_SEAT.works:
         raise NotSharedError(f"it needs {SHARED_SEAT.needs}; {SHARED_SEAT.instead}")
-    # Which key it is must not be found by somebody who sees the name: it is hashed with all the rest.
+    # The key is hashed together with the rest: nobody may find it from the file's name.
     wanted = [_VERSION, _normal(link.url), link.socketio_path, office, link.api_key_header, link.api_key]
     wanted.append(sorted(link.headers.items()))
     digest = hashlib.sha256(json.dumps(wanted).encode("utf-8", "surrogatepass")).hexdigest()[:24]
@@ -55,7 +57,7 @@ def place_of(link: LinkOptions, office: str) -> SeatPlace:
 
 
 def _normal(url: str) -> str:
-    """The same for `http://host`, `HTTP://Host/` and `http://host:80`."""
+    """The URL in one spelling: `http://host`, `HTTP://Host/` and `http://host:80` are the same."""
     scheme, separator, rest = url.partition("://")
     host, slash, path = rest.partition("/")
     user, at, address = host.rpartition("@")
@@ -65,13 +67,15 @@ def _normal(url: str) -> str:
 
 
 def _folder(name_length: int) -> Path:
-    """A directory of this user's, made if it is missing. Where a stranger may have made it first, it is looked at."""
+    """A directory of this user's, made if it is missing. If a stranger could have made it first, its owner and mode are
+    checked.
+    """
     user = os.geteuid()
-    # Not TMPDIR: hosts pass few variables on to what they start, so that it would lead elsewhere than in a terminal.
+    # Not TMPDIR: hosts pass few variables on to their processes, so it would lead to another place than in a terminal.
     runtimes = [os.environ.get("XDG_RUNTIME_DIR"), f"/run/user/{user}"]
     if sys.platform == "darwin":
         runtimes.append(os.confstr(_DARWIN_USER_TEMP_DIR))
-    # One that is not absolute would be another one for the holder, and is to be ignored: the XDG specification says so.
+    # The XDG specification says to ignore a relative path. For the holder it would be another directory.
     folders = [
         Path(runtime) / "a2c" for runtime in runtimes if runtime and os.path.isabs(runtime) and _is_ours(Path(runtime))
     ]
@@ -87,7 +91,7 @@ def _folder(name_length: int) -> Path:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Whether this is a directory, and no link to one, that nobody else may enter."""
+    """Whether this is a directory, not a link to one, that nobody else may enter."""
     try:
         found = folder.lstat()
     except OSError:
@@ -96,13 +100,13 @@ def _is_ours(folder: Path) -> bool:
 
 
 def try_lock(place: SeatPlace) -> int | None:
-    """The lock as a file descriptor, which holds it until its last copy is closed; `None` while another has it."""
-    import fcntl  # not on every system, and then there is no place
+    """The lock as a file descriptor, held until its last copy is closed; `None` while another process has it."""
+    import fcntl  # some systems lack it, and then there is no place
 
     lock = os.open(place.lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Somebody may have removed the file meanwhile: a lock on it would keep nobody out.
+        # If somebody has removed the file meanwhile, a lock on it would keep nobody out.
         if os.fstat(lock).st_ino != os.stat(place.lock).st_ino:
             raise BlockingIOError
     except OSError:
@@ -112,7 +116,7 @@ def try_lock(place: SeatPlace) -> int | None:
 
 
 def is_held(place: SeatPlace) -> bool:
-    """Whether a holder has the lock, or is about to. Leaves no trace."""
+    """Whether a holder has the lock, or is about to have it. Changes nothing."""
     import fcntl
 
     try:
@@ -130,9 +134,9 @@ def is_held(place: SeatPlace) -> bool:
 
 
 def peer_pid(connected: socket.socket) -> int | None:
-    """Which process is at the other end, where the system tells; `PermissionError` for one of another user."""
+    """The process at the other end, if the system tells. Raises `PermissionError` for a process of another user."""
     if not hasattr(socket, "SO_PEERCRED"):
-        return None  # the directory keeps others out
+        return None  # the directory keeps other users out
     packed = struct.Struct("3i")
     pid, user, _ = packed.unpack(connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, packed.size))
     if user != os.geteuid():

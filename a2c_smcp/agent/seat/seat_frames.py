@@ -28,7 +28,7 @@ _HEADS: Final = msgspec.json.Decoder(list[Any])
 
 
 class MalformedFrameError(ValueError):
-    """What came is no frame, or one that is too long."""
+    """The bytes are not a frame, or the frame is too long."""
 
 
 def frame(head: list[Any], body: bytes = b"") -> bytes:
@@ -37,7 +37,7 @@ def frame(head: list[Any], body: bytes = b"") -> bytes:
 
 
 class FrameReader:
-    """Takes bytes as they come and hands over each frame that is whole: its head and its body."""
+    """Takes bytes as they arrive, and returns the head and the body of each complete frame."""
 
     def __init__(self, take: Callable[[list[Any], bytes], None], longest: int) -> None:
         self._take = take
@@ -45,14 +45,14 @@ class FrameReader:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> None:
-        """Raises `MalformedFrameError`; the connection is of no use then."""
+        """Raises `MalformedFrameError`; then the connection is useless."""
         buffer = self._buffer
         buffer += data
         start = 0
         while len(buffer) - start >= _LENGTH:
             length = int.from_bytes(buffer[start : start + _LENGTH], "big")
             if length > self._longest:
-                raise MalformedFrameError(f"a frame has {length} bytes, and may have {self._longest}")
+                raise MalformedFrameError(f"a frame has {length} bytes; {self._longest} are allowed")
             end = start + _LENGTH + length
             if len(buffer) < end:
                 break
@@ -62,7 +62,7 @@ class FrameReader:
             try:
                 head = _HEADS.decode(line)
             except msgspec.DecodeError as error:
-                raise MalformedFrameError(f"a frame's head is no list: {error}") from None
+                raise MalformedFrameError(f"the head of a frame is not a list: {error}") from None
             self._take(head, body)
         del buffer[:start]
 
@@ -72,15 +72,15 @@ class FrameReader:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How the seat is: said to every process when it comes, and to all when it changes."""
+    """The state of the seat: sent to every process when it comes, and to all when it changes."""
 
     name: str
-    """Under which name the office has it."""
+    """The agent's name in the office."""
     connected: bool = False
     joined: bool = False
     way: Way | None = None
     reason: str = ""
-    """Why it is not connected any more."""
+    """Why it is no longer connected."""
     problem: SMCPError | None = None
     """Why it is not in the office."""
 
@@ -96,7 +96,7 @@ class State:
 
 
 def read_error(payload: dict[str, Any]) -> SMCPError:
-    """The error, of its own class again: a lost connection has no code on the wire, but it has one here."""
+    """The error with its own class. A lost connection has no code on the wire, but has one here."""
     error = error_from_payload(payload)
     assert error is not None
     if error.code == ConnectionLostError.default_code:

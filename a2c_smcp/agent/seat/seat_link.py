@@ -1,7 +1,8 @@
-"""An agent's way to its office through a seat that is shared. It has the interface of `OfficeLink`.
+"""An agent's connection to its office through a shared seat. It has the interface of `OfficeLink`.
 
-When the holder ends, one of the processes behind it starts the next one. What had not been sent then waits for it, what
-only reads is asked again, and a tool call that was on its way fails: nobody can tell whether the tool has run.
+When the holder ends, one of the processes that use it starts the next one. A request that was not sent yet waits for
+the new holder. A request that only reads is asked again. A tool call that was already sent fails: nobody knows whether
+the tool has run.
 """
 
 import asyncio
@@ -50,19 +51,19 @@ __all__ = ["NobodyHoldsItError", "SeatLink", "SharedSeat", "shared_seat"]
 
 logger = logging.getLogger(__name__)
 
-#: Seconds between looks whether a holder that is starting is there.
+#: How many seconds to wait before looking again for a holder that is starting.
 _LOOK: Final = 0.02
 #: The first and the longest pause before this process starts another holder.
 _RESTART: Final = (0.5, 10.0)
-#: How long a holder may take to say its first word, in seconds.
+#: How many seconds a holder may take to send its first frame.
 _GREETING: Final = 10.0
-#: How long a request waits for a seat that is being taken, in seconds.
+#: How many seconds a request waits while the seat is being taken.
 _TAKING: Final = 30.0
 _ENDED: Final = "the process that held the seat has ended"
 
 
 class NobodyHoldsItError(Exception):
-    """No process holds this seat, and none was to be started."""
+    """No process holds this seat, and this process was told not to start one."""
 
 
 class _HolderGoneError(Exception):
@@ -71,7 +72,7 @@ class _HolderGoneError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SharedSeat:
-    """Which seat, and whether this process starts a holder where there is none."""
+    """Which seat to use, and whether to start a holder if there is none."""
 
     place: SeatPlace
     options: HolderOptions
@@ -83,18 +84,19 @@ class SharedSeat:
 def shared_seat(
     link: LinkOptions, office: str, name: str, *, start: bool = True, take_over: bool = True, linger: float = 10.0
 ) -> LinkFactory:
-    """What an agent takes as its `link` to share the seat of this office with this user's other processes.
+    """Share the seat of this office with this user's other processes: hand the returned value to an agent as its
+    `link`.
 
-    The first one starts a process that holds the seat, unless `start` is false; `take_over` says whether it starts one
-    after that has ended. `linger` is how many seconds the seat is kept after the last one has gone. Raises
-    `NotSharedError` where seats cannot be shared, on Windows for instance.
+    The first process starts a holder, unless `start` is false. `take_over` says whether to start a new holder when the
+    old one ends. `linger` is how many seconds the seat is kept after the last process has gone. Raises `NotSharedError`
+    where seats cannot be shared, for instance on Windows.
     """
     options = HolderOptions(link, Membership("agent", name, office), linger)
     return partial(SeatLink, seat=SharedSeat(place_of(link, office), options, start, take_over))
 
 
 class SeatLink:
-    """What `AsyncSMCPAgentClient` asks of a link, over the local socket of a holder."""
+    """The link of an `AsyncSMCPAgentClient`, over the local socket of a holder."""
 
     def __init__(
         self,
@@ -137,23 +139,25 @@ class SeatLink:
 
     @property
     def problem(self) -> SMCPError | None:
-        """Why the office cannot be used right now, as far as it is known."""
+        """Why the office cannot be used right now, if it is known."""
         if self._state.joined:
             return None
         lost = ConnectionLostError(self._state.reason) if self._state.reason else None
         return self._trouble or self._state.problem or lost
 
     async def open(self) -> None:
-        """Go to the holder, which is started where that is wanted; otherwise `NobodyHoldsItError`."""
+        """Connect to the holder, and start one if that is allowed. Raises `NobodyHoldsItError` if there is none."""
         await self._supervisor.open()
 
     def attend(self, membership: Membership) -> None:
-        """Go to the holder and be in the office as soon as it is; returns at once. `problem` says why not yet."""
+        """Connect to the holder and be in the office as soon as it is. Returns at once; `problem` says why it is not
+        there yet.
+        """
         self._supervisor.begin()
         self.membership = membership
 
     async def close(self) -> None:
-        """Leave the seat to the others."""
+        """Disconnect. The seat stays with the other processes."""
         await self._supervisor.close()
         if self._pipe is not None:
             self._pipe.close()
@@ -161,7 +165,9 @@ class SeatLink:
         self._changed.set()
 
     async def join(self, membership: Membership) -> None:
-        """Wait until the holder is in the office, or raise why it is not; `AlreadyInRoomError` for another office."""
+        """Wait until the holder is in the office, or raise the reason why it is not; `AlreadyInRoomError` for another
+        office.
+        """
         if membership.office_id != (office_id := self._seat.options.membership.office_id):
             raise AlreadyInRoomError(f"the shared seat is in office {office_id!r}; another office needs one of its own")
         await self._ready(self.options.connect_timeout + self.options.membership_timeout)
@@ -170,13 +176,13 @@ class SeatLink:
         self._tell(Joined(membership, again=False))
 
     async def leave(self) -> None:
-        """Use the office no more. The seat stays with the others."""
+        """Stop using the office. The seat stays with the other processes."""
         membership, self.membership = self.membership, None
         if membership is not None and self._state.joined:
             self._tell(Left(membership))
 
     async def exchange(self, event: str, data: Any, timeout: float) -> str:
-        """As `OfficeLink.exchange`. A holder that ends meanwhile fails a tool call with `ConnectionLostError`."""
+        """As `OfficeLink.exchange`. If the holder ends meanwhile, a tool call raises `ConnectionLostError`."""
         self._supervisor.check_loop()
         if self.membership is None:
             raise NotInRoomError("join an office first")
@@ -194,7 +200,7 @@ class SeatLink:
     # ---
 
     async def _ask(self, head: list[Any], body: bytes, *, is_repeatable: bool) -> str:
-        """Ask one holder after the other, until one of them answers."""
+        """Ask one holder after the other, until one answers."""
         loop = asyncio.get_running_loop()
         while True:
             pipe = await self._ready(_TAKING)
@@ -213,7 +219,7 @@ class SeatLink:
                     pipe.send(["forget", ask.id])
 
     async def _ready(self, seconds: float) -> SeatPipe:
-        """The pipe to a holder that is in the office. One that is on its way there is waited for."""
+        """The pipe to a holder that is in the office. Waits for a holder that is still joining."""
         if self._pipe is not None and self._state.joined:
             return self._pipe
         with suppress(TimeoutError):
@@ -249,8 +255,8 @@ class SeatLink:
             self._lose(_ENDED)
 
     async def _attach(self, first: First) -> SeatPipe:
-        """Connect to the holder, and start one where that is wanted; `NobodyHoldsItError` where it is not, and
-        `ConnectionLostError` for one that cannot be used.
+        """Connect to the holder, and start one if that is allowed. Raises `NobodyHoldsItError` if it is not, and
+        `ConnectionLostError` for a holder that cannot be used.
         """
         now, place = asyncio.get_running_loop().time, self._seat.place
         may_start = self._seat.take_over if first.done() else self._seat.start
@@ -259,7 +265,7 @@ class SeatLink:
             try:
                 return await self._connect()
             except (FileNotFoundError, ConnectionError):
-                pass  # there is no socket, or nobody behind it any more
+                pass  # there is no socket, or no process listens there
             except OSError as error:
                 raise self._note(str(error)) from None
             if not may_start:
@@ -284,7 +290,7 @@ class SeatLink:
         return True
 
     async def _connect(self) -> SeatPipe:
-        """A pipe whose holder has said its first word, or `OSError`, of which `TimeoutError` is one."""
+        """A pipe whose holder has sent its first frame. Raises `OSError`, and its subclass `TimeoutError`."""
         longest = self.options.max_message + LONGEST_HEAD
         pipe = SeatPipe(lambda head, body: self._take(pipe, head, body), longest)
         path = str(self._seat.place.socket)
@@ -358,12 +364,12 @@ class SeatLink:
         except SMCPError as error:
             logger.warning("ignored %s: %s", event, error)
         except Exception:
-            # Not our code: whatever it raises, the seat is kept.
+            # This is the caller's code. Whatever it raises, the seat is kept.
             logger.exception("failed to take %s", event)
 
     def _tell(self, event: LinkEvent) -> None:
         try:
             self._on_event(event)
         except Exception:
-            # Not our code: whatever it raises, the seat is kept.
+            # This is the caller's code. Whatever it raises, the seat is kept.
             logger.exception("a listener failed to take %s", type(event).__name__)

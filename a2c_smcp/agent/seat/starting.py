@@ -1,4 +1,6 @@
-"""Starting a holder: a process in a session of its own, which has the lock, and nothing else, of who started it."""
+"""Starting a holder: a process in a session of its own. It inherits the lock from the process that starts it, and
+nothing else.
+"""
 
 import asyncio
 import json
@@ -21,12 +23,14 @@ __all__ = ["hold", "start_holder"]
 
 
 def start_holder(place: SeatPlace, lock: int, options: HolderOptions) -> None:
-    """Start a holder and give it the lock, of which this process keeps no copy. Blocks for a moment; `OSError`."""
+    """Start a holder and give it the lock; this process keeps no copy of the lock. Blocks for a moment. Raises
+    `OSError`.
+    """
     try:
         log = os.open(place.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             starter = subprocess.Popen(
-                # -P: a package of this name in the directory where it starts is not ours.
+                # -P: do not import a package of the same name from the current directory.
                 [sys.executable, "-P", "-m", "a2c_smcp.agent.seat"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
@@ -37,14 +41,14 @@ def start_holder(place: SeatPlace, lock: int, options: HolderOptions) -> None:
             )
         finally:
             os.close(log)
-        # Not in its arguments, which everybody may see: the key is among them.
+        # Not as arguments, which everybody may see: the key is among them.
         starter.communicate(json.dumps(_plain(place, options)).encode())
     finally:
         os.close(lock)
 
 
 def hold(told: dict[str, Any]) -> None:
-    """What the holder's process does with what it was told."""
+    """Run the holder, as told on stdin."""
     place = SeatPlace(*(Path(told.pop(field.name)) for field in fields(SeatPlace)))
     link, membership = LinkOptions(**told.pop("link")), Membership(**told.pop("membership"))
     options = HolderOptions(link, membership, **told)
