@@ -78,8 +78,8 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         self._arrived, self._has_frames = b"", False
         self.peer.leave()
         super().connection_lost(exc)
-        # Without these two no reference cycle is left.
-        self.peer.on_known = None
+        # Without these no reference cycle is left.
+        self.peer.on_known, self.peer.unwritten = None, int
         self.conn.parser.close()
 
     def data_received(self, data: bytes) -> None:

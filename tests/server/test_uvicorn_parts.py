@@ -6,6 +6,7 @@ import ssl
 import threading
 import time
 import tracemalloc
+import weakref
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -67,9 +68,11 @@ async def test_a_connection_takes_little_memory_and_leaves_nothing_to_the_collec
         for _ in range(count):
             kept.enter_context(joined(url))
 
-    def connections() -> int:
-        return sum(isinstance(each, GuardedWebSocket) for each in gc.get_objects())
+    def connections() -> "weakref.WeakSet[GuardedWebSocket]":
+        return weakref.WeakSet(each for each in gc.get_objects() if isinstance(each, GuardedWebSocket))
 
+    gc.collect()
+    of_other_tests = connections()
     with async_server(OpenAuthentication()) as server, ExitStack() as kept:
         await anyio.to_thread.run_sync(open_some, server.url, 5, kept)  # what is built once is built
         gc.collect()
@@ -82,10 +85,12 @@ async def test_a_connection_takes_little_memory_and_leaves_nothing_to_the_collec
         finally:
             tracemalloc.stop()
         assert (after - before) / 40 < 30_000  # 24,500 with Python 3.11
+        ours = connections() - of_other_tests
+        assert len(ours) == 45
         gc.disable()
         try:
             kept.close()
-            await eventually(lambda: connections() == 0)
+            await eventually(lambda: not ours)
         finally:
             gc.enable()
 

@@ -82,7 +82,10 @@ _HTTP = [
         (
             GuardedWebSocket,
             WebSocketsSansIOProtocol,
-            ["connection_lost", "data_received", "handle_connect", "handle_ping", "receive", "shutdown"],
+            [
+                *("connection_lost", "data_received", "handle_connect", "handle_ping", "pause_writing"),
+                *("receive", "resume_writing", "shutdown", "start_keepalive"),
+            ],
         ),
     ],
 )
