@@ -11,8 +11,8 @@ V = TypeVar("V")
 
 
 class BoundedDict(Generic[K, V]):
-    """Entries in the order in which they were put. The oldest are forgotten when there are more than `most`, or when
-    all together weigh more than `heaviest`; an entry that alone weighs more is not kept.
+    """A dict in the order of insertion. When it has more than `most` entries, or they weigh more than `heaviest`
+    together, the oldest are forgotten. An entry that alone weighs more is not kept.
     """
 
     def __init__(
@@ -24,7 +24,7 @@ class BoundedDict(Generic[K, V]):
         self._kept: dict[K, tuple[V, int, float]] = {}
         """Each value with its weight, and when it was put."""
         self.weight = 0
-        """What all entries weigh together."""
+        """The weight of all entries together."""
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -46,7 +46,7 @@ class BoundedDict(Generic[K, V]):
         return None if kept is None else kept[0]
 
     def put(self, key: K, value: V, now: float = 0.0) -> list[tuple[K, V]]:
-        """Add an entry as the newest one, in place of an older one with its key; returns the entries forgotten."""
+        """Add an entry as the newest one; an older entry with its key is replaced. Returns the forgotten entries."""
         if key in self._kept:
             self.pop(key)
         weight = 0 if self._weigh is None else self._weigh(value)
@@ -79,7 +79,7 @@ class BoundedDict(Generic[K, V]):
         return key, value
 
     def forget_before(self, moment: float) -> list[tuple[K, V]]:
-        """Forget the entries that were put before this moment; returns them."""
+        """Forget the entries that were added before this moment, and return them."""
         forgotten = []
         while self._kept and next(iter(self._kept.values()))[2] < moment:
             forgotten.append(self.pop_oldest())

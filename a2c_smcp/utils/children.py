@@ -1,8 +1,9 @@
-"""Starts child processes that have nothing to save, and ends them in bounded time. MCP servers are ended with more care
-(`process`).
+"""Starts child processes that have nothing to save, and ends them in bounded time. MCP servers are ended with more
+care (`process`).
 
-Of asyncio we use what it does not document, and `test_children.py` names it: a `Process` has its pipes in `_transport`,
-which can be closed. Why: `Process.wait` waits for the pipes, too, and something that left the group may hold them open.
+We use one undocumented thing of asyncio, and `test_children.py` names it: a `Process` has its pipes in `_transport`,
+which can be closed. The reason: `Process.wait` also waits for the pipes, and a process that left the group may hold
+them open.
 """
 
 import asyncio
@@ -21,8 +22,8 @@ _REAP_SECONDS: Final = 5.0
 
 
 async def start_group(*arguments: str, **options: Any) -> Process:
-    """`asyncio.create_subprocess_exec` in a session of its own. When this is cancelled, all that was started is killed;
-    asyncio would kill the process itself only, which may have started others before asyncio has set up its pipes.
+    """`asyncio.create_subprocess_exec` in a session of its own. When this is cancelled, everything that was started
+    is killed. asyncio itself would kill only the process, which may already have started others.
     """
     starting = asyncio.ensure_future(asyncio.create_subprocess_exec(*arguments, start_new_session=True, **options))
     try:
@@ -34,7 +35,9 @@ async def start_group(*arguments: str, **options: Any) -> Process:
 
 
 async def kill_group(process: Process) -> None:
-    """Kill a process that leads a session of its own, and whatever it started there; also when this is cancelled."""
+    """Kill a process that leads a session of its own, and everything that it started there. A cancellation does not
+    stop this.
+    """
     with suppress(ProcessLookupError):
         if sys.platform == "win32":
             process.kill()

@@ -42,7 +42,7 @@ def is_dpe_uri(uri: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ParsedDPEUri:
-    """A document's address, or a part's. `doc_ref` and `sub_path` are percent-decoded."""
+    """The address of a document or of a part of it. `doc_ref` and `sub_path` are percent-decoded."""
 
     scheme: str
     host: str
@@ -53,8 +53,8 @@ class ParsedDPEUri:
 
     @property
     def level(self) -> int:
-        """0 a server's catalogue, 1 a document, 2 a page, 3 an element; -1 for a sub-path that is neither of those,
-        which `parse_dpe_uri` never returns.
+        """0 for a server's catalogue, 1 a document, 2 a page, 3 an element; -1 for any other sub-path, which
+        `parse_dpe_uri` never returns.
         """
         if self.doc_ref is None:
             return 0
@@ -66,12 +66,12 @@ class ParsedDPEUri:
 
     @property
     def page_index(self) -> int | None:
-        """The index of the page, `None` if this is no page's URI."""
+        """The index of the page; `None` if this is not the URI of a page."""
         return int(self.sub_path.removeprefix("pages/")) if self.sub_path and self.level == 2 else None
 
     @property
     def element_id(self) -> str | None:
-        """The id of the element, `None` if this is no element's URI."""
+        """The id of the element; `None` if this is not the URI of an element."""
         return self.sub_path.removeprefix("elements/") if self.sub_path and self.level == 3 else None
 
     def build(self) -> str:
@@ -82,7 +82,7 @@ class ParsedDPEUri:
 
 
 def parse_dpe_uri(raw: str) -> ParsedDPEUri:
-    """Read a `dpe://` URI, or raise `InvalidDPEURIError` (4204, also a `ValueError`) naming the rule it breaks."""
+    """Read a `dpe://` URI. Raises `InvalidDPEURIError` (4204, also a `ValueError`) with the rule that it breaks."""
     try:
         uri = split(raw, _SCHEME)
         doc_ref, *rest = uri.segments or (None,)
@@ -95,12 +95,12 @@ def parse_dpe_uri(raw: str) -> ParsedDPEUri:
 
 @lru_cache(maxsize=2**14)
 def try_parse_dpe_uri(raw: str) -> ParsedDPEUri | None:
-    """Read a `dpe://` URI that may be invalid: `None` for one that is. What was read is remembered."""
+    """Read a `dpe://` URI that may be invalid; `None` if it is. The result is remembered."""
     return _parsed(raw)
 
 
-# A hundred thousand documents are asked about again and again, and parsing would cost more than all the rest. What is
-# remembered is as small as it can be, and nothing that the garbage collector looks at.
+# A hundred thousand documents are checked again and again, and parsing would cost more than everything else. The
+# remembered values are as small as possible, and invisible to the garbage collector.
 _REMEMBERED = 2**17
 
 
@@ -112,13 +112,13 @@ def is_valid_dpe_uri(raw: str) -> bool:
 
 @lru_cache(maxsize=_REMEMBERED)
 def document_ref(raw: str) -> tuple[str, str] | None:
-    """The host and the `doc_ref` of a document's own URI; `None` for every other."""
+    """The host and the `doc_ref` of a document's URI; `None` for every other URI."""
     uri = _parsed(raw)
     return (uri.host, uri.doc_ref) if uri is not None and uri.level == 1 and uri.doc_ref is not None else None
 
 
 def document_uri(raw: str) -> str | None:
-    """The URI of the document that a page or an element is of, as its server writes it; `None` for every other URI."""
+    """The URI of the document of a page or an element, as its server writes it; `None` for every other URI."""
     uri = try_parse_dpe_uri(raw)
     return "/".join(raw.partition("?")[0].split("/")[:4]) if uri is not None and uri.level >= 2 else None
 
@@ -136,7 +136,7 @@ def build_dpe_uri(
     sub_path: str | None = None,
     params: Mapping[str, str] | None = None,
 ) -> str:
-    """Write a `dpe://` URI from decoded parts, or raise `InvalidDPEURIError` for parts that break a rule."""
+    """Write a `dpe://` URI from decoded parts. Raises `InvalidDPEURIError` for parts that break a rule."""
     try:
         check_host(host)
         segments = []
@@ -154,24 +154,24 @@ def build_dpe_uri(
 
 
 def page_uri(uri: str, page_index: int) -> str:
-    """The URI of a page, from its document's."""
+    """The URI of a page of this document."""
     return _part_uri(uri, "pages", str(page_index))
 
 
 def element_uri(uri: str, element_id: str) -> str:
-    """The URI of an element, from its document's; the id may hold anything, slashes included."""
+    """The URI of an element of this document. The id may hold any character, slashes included."""
     return _part_uri(uri, "elements", element_id)
 
 
 def with_params(uri: str, params: Mapping[str, str]) -> str:
-    """The same URI with these query parameters added, or replaced where it has them."""
+    """The same URI with these query parameters: new keys are added, existing ones replaced."""
     parsed = parse_dpe_uri(uri)
     query = build_dpe_uri(parsed.host, params={**parsed.query_params, **params}).partition("?")[2]
     return _checked(uri.partition("?")[0] + (f"?{query}" if query else ""))
 
 
 def _part_uri(uri: str, kind: str, rest: str) -> str:
-    """Insert a sub-path before the query, and leave the document's part as its server wrote it, byte for byte."""
+    """Insert a sub-path before the query. The document's part stays byte for byte as its server wrote it."""
     if parse_dpe_uri(uri).level != 1:
         raise InvalidDPEURIError(uri, "only a document's URI can be extended by a page or an element")
     document, mark, query = uri.partition("?")
@@ -182,7 +182,7 @@ def _part_uri(uri: str, kind: str, rest: str) -> str:
 
 
 def _checked(uri: str) -> str:
-    """What a helper wrote, if it can be read: two parts that are short enough may be too long together."""
+    """Check the result of a helper: two parts that are short enough may be too long together."""
     parse_dpe_uri(uri)
     return uri
 

@@ -56,7 +56,7 @@ __all__ = [
     "scope_of",
 ]
 
-#: What the error says of a server that does not greet as one.
+#: The words of the error for a server that does not greet as an Engine.IO server.
 NO_GREETING: Final = "OPEN packet"
 
 
@@ -64,10 +64,12 @@ NO_GREETING: Final = "OPEN packet"
 
 
 class EngineServer(Protocol):
-    """An `engineio.AsyncServer` or `engineio.Server`: `eio` of python-socketio's, `server` of a connection."""
+    """An `engineio.AsyncServer` or `engineio.Server`: the `eio` of python-socketio's server, and the `server` of a
+    connection.
+    """
 
     sockets: MutableMapping[str, Any]
-    """The connections by their ids; one that has ended may stay in it for a while."""
+    """The connections by their ids. A connection that has ended may stay here for a while."""
     handlers: MutableMapping[str, Callable[..., Any]]
     max_http_buffer_size: int
     ping_interval: float
@@ -80,16 +82,16 @@ class EngineServer(Protocol):
 
 
 class AsyncSocket(async_socket.AsyncSocket):  # type: ignore[misc]  # engineio ships no types
-    """A connection of an asyncio server. Not made by us: see `adopt`."""
+    """A connection of an asyncio server. The library creates it; `adopt` gives it our class."""
 
     sid: str
     server: EngineServer
     queue: "LightQueue[Packet | None]"
-    """What is to be written; `None` ends the writer, or one poll."""
+    """The packets to write; `None` ends the writer, or one poll."""
     last_ping: float | None
     connected: bool
     upgrading: bool
-    """Whether a polling client is on its way to a websocket; its polls return at once."""
+    """Whether a polling client is changing to a websocket; its polls return at once."""
     upgraded: bool
     """Whether it is a websocket."""
     closing: bool
@@ -111,7 +113,7 @@ class AsyncSocket(async_socket.AsyncSocket):  # type: ignore[misc]  # engineio s
 
 
 class Socket(socket.Socket):  # type: ignore[misc]  # engineio ships no types
-    """A connection of a threaded server, likewise."""
+    """A connection of a threaded server. The library creates it; `adopt` gives it our class."""
 
     sid: str
     server: EngineServer
@@ -120,7 +122,7 @@ class Socket(socket.Socket):  # type: ignore[misc]  # engineio ships no types
     closed: bool
 
     def serve_websocket(self, ws: Any) -> Any:
-        """Read and write until it ends. `ws` has `wait`, which gives `None` at the end."""
+        """Read and write until it ends. `ws` has `wait`, which returns `None` at the end."""
         return super()._websocket_handler(ws)
 
     def _websocket_handler(self, ws: Any) -> Any:
@@ -128,7 +130,7 @@ class Socket(socket.Socket):  # type: ignore[misc]  # engineio ships no types
 
 
 def adopt(connection: Any, kind: type) -> None:
-    """Make a connection one of a class of ours. The library offers no way to choose the class that it creates."""
+    """Give a connection one of our classes. The library offers no way to choose the class that it creates."""
     connection.__class__ = kind
 
 
@@ -142,9 +144,8 @@ class _FirstMessage:
 
 
 def lighten(server: Any) -> None:
-    """Have the connections of an asyncio server take less memory.
-
-    The library makes a class for each request, which holds on to the connection until a full search for garbage.
+    """Let the connections of an asyncio server use less memory. The library makes a class for each request, and that
+    class keeps the connection alive until a full garbage collection.
     """
     server.create_queue = LightQueue
     translate = server._async["translate_request"]
@@ -160,12 +161,14 @@ def lighten(server: Any) -> None:
 
 
 def scope_of(environ: Mapping[str, Any]) -> Any:
-    """The ASGI scope of a request; `None` where the web server speaks WSGI."""
+    """The ASGI scope of a request; `None` if the web server uses WSGI."""
     return environ.get("asgi.scope")
 
 
 async def body_of(environ: Mapping[str, Any], length: int) -> AsyncGenerator[bytes, None]:
-    """The body of a POST, in parts as they arrive. The library's reader reads one without a length to its end."""
+    """The body of a POST, in parts as they arrive. The library's reader would read a body without a length to its
+    end.
+    """
     source = environ["wsgi.input"]
     if "asgi.receive" not in environ:
         yield await source.read(length)
@@ -181,10 +184,11 @@ async def body_of(environ: Mapping[str, Any], length: int) -> AsyncGenerator[byt
 
 
 async def abandoned(environ: Mapping[str, Any]) -> None:
-    """Return when the client of a GET does not wait for its answer any more. Waits for ever where nobody can tell."""
+    """Return when the client of a GET no longer waits for its answer. Never returns if nobody can tell."""
     if "asgi.receive" not in environ:
         await asyncio.get_running_loop().create_future()
-    # Its body has arrived: what comes next is that the client has gone. One that sends more of a body does not wait.
+    # Its body has arrived, so the next message says that the client has gone. A client that sends more of a body does
+    # not wait either.
     await environ["asgi.receive"]()
 
 
@@ -199,7 +203,7 @@ class AsyncClient(engineio.AsyncClient):  # type: ignore[misc]  # engineio ships
     """`connected`, `disconnecting` or `disconnected`."""
     current_transport: str
     base_url: str
-    """Where it polls; with the id of its session."""
+    """The URL for polling, with the id of the session."""
     ws: Any
     http: Any
     """The `aiohttp.ClientSession`, once there is one."""
@@ -210,37 +214,39 @@ class AsyncClient(engineio.AsyncClient):  # type: ignore[misc]  # engineio ships
     websocket_extra_options: dict[str, Any]
 
     async def request(self, method: str, url: str, headers: Any, body: Any, timeout: float | None) -> Any:
-        """One HTTP request: an `aiohttp.ClientResponse`, or a text that says why there is none."""
+        """One HTTP request. Returns an `aiohttp.ClientResponse`, or a text that says why there is none."""
         return await super()._send_request(method, url, headers, body, timeout)
 
     async def open_websocket(self, url: str, headers: dict[str, str], path: str) -> bool:
-        """Connect by websocket, or move to one from polling: then `sid` is set, and `False` says to go on polling."""
+        """Connect by websocket, or change to one from polling. In the second case `sid` is set, and `False` means:
+        go on polling.
+        """
         return bool(await super()._connect_websocket(url, headers, path))
 
     async def read_websocket(self) -> None:
-        """Read until the connection ends. A ping that does not come in time ends it, too."""
+        """Read until the connection ends. A missing ping ends it, too."""
         await super()._read_loop_websocket()
 
     async def receive(self, pkt: Packet) -> None:
         await super()._receive_packet(pkt)
 
     def websocket_url(self, url: str, path: str) -> str:
-        """Where a client that polls finds its websocket."""
+        """The URL of the websocket for a client that polls."""
         address: str = self._get_engineio_url(url, path, "websocket")
         return f"{address}&sid={self.sid}{self._get_url_timestamp()}"
 
     def use_websocket(self, ws: Any) -> None:
-        """Read and write by this one from now on."""
+        """Use this websocket for reading and writing from now on."""
         self.ws, self.current_transport = ws, "websocket"
         self.write_loop_task = self.start_background_task(self._write_loop)
         self.read_loop_task = self.start_background_task(self._read_loop_websocket)
 
     async def flushed(self) -> None:
-        """Return when all that was queued is written."""
+        """Return when everything that was queued is written."""
         await self.queue.join()
 
     async def end(self) -> None:
-        """End the loops and the HTTP session of a client that is disconnected, in bounded time."""
+        """End the loops and the HTTP session of a disconnected client, in bounded time."""
         for task in (self.read_loop_task, self.write_loop_task):
             if isinstance(task, asyncio.Task) and not task.done() and task is not asyncio.current_task():
                 task.cancel()

@@ -1,6 +1,6 @@
 """How large a JSON value is, how deep it nests, and how it is cut to a size. Pure.
 
-Peers choose the values, so nothing here takes longer than the value is large, and what has a limit stops there.
+Peers choose the values. So no function takes longer than the value is large, and every limit ends the work at once.
 """
 
 import re
@@ -27,13 +27,13 @@ __all__ = [
     "within",
 ]
 
-#: Stands where something was cut.
+#: The mark in the place of something that was cut.
 CUT_MARK: Final = "…"
 _SCALARS: Final = frozenset({int, float, bool})
 _CONTAINERS: Final = frozenset({dict, list})
-#: What is cut keeps so many levels.
+#: A value that is cut keeps this many levels.
 _DEEPEST: Final = 64
-#: About how many bytes Python takes for a value, however short; for an object; and for a field of it and its name.
+#: About how many bytes Python needs for any value, for an object, and for a field of an object with its name.
 _VALUE: Final = 48
 _OBJECT: Final = 184
 _FIELD: Final = 80
@@ -42,7 +42,7 @@ _FIELD: Final = 80
 
 
 def weight(value: Any, most: int) -> int:
-    """About how many bytes a JSON value has in memory; of one that has more than `most`, anything above that."""
+    """About how many bytes a JSON value needs in memory. Above `most` the number is not exact."""
     total, waiting = 0, [value]
     while waiting and total <= most:
         item = waiting.pop()
@@ -62,15 +62,14 @@ def weight(value: Any, most: int) -> int:
 
 
 def weight_of_json(text: bytes) -> int:
-    """The same of a value by its JSON, which is much faster. What stands in texts may count for more than it is."""
+    """The same by the JSON text of a value, which is much faster. The content of texts may count too high."""
     objects, lists, fields = text.count(b"{"), text.count(b"["), text.count(b":")
     return len(text) + _OBJECT * objects + _FIELD * fields + _VALUE * (lists + text.count(b","))
 
 
 def flat_weight(value: Mapping[str, Any]) -> int | None:
-    """The same of an object that has neither objects nor lists in it; `None` for others.
-
-    It is asked of each call: a small one must cost next to nothing.
+    """The same for an object that holds neither objects nor lists; `None` for others. It runs for every call, so a
+    small object must cost almost nothing.
     """
     total = 0
     for name, item in value.items():
@@ -83,7 +82,7 @@ def flat_weight(value: Mapping[str, Any]) -> int | None:
 
 
 def json_or_none(value: Any) -> str | None:
-    """The value as JSON; `None` if it nests too deeply, or has a program's own objects in it."""
+    """The value as JSON; `None` if it nests too deeply, or holds objects that are not JSON."""
     try:
         return codec.dumps(value)
     except (TypeError, ValueError, RecursionError):
@@ -94,11 +93,10 @@ def json_or_none(value: Any) -> str | None:
 
 
 def has_more_values(text: str, most: int) -> bool:
-    """Whether a JSON text has more values than that, told without building any.
+    """Whether a JSON text has more values than this, without decoding it.
 
-    Each value but the outermost comes after a comma, or is the first of its list or object. Counting the characters
-    takes a millisecond a megabyte, and counts those inside of texts, too. Only where that is too many they are told
-    apart.
+    Each value but the outermost follows a comma, or is the first of its list or object. Counting these characters takes
+    a millisecond per megabyte, but includes those inside texts. Only if that count is too high, texts are skipped.
     """
     if len(text) < 2 * most:
         return False
@@ -107,19 +105,19 @@ def has_more_values(text: str, most: int) -> bool:
 
 @lru_cache(maxsize=8)
 def _more_than(most: int) -> re.Pattern[str]:
-    # Nothing in here is tried twice: each repeat is possessive.
+    # Nothing here is tried twice: each repeat is possessive.
     text = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
     return re.compile(rf'(?:[^"\[{{,]*+(?:{text}[^"\[{{,]*+)*+[,\[{{]){{{most}}}+', re.DOTALL)
 
 
 def nests_deeper(text: str, values: list[Any], most: int) -> bool:
-    """Whether one of the values, which were read from this JSON text, has more than so many levels."""
-    # Looking for brackets is far cheaper than walking, and most messages have fewer than the limit.
+    """Whether one of the values, which were read from this JSON text, has more than this many levels."""
+    # Counting brackets is far cheaper than walking, and most messages have fewer than the limit.
     return _has_more_than(most, text) and any(is_deeper(value, most) for value in values)
 
 
 def _has_more_than(most: int, text: str) -> bool:
-    """Whether a text has more opening brackets than that; counting all of them takes thirty times as long."""
+    """Whether a text has more opening brackets than this. Counting all of them takes thirty times as long."""
     left = most
     for bracket in "[{":
         at = text.find(bracket)
@@ -132,7 +130,7 @@ def _has_more_than(most: int, text: str) -> bool:
 
 
 def is_deeper(value: Any, most: int) -> bool:
-    """Whether a value that was read from JSON has more than so many levels of lists and objects."""
+    """Whether a value that was read from JSON has more than this many levels of lists and objects."""
     level = [value] if type(value) in _CONTAINERS else []
     depth = 0
     while level:
@@ -153,29 +151,31 @@ def is_deeper(value: Any, most: int) -> bool:
 
 @dataclass(slots=True)
 class Budget:
-    """Room for several values that are cut to fit."""
+    """The room for several values that are cut to fit."""
 
     left: int
 
 
 def within(value: dict[str, Any], most: int) -> dict[str, Any]:
-    """The object, or a copy of one that has more than about `most` bytes, with marks where something is missing."""
+    """The object itself, or a copy cut to about `most` bytes, with marks where something is missing."""
     size = flat_weight(value)
     if size is None:
         text = json_or_none(value)
         size = most + 1 if text is None else weight_of_json(text.encode())
         if text is not None and size > most:
-            size = weight(value, most)  # many small objects are less than their JSON tells, and a copy takes longer
+            size = weight(
+                value, most
+            )  # Many small objects need less than their JSON suggests, and a copy takes longer.
     return value if size <= most else cut_value(value, most)
 
 
 def cut_value(value: Any, most: int) -> Any:
-    """A copy that has about `most` bytes, with marks where something is missing."""
+    """A copy of about `most` bytes, with marks where something is missing."""
     return cut_into(value, Budget(most))
 
 
 def cut_into(value: Any, room: Budget, depth: int = 0) -> Any:
-    """A copy of a JSON value that takes what is left of the room, with marks where something is missing."""
+    """A copy of a JSON value that fits into the rest of the room, with marks where something is missing."""
     room.left -= _VALUE + 8
     if isinstance(value, str):
         kept = value[: max(0, room.left)]

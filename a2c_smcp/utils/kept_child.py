@@ -1,6 +1,7 @@
-"""A child process that works for its owner: started when it is needed, kept, and replaced when it had to be killed.
+"""A child process that works for its owner. It starts when it is needed, is kept, and is replaced after it had to be
+killed.
 
-For work that can hang, take all the memory or crash its process. The child's side is `serving_child`.
+Use it for work that can hang, use up the memory or crash its process. The child's side is `serving_child`.
 """
 
 import asyncio
@@ -20,12 +21,12 @@ from a2c_smcp.utils.serving_child import LENGTH, ChildBounds
 __all__ = ["ChildAnswerTooLargeError", "ChildClosedError", "ChildOutOfMemoryError", "KeptChild"]
 
 _START_SECONDS: Final = 30.0
-#: Between the end of a child's stdout and its exit.
+#: How many seconds may pass between the end of a child's stdout and its exit.
 _EXIT_SECONDS: Final = 1.0
 
 
 class ChildOutOfMemoryError(ConnectionError):
-    """The child has aborted, as it does when it needs more memory than it may have."""
+    """The child has aborted because it needed more memory than it may use."""
 
 
 class ChildClosedError(RuntimeError):
@@ -33,7 +34,7 @@ class ChildClosedError(RuntimeError):
 
 
 class ChildAnswerTooLargeError(ValueError):
-    """The child has kept an answer to itself that is over the bound. Its next answers can be fetched."""
+    """The answer was longer than the bound, and the child did not send it. The next answers can be fetched."""
 
     def __init__(self, size: int) -> None:
         super().__init__(f"the answer has {size} bytes")
@@ -41,9 +42,9 @@ class ChildAnswerTooLargeError(ValueError):
 
 
 class KeptChild:
-    """Runs Python with `program`, which calls `serve`, and asks it one request at a time. To be closed with `aclose`.
+    """Runs Python with `program`, which calls `serve`, and asks it one request at a time. Close it with `aclose`.
 
-    The child finds `arguments` behind its bounds. It ends with this process, too, in whatever way that ends.
+    The child gets `arguments` after its bounds. It also ends when this process ends, in any way.
     """
 
     def __init__(
@@ -62,20 +63,20 @@ class KeptChild:
 
     @property
     def pid(self) -> int | None:
-        """The process that is kept. Whether it still lives is found out by the next request."""
+        """The process that is kept. The next request finds out whether it still lives."""
         return None if self._process is None else self._process.pid
 
     async def aclose(self) -> None:
-        """End the process and start no other. A request that runs raises `ChildClosedError`."""
+        """End the process and start no other. A running request raises `ChildClosedError`."""
         self._closed = True
         await self._end()
 
     @asynccontextmanager
     async def exchange(self, request: Any) -> AsyncIterator[Callable[[], Awaitable[Any]]]:
-        """Send a request. What this gives waits for the next answer; the block has to fetch all answers.
+        """Send a request. Yields a function that waits for the next answer; the block has to fetch all answers.
 
-        A block that fails, or is cancelled, kills the child: an answer that is still to come would be taken for one to
-        the next request. Waiting for an answer raises `ChildAnswerTooLargeError`, which the block may catch and go on;
+        If the block fails or is cancelled, the child is killed: a late answer would be taken for the answer to the next
+        request. Waiting for an answer raises `ChildAnswerTooLargeError`, which the block may catch and go on;
         `TimeoutError`; `ChildClosedError`; `ChildOutOfMemoryError` or another `OSError` if the child has ended; and
         `ValueError` if the answer is not JSON.
         """
@@ -104,7 +105,7 @@ class KeptChild:
         await self._frame(_START_SECONDS)
 
     async def _frame(self, seconds: float) -> bytes:
-        """What the child sends next."""
+        """The next answer of the child."""
         self._check_open()
         process = self._process
         assert process is not None
@@ -112,7 +113,7 @@ class KeptChild:
         assert process.stdout is not None
         try:
             async with asyncio.timeout(seconds):
-                with suppress(ConnectionError):  # how it ended is found out below
+                with suppress(ConnectionError):  # The code below finds out how it ended.
                     await process.stdin.drain()
                 (size,) = LENGTH.unpack(await process.stdout.readexactly(LENGTH.size))
                 if size > self.bounds.answer_bytes:
@@ -126,12 +127,12 @@ class KeptChild:
         raise (ChildOutOfMemoryError if process.returncode == -signal.SIGABRT else ConnectionError)("the worker ended")
 
     def _check_open(self) -> None:
-        """Whenever something was waited for: it may be closed meanwhile."""
+        """Call this after every wait: the child may have been closed meanwhile."""
         if self._closed:
             raise ChildClosedError("the worker is closed")
 
     async def _end(self) -> None:
-        """Kill the process and reap it; it has nothing to save."""
+        """Kill the process and reap it. It has nothing to save."""
         process, self._process = self._process, None
         if process is not None and process.returncode is None:
             await kill_group(process)

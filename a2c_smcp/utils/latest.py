@@ -1,4 +1,4 @@
-"""The latest of values that come faster than somebody takes them."""
+"""Hands on the latest of values that come faster than the receiver takes them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -13,8 +13,8 @@ P = ParamSpec("P")
 
 
 class LatestOnly(Generic[P]):
-    """Hands values on in a task, one after the other, `apart` seconds from each other at least. Of those that come
-    faster, the latest counts. `end` waits for the last one; `stop` drops it.
+    """Hands values on in a task, one after the other, at least `apart` seconds apart. If values come faster, only
+    the latest is handed on. `end` waits for the last one; `stop` drops it.
     """
 
     def __init__(self, send: Callable[P, Awaitable[None]], apart: float = 0.0) -> None:
@@ -25,13 +25,13 @@ class LatestOnly(Generic[P]):
         self._is_pausing = False
 
     def put(self, *args: P.args, **kwargs: P.kwargs) -> None:
-        """Hand these on, unless others come before it is their turn."""
+        """Hand these values on, unless newer ones come first."""
         self._latest = partial(self._send, *args, **kwargs)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run())
 
     async def end(self) -> None:
-        """Hand the last one on, if it still waits, without a pause. Nothing is handed on after this."""
+        """Hand the last values on at once, if they still wait. Nothing is handed on after this."""
         self._pace = Pace(0.0)
         if self._task is not None and not self._is_pausing:
             await asyncio.wait({self._task})

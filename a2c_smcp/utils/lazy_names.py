@@ -8,7 +8,7 @@ __all__ = ["lazy_names"]
 
 
 def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
-    """The `__getattr__` of a package. `modules` has the module of each name, below the package `a2c_smcp`."""
+    """The `__getattr__` of a package. `modules` maps each name to its module below the package `a2c_smcp`."""
 
     def import_name(name: str) -> Any:
         if name not in modules:

@@ -1,4 +1,4 @@
-"""A queue of one event loop that takes next to no memory while it is empty."""
+"""A queue for one event loop that needs almost no memory while it is empty."""
 
 import asyncio
 from collections import deque
@@ -10,7 +10,9 @@ T = TypeVar("T")
 
 
 class LightQueue(Generic[T]):
-    """An unbounded `asyncio.Queue` without `join`. asyncio's takes 2.5 KB, and each connection of a server has two."""
+    """An unbounded `asyncio.Queue` without `join`. asyncio's queue needs 2.5 KB, and each connection of a server has
+    two.
+    """
 
     __slots__ = ("_items", "_readers")
 
@@ -40,7 +42,7 @@ class LightQueue(Generic[T]):
         return item
 
     async def get(self) -> T:
-        """The oldest item, as soon as there is one. Readers get their items in the order in which they came."""
+        """The oldest item, as soon as there is one. Readers get items in the order in which the readers came."""
         while not self._items:
             turn = asyncio.get_running_loop().create_future()
             self._readers.append(turn)
@@ -50,7 +52,7 @@ class LightQueue(Generic[T]):
                 if turn in self._readers:
                     self._readers.remove(turn)
                 elif self._items and not turn.cancelled():
-                    self._wake_reader()  # this reader was woken, and does not take the item
+                    self._wake_reader()  # this reader was woken, but does not take the item
                 raise
         return self.get_nowait()
 

@@ -1,4 +1,4 @@
-"""Log lines about peers: a few a second for each, then a count. The clock and the timer are handed in."""
+"""Log lines about peers: a few per second for each peer, then a count. The clock and the timer are handed in."""
 
 import logging
 import threading
@@ -8,12 +8,12 @@ from typing import Any, Final
 
 __all__ = ["LimitedLog", "SparseFilter"]
 
-#: Lines a second about one peer, unless told otherwise.
+#: How many lines per second about one peer, unless told otherwise.
 PER_SECOND: Final = 5
 
 
 class _Second:
-    """What was said about one peer in one second."""
+    """The lines about one peer in one second."""
 
     __slots__ = ("began", "left_out", "said")
 
@@ -30,7 +30,7 @@ def _start_timer(seconds: float, call: Callable[[], None]) -> None:
 
 
 class LimitedLog:
-    """Warnings that no peer can flood the log with. Safe to use from many threads."""
+    """Warnings about peers. No peer can flood the log with them. Safe to use from many threads."""
 
     def __init__(
         self,
@@ -49,12 +49,12 @@ class LimitedLog:
         self._waiting = False
 
     def warn(self, peer: str, message: str, *args: object) -> None:
-        """Log a line about a peer, or count it if there were enough in this second."""
+        """Log a line about a peer. If there were enough in this second, count it only."""
         if self._may_say(peer):
             self._logger.warning(message, *args)
 
     def exception(self, peer: str, message: str, *args: object) -> None:
-        """The same with the traceback of the exception that is being handled, as an error."""
+        """The same as an error, with the traceback of the current exception."""
         if self._may_say(peer):
             self._logger.exception(message, *args)
 
@@ -63,7 +63,7 @@ class LimitedLog:
         with self._lock:
             second = self._seconds.get(peer)
             if second is None or (now - second.began >= 1 and not second.left_out):
-                # With more peers than this, those of earlier seconds are forgotten.
+                # With more peers than this, the counts of earlier seconds are forgotten.
                 if len(self._seconds) >= 1000:
                     self._forget(now)
                 second = self._seconds[peer] = _Second(now)
@@ -78,7 +78,7 @@ class LimitedLog:
         return False
 
     def _count(self) -> None:
-        """Say how many lines were left out."""
+        """Log how many lines were left out."""
         with self._lock:
             self._waiting = False
             counted = [(peer, second.left_out) for peer, second in self._seconds.items() if second.left_out]
@@ -94,7 +94,7 @@ class LimitedLog:
 
 
 class SparseFilter(logging.Filter):
-    """Lets a few lines a second of one wording pass, for libraries that log everything that a peer does wrong."""
+    """Passes a few lines per second from each place in the code, for libraries that log every mistake of a peer."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
@@ -103,7 +103,7 @@ class SparseFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         now = self._clock()
-        # Some libraries put what a peer sent into the wording itself, so a line is known by its place in the code.
+        # Some libraries put a peer's text into the wording itself, so lines are grouped by their place in the code.
         wording = (record.pathname, record.lineno)
         second = self._seconds.get(wording)
         if second is None or now - second.began >= 1:

@@ -14,7 +14,7 @@ LogFormat = Literal["text", "json"]
 
 
 def configure_logging(level: str, log_format: LogFormat = "text") -> None:
-    """Send log lines to stderr; our own at `level`, everyone else's from warnings up."""
+    """Send log lines to stderr: our own from `level` up, those of others from warnings up."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JsonFormatter() if log_format == "json" else _TextFormatter(_TEXT, "%H:%M:%S"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
@@ -25,7 +25,7 @@ _TEXT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 
 
 class _TextFormatter(logging.Formatter):
-    """Words of others are in log lines, too, and a log is read at a terminal in the end."""
+    """Log lines contain words of strangers, too, and people read logs at a terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
         return harmless(super().format(record))

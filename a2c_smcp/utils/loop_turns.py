@@ -1,4 +1,4 @@
-"""How much of a turn of the loop one connection may have. Knows nothing of what is done in it."""
+"""How much of a turn of the event loop one connection may use. Knows nothing of the work itself."""
 
 import asyncio
 import logging
@@ -11,11 +11,11 @@ __all__ = ["OWN_SECONDS", "SHARED_SECONDS", "TASK_SECONDS", "OwnTurn", "SharedTu
 
 logger = logging.getLogger(__name__)
 
-#: Of one turn of the loop, for all connections together that have not shown a key.
+#: Seconds of one turn of the loop for all connections together that have not shown a key.
 SHARED_SECONDS: Final = 0.005
-#: Of one turn of the loop, for each of the others.
+#: Seconds of one turn of the loop for each of the other connections.
 OWN_SECONDS: Final = 0.003
-#: What a message costs in the task that it begins, as far as it is not measured: an unknown event takes 0.15 ms.
+#: The estimated cost of a message in the task that it starts, which is not measured: an unknown event takes 0.15 ms.
 TASK_SECONDS: Final = 0.0002
 
 
@@ -28,7 +28,7 @@ class OwnTurn:
         self._used = 0.0
 
     async def used(self, seconds: float) -> None:
-        """Count the time, and yield to other tasks when it is enough."""
+        """Count the time, and yield to other tasks when the limit is reached."""
         self._used += seconds
         if self._used >= OWN_SECONDS:
             self._used = 0.0
@@ -36,7 +36,7 @@ class OwnTurn:
 
 
 class SharedTurns:
-    """A queue at which all connections without a key stand, and which gets a fixed part of each turn of the loop."""
+    """A queue for all connections without a key. It gets a fixed part of each turn of the loop."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
@@ -46,7 +46,7 @@ class SharedTurns:
         self._debt = 0.0
 
     def call(self, work: Callable[[], object]) -> None:
-        """Do this piece of work when it is its turn."""
+        """Do this piece of work when its turn comes."""
 
         def measured() -> float:
             began = self._clock()
@@ -56,7 +56,7 @@ class SharedTurns:
         self._enqueue(measured)
 
     async def wait(self) -> None:
-        """Come back when it is the caller's turn, and say with `used` how long it took."""
+        """Returns when the caller's turn comes. The caller then reports with `used` how long its work took."""
         turn = asyncio.get_running_loop().create_future()
 
         def go() -> float:
@@ -69,13 +69,13 @@ class SharedTurns:
         await turn
 
     def used(self, seconds: float) -> None:
-        """Count time that was not measured here. What is more than expected is taken off later turns."""
+        """Count time that was not measured here. If it is more than expected, later turns are shorter."""
         seconds = min(seconds, SHARED_SECONDS)  # it may have waited for something meanwhile
         self._debt += max(0.0, seconds - self._typical)
         self._typical += (seconds - self._typical) / 8
 
     def owe(self, seconds: float) -> None:
-        """Count time that a piece of work of `call` takes later, in a task that it begins."""
+        """Count time that the work of a `call` takes later, in a task that it starts."""
         self._debt += seconds
 
     def _enqueue(self, go: Callable[[], float]) -> None:
@@ -88,12 +88,12 @@ class SharedTurns:
         self._debt -= SHARED_SECONDS
         while self._waiting and self._debt < 0:
             try:
-                took = self._waiting.popleft()()  # it may owe more meanwhile
+                took = self._waiting.popleft()()  # it may owe more by now
                 self._debt += max(took, 1e-6)
             except Exception:
                 # A failure of one piece of work must not stop the others in this queue.
                 logger.exception("failed while reading from a connection")
-        self._debt = max(0.0, self._debt)  # what is not used is not kept
+        self._debt = max(0.0, self._debt)  # unused time is not kept
         self._scheduled = bool(self._waiting)
         if self._scheduled:
             asyncio.get_running_loop().call_soon(self._turn)

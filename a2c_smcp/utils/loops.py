@@ -1,7 +1,7 @@
-"""Event loops for commands, which end when they are told to: they do not wait for threads that look up names.
+"""Event loops for commands. They end when they are told to, without waiting for threads that look up names.
 
-A name server that does not answer can hold a lookup for half a minute, and a lookup takes no notice of a
-cancellation. asyncio waits for its thread when the loop closes, uvloop when the process ends.
+A name server that does not answer can hold a lookup for half a minute, and a lookup cannot be cancelled. asyncio waits
+for the thread of the lookup when the loop closes, uvloop when the process ends.
 """
 
 import asyncio
@@ -20,14 +20,14 @@ else:
 
 
 class _Lookups(_Loop):
-    """Replaces a loop's own `getaddrinfo`, with which all libraries look names up."""
+    """Replaces the loop's `getaddrinfo`, which all libraries use to look up names."""
 
     async def getaddrinfo(self, host: Any, port: Any, **hints: Any) -> Any:
         found: asyncio.Future[Any] = self.create_future()
 
         def tell(result: Any) -> None:
             if found.done():
-                return  # the caller does not wait for it any more
+                return  # the caller no longer waits for it
             if isinstance(result, Exception):
                 found.set_exception(result)
             else:
@@ -37,7 +37,7 @@ class _Lookups(_Loop):
             result: Any
             try:
                 result = socket.getaddrinfo(host, port, **hints)
-            except Exception as error:  # whatever it is, it belongs to the caller
+            except Exception as error:  # any error belongs to the caller
                 result = error
             with suppress(RuntimeError):  # the loop is closed
                 self.call_soon_threadsafe(tell, result)
@@ -54,7 +54,7 @@ def command_loop() -> asyncio.AbstractEventLoop:
 
 
 def fast_command_loop() -> asyncio.AbstractEventLoop:
-    """uvloop's, where it is installed."""
+    """uvloop's loop, if it is installed."""
     try:
         import uvloop
     except ImportError:

@@ -1,4 +1,4 @@
-"""When to say what happens faster than others can follow. Pure: the time is handed in."""
+"""When to announce things that change faster than others can follow. Pure: the time is handed in."""
 
 from dataclasses import dataclass, replace
 
@@ -7,16 +7,16 @@ __all__ = ["Pace"]
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """When one thing is to be said: the first time at once, then `apart` seconds later at the earliest, and the last
-    time always.
+    """When to announce one thing: the first change at once, later ones at least `apart` seconds apart, and the last
+    one always.
 
-    The shell calls `change` for every change, and speaks when `due` has come. It calls `sent` just before, so that a
-    change while it speaks is not lost either.
+    The shell calls `change` for every change, and announces when `due` has come. It calls `sent` just before, so that a
+    change during the announcement is not lost.
     """
 
     apart: float
     due: float | None = None
-    """When to speak; `None` when there is nothing to say."""
+    """When to announce; `None` if there is nothing to announce."""
     last: float | None = None
 
     def change(self, now: float) -> "Pace":

@@ -1,7 +1,7 @@
-"""Pipes, read and written from the event loop. Knows bytes and lines, nothing of what they say.
+"""Pipes, read and written from the event loop. Knows bytes and lines, but not their meaning.
 
-Reading and writing happen in the loop's own callbacks: no task wakes for a line that is only passed on, and epoll is
-told once. The descriptors are not ours to close.
+Reading and writing happen in callbacks of the loop: no task wakes up for a line that is only passed on, and epoll is
+told once. The caller closes the descriptors.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ _CHUNKS_A_TURN: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class LongLine:
-    """What is kept of a line that is too long to be kept: its ends, which may overlap, and how long it was."""
+    """The kept parts of a line that is too long: its two ends, which may overlap, and its length."""
 
     head: bytes
     tail: bytes
@@ -33,9 +33,10 @@ Line: TypeAlias = bytes | LongLine
 
 
 class LineSplitter:
-    """Cuts bytes at newlines, in linear time for a line of any length. Of one over `limit` only `ends` are kept.
+    """Splits bytes at newlines, in linear time for a line of any length. Of a line over `limit` only its `ends` are
+    kept.
 
-    `separator` is what ends a line. One of several bytes has to come in one chunk.
+    `separator` ends a line. A separator of several bytes must come in one chunk.
     """
 
     def __init__(self, limit: int, ends: int = 4096, separator: bytes = b"\n") -> None:
@@ -45,16 +46,16 @@ class LineSplitter:
         self._parts: list[bytes | bytearray] = []
         self._size = 0
         self._head: bytes | None = None
-        """The beginning of a line that is over the limit; its parts then hold no more than its end."""
+        """The beginning of a line that is over the limit. Its parts then hold only its end."""
 
     @property
     def size(self) -> int:
-        """The bytes so far of the line that has not ended."""
+        """The bytes so far of the unfinished line."""
         return self._size
 
     def feed(self, chunk: bytes) -> list[Line]:
-        # Mostly a chunk is a piece of a long line, or ends with its only one: finding that out is ten times as fast as
-        # splitting.
+        # Usually a chunk is a piece of one long line, or ends with the only line in it. Checking this is ten times as
+        # fast as splitting.
         end = chunk.find(self._separator)
         if end < 0:
             self._append(chunk)
@@ -90,7 +91,7 @@ class LineSplitter:
                 self._keep_ends()
 
     def _keep(self, part: bytes) -> None:
-        """Small parts in one: a line that comes byte by byte would take fifty times its size."""
+        """Join small parts: a line that comes byte by byte would need fifty times its size."""
         if not self._parts or len(self._parts[-1]) >= _CHUNK or len(part) >= _CHUNK:
             self._parts.append(part)
             return
@@ -107,20 +108,19 @@ class LineSplitter:
 
 
 async def read(fd: int) -> bytes:
-    """Read what is there, as soon as there is something; empty at the end."""
+    """Read the available bytes, as soon as there are some; empty at the end."""
     while True:
-        # Before every read, so that a server that floods us leaves the loop to others.
+        # Yield before every read, so that a server that floods us does not stop the loop.
         await anyio.wait_readable(fd)
         with suppress(BlockingIOError):
             return os.read(fd, _CHUNK)
 
 
 class LineReader:
-    """Gives every line of a descriptor to `on_line`, a few chunks a turn of the loop, and then calls `on_end`.
+    """Hands every line of a descriptor to `on_line`, a few chunks per turn of the loop, then calls `on_end`.
 
-    Of a line over `limit` it gives the ends.
-
-    Paused, it leaves the rest in the pipe. To be closed before the descriptor is.
+    For a line over `limit` it hands over the ends. While it is paused, it leaves the rest in the pipe. Close it before
+    the descriptor.
     """
 
     def __init__(self, fd: int, limit: int, on_line: Callable[[Line], None], on_end: Callable[[], None]) -> None:
@@ -166,9 +166,9 @@ class LineReader:
 
 
 class Writer:
-    """Writes whole messages in order, at once where the pipe takes them; the rest waits for the reader at its end.
+    """Writes whole messages in order. It writes at once if the pipe has room; the rest waits for the reader.
 
-    `on_broken` is called once, when the other end has closed the pipe. To be closed before the descriptor is.
+    `on_broken` is called once, when the other end has closed the pipe. Close it before the descriptor.
     """
 
     def __init__(self, fd: int, on_broken: Callable[[], None]) -> None:
@@ -182,7 +182,7 @@ class Writer:
         self._empty.set()
         self._open = True
         self.is_blocked = False
-        """Whether the pipe is full. What is written now is kept; a writer that can wait does so until it is flushed."""
+        """Whether the pipe is full. New messages are kept; a writer that can wait should wait until it is flushed."""
 
     def write(self, data: bytes) -> None:
         if not self._open:
@@ -193,7 +193,7 @@ class Writer:
         if self.is_blocked:
             return
         if self._turn is None:
-            # At once; and what comes in the same turn of the loop, together after it.
+            # The first message is written at once. Others of the same turn of the loop are written together after it.
             self._turn = self._loop.call_soon(self._end_turn)
             self._flush()
         elif self._waiting_bytes >= _CHUNK:

@@ -1,4 +1,4 @@
-"""Images and other bytes in what a tool or a document answered: what they are, and keeping them in files."""
+"""Images and other bytes in the answers of tools and documents: describing them, and saving them in files."""
 
 import base64
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,10 +12,10 @@ __all__ = ["describe", "save"]
 
 
 def save(items: Iterable[Mapping[str, Any]], name: str | Path) -> list[tuple[Path, str]]:
-    """Write the bytes among contents in MCP's JSON form; where each went, and what it is.
+    """Save the binary contents, which are in MCP's JSON form. Returns where each went, and what it is.
 
-    The first goes to the file of this name, the next to `name-2`, with the same ending. Raises `BadRequestError` when
-    there are none, or the file cannot be written.
+    The first goes to the file of this name, the next to `name-2` with the same ending. Raises `BadRequestError` if
+    there are none, or if a file cannot be written.
     """
     file = file_path(name)
     saved: list[tuple[Path, str]] = []
@@ -23,7 +23,7 @@ def save(items: Iterable[Mapping[str, Any]], name: str | Path) -> list[tuple[Pat
         path = file if number == 1 else file.with_stem(f"{file.stem}-{number}")
         try:
             path.write_bytes(base64.b64decode(item[key], validate=True))
-        except ValueError:  # not only binascii's own: it is another one for what is not ASCII
+        except ValueError:  # not only binascii's error: text that is not ASCII raises another one
             raise BadRequestError("nothing is saved: what came is not base64") from None
         except OSError as error:
             raise BadRequestError(f"{path} cannot be written: {error.strerror}") from None
@@ -34,7 +34,7 @@ def save(items: Iterable[Mapping[str, Any]], name: str | Path) -> list[tuple[Pat
 
 
 def describe(item: Mapping[str, Any], key: str) -> str:
-    """What the bytes under a key are, and how many: they are not for a terminal."""
+    """The type and the number of the bytes under a key: they are not for a terminal."""
     try:
         size = len(base64.b64decode(item.get(key) or "", validate=True))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Files with keys in them: who else may read or change them, and the key that a file has. Knows no command."""
+"""Files with keys: reading one, and checking who else may read or change it. Knows no command."""
 
 import os
 import shlex
@@ -12,10 +12,10 @@ __all__ = ["exposure", "key_in"]
 
 
 def key_in(path: Path) -> str:
-    """The key that a file has, without the blanks and line breaks around it. Raises `BadRequestError`."""
+    """The key in a file, without blanks and line breaks around it. Raises `BadRequestError`."""
     try:
         with path.open("rb") as file:
-            # A key is much shorter; whatever else was named by mistake is not read.
+            # A key is much shorter. A large file was named by mistake, and is not read.
             key = file.read(64 * 1024 + 1).decode().strip()
     except OSError as error:
         raise BadRequestError(f"{path}: {error.strerror}") from None
@@ -27,8 +27,7 @@ def key_in(path: Path) -> str:
 
 
 def exposure(path: Path, *, secret: bool = True) -> str | None:
-    """What other users of the machine can do with a file of keys, and the command against it; `None` if nothing.
-
+    """What other users can do with a file of keys, and the command against it; `None` if they can do nothing.
     Without `secret` they may read it: it has hashes only.
     """
     if not IS_UNIX:
@@ -37,7 +36,7 @@ def exposure(path: Path, *, secret: bool = True) -> str | None:
         about, folder = path.stat(), path.resolve().parent
         above = folder.stat()
     except OSError:
-        return None  # whoever reads it says so
+        return None  # the reader of the file reports the problem
     name, place = shlex.quote(str(path)), shlex.quote(str(folder))
     if about.st_uid not in (0, os.geteuid()):
         return f"{path} belongs to another user, who may put keys into it; type: sudo chown {os.geteuid()} {name}"

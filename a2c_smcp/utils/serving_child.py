@@ -1,7 +1,7 @@
 """The child's side of `kept_child`: a process that answers its owner over stdin and stdout, within bounds.
 
 A frame is a length of four bytes, then JSON. The child sends one empty frame when it is ready. Then every frame of the
-owner is a request, and is answered by as many frames as the request asks for. Imports nothing that is slow to import.
+owner is a request, and each request gets as many answers as it asks for. Imports nothing that is slow to import.
 """
 
 import json
@@ -17,30 +17,30 @@ from typing import Any, Final
 __all__ = ["LENGTH", "ChildBounds", "serve"]
 
 LENGTH: Final = struct.Struct(">I")
-#: How much longer than its owner the child waits for an answer to be ready.
+#: How many seconds longer than its owner the child waits for an answer.
 _GRACE_SECONDS: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class ChildBounds:
-    """What a child may take."""
+    """The limits of a child."""
 
     memory_bytes: int
-    """Of address space, where the system can limit it. Over it the child aborts."""
+    """Bytes of address space, if the system can limit it. A child that needs more aborts."""
     answer_seconds: float
-    """For each answer. Over it the owner kills the child."""
+    """Seconds for each answer. After that the owner kills the child."""
     answer_bytes: int
-    """Of each answer. A longer one does not leave the child, but its length does."""
+    """Bytes of each answer. Of a longer one the child sends only the length."""
 
 
 def serve(answers: Callable[[Any], Iterable[Any]]) -> None:
-    """Answer each request with what `answers` makes of it, until the owner closes stdin. The first argument of the
+    """Answer each request with the result of `answers`, until the owner closes stdin. The first argument of the
     process is its `ChildBounds`.
     """
     bounds = ChildBounds(**json.loads(sys.argv[1]))
     _bound_memory(bounds.memory_bytes)
     incoming, outgoing = sys.stdin.buffer, sys.stdout.buffer
-    sys.stdout = sys.stderr  # libraries print: not into the frames
+    sys.stdout = sys.stderr  # libraries may print, and must not print into the frames
     try:
         outgoing.write(LENGTH.pack(0))
         outgoing.flush()
@@ -61,17 +61,19 @@ def serve(answers: Callable[[Any], Iterable[Any]]) -> None:
 
 
 def _bound_memory(most: int) -> None:
-    """From here on `MemoryError` is raised over so many bytes, or a library aborts. No core is dumped."""
+    """From here on, more than this many bytes raise `MemoryError`, or a library aborts. No core is dumped."""
     try:
         import resource
     except ImportError:  # on Windows
         return
-    with suppress(ValueError, OSError):  # not every system lets a process limit itself
+    with suppress(ValueError, OSError):  # some systems do not let a process limit itself
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def _end_after(seconds: float) -> None:
-    """Let the kernel end this process, where it can: if the owner is gone, nothing else does. 0 takes it back."""
+    """Let the kernel end this process after this many seconds, if it can: nothing else does when the owner is gone.
+    0 takes it back.
+    """
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, seconds)

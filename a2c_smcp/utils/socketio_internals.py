@@ -60,9 +60,9 @@ class Manager(Protocol):
     """Any of the library's managers."""
 
     callbacks: MutableMapping[str, MutableMapping[int, Any]]
-    """By session and ack id. Under 0, the counter that numbers what the session is asked."""
+    """The callbacks by session and ack id. Key 0 has the counter that numbers the requests to the session."""
     rooms: Mapping[str, Mapping[str | None, Mapping[str, str]]]
-    """By namespace and room: sessions and their connections. The room `None` has everyone."""
+    """By namespace and room: the sessions with their connections. The room `None` has all sessions."""
 
     def is_connected(self, sid: str, namespace: str) -> bool: ...
     def is_pre_connected(self, sid: str, namespace: str) -> bool: ...
@@ -80,9 +80,9 @@ class SocketIOServer(Protocol):
     manager: Manager
     environ: Mapping[str, Any]
     handlers: Mapping[str, Any]
-    """By namespace, those that were registered one by one."""
+    """By namespace: the handlers that were registered one by one."""
     namespace_handlers: Mapping[str, Any]
-    """By namespace, its class."""
+    """By namespace: its class."""
     packet_class: Callable[..., Any]
 
     def is_asyncio_based(self) -> bool: ...
@@ -101,9 +101,10 @@ def socket_of(server: SocketIOServer, namespace: str, sid: str) -> Any:
 def session_of(
     server: SocketIOServer, namespace: str, eio_sid: str, let_in: Container[str] = frozenset()
 ) -> str | None:
-    """The session of a connection in a namespace; `None` before it was let in, and after its end.
+    """The session of a connection in a namespace; `None` before it is accepted and after its end.
 
-    python-socketio tells a client that it is in before it notes that. `let_in` has sessions that it may not have noted.
+    python-socketio tells a client that it is accepted before it notes that. `let_in` has the sessions that it may not
+    have noted yet.
     """
     sid = server.manager.sid_from_eio_sid(eio_sid, namespace)
     is_in = sid is not None and (sid in let_in or server.manager.is_connected(sid, namespace))
@@ -111,47 +112,47 @@ def session_of(
 
 
 def not_noted_session_of(server: SocketIOServer, namespace: str, eio_sid: str, let_in: Container[str]) -> str | None:
-    """The session of a connection that was let in and is not noted yet: python-socketio would report no end of it."""
+    """The session of a connection that is accepted but not noted yet: python-socketio would not report its end."""
     sid = server.manager.sid_from_eio_sid(eio_sid, namespace)
     is_waiting = sid is not None and sid in let_in and server.manager.is_pre_connected(sid, namespace)
     return sid if is_waiting else None
 
 
 def is_connected(server: SocketIOServer, namespace: str, sid: str) -> bool:
-    """Whether a session was let in and has not ended."""
+    """Whether a session was accepted and has not ended."""
     return server.manager.is_connected(sid, namespace)
 
 
 def is_open(server: SocketIOServer, namespace: str, sid: str) -> bool:
-    """Whether the connection of a session is open, which may not have been let in yet."""
+    """Whether the connection of a session is open. It may not be accepted yet."""
     return server.manager.eio_sid_from_sid(sid, namespace) in server.environ
 
 
 def connections_in(server: SocketIOServer, namespace: str, room: str) -> list[tuple[str, str]]:
-    """The sessions in a room and the ids of their connections, as they are now."""
+    """The current sessions in a room, with the ids of their connections."""
     return list(server.manager.get_participants(namespace, room))
 
 
 def namespaces_of(server: SocketIOServer, eio_sid: str) -> Iterator[str]:
-    """Where a connection has a session, or asks for one."""
+    """The namespaces where a connection has a session, or asks for one."""
     manager = server.manager
     return (each for each in list(manager.get_namespaces()) if manager.sid_from_eio_sid(eio_sid, each))
 
 
 def handled_namespaces(server: SocketIOServer) -> set[str]:
-    """The namespaces that have handlers; the library may accept others."""
+    """The namespaces with handlers. The library may accept others."""
     return {*server.handlers, *server.namespace_handlers}
 
 
 # --- acks
 
-# A client acks on whatever connection it has now, so after a reconnect a late ack could answer another call: ids are
-# unique in the process, and start anywhere so that a restarted process does not repeat them. JavaScript counts to
-# 2**53.
+# A client acks on its current connection, so after a reconnect a late ack could answer another call. Therefore ids are
+# unique in the process. They start at a random number, so that a restarted process does not repeat them. JavaScript
+# counts to 2**53.
 _COUNTER: Final = itertools.count(random.randrange(2**40, 2**50))
 
-# The library keeps a session's counter where the callback of ack 0 would be. A peer that acks 0 must neither break nor
-# use up what numbers its requests.
+# The library keeps a session's counter where the callback of ack 0 would be. A peer that acks 0 must neither break that
+# counter nor use it up.
 
 
 class _AckIds:
@@ -173,12 +174,12 @@ def next_ack_id() -> int:
 
 
 def use_unique_ack_ids(server: SocketIOServer, sid: str) -> None:
-    """Make the library number what this session is asked from the process's own counter instead of from 1."""
+    """Let the library number the requests to this session with the process's own counter instead of from 1."""
     server.manager.callbacks[sid] = _Callbacks({0: _AckIds()})
 
 
 def expect_ack(server: SocketIOServer, sid: str, ack_id: int, callback: Callable[..., None]) -> bool:
-    """Call this when the ack comes; `False` when the session has gone."""
+    """Call this function when the ack comes. Returns `False` if the session has gone."""
     if (callbacks := server.manager.callbacks.get(sid)) is None:
         return False
     callbacks[ack_id] = callback
@@ -186,12 +187,12 @@ def expect_ack(server: SocketIOServer, sid: str, ack_id: int, callback: Callable
 
 
 def expected_ack(server: SocketIOServer, sid: str, ack_id: int | None) -> Any:
-    """What waits for this ack of a session's; `None` when nothing does."""
+    """The callback that waits for this ack of a session; `None` if there is none."""
     return server.manager.callbacks.get(sid, {}).get(ack_id) if ack_id else None
 
 
 def forget_ack(server: SocketIOServer, sid: str, ack_id: int | None) -> None:
-    """Drop the callback of an ack that is no longer waited for."""
+    """Drop the callback of an ack that nobody waits for any more."""
     if ack_id is not None:
         server.manager.callbacks.get(sid, {}).pop(ack_id, None)
 
@@ -200,13 +201,13 @@ def forget_ack(server: SocketIOServer, sid: str, ack_id: int | None) -> None:
 
 
 class MountedNamespace:
-    """Beside one of the library's namespace classes: hears which server it is registered with."""
+    """Used beside one of the library's namespace classes: hears which server it is registered with."""
 
     server: SocketIOServer
     namespace: str
 
     def mounted(self, server: SocketIOServer) -> None:
-        """It is registered with this server."""
+        """The namespace is registered with this server."""
 
     def _set_server(self, server: Any) -> None:
         super()._set_server(server)  # type: ignore[misc]  # the library's
@@ -220,7 +221,7 @@ class RoomManager(socketio.AsyncManager):  # type: ignore[misc]  # python-socket
     rooms: Mapping[str, Mapping[str | None, Mapping[str, str]]]
 
     def entered(self, sid: str, namespace: str, room: str) -> None:
-        """Not called for the room that is a session's own."""
+        """Not called for the room of a session's own."""
 
     def left(self, sid: str, namespace: str, room: str) -> None: ...
 
@@ -229,7 +230,7 @@ class RoomManager(socketio.AsyncManager):  # type: ignore[misc]  # python-socket
         return self.rooms.get(namespace, {}).get(room, {})
 
     def enter(self, sid: str, namespace: str, room: str) -> None:
-        """Put a session that is connected into a room at once; the library's own way has to be awaited."""
+        """Put a connected session into a room at once. The library's own method has to be awaited."""
         self.basic_enter_room(sid, namespace, room)
 
     def leave(self, sid: str, namespace: str, room: str) -> None:
@@ -247,7 +248,7 @@ class RoomManager(socketio.AsyncManager):  # type: ignore[misc]  # python-socket
 
 
 class AsyncClient(socketio.AsyncClient):  # type: ignore[misc]  # python-socketio ships no types
-    """A client with an Engine.IO client of ours, and whose events and acks are not the library's to answer."""
+    """A client with an Engine.IO client of ours. Its events and acks are not answered by the library."""
 
     def engine_class(self) -> type[engineio_internals.AsyncClient]:
         """The class of its Engine.IO client."""
@@ -255,15 +256,15 @@ class AsyncClient(socketio.AsyncClient):  # type: ignore[misc]  # python-socketi
 
     @property
     def awaits_attachments(self) -> bool:
-        """Whether a packet has arrived whose bytes are still to come."""
+        """Whether a packet has arrived whose attachments are still missing."""
         return self._binary_packet is not None
 
     async def handle_event(self, namespace: str | None, ack_id: int | None, data: Any) -> None:
-        """An event whose attachments have arrived, too."""
+        """An event whose attachments have all arrived."""
         await super()._handle_event(namespace, ack_id, data)
 
     async def handle_ack(self, namespace: str | None, ack_id: int | None, data: Any) -> None:
-        """An ack, likewise."""
+        """An ack whose attachments have all arrived."""
         await super()._handle_ack(namespace, ack_id, data)
 
     async def send_packet(self, pkt: Packet) -> None:

@@ -1,4 +1,4 @@
-"""Where programs of this package keep what outlives a run, for one user."""
+"""Where the programs of this package keep data of one user from one run to the next."""
 
 import os
 from pathlib import Path

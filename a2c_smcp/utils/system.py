@@ -1,6 +1,7 @@
-"""What this system has of a Unix, and which parts of the package do not work without it. Windows has little of it.
+"""Which Unix features this system has, and which parts of the package do not work without them. Windows has few of
+them.
 
-It looks for what is used, not for a name of a system: so a test can take it away.
+It checks for the features, not for the name of a system: so a test can take a feature away.
 """
 
 import os
@@ -34,17 +35,17 @@ IS_UNIX: Final = _has_locks()
 
 @dataclass(frozen=True, slots=True)
 class SystemPart:
-    """A part of the package that needs more than every system has."""
+    """A part of the package that does not work on every system."""
 
     name: str
     works: bool
     needs: str
     instead: str
-    """What to do without it."""
+    """What to do instead."""
 
     @property
     def problem(self) -> str:
-        """What is to be said where it does not work."""
+        """What to tell a person on a system where it does not work."""
         return f"not on this system: {self.name}, which needs {self.needs}; {self.instead}"
 
 

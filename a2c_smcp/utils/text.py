@@ -1,7 +1,7 @@
-"""What others wrote, made safe to look at: one table of the characters that nobody sees, and how they are shown.
+"""Makes texts of strangers safe to look at: one table of invisible characters, and how they are shown. Pure.
 
-Pure. Agents, MCP servers and files choose these texts. A character that shows as nothing, that rules the terminal, or
-that turns the direction of its neighbours is written as an escape, as in JSON.
+Agents, MCP servers and files choose these texts. A character that shows as nothing, controls the terminal, or changes
+the direction of its neighbours is written as an escape, as in JSON.
 """
 
 import json
@@ -25,13 +25,13 @@ __all__ = [
     "words",
 ]
 
-#: How many characters of what a peer wrote a log line or an error message may have.
+#: How many characters of a peer's text a log line or an error message may quote.
 MAX_QUOTED: Final = 2000
 
-# Unicode's categories Cc (but for tabs and line breaks), Cf, Cs, Zl and Zp, and what shows as nothing without being in
-# one of them: fillers, variation selectors, the braille blank, and code points that are reserved for more of the kind
-# (Unicode's Default_Ignorable_Code_Point). A test compares this with the tables of the Python that runs it.
-# Behind a symbol, the two selectors that say whether it is drawn as an emoji are seen.
+# Unicode's categories Cc (except tabs and line breaks), Cf, Cs, Zl and Zp, and other characters that show as nothing:
+# fillers, variation selectors, the braille blank, and reserved code points (Unicode's Default_Ignorable_Code_Point). A
+# test compares this with the tables of the Python that runs it. The two selectors that choose how an emoji is drawn are
+# visible after a symbol.
 _HIDDEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890-\u0891\u08e2\u115f-\u1160"
     "\u17b4-\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff"
@@ -49,14 +49,15 @@ _JOINERS: Final = "\u200c\u200d"
 
 
 def visible(text: str) -> str:
-    """The text with an escape, as in JSON, for every character that a person would not see. JSON stays the same."""
+    """The text with an escape, as in JSON, for every character that a person would not see. A JSON text keeps its
+    meaning.
+    """
     return _HIDDEN.sub(_escape, text)
 
 
 def words(text: str, most: int = 100) -> list[str]:
-    """The text in parts: every second one is an escape, so that a page can tell it from a backslash that was typed.
-
-    After `most` escapes all that follows is one part with the next of them.
+    """The text in parts: every second part is an escape, so that a page can tell it from a typed backslash. After
+    `most` escapes the rest is one part.
     """
     parts: list[str] = []
     end = 0
@@ -78,35 +79,35 @@ def _escaped(characters: str) -> str:
 
 
 def harmless(text: str) -> str:
-    """A text of several lines for a terminal: `visible`, with line breaks as they are written here."""
+    """A text of several lines for a terminal: `visible`, but line breaks stay."""
     return visible(text.replace("\r\n", "\n"))
 
 
 def printable(text: str) -> str:
-    """A text for a terminal that stays on its line."""
+    """A text for a terminal that stays on one line."""
     return visible(text).replace("\n", "\\n")
 
 
 def cut(text: str, most: int = MAX_QUOTED) -> str:
-    """A text of a peer for a log line or an error message: if it is longer than the limit it is cut, with a mark."""
+    """A peer's text for a log line or an error message. A text over the limit is cut, with a mark."""
     return text if len(text) <= most else text[:most] + "…"
 
 
 def in_log(value: object) -> str:
-    """A value of a peer for a log line: short, and without line breaks."""
-    # Looked at before it is printed: a list may be nested deeper than Python prints.
+    """A peer's value for a log line: short, and without line breaks."""
+    # Check before printing: a list may be nested deeper than Python can print.
     plain = value is None or isinstance(value, str | int | float)
     text = cut(str(value), 100) if plain else f"a {type(value).__name__}"
     return repr(text) if has_control_characters(text) or first_invisible_character(text) else text
 
 
 def on_one_line(error: object) -> str:
-    """An error for a log line: what a peer wrote may be in its words."""
+    """An error for a log line: its message may contain a peer's text."""
     return cut(printable(cut(str(error))))
 
 
 def req_id_in_log(payload: object) -> str:
-    """The `req_id` of a request that may be none, for the log."""
+    """The `req_id` for the log, if the request has one."""
     return in_log(payload.get("req_id") if isinstance(payload, Mapping) else None)
 
 
@@ -121,7 +122,7 @@ def has_control_characters(text: str) -> bool:
 def first_invisible_character(text: str) -> str | None:
     """The first character that shows as nothing or changes the direction of others, if there is one.
 
-    U+200C and U+200D are part of how some languages and emoji are written: they are fine between visible characters.
+    U+200C and U+200D are part of how some languages and emoji are written: they are allowed between visible characters.
     """
     for at, character in enumerate(text):
         if not _is_invisible(character):
@@ -138,5 +139,5 @@ def _is_invisible(character: str) -> bool:
 
 
 def well_formed(text: str) -> str:
-    """The text with U+FFFD for lone surrogates, which come out of broken files and would end a connection."""
+    """The text with U+FFFD for lone surrogates. They come from broken files, and would end a connection."""
     return _SURROGATES.sub("\ufffd", text)

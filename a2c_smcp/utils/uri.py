@@ -1,8 +1,7 @@
-"""What `window://` and `dpe://` URIs have in common: how the text splits, and how the parts are written back.
+"""What `window://` and `dpe://` URIs share: how the text is split, and how the parts are written back.
 
-Hand-written on purpose: the standard library's splitter drops control characters, folds the scheme's case
-and accepts what the protocol forbids. A broken rule raises `URIProblem`, which each URI
-module turns into its own error.
+Hand-written on purpose: the standard library's splitter drops control characters, changes the scheme's case and accepts
+what the protocol forbids. A broken rule raises `URIProblem`, which each URI module turns into its own error.
 """
 
 import re
@@ -27,7 +26,7 @@ class URIProblem(ValueError):  # noqa: N818 - never leaves the URI modules
 
 @dataclass(frozen=True, slots=True)
 class RawURI:
-    """A URI taken apart and percent-decoded, before the rules of its kind."""
+    """A URI split into percent-decoded parts, before the rules of its kind are checked."""
 
     host: str
     segments: tuple[str, ...]
@@ -35,7 +34,7 @@ class RawURI:
 
 
 def split(text: str, scheme: str) -> RawURI:
-    """Take a URI apart; raise `URIProblem` for the first common rule it breaks."""
+    """Split a URI. Raises `URIProblem` for the first common rule that it breaks."""
     if not isinstance(text, str):
         raise URIProblem("a URI must be text")
     if len(text) > MAX_URI_LENGTH:
@@ -81,7 +80,7 @@ def check_host(host: str) -> None:
 
 
 def ascii_integer(text: str, what: str, low: int, high: int | None = None) -> int:
-    """Read an integer of ASCII digits; signs, blanks and other scripts' digits are refused."""
+    """Read an integer of ASCII digits. Signs, blanks and digits of other scripts are refused."""
     wanted = f"{what} must be an integer from {low}" + (f" to {high}" if high is not None else " up")
     if not (text.isascii() and text.isdigit()):
         raise URIProblem(f"{wanted}, in ASCII digits")

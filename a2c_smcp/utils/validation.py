@@ -1,4 +1,4 @@
-"""What pydantic found wrong, as the field and a sentence; never the value, which may be a secret or a megabyte."""
+"""The problems that pydantic found: the field and a sentence; never the value, which may be a secret or a megabyte."""
 
 from pydantic import ValidationError
 
@@ -6,12 +6,12 @@ __all__ = ["first_problem", "sentence"]
 
 
 def first_problem(error: ValidationError) -> tuple[str, str]:
-    """The first field that is wrong, and what is wrong with it."""
+    """The first wrong field, and its problem."""
     return _problems(error)[0]
 
 
 def sentence(error: ValidationError, whole: str, most: int = 100) -> str:
-    """Everything that is wrong, `most` things at most; `whole` stands for a problem that is not in one field."""
+    """All problems, at most `most` of them. `whole` stands for a problem that is not in one field."""
     return "; ".join(f"{field or whole}: {message}" for field, message in _problems(error)[:most])
 
 

@@ -1,6 +1,6 @@
 """Values as a person types them: one JSON object, `@file`, or `key=value` read by a tool's schema. Reads files.
 
-Both command lines read what they are given here, so that a call means the same wherever it is typed.
+Both command lines use this module, so that a call means the same wherever it is typed.
 """
 
 import json
@@ -24,19 +24,21 @@ __all__ = [
     "texts",
 ]
 
-#: Python reads no number that has more digits than `sys.get_int_max_str_digits()`, with a `ValueError` of its own.
+#: Python refuses a number with more digits than `sys.get_int_max_str_digits()`, with a `ValueError` of its own.
 TOO_MANY_DIGITS: Final = "invalid JSON: a number has too many digits; if it need not be a number, put it in quotes"
 
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """What was typed, before the tool's schema is known: an object, or pairs of text."""
+    """The typed arguments before the tool's schema is known: an object, or pairs of text."""
 
     given: Mapping[str, Any] = field(default_factory=dict)
     pairs: Mapping[str, str] = field(default_factory=dict)
 
     def read(self, schema: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The object. A value of a pair is what the schema declares; where it declares nothing, JSON if it can be."""
+        """The object. The value of a pair has the type in the schema. Without a type it is read as JSON, or else as
+        text.
+        """
         properties = parameters(schema)
         return {
             **self.given,
@@ -45,9 +47,8 @@ class Typed:
 
 
 def read_values(words: Sequence[str], *, stdin: bool = False) -> Typed:
-    """One word of JSON, or `@file` (`@-` for stdin, where that is free), or any number of `key=value`.
-
-    Raises `BadRequestError` for anything else.
+    """Read one word of JSON, or `@file` (`@-` for stdin, if it is free), or any number of `key=value`. Raises
+    `BadRequestError` for anything else.
     """
     if len(words) == 1 and words[0].lstrip().startswith(("{", "[", "@")):
         value = json_value(words[0], stdin=stdin)
@@ -66,7 +67,7 @@ def read_values(words: Sequence[str], *, stdin: bool = False) -> Typed:
 
 
 def json_value(word: str, *, stdin: bool = False) -> Any:
-    """What a word of JSON, or the JSON in `@file`, says."""
+    """The value of a word of JSON, or of the JSON in `@file`."""
     text = _file(word[1:], stdin) if word.startswith("@") else word
     try:
         return json.loads(text)
@@ -79,7 +80,7 @@ def json_value(word: str, *, stdin: bool = False) -> Any:
 
 
 def file_path(name: str | Path) -> Path:
-    """The file that a person means by a name, which may start with `~`; `BadRequestError` for an unknown home."""
+    """The path for a file name, which may start with `~`. Raises `BadRequestError` for an unknown home folder."""
     try:
         return Path(name).expanduser()
     except RuntimeError:
@@ -88,20 +89,22 @@ def file_path(name: str | Path) -> Path:
 
 
 def text_value(word: str) -> Any:
-    """A value that is text unless it is plainly JSON; `@file` is what the file holds, without its last line break."""
+    """A value that is text unless it is plainly JSON. `@file` means the content of the file, without its last line
+    break.
+    """
     if word.startswith("@"):
         return _file(word[1:]).removesuffix("\n")
     return json_value(word) if word.startswith(("{", "[", '"')) else word
 
 
 def parameters(schema: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """The parameters that a schema names, each with its own schema."""
+    """The parameters in a schema, each with its own schema."""
     found = (schema or {}).get("properties")
     return found if isinstance(found, Mapping) else {}
 
 
 def signature(schema: Mapping[str, Any] | None) -> str:
-    """The parameters for people to read: `path, head?`, those with a question mark may be left out."""
+    """The parameters for people to read: `path, head?`. A question mark means optional."""
     required = _list((schema or {}).get("required"))
     return ", ".join(name if name in required else f"{name}?" for name in parameters(schema))
 
@@ -112,8 +115,8 @@ def texts(*names: str) -> dict[str, Any]:
 
 
 def _value(text: str, schema: Any, root: Mapping[str, Any]) -> Any:
-    """Text where the schema wants text: `zip=01234` is no number. Else JSON where it can be."""
-    # What a schema may refer to and contain is followed so far; it may refer to itself.
+    """Text if the schema wants text: `zip=01234` is not a number. Otherwise JSON, or else text."""
+    # References and nested schemas are followed this deep: a schema may refer to itself.
     types = set(_types(schema, root, 8))
     try:
         value = json.loads(text, parse_constant=_no_constant)
@@ -125,7 +128,7 @@ def _value(text: str, schema: Any, root: Mapping[str, Any]) -> Any:
 
 
 def _types(schema: Any, root: Mapping[str, Any], depth: int) -> Iterator[str]:
-    """The JSON types that a schema allows, as far as it says so."""
+    """The JSON types that a schema allows, if it says so."""
     if not isinstance(schema, Mapping) or not depth:
         return
     declared = schema.get("type")
@@ -139,7 +142,7 @@ def _types(schema: Any, root: Mapping[str, Any], depth: int) -> Iterator[str]:
 
 
 def _referred(reference: str, root: Mapping[str, Any]) -> Any:
-    """The part of the schema that `#/$defs/Name` means; `None` for what is not in there."""
+    """The part of the schema that `#/$defs/Name` means; `None` if it is not there."""
     found: Any = root
     for part in reference.removeprefix("#/").split("/"):
         found = found.get(part) if isinstance(found, Mapping) else None
@@ -151,7 +154,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def _type(value: Any) -> set[str]:
-    """What JSON Schema calls a value; an integer is a number as well."""
+    """The JSON Schema type of a value; an integer is a number as well."""
     match value:
         case None:
             return {"null"}

@@ -18,20 +18,20 @@ _BOOLEANS = {
 
 
 def is_window_uri(uri: str) -> bool:
-    """Whether a resource claims to be a window; `WindowURI.parse` says whether it is a valid one."""
+    """Whether a resource claims to be a window. `WindowURI.parse` says whether the URI is valid."""
     return uri.startswith(f"{_SCHEME}://")
 
 
 @dataclass(frozen=True, slots=True)
 class WindowURI:
-    """A window's address. Building one that breaks a rule raises `InvalidWindowURIError`."""
+    """The address of a window. Building one that breaks a rule raises `InvalidWindowURIError`."""
 
     host: str
     path: tuple[str, ...] = ()
     priority: int | None = None
     fullscreen: bool | None = None
     params: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """Query parameters that the protocol does not know, kept as they came."""
+    """Query parameters that the protocol does not know, kept unchanged."""
 
     def __post_init__(self) -> None:
         try:
@@ -50,7 +50,7 @@ class WindowURI:
 
     @classmethod
     def parse(cls, text: str) -> "WindowURI":
-        """Read a window URI, or raise `InvalidWindowURIError` naming the rule it breaks."""
+        """Read a window URI. Raises `InvalidWindowURIError` with the rule that it breaks."""
         try:
             raw = split(text, _SCHEME)
             params = dict(raw.query)
@@ -81,10 +81,10 @@ class WindowURI:
         return join(_SCHEME, self.host, map(encode_segment, self.path), query)
 
 
-# A server may list ten thousand windows, and every desktop is about all of them.
+# A server may list ten thousand windows, and every desktop asks about all of them.
 @lru_cache(maxsize=2**15)
 def try_parse_window_uri(text: str) -> WindowURI | None:
-    """Read a window URI that may be invalid: `None` for one that is. What was read is remembered."""
+    """Read a window URI that may be invalid; `None` if it is. The result is remembered."""
     try:
         return WindowURI.parse(text)
     except InvalidWindowURIError:
