@@ -1,8 +1,8 @@
-"""Who hears of which change, and what waits for a client that reads slowly. No sockets, no MCP session.
+"""Which client hears of which change, and what waits for a client that reads slowly. No sockets, no MCP session.
 
-Every change says "this is different now, read it again", so a second one adds nothing while the first still waits: what
-waits for a client is a set, and never larger than what the client asked for. A client that does not read costs a few
-references, and misses nothing when it reads again.
+Every notice means "this has changed, read it again". A second notice adds nothing while the first still waits. So the
+notices that wait for a client are a set, and never more than the client asked for. A client that does not read costs a
+few references, and misses nothing when it reads again.
 """
 
 import asyncio
@@ -25,17 +25,17 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class ToolsChanged:
-    """The list of tools is another."""
+    """The list of tools has changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResourcesChanged:
-    """The list of resources is another."""
+    """The list of resources has changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceUpdate:
-    """A resource that the client asked about holds something else."""
+    """The content of a resource that the client subscribed to has changed."""
 
     uri: str
 
@@ -44,14 +44,14 @@ ChangeNotice: TypeAlias = ToolsChanged | ResourcesChanged | ResourceUpdate
 
 
 class TooManyListenersError(RuntimeError):
-    """No more clients, or no more resources for this client, can be listened for."""
+    """There are too many clients, or too many subscriptions of this client."""
 
 
 class Changes:
-    """Where changes are said, and passed on to every listener. May be called from any thread.
+    """Takes changes and passes them on to every listener. Any thread may call it.
 
-    A resource belongs to a topic: a window is its own, the pages of a document share the document's. A change is said
-    of a topic, and heard under every URI that a client gave of it.
+    A resource belongs to a topic: a window is its own topic, and the pages of a document share the document's. A change
+    is announced for a topic, and heard under every URI of it that a client gave.
     """
 
     def __init__(self, max_listeners: int, max_subscriptions: int) -> None:
@@ -61,7 +61,7 @@ class Changes:
         self._lock = threading.Lock()
 
     def listen(self, *, tools: bool, resources: bool) -> "Listener":
-        """A new listener, on the loop that runs now. Close it in the end."""
+        """A new listener on the running loop. Close it at the end."""
         listener = Listener(self._forget, self._max_subscriptions, tools=tools, resources=resources)
         with self._lock:
             if len(self._listeners) >= self._max_listeners:
@@ -112,7 +112,7 @@ class Listener:
         self._more = asyncio.Event()
 
     def subscribe(self, topic: str, uris: Iterable[str]) -> None:
-        """Hear of this topic under these URIs."""
+        """Listen to this topic under these URIs."""
         with self._lock:
             known = self._topics.setdefault(topic, set())
             new = set(uris) - known
@@ -146,7 +146,7 @@ class Listener:
             self._put(notices)
 
     async def next(self) -> ChangeNotice | None:
-        """The notice that has waited longest, or `None` when the listener was closed and nothing waits."""
+        """The notice that has waited longest; `None` if the listener is closed and nothing waits."""
         while True:
             with self._lock:
                 if self._waiting:
@@ -157,13 +157,13 @@ class Listener:
             await self._more.wait()
 
     def close(self) -> None:
-        """No more notices come; those that wait can still be taken. May be called twice."""
+        """No more notices are added; waiting ones can still be taken. May be called twice."""
         self._forget(self)
         self._closed = True
         self._wake()
 
     def abandon(self) -> None:
-        """The client has gone: nothing is delivered any more."""
+        """The client has gone: nothing more is delivered."""
         self.close()
         with self._lock:
             self._waiting.clear()
@@ -183,7 +183,7 @@ class Listener:
             self._wake()
 
     def _wake(self) -> None:
-        """An event belongs to its loop, and a change may be said in a tool's worker thread."""
+        """Wake the listener in its own loop: a tool's worker thread may announce a change."""
         try:
             here = asyncio.get_running_loop()
         except RuntimeError:

@@ -36,10 +36,10 @@ _STALLED = "a client has read nothing for %g s: its request is ended"
 
 
 class Gate:
-    """Decides by its headers whether a request comes in. Pure.
+    """Decides by its headers whether a request is let in. Pure.
 
-    `hosts` are names that the server is reached by, beside those of loopback; `"*"` is any. `token` has to be shown as
-    `Authorization: Bearer …`, if there is one.
+    `hosts` are the names of the server beside those of loopback; `"*"` allows any. If there is a `token`, the request
+    has to show it as `Authorization: Bearer …`.
     """
 
     def __init__(self, hosts: Iterable[str] = (), token: str | None = None) -> None:
@@ -49,7 +49,9 @@ class Gate:
         self._token = None if token is None else _digest(token)
 
     def refusal(self, headers: Iterable[tuple[str, str]]) -> Refusal | None:
-        """Why a request with these headers, names in lower case, stays outside; `None` if it may come in."""
+        """Why a request with these headers is refused; `None` if it is let in. The names of the headers are in lower
+        case.
+        """
         given = values_by_name(headers)
         if (refusal := self._hosts.refusal(given.get("host", ()), given.get("origin", ()))) is not None:
             return refusal
@@ -61,11 +63,11 @@ class Gate:
 
 
 class HttpApp:
-    """The server as an ASGI application. At the top, its lifespan starts it; mounted in another, that one's lifespan
-    has to enter `running()`.
+    """The server as an ASGI application.
 
-    `path` is where it answers, below where it is mounted. `hosts` and `token` as in `Gate`. `stall_seconds` is how
-    long a client may leave a message unread before its request is ended.
+    On its own, its lifespan starts it. Mounted in another application, that application's lifespan has to enter
+    `running()`. It answers at `path`, below its mount point. `hosts` and `token` are as in `Gate`. `stall_seconds` is
+    how long a client may leave a message unread before its request is ended.
     """
 
     def __init__(
@@ -90,7 +92,7 @@ class HttpApp:
         """Serve requests inside this block."""
         if self._manager is not None:
             raise RuntimeError("this application runs already")
-        # Needed once more for every run: mcp's manager serves once.
+        # mcp's manager serves only once, so every run needs a new one.
         manager = StreamableHTTPSessionManager(self._server.mcp, max_request_body_size=_MAX_REQUEST)
         async with manager.run():
             self._manager = manager
@@ -101,7 +103,7 @@ class HttpApp:
                 self.end_streams()
 
     def end_streams(self) -> None:
-        """End the streams that would otherwise stay open for ever, so that a stop need not wait for them."""
+        """End the streams that would otherwise stay open for ever, so that a stop does not wait for them."""
         self._server.sessions.end_listens()
         for scope in self._streams:
             scope.cancel()
@@ -147,15 +149,17 @@ class HttpApp:
         receive: Receive,
         send: Send,
     ) -> None:
-        """Let mcp answer. `stream_of` is the older session whose notifications come by this request, if it is such a
-        stream: changes wait while there is none. A client that leaves a message unread for too long would keep its
-        request, and all that waits for it: then the request ends.
+        """Let mcp answer.
+
+        If this request is the stream for the notifications of an older session, `stream_of` is that session: without
+        such a stream its notices wait. A client that leaves a message unread for too long would keep its request and
+        everything that waits for it. So that request is ended.
         """
         opened = ended = stalled = False
 
         async def watched(message: ASGIMessage) -> None:
             nonlocal opened, ended, stalled
-            # Bytes a second: a client that reads a large message at this rate is slow, and not gone.
+            # Bytes per second. A client that reads a large message at this rate is slow, but not gone.
             with anyio.move_on_after(self._stall_seconds + len(message.get("body", b"")) / 2**14) as patience:
                 await send(message)
             if patience.cancelled_caught:
@@ -171,7 +175,7 @@ class HttpApp:
         body_came = False
 
         async def received() -> ASGIMessage:
-            """mcp takes a client that leaves in the middle of its request for a fault."""
+            """mcp reports a fault if a client leaves in the middle of its request."""
             nonlocal body_came
             message = await receive()
             if message["type"] == "http.disconnect" and not body_came:
@@ -214,8 +218,10 @@ async def serve(
     path: str = "/mcp",
     ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve until SIGINT or SIGTERM. Port 0 is one that the system picks; `ready` is told the address, which is printed
-    on stderr otherwise. Serving others than this machine needs a `token`, and the `hosts` it is reached by.
+    """Serve until SIGINT or SIGTERM.
+
+    Port 0 means that the system picks one. `ready` gets the address; without `ready` it is printed on stderr. To serve
+    other machines, give a `token` and the `hosts` by which they reach this one.
     """
     if not is_loopback(host):
         if token is None:

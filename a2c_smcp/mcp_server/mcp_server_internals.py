@@ -16,5 +16,5 @@ __all__ = ["SUBSCRIPTION_ID_META_KEY", "Connection", "FuncMetadata", "connection
 
 
 def connection_of(session: ServerSession) -> Connection:
-    """The connection that a request came by."""
+    """The connection of a request."""
     return session._connection

@@ -1,8 +1,8 @@
 """Elements as Markdown and as plain text. Pure.
 
-Whatever an element holds stays inside it: a cell does not end its table, a line of code does not end its fence, an
-item does not end its list, and a paragraph does not swallow what follows. A `Text` is taken as Markdown, and so are the
-words of headings and list items; cells, labels and addresses are data, and what Markdown would read there is escaped.
+The content of an element cannot break out of it: a cell does not end its table, a line of code does not end its fence,
+an item does not end its list, and a paragraph does not swallow the next element. A `Text` is Markdown, and so are the
+words of headings and list items. Cells, labels and addresses are data: Markdown in them is escaped.
 """
 
 import re
@@ -88,7 +88,7 @@ def _text_markdown(element: Text) -> str:
 
 
 def _swallows(text: str) -> bool:
-    """Whether a paragraph that follows would be read as a part of this text."""
+    """Whether Markdown would read the next paragraph as a part of this text."""
     tokens = _parser().parse(f"{text}\n\nnext")
     return [token.content for token in tokens[-2:-1]] != ["next"] or tokens[-1].level != 0
 
@@ -218,7 +218,7 @@ _PLAIN: Mapping[str, Callable[[Any], str]] = {
 
 
 def one_line(text: str) -> str:
-    """A text with every run of blanks and line breaks as one blank."""
+    """The text with every run of blanks and line breaks as one blank."""
     return " ".join(text.split())
 
 
@@ -241,8 +241,8 @@ def _shown(cell: Cell) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    """A cell's text in one line. A pipe ends a cell unless a backslash stands before it, and what that backslash means
-    must not depend on one that was there already.
+    """A cell's text on one line. A pipe ends a cell unless a backslash stands before it, so backslashes that were
+    already there are escaped, too.
     """
     return "<br>".join(
         _html_free(_BACKSLASH.sub(r"\\\\", line.strip()).replace("|", r"\|")) for line in _lines(_shown(cell))
@@ -263,7 +263,7 @@ def _address(url: str) -> str:
 
 
 def _inert(line: str) -> str:
-    """A line of a list item that starts nothing new: no heading, no fence, no list, no table."""
+    """A line of a list item that starts nothing new: no heading, fence, list or table."""
     if _BLOCK_START.match(line):
         return f"\\{line}"
     return _NUMBERED.sub(r"\1\\\2", line, count=1) if _NUMBERED.match(line) else line

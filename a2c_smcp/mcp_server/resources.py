@@ -1,4 +1,4 @@
-"""What a room of resources offers to the server, and how the lists of several rooms become pages of one."""
+"""What a room of resources offers to the server, and how the lists of several rooms become one paged list."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class UnknownResourceError(NotFoundError):
 
 
 class BadCursorError(ValueError):
-    """A cursor that this server has not given."""
+    """This server did not give out this cursor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Completions:
-    """Values that complete what a person typed, and whether there are more of them."""
+    """Values that complete a person's input, and whether there are more of them."""
 
     values: Sequence[str] = ()
     more: bool = False
@@ -44,15 +44,15 @@ class ResourceRoom(Protocol):
     """A part of the server's resources, such as its windows. Give rooms of your own to `ContextServer(resources=…)`."""
 
     def owns(self, uri: str) -> bool:
-        """Whether this room answers when this URI is read."""
+        """Whether this room answers for this URI."""
         ...
 
     def topic(self, uri: str) -> str:
-        """The URI whose changes are told to a client that subscribed to this one."""
+        """The URI whose changes a client hears of when it subscribes to this one."""
         ...
 
     async def listing(self, offset: int, limit: int) -> Listing:
-        """At most `limit` resources, from the one with the number `offset` on."""
+        """At most `limit` resources, beginning with number `offset`."""
         ...
 
     async def read(self, uri: str) -> Sequence[Contents]:
@@ -64,14 +64,14 @@ class ResourceRoom(Protocol):
         ...
 
     async def complete(self, template: str, name: str, typed: str, known: Mapping[str, str]) -> Completions:
-        """Values for a template's argument that start with what was typed, given the arguments that are known."""
+        """Values for a template's argument that begin with the typed text. `known` has the other arguments."""
         ...
 
 
 async def list_page(
     rooms: Sequence[ResourceRoom], cursor: str | None, size: int
 ) -> tuple[list[types.Resource], str | None]:
-    """One page of the rooms' resources, one room after another, and the cursor of the next page."""
+    """One page of the resources of all rooms, and the cursor of the next page."""
     room, offset = _read_cursor(cursor, len(rooms))
     found: list[types.Resource] = []
     while room < len(rooms):
@@ -94,5 +94,5 @@ def _read_cursor(cursor: str | None, rooms: int) -> tuple[int, int]:
     if not (
         dot and cursor.isascii() and room.isdigit() and offset.isdigit() and len(cursor) < 30 and int(room) < rooms
     ):
-        raise BadCursorError("this cursor is none of ours")
+        raise BadCursorError("this server did not give out this cursor")
     return int(room), int(offset)

@@ -89,7 +89,7 @@ class ContextServer:
 
     @property
     def documents(self) -> DocumentShelf:
-        """The shelf to put documents on. A server that was given `documents` has no shelf: this raises `TypeError`."""
+        """The shelf for documents. A server that was given `documents` has none: this raises `TypeError`."""
         if not isinstance(self._source, DocumentShelf):
             raise TypeError(f"the documents of {self.name} come from a source of its own: it has no shelf for others")
         return self._source
@@ -128,7 +128,7 @@ class ContextServer:
     ) -> Any:
         """Offer a function as a tool, as `@server.tool` or `@server.tool(title=…)`.
 
-        Its signature is the tool's schema, its docstring the description. A parameter of type `ToolCall` is not an
+        Its signature becomes the tool's schema, its docstring the description. A parameter of type `ToolCall` is not an
         argument: it reports progress. Async functions are cancelled with their call; others run in a thread.
         """
 
@@ -150,8 +150,8 @@ class ContextServer:
     ) -> Callable[[W], W]:
         """Show what a function returns, with `@server.window("clock")` above it.
 
-        The function is called whenever the window is read. When it would return something else, call
-        `server.windows.changed("clock")`.
+        The function is called whenever the window is read. Call `server.windows.changed("clock")` when it would return
+        something new.
         """
 
         def show(text: W) -> W:
@@ -178,17 +178,21 @@ class ContextServer:
         path: str = "/mcp",
         ready: Callable[[str], None] | None = None,
     ) -> None:
-        """Serve over streamable HTTP until SIGINT or SIGTERM. Port 0 is one that the system picks; `ready` is told the
-        address, which is printed on stderr otherwise. Serving others than this machine needs a `token`, which they show
-        as `Authorization: Bearer …`, and the `hosts` that it is reached by.
+        """Serve over streamable HTTP until SIGINT or SIGTERM.
+
+        Port 0 means that the system picks one. `ready` gets the address; without `ready` it is printed on stderr. To
+        serve other machines, give a `token`, which they show as `Authorization: Bearer …`, and the `hosts` by which
+        they reach this one.
         """
         from a2c_smcp.mcp_server.http import serve
 
         anyio.run(partial(serve, self, port, host=host, token=token, hosts=hosts, path=path, ready=ready))
 
     def http_app(self, *, path: str = "/mcp", token: str | None = None, hosts: Iterable[str] = ()) -> "HttpApp":
-        """The server as an ASGI application. At the top of its web server it answers at `path`; mounted in another
-        application it answers there below where it is mounted, and that one's lifespan has to enter `app.running()`.
+        """The server as an ASGI application, which answers at `path`.
+
+        Mounted in another application it answers below its mount point, and that application's lifespan has to enter
+        `app.running()`.
         """
         from a2c_smcp.mcp_server.http import HttpApp
 
@@ -265,7 +269,7 @@ class ContextServer:
             tools = await self.tools.listing(ctx)
         cursor = params.cursor if params else None
         if cursor is not None and not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
-            raise MCPError(types.INVALID_PARAMS, "this cursor is none of ours")
+            raise MCPError(types.INVALID_PARAMS, "this server did not give out this cursor")
         end = int(cursor or 0) + self._page_size
         return types.ListToolsResult(
             tools=tools[end - self._page_size : end], next_cursor=str(end) if end < len(tools) else None
@@ -283,7 +287,9 @@ class ContextServer:
 
 
 class _LowLevelServer(Server[Any]):
-    """mcp's server. Over HTTP it makes its own options, and without these it would not promise to tell of changes."""
+    """mcp's server. Over HTTP it makes its own options, and without this override it would not declare that it tells
+    of changes.
+    """
 
     def create_initialization_options(
         self,
@@ -297,8 +303,8 @@ class _LowLevelServer(Server[Any]):
 
 @contextmanager
 def _answering(problem: str) -> Iterator[None]:
-    """The boundary between the owner of resources and tools, and those who ask for them: an error with a code is passed
-    on, and whatever else goes wrong is for the log.
+    """The boundary between the owner of resources and tools, and the clients: an error with a code is passed on, and
+    every other error is logged.
     """
     try:
         yield

@@ -36,15 +36,15 @@ _LISTENER = "a2c_smcp.listener"
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """What a server has while it serves; mcp gives it to every request as its lifespan context."""
+    """The state of a server while it serves. mcp gives it to every request as its lifespan context."""
 
     tasks: anyio.abc.TaskGroup
     threads: anyio.CapacityLimiter
-    """For tools that are not async."""
+    """The limit on threads for tools that are not async."""
 
 
 class Sessions:
-    """Tells every client what it asked to hear of. A client that does not read holds up no other."""
+    """Tells every client the changes that it asked for. A client that does not read delays no other."""
 
     def __init__(self, changes: Changes, topic: Callable[[str], str]) -> None:
         self._changes = changes
@@ -55,7 +55,7 @@ class Sessions:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator["Serving"]:
-        """Where the tasks live that write to clients of the old era."""
+        """The task group of the tasks that write to clients of the old era."""
         async with anyio.create_task_group() as tasks:
             try:
                 yield Serving(tasks, anyio.CapacityLimiter(40))
@@ -65,11 +65,11 @@ class Sessions:
     # --- until 2025-11-25
 
     async def initialized(self, ctx: ServerRequestContext[Any, Any], params: Any) -> None:
-        """A session of the old era has begun: it hears of lists from now on, and of what it subscribes to."""
+        """A session of the old era has begun. From now on it hears of changed lists, and of its subscriptions."""
         try:
             self._listener(ctx)
         except MCPError as error:
-            # A notification has no answer to say it in.
+            # A notification has no answer that could carry the error.
             logger.warning("a client will not hear of changes: %s", error)
 
     async def subscribe(
@@ -86,13 +86,13 @@ class Sessions:
         return types.EmptyResult()
 
     def stream_opened(self, session_id: str) -> None:
-        """An HTTP client of the old era has opened the stream that its notifications come by."""
+        """An HTTP client of the old era has opened the stream for its notifications."""
         self._open.add(session_id)
         if (stream := self._streams.get(session_id)) is not None:
             stream.set()
 
     def stream_closed(self, session_id: str) -> None:
-        """It has closed it. What changes meanwhile waits until it opens another."""
+        """The client has closed that stream. Notices wait until it opens another."""
         self._open.discard(session_id)
         if (stream := self._streams.get(session_id)) is not None:
             stream.clear()
@@ -107,7 +107,7 @@ class Sessions:
             stream = asyncio.Event()
             session_id = connection.session_id
             if session_id is None or session_id in self._open:
-                stream.set()  # a pipe is open as long as its session is
+                stream.set()  # a pipe stays open as long as its session
             if session_id is not None:
                 self._streams[session_id] = stream
             connection.exit_stack.callback(self._ended, listener, stream, session_id)
@@ -164,7 +164,7 @@ class Sessions:
         return types.SubscriptionsListenResult(_meta=meta)
 
     def end_listens(self) -> None:
-        """End every listen stream the way that tells its client; what waits is still delivered."""
+        """End every listen stream so that its client is told. Waiting notices are still delivered."""
         for listener in list(self._listens):
             listener.close()
 
@@ -180,7 +180,7 @@ class Sessions:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """A limit that is reached is MCP's internal error, with what was reached as its message."""
+    """A reached limit becomes MCP's internal error. Its message names the limit."""
     try:
         yield
     except TooManyListenersError as error:

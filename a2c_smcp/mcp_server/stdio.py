@@ -18,7 +18,7 @@ __all__ = ["serve"]
 
 
 async def serve(server: "Server[Any]") -> None:
-    """Serve the client at the other end of stdin and stdout. SIGINT and SIGTERM stop it; a second one kills."""
+    """Serve the client at the other end of stdin and stdout. SIGINT and SIGTERM stop it; a second one kills it."""
     options = server.create_initialization_options()
     with anyio.CancelScope() as scope, _stopping(scope):
         if are_pipes():
@@ -26,17 +26,17 @@ async def serve(server: "Server[Any]") -> None:
                 await server.run(incoming, outgoing, options)
             return
         with _stdin() as lines:
-            # mcp asks a file for its lines, and that is all it asks.
+            # mcp only iterates over the lines of the file.
             stdin = cast("anyio.AsyncFile[str]", lines)
             async with stdio_server(stdin=stdin) as (first, second):
                 await server.run(first, second, options)
 
 
 class _Lines:
-    """The lines of a pipe, read by a thread of its own that the exit of the process does not wait for.
+    """The lines of a pipe, read by a thread of its own. The exit of the process does not wait for that thread.
 
-    mcp reads stdin in a thread that has to come back before the server can end, and it does so only when a line, or the
-    end, arrives: Ctrl-C in a terminal would do nothing.
+    mcp reads stdin in a thread that must return before the server can end. It returns only when a line or the end
+    arrives, so Ctrl-C in a terminal would do nothing.
     """
 
     def __init__(self, pipe: BinaryIO) -> None:
@@ -54,7 +54,7 @@ class _Lines:
         return line.decode("utf-8", "replace")
 
     def _read(self) -> None:
-        # When the loop has ended, no task wants the lines any more.
+        # When the loop has ended, nobody needs the lines.
         with suppress(RuntimeError, asyncio.CancelledError):
             while True:
                 try:
@@ -68,13 +68,13 @@ class _Lines:
 
 @contextmanager
 def _stdin() -> Iterator[_Lines]:
-    """The lines of stdin. Meanwhile tools, and the processes that they start, find nothing there to read."""
+    """The lines of stdin. Meanwhile tools and their child processes see an empty stdin."""
     private = os.dup(0)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
     try:
-        # Never closed by us: the thread may still be reading it when the process ends.
+        # Never closed by us: the thread may still read from it when the process ends.
         yield _Lines(os.fdopen(private, "rb", closefd=False))
     finally:
         os.dup2(private, 0)
@@ -82,7 +82,7 @@ def _stdin() -> Iterator[_Lines]:
 
 @contextmanager
 def _stopping(scope: anyio.CancelScope) -> Iterator[None]:
-    """Leave the scope when the first signal comes. Signals reach the main thread only: in another there are none."""
+    """Cancel the scope at the first signal. Only the main thread gets signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

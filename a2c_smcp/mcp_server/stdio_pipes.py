@@ -1,6 +1,6 @@
-"""stdin and stdout as mcp's streams of messages, read and written from the event loop: no thread comes between.
+"""stdin and stdout as mcp's streams of messages, read and written by the event loop without a thread.
 
-mcp's own transport hands every line to a thread and gets it back, three times a call.
+mcp's own transport hands every line to a thread and takes it back, three times per call.
 """
 
 import asyncio
@@ -24,7 +24,9 @@ __all__ = ["are_pipes", "piped"]
 
 
 def are_pipes() -> bool:
-    """Whether stdin and stdout are pipes or sockets, as a host makes them. A file, a terminal, Windows need threads."""
+    """Whether stdin and stdout are pipes or sockets, as a host makes them. Files, terminals and Windows need
+    threads.
+    """
     return IS_UNIX and all(_is_pipe(fd) for fd in (0, 1))
 
 
@@ -35,8 +37,8 @@ def _is_pipe(fd: int) -> bool:
 
 @asynccontextmanager
 async def piped() -> AsyncIterator[tuple["ReceivedMessages", "SentMessages"]]:
-    """What comes in and what goes out. Meanwhile tools, and what they start, find nothing to read at stdin, and what
-    they print goes to stderr.
+    """The streams for incoming and outgoing messages. Meanwhile tools and their child processes see an empty stdin,
+    and their output goes to stderr.
     """
     private = [os.dup(0), os.dup(1)]
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -62,9 +64,9 @@ async def piped() -> AsyncIterator[tuple["ReceivedMessages", "SentMessages"]]:
 
 
 class ReceivedMessages:
-    """The messages of a client, as mcp's server reads them: an exception stands for a line that is none.
+    """The messages of a client, as mcp's server reads them. An exception stands for a line that is not a message.
 
-    mcp drops those without an answer, so that a client would wait for ever: `answer` is given one.
+    mcp drops such a line without an answer, and the client would wait for ever. So `answer` is called with an error.
     """
 
     def __init__(self, fd: int, answer: Callable[[SessionMessage], Awaitable[None]]) -> None:
@@ -77,7 +79,7 @@ class ReceivedMessages:
         assert isinstance(line, bytes)
         self._lines.append(line)
         self._some.set()
-        # Lines that wait to be taken; then the pipe is left to fill.
+        # How many lines may wait. After that the pipe fills up.
         if len(self._lines) >= 64:
             self._reader.pause()
 
@@ -98,12 +100,12 @@ class ReceivedMessages:
             return await self._repaired(line, error)
 
     async def _repaired(self, line: bytes, error: ValueError) -> SessionMessage | Exception:
-        """The message of a line that pydantic does not read: it takes no half characters, and nothing but UTF-8."""
+        """Read a message that pydantic refuses: it accepts no lone surrogates, and only UTF-8."""
         try:
             value = json.loads(line.decode("utf-8", "replace"))
         except (ValueError, RecursionError):
             if line.strip():
-                await self._answer(_refusal(None, PARSE_ERROR, "Parse error: this line is no JSON that can be read"))
+                await self._answer(_refusal(None, PARSE_ERROR, "Parse error: this line is not readable JSON"))
             return error
         try:
             return _message(well_formed(json.dumps(value, ensure_ascii=False)))
@@ -147,7 +149,7 @@ def _refusal(request_id: RequestId | None, code: int, message: str) -> SessionMe
 
 
 class SentMessages:
-    """What the server says, as mcp's server writes it: at once, and who writes to a full pipe waits."""
+    """The messages of the server, as mcp's server writes them: at once. A writer waits while the pipe is full."""
 
     def __init__(self, fd: int, on_broken: Callable[[], None]) -> None:
         self._writer = Writer(fd, on_broken)
@@ -165,7 +167,7 @@ class SentMessages:
         self._writer.close()
 
     async def aclose(self) -> None:
-        """What is written still goes out; `piped` closes it."""
+        """Written messages still go out; `piped` closes the pipe."""
 
     async def __aenter__(self) -> "SentMessages":
         return self

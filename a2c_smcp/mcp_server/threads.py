@@ -1,4 +1,4 @@
-"""Functions in threads: one whose call was cancelled delays neither the answer nor the exit of the process."""
+"""Functions in threads. A cancelled call delays neither the answer nor the exit of the process."""
 
 import asyncio
 import contextvars
@@ -15,8 +15,9 @@ T = TypeVar("T")
 
 
 async def in_thread(function: Callable[[], T], limiter: anyio.CapacityLimiter) -> T:
-    """What the function returns or raises. Cancelled, this ends at once, and the thread goes on; it counts for the
-    limit until it has ended.
+    """Run the function in a thread; return or raise its outcome.
+
+    If this is cancelled, it ends at once and the thread goes on. The thread counts for the limit until it has ended.
     """
     loop = asyncio.get_running_loop()
     outcome: asyncio.Future[T] = loop.create_future()
@@ -26,7 +27,7 @@ async def in_thread(function: Callable[[], T], limiter: anyio.CapacityLimiter) -
     def finish(value: T | None, error: BaseException | None) -> None:
         limiter.release_on_behalf_of(token)
         if outcome.done():
-            return  # the caller does not wait for it any more
+            return  # the caller no longer waits for it
         if error is not None:
             outcome.set_exception(error)
         else:
@@ -36,7 +37,7 @@ async def in_thread(function: Callable[[], T], limiter: anyio.CapacityLimiter) -
         value, error = None, None
         try:
             value = context.run(function)
-        except BaseException as raised:  # whatever it is, it belongs to the caller
+        except BaseException as raised:  # any error belongs to the caller
             error = raised
         with suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(finish, value, error)

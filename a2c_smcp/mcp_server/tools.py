@@ -1,4 +1,4 @@
-"""Tools as typed functions, and tables of tools that are passed through as they are."""
+"""Tools as typed functions, and tables of tools that are passed through unchanged."""
 
 import asyncio
 import inspect
@@ -37,13 +37,13 @@ class CallCancelledError(Exception):
 
 
 class ToolCall:
-    """One call of a tool. A function that has a parameter of this type gets it: to report progress, or to learn that
+    """One call of a tool. A function with a parameter of this type gets it: to report progress, or to notice that
     the call was cancelled.
     """
 
     def __init__(self, context: ServerRequestContext[Any, Any], params: types.CallToolRequestParams) -> None:
         self.context = context
-        """mcp's own view of the request: session, protocol version, HTTP request."""
+        """mcp's own context of the request: session, protocol version, HTTP request."""
         self.params = params
         self.name = params.name
         self.arguments: Mapping[str, Any] = params.arguments or {}
@@ -52,21 +52,21 @@ class ToolCall:
 
     @property
     def wants_progress(self) -> bool:
-        """Whether the caller asked to be told of progress."""
+        """Whether the caller asked for progress."""
         return (self.context.meta or {}).get("progress_token") is not None
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Say how far the call has come, if the caller wants to know. `progress` must grow."""
+        """Report progress, if the caller asked for it. `progress` must grow."""
         await self.context.session.report_progress(progress, total, message and well_formed(message))
 
     def progress_from_thread(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """`progress` for a function that is not async, which runs in a thread. Raises like `check_cancelled`."""
+        """`progress` for a function that is not async, and runs in a thread. Raises like `check_cancelled`."""
         self.check_cancelled()
         asyncio.run_coroutine_threadsafe(self.progress(progress, total, message), self._loop).result()
 
     def check_cancelled(self) -> None:
-        """Raise if the call was cancelled. A function that is not async calls this now and then, and does not catch it:
-        a thread cannot be ended from outside.
+        """Raise if the call was cancelled. A function that is not async should call this now and then, and not catch
+        the error: a thread cannot be ended from outside.
         """
         if self.cancelled:
             raise CallCancelledError
@@ -76,11 +76,11 @@ class ToolTable(Protocol):
     """Tools that are passed through with their own schemas, such as those of other servers."""
 
     async def list_tools(self, context: ServerRequestContext[Any, Any]) -> Sequence[types.Tool]:
-        """The tools for the client that asks; the context is mcp's own view of its request."""
+        """The tools for this client. `context` is mcp's own context of the request."""
         ...
 
     async def call_tool(self, call: ToolCall) -> ToolResult:
-        """The result of one of these tools; raise an `SMCPError` for what the caller is to read."""
+        """The result of one of these tools. Raise an `SMCPError` for a failure that the caller should read."""
         ...
 
 
@@ -105,7 +105,7 @@ class _FunctionTool:
         return self.reading.convert_result(value)
 
     async def _run_in_thread(self, call: ToolCall, arguments: dict[str, Any]) -> Any:
-        """A thread cannot be stopped: the cancelled call ends, and its thread is left to find out by itself."""
+        """A thread cannot be stopped. The cancelled call ends, and the thread has to notice by itself."""
         try:
             return await in_thread(partial(self.function, **arguments), call.context.lifespan_context.threads)
         except anyio.get_cancelled_exc_class():
@@ -132,7 +132,7 @@ class Tools:
         annotations: types.ToolAnnotations | None = None,
         meta: dict[str, Any] | None = None,
     ) -> None:
-        """Offer a function as a tool. One that cannot be offered raises `ValueError` or `TypeError` in a sentence."""
+        """Offer a function as a tool. Raises `ValueError` or `TypeError`, which says why it cannot be offered."""
         name = name or function.__name__
         if not _NAME.fullmatch(name):
             raise ValueError(f"a tool's name has 1 to 128 letters, digits, _, . and -, not {name!r}")
@@ -148,7 +148,7 @@ class Tools:
         reading = func_metadata(
             function,
             skip_names=[call_parameter] if call_parameter else [],
-            # A text is for reading: it is not sent once more as structured content.
+            # A text is for reading. It is not sent a second time as structured content.
             structured_output=False if signature.return_annotation in (str, signature.empty) else None,
         )
         tool = types.Tool(
@@ -168,14 +168,16 @@ class Tools:
         self._changes.tools_changed()
 
     def changed(self) -> None:
-        """Say that the table lists other tools now."""
+        """Announce that the table lists other tools now."""
         self._changes.tools_changed()
 
     def __contains__(self, name: object) -> bool:
         return name in self._functions
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
-        """A function's schema, which mcp checks HTTP headers against; those of a table are checked by their owner."""
+        """The schema of a function, which mcp needs to check HTTP headers. The owner of a table checks its own
+        tools.
+        """
         found = self._functions.get(name)
         return None if found is None else found.tool.input_schema
 
@@ -193,7 +195,7 @@ class Tools:
         return own + others
 
     async def call(self, call: ToolCall) -> ToolResult:
-        """Run a tool. Whatever it raises becomes a result that a model can read, except MCP's own errors."""
+        """Run a tool. Everything that it raises becomes a result that a model can read, except MCP's own errors."""
         run: Callable[[ToolCall], Awaitable[ToolResult]]
         if (entry := self._functions.get(call.name)) is not None:
             run = entry.run
@@ -208,7 +210,7 @@ class Tools:
         except SMCPError as error:
             return failed(error.message, {"error_code": error.code, **error.details})
         except Exception:
-            # The boundary between a tool and its caller: what went wrong inside is for the log.
+            # The boundary between a tool and its caller: the log has the details of the failure.
             logger.exception("the tool %s failed", call.name)
             return failed(f"The tool {call.name} failed; the log of its server says why.")
 

@@ -1,4 +1,4 @@
-"""Windows as a mapping: setting, changing and deleting one is said to every client by itself."""
+"""Windows as a mapping. Setting, changing or deleting one is announced to every client."""
 
 import inspect
 import threading
@@ -25,7 +25,7 @@ WindowPath: TypeAlias = str | tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What a window shows, and where it stands among the windows of its server.
+    """What a window shows, and its place among the windows of its server.
 
     `text` is a text, or a function, sync or async, that is called whenever the window is read. A value that breaks a
     rule raises `ValueError` or `TypeError`.
@@ -33,9 +33,9 @@ class Window:
 
     text: WindowText
     priority: int | None = None
-    """0 to 100; higher ones come first. None is like 0."""
+    """0 to 100; windows with a higher one come first. `None` is like 0."""
     fullscreen: bool | None = None
-    """Show this window, and no other of this server."""
+    """Show this window only, and no other of this server."""
     title: str = ""
     description: str = ""
     mime_type: str = "text/plain"
@@ -54,7 +54,7 @@ class Window:
         for name in ("title", "description", "mime_type"):
             if not isinstance(value := getattr(self, name), str):
                 raise TypeError(f"a window's {name} is a text, not {type(value).__name__}")
-        WindowURI("host", params=self.params)  # says what is wrong with them
+        WindowURI("host", params=self.params)  # Raises what is wrong with them.
 
     async def current(self) -> str:
         """The text, or what its function returns now."""
@@ -92,7 +92,7 @@ class Windows(MutableMapping[WindowPath, Window]):
             self._by_uri[uri] = key
         if old is None or _as_listed(*old) != _as_listed(uri, window):
             self._changes.resources_changed()
-        # A function may return something else than before, also when it is the same function.
+        # A function may return something new, also when it is the same function.
         if old is not None and old[0] == uri and (old[1].text != window.text or callable(window.text)):
             self._changes.updated(uri)
 
@@ -114,17 +114,17 @@ class Windows(MutableMapping[WindowPath, Window]):
     # --- beyond a mapping
 
     def add(self, path: WindowPath, window: Window) -> None:
-        """Set a window that is not there yet; two alike raise `ValueError`."""
+        """Add a window. Raises `ValueError` if there is one already."""
         if path in self:
             raise ValueError(f"there is a window {path!r} already")
         self[path] = window
 
     def uri(self, path: WindowPath) -> str:
-        """The URI under which a window is listed now; it changes with the window's priority."""
+        """The current URI of a window. It changes with the window's priority."""
         return self._windows[_segments(path)][0]
 
     def changed(self, path: WindowPath) -> None:
-        """Say that a window whose text is a function would show something else now."""
+        """Announce that a window whose text is a function would show something new now."""
         self._changes.updated(self.uri(path))
 
     # --- a room of resources

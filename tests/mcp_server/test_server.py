@@ -179,7 +179,7 @@ async def what_is_not_there_has_its_code(client: Client, listening: Listening, e
         with pytest.raises(MCPError) as caught:
             await client.list_resources(cursor=cursor)
         assert caught.value.code == -32602
-    with pytest.raises(MCPError, match="none of ours"):
+    with pytest.raises(MCPError, match="did not give out this cursor"):
         await client.list_tools(cursor="x")
 
 
