@@ -9,12 +9,6 @@ from typing import Final
 
 __all__ = ["SHORT", "Cost"]
 
-#: The pause is at least this many times as long as the reading took.
-_TIMES: Final = 40
-_BYTES_PER_SECOND: Final = 4 * 2**20
-#: The shortest pause in seconds: our computers announce changes this often at most.
-_SHORTEST: Final = 0.1
-_LONGEST: Final = 30.0
 #: Callers may wait for a pause of up to this many seconds.
 SHORT: Final = 1.0
 
@@ -31,4 +25,5 @@ class Cost:
     @property
     def pause(self) -> float:
         """How many seconds the next fetch waits at least."""
-        return min(max(_SHORTEST, self.seconds * _TIMES, self.size / _BYTES_PER_SECOND), _LONGEST)
+        # Forty times the reading, or a second for each 4 MiB. Our computers announce ten changes a second at most.
+        return min(max(0.1, self.seconds * 40, self.size / (4 * 2**20)), 30.0)

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from a2c_smcp.agent.seat.pipe import MAX_WAITING, SeatPipe
 from a2c_smcp.agent.seat.place import SeatPlace, peer_pid
-from a2c_smcp.agent.seat.seat_frames import State, frame
+from a2c_smcp.agent.seat.seat_frames import LONGEST_HEAD, State, frame
 from a2c_smcp.errors import (
     ForbiddenError,
     InternalError,
@@ -37,20 +37,12 @@ from a2c_smcp.smcp import (
 )
 from a2c_smcp.wire import Encoded, codec
 
-__all__ = ["LONGEST_HEAD", "Holder", "HolderOptions"]
+__all__ = ["Holder", "HolderOptions"]
 
 logger = logging.getLogger(__name__)
 
-#: How many bytes a frame may have beside its body.
-LONGEST_HEAD: Final = 64 * 1024
-#: A seat that another holder had may be busy for a moment. Until this many seconds have passed, nobody is told of a
-#: refusal.
-_HANDED_OVER_WITHIN: Final = 3.0
-_ASK_FOR_SEAT_EVERY: Final = 0.1
-_CANCEL_SECONDS: Final = 2.0
 #: How often the holder checks that its socket still exists, in seconds.
 _LOOK: Final = 5.0
-_BACKLOG: Final = 128
 _MEMBERSHIP: Final = (JOIN_OFFICE_EVENT, LEAVE_OFFICE_EVENT)
 
 
@@ -110,7 +102,7 @@ class Holder:
             listener.bind(str(path))
             path.chmod(0o600)
             inode = path.stat().st_ino
-            listener.listen(_BACKLOG)
+            listener.listen(128)
             listener.setblocking(False)
             server = await asyncio.get_running_loop().create_unix_server(self._greet, sock=listener)
             attending = asyncio.create_task(self._attend())
@@ -160,8 +152,9 @@ class Holder:
                 await self._link.open()
                 await self._link.join(self._options.membership)
             except SMCPError as error:
-                if isinstance(error, RoomFullError | NameTakenError) and now() - begun < _HANDED_OVER_WITHIN:
-                    await asyncio.sleep(_ASK_FOR_SEAT_EVERY)
+                # The seat of another holder may stay taken for a moment. Nobody is told of a refusal until then.
+                if isinstance(error, RoomFullError | NameTakenError) and now() - begun < 3.0:
+                    await asyncio.sleep(0.1)
                     continue
                 # It is tried for ever, so it is logged once: otherwise the log would fill the disk.
                 if self._state.problem is None or self._state.problem.message != error.message:
@@ -279,7 +272,7 @@ class Holder:
 
     async def _cancel(self, call: dict[str, str]) -> None:
         with suppress(SMCPError):
-            await self._link.request(CANCEL_TOOL_CALL_EVENT, call, _CANCEL_SECONDS)
+            await self._link.request(CANCEL_TOOL_CALL_EVENT, call, timeout=2.0)
 
 
 def _is_at(path: os.PathLike[str], inode: int) -> bool:

@@ -21,8 +21,10 @@ from a2c_smcp.errors import ConnectionLostError, SMCPError, error_from_payload
 from a2c_smcp.link.ways import Way
 from a2c_smcp.wire import codec
 
-__all__ = ["FrameReader", "MalformedFrameError", "State", "frame", "read_error"]
+__all__ = ["LONGEST_HEAD", "FrameReader", "MalformedFrameError", "State", "frame", "read_error"]
 
+#: How many bytes a frame may have beside its body.
+LONGEST_HEAD: Final = 64 * 1024
 _LENGTH: Final = 4
 _HEADS: Final = msgspec.json.Decoder(list[Any])
 

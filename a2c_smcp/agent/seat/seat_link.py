@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from a2c_smcp.agent.seat.holder import LONGEST_HEAD, HolderOptions
+from a2c_smcp.agent.seat.holder import HolderOptions
 from a2c_smcp.agent.seat.pipe import SeatPipe
 from a2c_smcp.agent.seat.place import SeatPlace, is_held, peer_pid, place_of, try_lock
-from a2c_smcp.agent.seat.seat_frames import State, read_error
+from a2c_smcp.agent.seat.seat_frames import LONGEST_HEAD, State, read_error
 from a2c_smcp.agent.seat.starting import start_holder
 from a2c_smcp.errors import (
     AlreadyInRoomError,
@@ -51,14 +51,10 @@ __all__ = ["NobodyHoldsItError", "SeatLink", "SharedSeat", "shared_seat"]
 
 logger = logging.getLogger(__name__)
 
-#: How many seconds to wait before looking again for a holder that is starting.
-_LOOK: Final = 0.02
 #: The first and the longest pause before this process starts another holder.
 _RESTART: Final = (0.5, 10.0)
 #: How many seconds a holder may take to send its first frame.
 _GREETING: Final = 10.0
-#: How many seconds a request waits while the seat is being taken.
-_TAKING: Final = 30.0
 _ENDED: Final = "the process that held the seat has ended"
 
 
@@ -203,7 +199,7 @@ class SeatLink:
         """Ask one holder after the other, until one answers."""
         loop = asyncio.get_running_loop()
         while True:
-            pipe = await self._ready(_TAKING)
+            pipe = await self._ready(seconds=30.0)
             answered: asyncio.Future[str] = loop.create_future()
             ask = Ask(next(self._numbers), answered, was_sent=not pipe.has_ended)
             self._asks.ask(ask)
@@ -280,7 +276,7 @@ class SeatLink:
                         not_before = now() + backoff(starts, *_RESTART)
                 except OSError as error:
                     raise self._note(f"a process that holds the seat cannot be started: {error}") from None
-            await asyncio.sleep(_LOOK)
+            await asyncio.sleep(0.02)  # a holder is starting
 
     async def _start(self) -> bool:
         """Start a holder, unless another has the lock."""
