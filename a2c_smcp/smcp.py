@@ -487,6 +487,8 @@ class DPEElementDetail(TypedDict):
     page_index: NotRequired[int]
     uri: NotRequired[str]
     metadata: NotRequired[dict[str, Any]]
+    bbox: NotRequired[list[float]]
+    """Where it is on its page: left, top, right and bottom in points, from the top left corner."""
 
 
 class ReadResourceReq(AgentCallData):

@@ -1,5 +1,6 @@
 """What is said of a document in the catalogue, and how pages cross the pipe from a worker. Pure."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
@@ -11,7 +12,7 @@ from a2c_smcp.mcp_server.documents import Page
 from a2c_smcp.mcp_server.elements import ELEMENT_TYPES, Code, Element, Heading, Image, List, Separator, Table, Text
 from a2c_smcp.mcp_server.rendering import plain
 
-__all__ = ["Facts", "describe", "page_from_json", "page_to_json", "texts_of", "unreadable_page"]
+__all__ = ["Facts", "describe", "own_title", "page_from_json", "page_to_json", "texts_of", "unreadable_page"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,17 @@ class _Samples:
 
 
 _SAMPLES: Final = _Samples()
+
+_NO_TITLE: Final = re.compile(
+    r"""
+      \W*                                               # nothing, "-", "()"
+    | \W*(?:untitled|anonymous|unspecified|unknown|none|no[ ]title|title|new[ ]document)\W*\d*\W*
+    | (?:power ?point[ ]presentation|(?:word|presentation|document|slide|folie|book|sheet)[ ]?\d*)(?:\.\w{1,5})?
+    | microsoft[ ](?:office[ ])?(?:word|powerpoint|excel|publisher|visio)\b.*
+    | (?:演示文稿|文档|工作簿|無題|无标题|未命名)\W*\d*    # the same in Chinese and Japanese
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +75,17 @@ def describe(document: OpenDocument, name: str) -> Facts:
     heading = next((element.text for element in sample if isinstance(element, Heading)), "")
     keywords = [*known.keywords, *frequent_terms(text)]
     return Facts(
-        title=shortened(known.title or heading or name.rpartition("/")[2], _SAMPLES.title),
+        title=shortened(own_title(known.title) or heading or name.rpartition("/")[2], _SAMPLES.title),
         page_count=document.page_count,
         keywords=_distinct(keywords)[: _SAMPLES.keywords],
         summary=shortened(known.summary or _first_words(sample)),
     )
+
+
+def own_title(title: str) -> str:
+    """The title that a file gives itself; empty if it is only what a program writes where nobody gave one."""
+    words = " ".join(title.split())
+    return "" if _NO_TITLE.fullmatch(words) else words
 
 
 def _distinct(words: list[str]) -> list[str]:

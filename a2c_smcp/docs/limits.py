@@ -91,8 +91,36 @@ class FormatBounds:
     """Characters of a heading of a PDF."""
     pdf_objects: int = 50_000
     """Objects of a page that are looked at."""
+    pdf_characters: int = 300_000
+    """Characters of a page. A page with more says so."""
     pdf_links: int = 200
     pdf_images: int = 50
+    pdf_notes: int = 1000
+    """Notes and fields of a page."""
+    pdf_note_bytes: int = 64 * 1024
+    pdf_rulings: int = 20_000
+    """Straight lines of a page that may be the lines of a table."""
+    pdf_crossings: int = 1_000_000
+    """Level lines times upright lines. A page with more is a drawing."""
+    pdf_cells: int = 5000
+    """Cells of one table."""
+    ruling_length: float = 3.0
+    """Points that the line of a table has at least."""
+    ruling_slant: float = 0.8
+    """Points by which it may be off its direction."""
+    table_cells: int = 3
+    """Cells with text that a table has at least. A grid with fewer is a drawing."""
+    table_cell: int = 1500
+    """Characters of a cell. A grid with a longer text is the layout of the page."""
+    column_gap: float = 1.0
+    """How wide the gap between two columns is at least, in sizes of the letters."""
+    column_lines: int = 4
+    """Lines that two columns share at least."""
+    column_characters: int = 18
+    """Characters that a line has in each column. With fewer it is a row of a table without lines."""
+    column_prose: float = 0.7
+    """The part of the lines that must be like that."""
+    columns_nested: int = 4
     small_sheet_bytes: int = 512 * 1024
     """Formulas are read from workbooks that have no more bytes, and no more cells: that takes a second reading."""
     small_sheet_cells: int = 20_000

@@ -306,12 +306,13 @@ class DocumentRoom:
 
 
 def _element_facts(element: Element) -> dict[str, Any]:
-    return {
+    facts = {
         "element_id": element.element_id,
         "category": element.category,
         "summary": element.brief,
         "content": element.content,
     }
+    return facts if element.bbox is None else {**facts, "bbox": list(element.bbox)}
 
 
 def _remainder(what: str, offset: int, shown: int, total: int) -> list[str]:

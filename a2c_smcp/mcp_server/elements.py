@@ -63,6 +63,8 @@ class Element:
     """One line for a list of elements. Left empty, it is taken from the content."""
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Anything else that a program may want to know: shown when the element is read by its id."""
+    bbox: Sequence[float] | None = field(default=None, hash=False)
+    """Where it is on its page: left, top, right and bottom in points, from the top left corner."""
 
     def __post_init__(self) -> None:
         if not self.category:
@@ -390,6 +392,14 @@ def _check_rows(rows: Any) -> None:
                 raise ValueError(f"must be JSON, which has no {cell!r}")
 
 
+def _check_box(value: Any) -> None:
+    if value is None:
+        return
+    _check_list(value)
+    if len(value) != 4 or not all(isinstance(each, int | float) and math.isfinite(each) for each in value):
+        raise ValueError(f"is four numbers, not {value!r}")
+
+
 def _check_nothing(value: Any) -> None:
     pass
 
@@ -397,6 +407,7 @@ def _check_nothing(value: Any) -> None:
 #: How the value of a field is checked, by the name of the field. All other fields are text.
 _CHECKS: Mapping[str, Callable[[Any], None]] = {
     "metadata": _check_json,
+    "bbox": _check_box,
     "level": _check_level,
     "items": _check_texts,
     "ordered": _check_nothing,

@@ -11,7 +11,23 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from a2c_smcp.mcp_server.elements import Cell, Chart, Code, Element, Formula, Heading, Image, Link, List, Table, Text
+from a2c_smcp.mcp_server.elements import (
+    Annotation,
+    Cell,
+    Chart,
+    Code,
+    Element,
+    Footer,
+    Form,
+    Formula,
+    Header,
+    Heading,
+    Image,
+    Link,
+    List,
+    Table,
+    Text,
+)
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -153,7 +169,18 @@ def _formula_markdown(element: Formula) -> str:
 
 
 def _placeholder(element: Element) -> str:
-    return f"[{_titled(element.category, _label(element.brief))}]"
+    return f"[{_titled(element.category, _label(_said(element)))}]"
+
+
+def _said(element: Element) -> str:
+    """The words of an element that has no Markdown of its own. What it says is not cut, as its summary is."""
+    match element:
+        case Annotation(text=text) | Header(text=text) | Footer(text=text):
+            return element.summary or text
+        case Form() if not element.summary:
+            return "; ".join([element.title, *(f"{name}: {_shown(value)}" for name, value in element.values.items())])
+        case _:
+            return element.brief
 
 
 def _heading_element(element: Heading) -> str:
@@ -198,7 +225,7 @@ def _link_text(element: Link) -> str:
 
 
 def _placeholder_text(element: Element) -> str:
-    return f"[{_titled(element.category, element.brief)}]"
+    return f"[{_titled(element.category, one_line(_said(element)))}]"
 
 
 _PLAIN: Mapping[str, Callable[[Any], str]] = {

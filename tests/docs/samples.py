@@ -12,7 +12,7 @@ from typing import Any
 
 from a2c_smcp import demo
 
-__all__ = ["PdfLine", "make_office_samples", "make_samples", "make_text_samples", "pdf_bytes"]
+__all__ = ["FONTS", "PdfLine", "file_of", "make_office_samples", "make_samples", "make_text_samples", "pdf_bytes"]
 
 PdfLine = tuple[str, int]
 """A line of a page, and the size of its letters."""
@@ -123,6 +123,15 @@ def _slides(path: Path) -> None:
 
 # --- PDF
 
+#: F1 is Helvetica, F2 is a Chinese font that takes UTF-16.
+FONTS = (
+    b"<< /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> /F2 << /Type /Font /Subtype /Type0 "
+    b"/BaseFont /STSong-Light /Encoding /UniGB-UCS2-H /DescendantFonts [<< /Type /Font /Subtype /CIDFontType0 "
+    b"/BaseFont /STSong-Light /CIDSystemInfo << /Registry (Adobe) /Ordering (GB1) /Supplement 2 >> "
+    b"/FontDescriptor << /Type /FontDescriptor /FontName /STSong-Light /Flags 6 /FontBBox [0 -200 1000 900] "
+    b"/ItalicAngle 0 /Ascent 800 /Descent -200 /CapHeight 800 /StemV 80 >> >>] >> >>"
+)
+
 
 def long_pdf(pages: int) -> bytes:
     """A book of so many pages, with a chapter every ten."""
@@ -141,13 +150,6 @@ def long_pdf(pages: int) -> bytes:
 def pdf_bytes(pages: Sequence[Sequence[PdfLine]], *, title: str = "", link: str = "") -> bytes:
     """A PDF with these lines: Latin ones in Helvetica, others in a Chinese font. A link is on the first page."""
     objects: list[bytes] = [b"", b""]
-    fonts = (
-        b"<< /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> /F2 << /Type /Font /Subtype /Type0 "
-        b"/BaseFont /STSong-Light /Encoding /UniGB-UCS2-H /DescendantFonts [<< /Type /Font /Subtype /CIDFontType0 "
-        b"/BaseFont /STSong-Light /CIDSystemInfo << /Registry (Adobe) /Ordering (GB1) /Supplement 2 >> "
-        b"/FontDescriptor << /Type /FontDescriptor /FontName /STSong-Light /Flags 6 /FontBBox [0 -200 1000 900] "
-        b"/ItalicAngle 0 /Ascent 800 /Descent -200 /CapHeight 800 /StemV 80 >> >>] >> >>"
-    )
     kids: list[bytes] = []
     for number, lines in enumerate(pages):
         stream = _content(lines)
@@ -158,13 +160,13 @@ def pdf_bytes(pages: Sequence[Sequence[PdfLine]], *, title: str = "", link: str 
             annotation = b" /Annots [<< /Type /Annot /Subtype /Link /Rect [70 770 400 800] /A %s >>]" % action
         objects.append(
             b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents %d 0 R /Resources << /Font %s >>%s >>"
-            % (len(objects), fonts, annotation)
+            % (len(objects), FONTS, annotation)
         )
         kids.append(b"%d 0 R" % len(objects))
     objects[0] = b"<< /Type /Catalog /Pages 2 0 R >>"
     objects[1] = b"<< /Type /Pages /Count %d /Kids [%s] >>" % (len(kids), b" ".join(kids))
     objects.append(b"<< /Title <FEFF%s> >>" % title.encode("utf-16-be").hex().upper().encode())
-    return _file_of(objects)
+    return file_of(objects)
 
 
 def _content(lines: Sequence[PdfLine]) -> bytes:
@@ -178,7 +180,7 @@ def _content(lines: Sequence[PdfLine]) -> bytes:
     return b"\n".join([*parts, b"ET"])
 
 
-def _file_of(objects: Sequence[bytes]) -> bytes:
+def file_of(objects: Sequence[bytes]) -> bytes:
     out = bytearray(b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n")
     starts = []
     for number, body in enumerate(objects, 1):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2c_smcp.docs.describing import describe, page_from_json, page_to_json
+from a2c_smcp.docs.describing import describe, own_title, page_from_json, page_to_json
 from a2c_smcp.docs.formats import OpenDocument, open_document
 from a2c_smcp.docs.limits import DocumentLimits, Unreadable
 from a2c_smcp.docs.page_cache import page_cache
@@ -120,3 +120,19 @@ def test_the_page_cache_stays_within_its_bound_and_forgets_what_was_read_longest
     assert cache.get((1,)) is None
     cache.put((99,), Page("p", [Text("x" * 100_000)]))
     assert cache.get((99,)) is None and cache.weight <= 10_000
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        *("", "  ", "untitled", "Untitled-1", "(anonymous)", "PowerPoint Presentation"),
+        *("Microsoft Word - report.doc", "Microsoft PowerPoint - talk", "Document1", "Slide 1", "无标题", "-"),
+    ],
+)
+def test_what_a_program_writes_where_nobody_gave_a_title_is_none(title: str) -> None:
+    assert own_title(title) == ""
+
+
+@pytest.mark.parametrize("title", ["Untitled poems", "The anonymous donor", "Presentation skills", "Word 2016 manual"])
+def test_a_title_that_only_starts_like_one_of_those_is_kept(title: str) -> None:
+    assert own_title(f" {title}\n") == title

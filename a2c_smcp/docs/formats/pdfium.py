@@ -1,0 +1,281 @@
+"""What pdfium says of a page: its characters, its lines, its links, its notes and the fields of its form.
+
+The raw API of pypdfium2 is used here only. Its helpers give the text of a page without boxes and sizes, and neither
+links nor notes. Everything is told in points, as the page is shown: the origin is the top left corner.
+"""
+
+import ctypes
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pypdfium2.raw as raw
+
+from a2c_smcp.docs.formats.pdf_text import DIVIDED, Box, Glyph
+from a2c_smcp.docs.limits import FORMATS
+from a2c_smcp.mcp_server.elements import Annotation, Form, Image, Link
+
+__all__ = ["PdfPage", "is_locked"]
+
+_BLANKS: Final = {0x20: " ", 0xA0: " ", 0x0D: "\n", 0x0A: "\n"}
+_MOST_NESTED: Final = 4
+"""Forms within forms whose lines are looked at."""
+_MOST_SEGMENTS: Final = 4000
+"""Segments of one path. A path with more is a drawing."""
+_SILENT_NOTES: Final = frozenset({raw.FPDF_ANNOT_LINK, raw.FPDF_ANNOT_WIDGET, raw.FPDF_ANNOT_POPUP})
+"""Links and fields are told as such, and a pop-up repeats the note that it belongs to."""
+_BUTTONS: Final = frozenset({raw.FPDF_FORMFIELD_PUSHBUTTON, raw.FPDF_FORMFIELD_SIGNATURE, raw.FPDF_FORMFIELD_UNKNOWN})
+_BOXES: Final = frozenset({raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON})
+
+_Place = Callable[[float, float], tuple[float, float]]
+
+
+def is_locked(error: Exception) -> bool:
+    """Whether a file could not be opened because it needs a password."""
+    return getattr(error, "err_code", None) == raw.FPDF_ERR_PASSWORD or "assword" in str(error)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """Turns a place of the file, which counts from the lower left corner, into a place of the page as it is shown."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+    rotation: int
+
+    def place(self, x: float, y: float) -> tuple[float, float]:
+        match self.rotation:
+            case 90:
+                return y - self.bottom, x - self.left
+            case 180:
+                return self.right - x, y - self.bottom
+            case 270:
+                return self.top - y, self.right - x
+            case _:
+                return x - self.left, self.top - y
+
+    def box(self, left: float, bottom: float, right: float, top: float) -> Box:
+        if not self.rotation:
+            return Box(left - self.left, self.top - top, right - self.left, self.top - bottom)
+        (x0, y0), (x1, y1) = self.place(left, bottom), self.place(right, top)
+        return Box(min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1))
+
+
+class PdfPage:
+    """One page that is open. Close it when everything was asked."""
+
+    def __init__(self, document: Any, index: int) -> None:
+        self._document = document
+        self._page = document[index]
+        self._text = self._page.get_textpage()
+        self._rect = raw.FS_RECTF()
+        left, bottom, right, top = self._page.get_bbox()
+        self._shown = _Shown(left, bottom, right, top, self._page.get_rotation())
+
+    def close(self) -> None:
+        self._text.close()
+        self._page.close()
+
+    @property
+    def character_count(self) -> int:
+        return int(self._text.count_chars())
+
+    def glyphs(self, *, by_character: bool) -> list[Glyph]:
+        """The words in the order of the file, with the blanks and the ends of lines that pdfium puts in.
+
+        With `by_character` each character is a glyph of its own. That is slower, and needed only inside tables.
+        """
+        found: list[Glyph] = []
+        word = ""
+        first = 0
+        for index in range(min(self.character_count, FORMATS.pdf_characters)):
+            code = raw.FPDFText_GetUnicode(self._text.raw, index)
+            if not code or 0xFFFE <= code <= 0xFFFF:
+                continue
+            character = _BLANKS.get(code) or chr(code)
+            if word and (by_character or code in _BLANKS or character == DIVIDED):
+                found.append(self._glyph(word, first, index - 1))
+                word = ""
+            if code in _BLANKS or character == DIVIDED:
+                found.append(Glyph(character, None, 0.0))
+                continue
+            first = first if word else index
+            word += character
+        if word:
+            found.append(self._glyph(word, first, index))
+        return found
+
+    def _glyph(self, text: str, first: int, last: int) -> Glyph:
+        """Some characters from one number to another. They stand in one line, so the first and the last are enough."""
+        box = self._box(first)
+        if last != first and box is not None and (end := self._box(last)) is not None:
+            box = Box.around((box, end))
+        return Glyph(text, box, self._size_of(first))
+
+    def _box(self, index: int) -> Box | None:
+        rect = self._rect
+        if not raw.FPDFText_GetLooseCharBox(self._text.raw, index, rect):
+            return None
+        return self._shown.box(rect.left, rect.bottom, rect.right, rect.top)
+
+    def _size_of(self, index: int) -> float:
+        """How large a character is on the page: its font may be scaled where it is used."""
+        size = raw.FPDFText_GetFontSize(self._text.raw, index)
+        matrix = raw.FS_MATRIX()
+        if raw.FPDFText_GetMatrix(self._text.raw, index, matrix):
+            size *= max(abs(matrix.d), abs(matrix.b))
+        return float(round(size, 1))
+
+    def rulings(self) -> list[Box]:
+        """The straight lines of the page, upright or level, and the edges of its rectangles."""
+        paths = self._objects(raw.FPDF_PAGEOBJ_PATH)
+        return [edge for path, place in paths for edge in _edges(path, place)][: FORMATS.pdf_rulings]
+
+    def images(self) -> list[Image]:
+        found: list[Image] = []
+        width, height = ctypes.c_uint(), ctypes.c_uint()
+        for image, place in self._objects(raw.FPDF_PAGEOBJ_IMAGE):
+            if len(found) == FORMATS.pdf_images:
+                break
+            raw.FPDFImageObj_GetImagePixelSize(image, width, height)
+            # An image fills the unit square of its own space.
+            corners = [place(0, 0), place(0, 1), place(1, 0), place(1, 1)]
+            about = f"{width.value} × {height.value} pixels"
+            box = Box.around([Box(x, y, x, y) for x, y in corners])
+            found.append(Image(description=about, width=width.value, height=height.value, bbox=box.rounded))
+        return found
+
+    def _objects(self, wanted: int) -> Iterator[tuple[Any, _Place]]:
+        """The objects of a kind, those inside forms too, and where what is drawn by them comes to stand."""
+        todo: list[tuple[Any, _Place, int]] = [(self._page.raw, self._shown.place, 0)]
+        seen = 0
+        while todo:
+            holder, place, depth = todo.pop()
+            total = raw.FPDFFormObj_CountObjects(holder) if depth else raw.FPDFPage_CountObjects(holder)
+            get = raw.FPDFFormObj_GetObject if depth else raw.FPDFPage_GetObject
+            for index in range(min(total, FORMATS.pdf_objects - seen)):
+                seen += 1
+                each = get(holder, index)
+                kind = raw.FPDFPageObj_GetType(each)
+                if kind == wanted:
+                    yield each, _moved(each, place)
+                elif kind == raw.FPDF_PAGEOBJ_FORM and depth < _MOST_NESTED:
+                    todo.append((each, _moved(each, place), depth + 1))
+
+    def links(self) -> Iterator[Link]:
+        position = ctypes.c_int(0)
+        link = raw.FPDF_LINK()
+        for _ in range(FORMATS.pdf_links):
+            if not raw.FPDFLink_Enumerate(self._page.raw, position, link):
+                return
+            action = raw.FPDFLink_GetAction(link)
+            if not action or raw.FPDFAction_GetType(action) != raw.PDFACTION_URI:
+                continue
+            length = raw.FPDFAction_GetURIPath(self._document.raw, action, None, 0)
+            buffer = ctypes.create_string_buffer(length)
+            raw.FPDFAction_GetURIPath(self._document.raw, action, buffer, length)
+            url = buffer.raw[: max(0, length - 1)].decode("utf-8", "replace")
+            if url:
+                yield self._link(link, url)
+
+    def _link(self, link: Any, url: str) -> Link:
+        rect = raw.FS_RECTF()
+        if not raw.FPDFLink_GetAnnotRect(link, rect):
+            return Link("", url)
+        text = self._text.get_text_bounded(left=rect.left, bottom=rect.bottom, right=rect.right, top=rect.top)
+        box = self._shown.box(rect.left, rect.bottom, rect.right, rect.top)
+        return Link(" ".join(text.replace("\x02", "").split()), url, bbox=box.rounded)
+
+    def notes(self) -> Iterator[Annotation]:
+        """What people wrote on the page: remarks, and the words of highlights and stamps."""
+        for note in self._annotations():
+            if raw.FPDFAnnot_GetSubtype(note) in _SILENT_NOTES:
+                continue
+            text = _words(raw.FPDFAnnot_GetStringValue, note, b"Contents")
+            if text:
+                yield Annotation(text, _words(raw.FPDFAnnot_GetStringValue, note, b"T"), bbox=self._box_of(note))
+
+    def form(self) -> Form | None:
+        """The fields of a form and what is filled in; `None` if the page has none."""
+        environment = self._page.formenv
+        if environment is None:
+            return None
+        values: dict[str, Any] = {}
+        for field in self._annotations():
+            if raw.FPDFAnnot_GetSubtype(field) != raw.FPDF_ANNOT_WIDGET:
+                continue
+            kind = raw.FPDFAnnot_GetFormFieldType(environment.raw, field)
+            if kind in _BUTTONS:
+                continue
+            name = _words(raw.FPDFAnnot_GetFormFieldAlternateName, environment.raw, field)
+            name = name or _words(raw.FPDFAnnot_GetFormFieldName, environment.raw, field)
+            if kind == raw.FPDF_FORMFIELD_CHECKBOX:
+                values[name] = bool(raw.FPDFAnnot_IsChecked(environment.raw, field))
+            elif kind in _BOXES and not raw.FPDFAnnot_IsChecked(environment.raw, field):
+                values.setdefault(name, None)
+            else:
+                values[name] = _words(raw.FPDFAnnot_GetFormFieldValue, environment.raw, field) or None
+        return Form("Form", values) if values else None
+
+    def _annotations(self) -> Iterator[Any]:
+        for index in range(min(raw.FPDFPage_GetAnnotCount(self._page.raw), FORMATS.pdf_notes)):
+            if note := raw.FPDFPage_GetAnnot(self._page.raw, index):
+                try:
+                    yield note
+                finally:
+                    raw.FPDFPage_CloseAnnot(note)
+
+    def _box_of(self, note: Any) -> list[float] | None:
+        rect = raw.FS_RECTF()
+        if not raw.FPDFAnnot_GetRect(note, rect):
+            return None
+        return self._shown.box(rect.left, rect.bottom, rect.right, rect.top).rounded
+
+
+def _words(ask: Callable[..., int], *of: Any) -> str:
+    """A text that pdfium writes into a buffer, in UTF-16."""
+    length = ask(*of, None, 0)
+    if not 2 < length <= FORMATS.pdf_note_bytes:
+        return ""
+    buffer = (ctypes.c_ushort * (length // 2 + 1))()
+    ask(*of, buffer, length)
+    return " ".join(bytes(buffer)[: length - 2].decode("utf-16-le", "replace").split())
+
+
+def _moved(each: Any, place: _Place) -> _Place:
+    """The same as `place`, for what is drawn inside this object."""
+    matrix = raw.FS_MATRIX()
+    if not raw.FPDFPageObj_GetMatrix(each, matrix):
+        return place
+    a, b, c, d, e, f = matrix.a, matrix.b, matrix.c, matrix.d, matrix.e, matrix.f
+    return lambda x, y: place(a * x + c * y + e, b * x + d * y + f)
+
+
+def _edges(path: Any, place: _Place) -> Iterator[Box]:
+    """The straight edges of a path, each as a box without width or without height."""
+    count = raw.FPDFPath_CountSegments(path)
+    if not 2 <= count <= _MOST_SEGMENTS:
+        return
+    x, y = ctypes.c_float(), ctypes.c_float()
+    last = start = (0.0, 0.0)
+    for index in range(count):
+        segment = raw.FPDFPath_GetPathSegment(path, index)
+        raw.FPDFPathSegment_GetPoint(segment, x, y)
+        point = place(x.value, y.value)
+        kind = raw.FPDFPathSegment_GetType(segment)
+        if kind == raw.FPDF_SEGMENT_MOVETO:
+            start = point
+        elif kind == raw.FPDF_SEGMENT_LINETO:
+            yield from _edge(last, point)
+        last = point
+        if raw.FPDFPathSegment_GetClose(segment):
+            yield from _edge(last, start)
+            last = start
+
+
+def _edge(one: tuple[float, float], other: tuple[float, float]) -> Iterator[Box]:
+    across, down = abs(one[0] - other[0]), abs(one[1] - other[1])
+    if min(across, down) <= FORMATS.ruling_slant and max(across, down) >= FORMATS.ruling_length:
+        yield Box(min(one[0], other[0]), min(one[1], other[1]), max(one[0], other[0]), max(one[1], other[1]))

@@ -1,0 +1,169 @@
+"""What of a PDF was split, doubled or lost in real files, each made again by a few operators."""
+
+import pytest
+
+from a2c_smcp.docs.formats.pdf_tables import filled, grids
+from a2c_smcp.docs.formats.pdf_text import Box, Glyph
+from a2c_smcp.mcp_server.documents import Page
+from a2c_smcp.mcp_server.elements import Annotation, Form, Heading, Image, Link, Table, Text
+from tests.docs.pdfs import drawn_pdf, opened, say
+
+
+def page_of(*contents: str, **more: object) -> Page:
+    return opened(drawn_pdf(*contents, **more)).page(0)  # type: ignore[arg-type]
+
+
+def texts(page: Page) -> list[str]:
+    return [element.text for element in page.elements if isinstance(element, Text)]
+
+
+# --- words
+
+
+def test_letters_that_are_moved_apart_a_little_stay_one_word() -> None:
+    kerned = "BT /F1 10 Tf 1 0 0 1 72 700 Tm [(Ti) -90 (ka) -350 (-200,1) -80 (36,703.3) -70 (1)] TJ ET"
+    assert texts(page_of(kerned)) == ["Tika -200,136,703.31"]
+
+
+def test_words_in_objects_of_their_own_are_not_split() -> None:
+    # Helvetica's "T" is 6.1 points wide here, so the second object starts where the first one ends.
+    assert texts(page_of("\n".join([say(72, 700, "T"), say(78.1, 700, "ika")]))) == ["Tika"]
+
+
+def test_chinese_text_with_gaps_has_no_blanks() -> None:
+    spread = f"BT /F2 10 Tf 4 Tc 1 0 0 1 72 700 Tm <{'租金每年支付'.encode('utf-16-be').hex()}> Tj ET"
+    assert texts(page_of(spread)) == ["租金每年支付"]
+
+
+def test_chinese_lines_are_joined_without_a_blank_and_latin_ones_with_one() -> None:
+    page = page_of("\n".join([say(72, 700, "租金每年"), say(72, 688, "支付一次")]))
+    assert texts(page) == ["租金每年支付一次"]
+    assert texts(page_of("\n".join([say(72, 700, "one line"), say(72, 688, "and more")]))) == ["one line and more"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "whole"),
+    [("a simple exam-", "ple of it", "a simple example of it"), ("made in Baden-", "Baden", "made in Baden-Baden")],
+)
+def test_a_word_that_is_divided_at_the_end_of_a_line_is_joined(first: str, second: str, whole: str) -> None:
+    assert texts(page_of("\n".join([say(72, 700, first), say(72, 688, second)]))) == [whole]
+
+
+# --- the order of reading
+
+
+LEFT = [f"Left line number {number} of the story" for number in "abcdef"]
+RIGHT = [f"Right line number {number} of the story" for number in "abcdef"]
+
+
+def test_two_columns_that_share_their_lines_are_read_one_after_the_other() -> None:
+    heading = say(72, 760, "One heading that runs across both of the two columns", 10)
+    rows = [
+        f"{say(72, 700 - 12 * row, left)}\n{say(320, 700 - 12 * row, right)}"
+        for row, (left, right) in enumerate(zip(LEFT, RIGHT, strict=True))
+    ]
+    assert texts(page_of("\n".join([heading, *rows])))[1:] == [" ".join(LEFT), " ".join(RIGHT)]
+
+
+def test_a_table_without_lines_is_read_row_by_row() -> None:
+    rows = [f"{say(72, 700 - 12 * row, f'item {row}')}\n{say(320, 700 - 12 * row, f'{row}.50')}" for row in range(6)]
+    assert texts(page_of("\n".join(rows))) == [" ".join(f"item {row} {row}.50" for row in range(6))]
+
+
+# --- ruled tables
+
+
+def ruled(xs: list[int], ys: list[int]) -> str:
+    lines = [f"{x} {ys[0]} m {x} {ys[-1]} l S" for x in xs] + [f"{xs[0]} {y} m {xs[-1]} {y} l S" for y in ys]
+    return "\n".join(lines)
+
+
+def test_a_ruled_table_is_a_table_and_its_text_is_nowhere_else() -> None:
+    cells = [["year", "rent"], ["2024", "1000"], ["2025", "1100"]]
+    words = [say(75 + 100 * c, 685 - 20 * r, text) for r, row in enumerate(cells) for c, text in enumerate(row)]
+    before, after = say(72, 740, "The rent of the garden"), say(72, 600, "is paid in spring")
+    page = page_of("\n".join([before, ruled([72, 172, 272], [700, 680, 660, 640]), *words, after]))
+    assert [element.category for element in page.elements] == ["text", "table", "text"]
+    table = page.elements[1]
+    assert isinstance(table, Table)
+    assert (table.headers, table.rows) == (["year", "rent"], [["2024", "1000"], ["2025", "1100"]])
+    assert table.bbox == pytest.approx([72, 142, 272, 202], abs=0.5)
+    assert texts(page) == ["The rent of the garden", "is paid in spring"]
+
+
+def test_a_merged_cell_has_its_text_once() -> None:
+    frame = "72 640 200 60 re S 72 680 m 272 680 l S 72 660 m 272 660 l S 172 640 m 172 680 l S"
+    words = [say(75, 685, "both"), say(75, 665, "a"), say(175, 665, "b"), say(75, 645, "c"), say(175, 645, "d")]
+    [table] = page_of("\n".join([frame, *words])).elements
+    assert isinstance(table, Table)
+    assert (table.headers, table.rows) == (["both", ""], [["a", "b"], ["c", "d"]])
+
+
+def test_the_lines_of_a_chart_and_a_frame_around_text_are_no_tables() -> None:
+    chart = ruled([100, 200, 300], [400, 300, 200])
+    axis = [say(90, 190, "0"), say(190, 190, "1"), say(290, 190, "2")]
+    frame = "72 600 400 100 re S"
+    page = page_of("\n".join([chart, *axis, frame, say(80, 650, "A framed remark")]))
+    assert not any(isinstance(element, Table) for element in page.elements)
+    assert "A framed remark" in texts(page)
+
+
+def test_a_layout_with_long_texts_is_running_text() -> None:
+    long = "word " * 400
+    glyphs = [Glyph(letter, None if letter == " " else Box(10, 10, 11, 11), 1) for letter in long]
+    [grid] = grids([Box(0, y, 100, y) for y in (0, 50, 100)] + [Box(x, 0, x, 100) for x in (0, 50, 100)])
+    assert filled(grid, glyphs) is None
+
+
+def test_thousands_of_lines_are_a_drawing_and_cost_nothing() -> None:
+    assert (
+        grids([Box(0, y * 4, 9000, y * 4) for y in range(2000)] + [Box(x * 4, 0, x * 4, 9000) for x in range(2000)])
+        == []
+    )
+
+
+# --- what stands on the page
+
+
+def test_what_is_filled_into_a_form_is_read() -> None:
+    fields = [
+        "<< /Type /Annot /Subtype /Widget /FT /Tx /T (name) /V (Ada Lovelace) /Rect [72 700 200 720] >>",
+        "<< /Type /Annot /Subtype /Widget /FT /Btn /T (paid) /V /Yes /AS /Yes /Rect [72 660 90 680] "
+        "/AP << /N << /Yes << >> /Off << >> >> >> >>",
+        "<< /Type /Annot /Subtype /Widget /FT /Tx /T (remark) /Rect [72 600 200 620] >>",
+    ]
+    page = page_of(say(72, 760, "A form"), fields=fields)
+    [form] = [element for element in page.elements if isinstance(element, Form)]
+    assert form.values == {"name": "Ada Lovelace", "paid": True, "remark": None}
+
+
+def test_a_note_on_the_page_is_an_annotation_with_its_author() -> None:
+    note = "<< /Type /Annot /Subtype /Text /Contents (Ask the owner) /T (Ada) /Rect [100 100 120 120] >>"
+    page = page_of(say(72, 760, "A page"), annotations=[note])
+    [found] = [element for element in page.elements if isinstance(element, Annotation)]
+    assert (found.text, found.author, found.bbox) == ("Ask the owner", "Ada", [100, 722, 120, 742])
+
+
+def test_elements_carry_their_box_and_a_turned_page_has_boxes_as_it_is_shown() -> None:
+    link = "<< /Type /Annot /Subtype /Link /Rect [70 690 200 710] /A << /S /URI /URI (http://x.example) >> >>"
+    content = (
+        say(72, 700, "Words", 20)
+        + f" q 100 0 0 50 200 300 cm BI /W 1 /H 1 /BPC 8 /CS /G ID x EI Q {say(72, 650, 'text ' * 9)}"
+    )
+    page = page_of(content, annotations=[link])
+    boxes = {type(element): element.bbox for element in page.elements}
+    assert boxes[Heading] == pytest.approx([72, 122, 130, 147], abs=8)
+    assert boxes[Image] == [200, 492, 300, 542]
+    assert boxes[Link] == [70, 132, 200, 152]
+    turned = page_of(content, annotations=[link], page="/Rotate 90")
+    assert {type(element): element.bbox for element in turned.elements}[Image] == [300, 200, 350, 300]
+
+
+def test_a_page_that_cannot_be_read_costs_that_page_only() -> None:
+    data = drawn_pdf(say(72, 700, "the first"), say(72, 700, "the second"), say(72, 700, "the third"))
+    document = opened(data.replace(b"/Kids [4 0 R 6 0 R", b"/Kids [4 0 R 1 0 R"))
+    assert [texts(document.page(index)) for index in range(3)] == [
+        ["the first"],
+        ["This page cannot be read: Failed to load page."],
+        ["the third"],
+    ]
