@@ -97,6 +97,9 @@ class BoundedConfig(uvicorn.Config):
         self.bounds = bounds
         self.turns = turns
         defaults: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False, "lifespan": "on"}
+        # Clients such as httpx keep an idle connection for 5 s. With the same time here, some would send a request just
+        # when this side closes.
+        defaults["timeout_keep_alive"] = 8
         super().__init__(app, **{**defaults, **options})
 
     def get_loop_factory(self) -> Callable[[], asyncio.AbstractEventLoop]:
