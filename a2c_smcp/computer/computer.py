@@ -25,9 +25,9 @@ from a2c_smcp.computer.decisions.store import Attendance, DecisionStore
 from a2c_smcp.computer.desktop.cutting import MAX_WINDOW, DesktopLimits
 from a2c_smcp.computer.inputs import BaseInputResolver, InputResolver, InputStore, servers_referencing
 from a2c_smcp.computer.inputs.asked import AskedInputResolver
+from a2c_smcp.computer.mcp_clients.connection_options import ConnectionOptions, Timings
 from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
 from a2c_smcp.computer.mcp_clients.masking import config_view
-from a2c_smcp.computer.mcp_clients.mcp_connection import Timings
 from a2c_smcp.computer.mcp_clients.model import BaseServerConfig, MCPServerConfig, MCPServerInput, wire_server
 from a2c_smcp.computer.mcp_clients.remembered_tools import RememberedTools
 from a2c_smcp.computer.resources.shown import ResourceTimings, ShownResources
@@ -112,15 +112,18 @@ class Computer:
         self._resources = ShownResources(self._happened, resource_timings, resolver.redaction.quote)
         self._manager = MCPServerManager(
             resolver,
+            ConnectionOptions(
+                auto_reconnect=auto_reconnect,
+                max_restarts=max_restarts,
+                max_calls=max_calls,
+                max_message=max_message,
+                timings=timings or Timings(),
+                redaction=resolver.redaction,
+                asker=QuestionDesk(self.decisions),
+            ),
             on_event=self._happened,
             on_resources=self._resources.changed,
             auto_connect=auto_connect,
-            auto_reconnect=auto_reconnect,
-            max_restarts=max_restarts,
-            max_calls=max_calls,
-            max_message=max_message,
-            timings=timings,
-            asker=QuestionDesk(self.decisions),
             remembered=remembered_tools,
         )
         self._manager.load(map(_as_written, mcp_servers))
@@ -204,7 +207,7 @@ class Computer:
     @property
     def statuses(self) -> list[ServerStatus]:
         """The state of every server, in config order."""
-        return self._manager.statuses
+        return self._manager.book.statuses
 
     @property
     def history(self) -> tuple[ToolCallRecord, ...]:
@@ -239,26 +242,26 @@ class Computer:
 
     def get_available_tools(self) -> list[SMCPTool]:
         """The tools that can be called now, as agents see them. Do not change them."""
-        return self._manager.tools
+        return self._manager.serving.catalogue.tools
 
     @property
     def tool_servers(self) -> dict[TOOL_NAME, SERVER_NAME]:
         """The server of each tool that can be called now, by the tool's name."""
-        return self._manager.tool_servers
+        return self._manager.serving.tool_servers
 
     def get_config(self) -> GetComputerConfigRet:
         """The configs of all servers and inputs as agents see them: with placeholders, and with secrets masked.
 
         `server_info` says how each server does.
         """
-        return {**self._configs(), "server_info": self._manager.server_info}
+        return {**self._configs(), "server_info": self._manager.book.server_info}
 
     def _configs(self) -> GetComputerConfigRet:
-        return config_view(self._manager.configs.values(), self.inputs.definitions.values())
+        return config_view(self._manager.book.configs.values(), self.inputs.definitions.values())
 
     def server_config(self, name: SERVER_NAME) -> dict[str, Any] | None:
         """A server's config as it was written, with the secrets that stand in it; `None` for an unknown server."""
-        return deepcopy(self._manager.configs.get(name))
+        return deepcopy(self._manager.book.configs.get(name))
 
     async def get_desktop(
         self, size: int | None = None, window: str | None = None, *, max_bytes: int | None = None
@@ -297,18 +300,18 @@ class Computer:
         after 10 seconds, and `InternalError` with what the server answered when it fails.
         """
         try:
-            return await self._resources.read(uri, self._manager.connections)
+            return await self._resources.read(uri, self._manager.book.connections)
         except SMCPError as error:
-            raise self._manager.redacted(error) from error.__cause__
+            raise self._manager.book.redaction.error(error) from error.__cause__
 
     @property
     def tool_conflicts(self) -> list[ToolNameDuplicatedError]:
         """The clashes of tool names that keep a server from running, or a tool from being shown."""
-        return self._manager.conflicts
+        return self._manager.serving.conflicts
 
     def server_logs(self, name: SERVER_NAME) -> tuple[str, ...]:
         """The last lines that a server wrote to its stderr, without secrets; `NotFoundError` for an unknown server."""
-        return self._manager.stderr(name)
+        return self._manager.book.stderr(name)
 
     # --- servers
 
@@ -342,11 +345,11 @@ class Computer:
 
     @contextmanager
     def _announcing_config(self) -> Iterator[None]:
-        before = self._manager.configs
+        before = self._manager.book.configs
         try:
             yield
         finally:
-            now = self._manager.configs
+            now = self._manager.book.configs
             for server in before:
                 if now.get(server) != before[server]:
                     # `always` was said of the server that was there.
@@ -361,13 +364,13 @@ class Computer:
     def _input_changed(self, input_id: str) -> None:
         self._announce_config()
         self._answer_with_value(input_id)
-        running = self._manager.connections
-        for name in servers_referencing(input_id, self._manager.configs):
+        running = self._manager.book.connections
+        for name in servers_referencing(input_id, self._manager.book.configs):
             if name in running:
                 self._events.publish(RestartOffered(name, f"the input {input_id!r} changed"))
 
     def _servers_of(self, input_id: str) -> tuple[SERVER_NAME, ...]:
-        return tuple(servers_referencing(input_id, self._manager.configs))
+        return tuple(servers_referencing(input_id, self._manager.book.configs))
 
     def _answer_with_value(self, input_id: str) -> None:
         """An input that is being asked for was given a value meanwhile."""

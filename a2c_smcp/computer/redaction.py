@@ -119,6 +119,10 @@ class Redaction:
         """The same for every text inside a JSON value; `None` for one that has more of them than any error needs."""
         return _inside(value, self.quote)
 
+    def error(self, error: SMCPError) -> SMCPError:
+        """The error as an agent may read it: a server may quote in its own words what was rendered into its config."""
+        return _reworded(error, self.quote)
+
     def _compiled(self) -> re.Pattern[str]:
         """One pass, so that no replacement is taken for a secret. The longest secret comes first, because one may be a
         part of another.
@@ -139,13 +143,7 @@ def discreet_error(error: SMCPError) -> SMCPError:
     """The error as it may leave the computer; the log has it as it is."""
     if isinstance(error, _OWN_WORDS):
         return error
-    shown = copy.copy(error)
-    shown.message = discreet(error.message)
-    shown.args = (shown.message,)
-    shown.details = {
-        key: value if key == "server_name" else _inside(value, discreet) for key, value in error.details.items()
-    }
-    return shown
+    return _reworded(copy.copy(error), discreet)
 
 
 def discreet_config(config: GetComputerConfigRet) -> GetComputerConfigRet:
@@ -172,6 +170,15 @@ def _discreet_address(found: re.Match[str]) -> str:
     address = mapped or address
     is_inner = any(address in network for network in _INNER) or (address.is_loopback and port is not None)
     return MASK if is_inner else found[0]
+
+
+def _reworded(error: SMCPError, change: Callable[[str], str]) -> SMCPError:
+    error.message = change(error.message)
+    error.args = (error.message,)
+    error.details = {
+        key: value if key == "server_name" else _inside(value, change) for key, value in error.details.items()
+    }
+    return error
 
 
 def _inside(value: Any, change: Callable[[str], str]) -> Any:

@@ -12,7 +12,8 @@ import pytest
 from mcp_types import TextContent
 
 from a2c_smcp.computer.mcp_clients.change_feed import ChangeFeed, ChangeFeedTimings, ChangeKind, ServerChange
-from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection, Timings
+from a2c_smcp.computer.mcp_clients.connection_options import ConnectionHooks, ConnectionOptions, Timings
+from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
 from a2c_smcp.computer.mcp_clients.model import parse_server
 from a2c_smcp.errors import ToolExecutionError
 from tests.computer.fakes import misbehaving
@@ -43,7 +44,9 @@ async def listening(
 ) -> AsyncIterator[tuple[MCPConnection, list[ServerChange]]]:
     changes: list[ServerChange] = []
     with nothing_left_over():
-        connection = MCPConnection(parse_server(config), timings=timings, on_change=changes.append)
+        connection = MCPConnection(
+            parse_server(config), ConnectionOptions(timings=timings), ConnectionHooks(on_change=changes.append)
+        )
         await connection.connect()
         try:
             yield connection, changes
@@ -112,7 +115,7 @@ async def test_a_server_that_takes_no_subscription_has_no_windows_and_keeps_nobo
     async with listening(stdio(era=era, bare=1)) as (connection, _):
         with anyio.fail_after(20):
             await watch(connection, FIRST)
-        assert await connection.list_windows() == []
+        assert not connection.can_subscribe
         assert len(await connection.list_resources()) == 3
         assert (await stats(connection))["listens"] == 0
 
@@ -197,7 +200,8 @@ async def test_a_slow_callback_of_a_change_can_use_the_session() -> None:
     def on_change(change: ServerChange) -> None:
         tasks.add(asyncio.create_task(reread()))
 
-    connection = MCPConnection(parse_server(stdio(era="legacy")), timings=TIMINGS, on_change=on_change)
+    config, options = parse_server(stdio(era="legacy")), ConnectionOptions(timings=TIMINGS)
+    connection = MCPConnection(config, options, ConnectionHooks(on_change=on_change))
     await connection.connect()
     await connection.call_tool("add_tool", {"name": "new"}, 10)
     await eventually(lambda: seen == [len(misbehaving.TOOLS) + 1])

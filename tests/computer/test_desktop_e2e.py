@@ -116,7 +116,7 @@ async def test_a_hanging_and_a_dying_server_do_not_delay_the_windows_of_others(h
     servers = server("hangs", resources=3), server("dies"), server("good")
     async with watched(hub.url, *servers) as (agent, computer):
         await agent.tool("hangs.set_resource", uri="window://fake/2", text="hang")
-        give_up_soon(computer._manager.connections["hangs"], "window://fake/2")
+        give_up_soon(computer._manager.book.connections["hangs"], "window://fake/2")
         await agent.tool("dies.set_resource", uri="window://fake/0", text="hang")
         answers: list[Any] = []
 
@@ -138,7 +138,7 @@ async def test_a_window_is_read_by_its_uri(hub: Running) -> None:
         content = {"uri": "window://fake/1", "mimeType": "text/plain", "text": "window 1"}
         assert parse_response(READ_RESOURCE_EVENT, reply) == {"contents": [content], "req_id": "r"}
         await agent.tool("a.set_resource", uri="window://fake/1", text="hang")
-        give_up_soon(computer._manager.connections["a"], "window://fake/1")
+        give_up_soon(computer._manager.book.connections["a"], "window://fake/1")
         codes = {"window://fake/1": 408, "window://fake/7": 404, "window://fake?priority=x": 400, "file:///x": 4204}
         for uri, code in codes.items():
             assert (await agent.ask(READ_RESOURCE_EVENT, uri=uri))["error"]["code"] == code

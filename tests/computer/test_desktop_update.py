@@ -17,7 +17,7 @@ from a2c_smcp.computer.resources.shown import ResourceTimings
 from a2c_smcp.computer.watching.announcements import ANNOUNCE_SECONDS
 from a2c_smcp.computer.watching.events import DesktopChanged, FinderChanged
 from a2c_smcp.errors import InternalError, RequestTimeoutError
-from tests.computer.fakes.computers import DEADLINE, Record, call, server, text
+from tests.computer.fakes.computers import DEADLINE, Record, call, listed, server, text
 from tests.computer.fakes.computers import running as running_within
 from tests.computer.fakes.processes import eventually
 
@@ -99,7 +99,7 @@ async def test_with_a_size_only_windows_that_can_still_show_are_read() -> None:
 async def test_a_window_that_hangs_is_left_out_and_others_take_its_place(caplog: pytest.LogCaptureFixture) -> None:
     async with running(server("a"), server("b")) as (computer, _):
         await put(computer, "window://fake/0", "hang")
-        give_up_soon(computer._manager.connections["a"], "window://fake/0")
+        give_up_soon(computer._manager.book.connections["a"], "window://fake/0")
         assert await computer.get_desktop() == [window(1), window(0), window(1)]
         assert await computer.get_desktop(size=2) == [window(1), window(0)]
     assert "window://fake/0 of MCP server a could not be read: 408" in caplog.text
@@ -218,6 +218,7 @@ async def test_new_windows_are_subscribed_to_and_everything_again_after_a_restar
 async def test_a_server_that_stops_dies_or_is_removed_is_announced() -> None:
     async with running(server("a"), server("b", resources=3)) as (computer, record):
         for change in (computer.stop_server, computer.start_server, computer.remove_server):
+            await listed(computer)  # a late announcement would be taken for that of the next change
             record.events.clear()
             await change("b")
             await announced(record)
@@ -254,7 +255,7 @@ async def test_what_changed_before_a_slow_server_subscribed_us_is_announced_when
     timings = ResourceTimings(list=30, subscribe=0.01, read=30)
     async with running(server("a"), resource_timings=timings) as (computer, record):
         await settled(computer)
-        connection, is_subscribed = computer._manager.connections["a"], anyio.Event()
+        connection, is_subscribed = computer._manager.book.connections["a"], anyio.Event()
         connection.subscribed = is_subscribed.wait  # type: ignore[method-assign]
         await put(computer, NEW)
         tasks = computer._resources._tasks
@@ -268,7 +269,7 @@ async def test_what_changed_before_a_slow_server_subscribed_us_is_announced_when
 
 async def test_a_list_that_cannot_be_read_is_tried_again_for_the_next_request(caplog: pytest.LogCaptureFixture) -> None:
     async with running(server("a")) as (computer, _):
-        connection = computer._manager.connections["a"]
+        connection = computer._manager.book.connections["a"]
         listing = connection.list_resources
 
         async def late() -> Any:

@@ -14,6 +14,7 @@ from mcp_types import ReadResourceResult, TextResourceContents
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.finder import shelves
 from a2c_smcp.computer.finder.aggregator import FRESH_SECONDS, FinderAggregator
+from a2c_smcp.computer.mcp_clients.connection_options import ConnectionOptions
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
 from a2c_smcp.computer.mcp_clients.model import parse_server
 from a2c_smcp.computer.mcp_clients.resource_lists import ListedDocument
@@ -353,7 +354,7 @@ class Shelf:
 @asynccontextmanager
 async def shelf(**more: Any) -> AsyncIterator[Shelf]:
     with nothing_left_over():
-        connection = MCPConnection(parse_server(server("a", resources=0, **more)), timings=FAST)
+        connection = MCPConnection(parse_server(server("a", resources=0, **more)), ConnectionOptions(timings=FAST))
         await connection.connect()
         it = Shelf(connection)
         try:

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import socket
-import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -14,9 +13,8 @@ import httpx2
 import pytest
 
 from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.mcp_clients.connection_options import Timings
 from a2c_smcp.computer.mcp_clients.http.failures import describe_http
-from a2c_smcp.computer.mcp_clients.manager import _try_again
-from a2c_smcp.computer.mcp_clients.mcp_connection import Timings
 from a2c_smcp.computer.mcp_clients.model import parse_server
 from a2c_smcp.computer.mcp_clients.remembered_tools import RememberedTools
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
@@ -127,7 +125,7 @@ async def test_who_is_backing_off_can_be_started_stopped_changed_and_removed(tmp
 
 async def test_who_is_stopped_in_the_moment_of_its_retry_stays_stopped() -> None:
     async with running(server("dies", "dies-on-start"), timings=PATIENT) as (computer, record):
-        _try_again(weakref.ref(computer._manager), "dies")  # as its timer does
+        computer._manager._try_again("dies")  # as its timer does
         await computer.stop_server("dies")
         (retry,) = computer._manager._retrying
         await asyncio.wait({retry}, timeout=30)

@@ -18,6 +18,7 @@ import pytest
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config.problems import InvalidConfigError
 from a2c_smcp.computer.inputs import InputResolver, InputStore
+from a2c_smcp.computer.mcp_clients.connection_options import ConnectionOptions
 from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
 from a2c_smcp.computer.mcp_clients.model import parse_input, parse_server
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
@@ -163,7 +164,7 @@ async def eventually_starting(computer: Computer, expected: list[str]) -> None:
 
 async def test_a_change_whose_task_is_cancelled_while_it_is_undone_is_forgotten() -> None:
     async with running(server("a", prefixed=False)) as (computer, _):
-        connections = computer._manager._connections
+        connections = computer._manager._starts.connections
         clashing = server("b", "ignores-term", prefixed=False)
         adding = asyncio.create_task(computer.add_or_update_server(clashing))
         await eventually(lambda: any(each.state is ServerState.STOPPING for each in connections))
@@ -171,8 +172,8 @@ async def test_a_change_whose_task_is_cancelled_while_it_is_undone_is_forgotten(
         adding.cancel()
         await asyncio.wait({adding})
         assert adding.cancelled()
-        assert closing not in connections
         await eventually(lambda: closing.state is STOPPED)
+        assert closing not in connections
         assert len(connections) == 1
 
 
@@ -236,7 +237,7 @@ async def test_a_server_that_dies_while_it_waits_comes_back(tmp_path: Path) -> N
     with nothing_left_over():
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(computer.boot_up)
-            connections = computer._manager._connections
+            connections = computer._manager._starts.connections
             await eventually(lambda: any(each.state is ServerState.BACKING_OFF for each in connections))
             (tmp_path / "go").touch()
         assert state(computer, "frail") is RUNNING
@@ -572,18 +573,22 @@ async def test_servers_over_http_beside_one_over_stdio(fresh_http_server: str) -
 
 
 async def test_a_manager_on_its_own_initializes_anew_and_reads_tools_again_when_told() -> None:
-    manager = MCPServerManager(InputResolver(InputStore()), timings=FAST)
+    manager = MCPServerManager(InputResolver(InputStore()), ConnectionOptions(timings=FAST))
+
+    def shown() -> list[str]:
+        return [tool["name"] for tool in manager.serving.catalogue.tools]
+
     with nothing_left_over():
         await manager.initialize([server("a", bare=1), server("b")])
         await manager.call_tool(manager.validate_tool_call("a.add_tool"), {"name": "unannounced"}, DEADLINE)
-        assert "unannounced" not in [tool["name"] for tool in manager.tools]
+        assert "unannounced" not in shown()
         await manager.refresh_tool_mapping()
-        assert "unannounced" in [tool["name"] for tool in manager.tools]
+        assert "unannounced" in shown()
         await manager.initialize([server("c")])
-        assert {tool["name"].partition(".")[0] for tool in manager.tools} == {"c"}
-        assert list(manager.connections) == ["c"]
+        assert {name.partition(".")[0] for name in shown()} == {"c"}
+        assert list(manager.book.connections) == ["c"]
         await manager.stop_all()
-    assert manager.tools == []
+    assert shown() == []
 
 
 # --- nothing left over

@@ -18,7 +18,8 @@ import pytest
 from mcp import MCPError
 from mcp_types import TextContent
 
-from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection, Timings, client_factory
+from a2c_smcp.computer.mcp_clients.connection_options import ConnectionHooks, ConnectionOptions, Timings
+from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
 from a2c_smcp.computer.mcp_clients.model import parse_server
 from a2c_smcp.computer.mcp_clients.pipes.process import StdioTimings
 from a2c_smcp.computer.mcp_clients.probe import ProbeTimeouts
@@ -36,7 +37,7 @@ from tests.computer.fakes.processes import command, eventually, group_of, nothin
 
 FAST = Timings(
     start=30,
-    patience=ProbeTimeouts(probe=0.5),
+    probe=ProbeTimeouts(probe=0.5),
     backoff_first=0.01,
     backoff_most=0.05,
     stdio=StdioTimings(flush=0.2, eof=0.2, terminate=0.2, kill=20, drain=0.1),
@@ -75,10 +76,11 @@ def http(base: str, kind: str, protocol: str | None = None) -> dict[str, Any]:
 
 def connection_to(config: dict[str, Any], watcher: Watcher | None = None, **options: Any) -> MCPConnection:
     watcher = watcher or Watcher()
-    options = {"timings": FAST, **options}
-    return client_factory(
-        parse_server(config), on_state=watcher.changes.append, on_stderr=watcher.lines.append, **options
-    )
+    own = {key: options.pop(key) for key in [*options] if key.startswith("on_")}
+    hooks = ConnectionHooks(on_state=watcher.changes.append, on_stderr=watcher.lines.append, **own)
+    old_handshake = options.pop("old_handshake", False)
+    settings = ConnectionOptions(**{"timings": FAST, **options})
+    return MCPConnection(parse_server(config), settings, hooks, old_handshake=old_handshake)
 
 
 @asynccontextmanager
@@ -166,7 +168,8 @@ async def test_callbacks_that_fail_are_logged_and_stop_nothing(caplog: pytest.Lo
     def fail(change: object) -> None:
         raise RuntimeError("not yours")
 
-    connection = MCPConnection(parse_server(stdio()), timings=FAST, on_state=fail, on_change=fail)
+    hooks = ConnectionHooks(on_state=fail, on_change=fail)
+    connection = MCPConnection(parse_server(stdio()), ConnectionOptions(timings=FAST), hooks)
     await connection.connect()
     await text(connection, "add_tool", name="x")
     await eventually(lambda: "change callback" in caplog.text)
@@ -199,7 +202,7 @@ async def test_a_command_that_does_not_exist_fails_at_once() -> None:
 
 async def test_a_server_that_never_answers_fails_at_its_deadline() -> None:
     connection = connection_to(
-        stdio("silent"), timings=Timings(start=0.6, patience=ProbeTimeouts(probe=0.2), stdio=FAST.stdio)
+        stdio("silent"), timings=Timings(start=0.6, probe=ProbeTimeouts(probe=0.2), stdio=FAST.stdio)
     )
     with nothing_left_over(), anyio.fail_after(20), pytest.raises(ToolExecutionError, match=r"no answer within 0\.6 s"):
         await connection.connect()
@@ -280,7 +283,7 @@ async def test_a_server_is_told_the_name_of_this_distribution() -> None:
         assert any(line.endswith("not server/discover of a2c-office") for line in watcher.lines), watcher.lines
 
 
-IMPATIENT = replace(FAST, start=30, patience=ProbeTimeouts(probe=0.15, handshake=20))
+IMPATIENT = replace(FAST, start=30, probe=ProbeTimeouts(probe=0.15, handshake=20))
 
 
 async def era(
@@ -311,14 +314,14 @@ async def test_a_server_that_answers_the_probe_late_is_spoken_to_in_the_era_it_a
 async def test_a_server_that_ignores_the_probe_gets_the_old_handshake_in_the_same_life() -> None:
     version, connection, _ = await era(stdio("ignores-probe"))
     assert version == "2025-11-25"
-    assert connection._mode() == "auto", "silence is no answer to be remembered"
+    assert connection._handshake.mode == "auto", "silence is no answer to be remembered"
 
 
 async def test_a_server_that_is_stuck_after_the_probe_is_started_again_with_the_old_handshake() -> None:
-    timings = replace(IMPATIENT, patience=ProbeTimeouts(probe=0.15, handshake=0.5))
+    timings = replace(IMPATIENT, probe=ProbeTimeouts(probe=0.15, handshake=0.5))
     version, connection, _ = await era(stdio("stuck-after-probe"), starts=2, timings=timings)
     assert version == "2025-11-25"
-    assert connection._mode() == "legacy"
+    assert connection._handshake.mode == "legacy"
 
 
 # --- calls
@@ -337,9 +340,9 @@ async def test_lists_are_paged_to_the_end() -> None:
         assert len(tools) == len(set(tools)) == len(TOOLS)
         assert len(await connection.list_resources()) == 20
         await text(connection, "set_resource", uri="other://x", text="no window")
-        windows = await connection.list_windows()
+        windows = await connection.list_resources()
         assert [window.uri for window in windows] == [f"window://fake/{n}" for n in range(20)]
-        assert (await connection.read_window(windows[3].uri)).contents[0].uri == "window://fake/3"
+        assert (await connection.read_resource(windows[3].uri)).contents[0].uri == "window://fake/3"
 
 
 async def test_what_the_server_refuses_reaches_the_caller() -> None:
@@ -508,34 +511,6 @@ async def test_a_restart_that_fails_is_tried_again(tmp_path: Any) -> None:
     ]
 
 
-async def test_a_minute_of_health_forgives_what_was_before() -> None:
-    watcher = Watcher()
-    healthy = Timings(healthy=0, backoff_first=0.01, stdio=FAST.stdio)
-    async with connected(stdio("dies-on-call"), watcher, max_restarts=1, timings=healthy) as connection:
-        for life in (1, 2, 3):
-            await watcher.reached("running", life)
-            with pytest.raises(ToolExecutionError):
-                await connection.call_tool("echo")
-        assert (await watcher.reached("running", 4)).restarts == 1
-
-
-async def test_one_that_ran_for_a_while_is_back_after_the_first_pause_every_time() -> None:
-    watcher = Watcher()
-    steady = Timings(steady=0, backoff_first=0.1, backoff_most=3600, stdio=FAST.stdio)
-    async with connected(stdio("dies-on-call"), watcher, max_restarts=20, timings=steady) as connection:
-        for life in range(1, 11):  # pauses that double would be a hundred seconds by now
-            await watcher.reached("running", life)
-            with pytest.raises(ToolExecutionError):
-                await connection.call_tool("echo")
-        assert (await watcher.reached("running", 11)).restarts == 10
-
-
-def test_only_short_lives_make_the_pauses_longer() -> None:
-    timings = Timings(backoff_first=1, backoff_most=100)
-    assert timings.backoff(1) < 2 <= timings.backoff(2) < 4 <= timings.backoff(3)
-    assert [timings.is_steady(lasted) for lasted in (None, 0.0, 4.9, 5.0)] == [False, False, False, True]
-
-
 async def test_disconnecting_while_backing_off_ends_it_and_connecting_hurries_it() -> None:
     watcher = Watcher()
     patient = Timings(backoff_first=60, stdio=FAST.stdio)
@@ -549,13 +524,6 @@ async def test_disconnecting_while_backing_off_ends_it_and_connecting_hurries_it
         with anyio.fail_after(20):
             await connection.disconnect()
     assert watcher.states[-3:] == ["backing_off", "stopping", "stopped"]
-
-
-def test_backoff_grows_from_half_a_second_to_thirty() -> None:
-    waits = [Timings().backoff(restart) for restart in range(1, 12)]
-    assert 0.5 <= waits[0] <= 0.625
-    assert 4 <= waits[3] <= 5
-    assert waits[-1] == Timings().backoff(5000) == 30
 
 
 # --- leaving nothing
@@ -598,7 +566,7 @@ async def test_http_servers_answer_likewise(http_server: str, kind: str, protoco
         )
         assert await text(connection, "echo", text="hello") == "hello"
         assert connection.can_subscribe
-        assert "window://http/0" in [window.uri for window in await connection.list_windows()]
+        assert "window://http/0" in [window.uri for window in await connection.list_resources()]
         if kind == "streamable":
             assert len(await text(connection, "huge", size=3_000_000)) == 3_000_000
         with pytest.raises(MCPError) as missing:
@@ -627,8 +595,8 @@ async def test_the_tool_notices_over_http_that_nobody_waits(
                     assert isinstance(await call, ToolExecutionError)
                 case "timeout":
                     # Now, and not before the server has the call, as a short one could be.
-                    assert connection._session is not None
-                    [limit] = connection._session._requests
+                    assert connection.session is not None
+                    [limit] = connection.session._limits
                     limit.reschedule(asyncio.get_running_loop().time())
                     assert isinstance(await call, ToolExecutionTimeoutError)
             del call
@@ -706,10 +674,11 @@ async def test_an_idle_http_server_is_asked_and_answers(http_server: str) -> Non
         config = http(http_server, "streamable", "legacy")
         # It is also the time that the answer may take.
         async with opened(config, timings=Timings(idle_probe=10)) as connection:
-            assert connection._wire is not None
-            heard_at = connection._wire.heard_at
+            assert connection.life is not None
+            transport = connection.life.transport
+            heard_at = transport.heard_at
             await _counted(witness, "pings", before)
-            await eventually(lambda: connection._wire is not None and connection._wire.heard_at > heard_at)
+            await eventually(lambda: transport.heard_at > heard_at)
             assert connection.state is ServerState.RUNNING
 
 

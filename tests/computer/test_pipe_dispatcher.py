@@ -18,7 +18,8 @@ from mcp.shared.dispatcher import CallOptions
 from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, METHOD_NOT_FOUND, REQUEST_TIMEOUT, CallToolResult, TextContent
 
 from a2c_smcp.computer.mcp_clients.change_feed import ChangeFeedTimings
-from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection, Timings
+from a2c_smcp.computer.mcp_clients.connection_options import ConnectionHooks, ConnectionOptions, Timings
+from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
 from a2c_smcp.computer.mcp_clients.model import StdioServerConfig
 from a2c_smcp.computer.mcp_clients.pipes.dispatcher import InvalidAnswerError, PipeDispatcher
 from a2c_smcp.computer.mcp_clients.pipes.server_initiated import Pipe
@@ -595,7 +596,8 @@ def connection(era: str, changes: list[Any], resources: int = 1) -> MCPConnectio
         {"name": "a", "type": "stdio", "server_parameters": {"command": program, "args": arguments}}
     )
     # A listen stream that is acknowledged later is opened again, and hears nothing meanwhile.
-    return MCPConnection(config, on_change=changes.append, timings=Timings(feed=ChangeFeedTimings(answer=30)))
+    options = ConnectionOptions(timings=Timings(feed=ChangeFeedTimings(answer=30)))
+    return MCPConnection(config, options, ConnectionHooks(on_change=changes.append))
 
 
 @both_loops
@@ -645,7 +647,8 @@ for line in sys.stdin:
     parameters = {"command": sys.executable, "args": ["-S", "-c", program]}
     config = StdioServerConfig.model_validate({"name": "a", "type": "stdio", "server_parameters": parameters})
     with nothing_left_over():
-        server = MCPConnection(config, timings=Timings(patience=ProbeTimeouts(probe=600, handshake=600)))
+        timings = Timings(probe=ProbeTimeouts(probe=600, handshake=600))
+        server = MCPConnection(config, ConnectionOptions(timings=timings))
         await asyncio.wait_for(server.connect(), 60)
         try:
             assert server.protocol_version == "2025-06-18"

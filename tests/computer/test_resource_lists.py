@@ -104,7 +104,7 @@ async def test_what_is_ignored_is_logged_once_and_has_a_place_in_the_statuses(
         documents = computer._resources._finder._shelves
         await eventually(lambda: "a" in documents and bool(documents["a"].documents) and not documents["a"].warming)
         assert (await computer.get_finder())[1] == 3
-        await computer._manager.connections["a"].list_resources()
+        await computer._manager.book.connections["a"].list_resources()
         computer._resources._refresh_soon(computer._resources._shelves["a"])
         await eventually(lambda: computer._resources._shelves["a"].refresher.running is None, 20)
     assert caplog.text.count(said) == 1
@@ -113,7 +113,7 @@ async def test_what_is_ignored_is_logged_once_and_has_a_place_in_the_statuses(
 @pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
 async def test_a_long_list_is_subscribed_to_as_a_whole(era: str) -> None:
     async with running(server("a", protocol=era, resources=300)) as (computer, _):
-        connection = computer._manager.connections["a"]
+        connection = computer._manager.book.connections["a"]
         await listed(computer)
         await connection.subscribed()
         assert len(await computer.get_desktop()) == 300

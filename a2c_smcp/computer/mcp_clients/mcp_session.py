@@ -1,260 +1,214 @@
-"""A session with a running server, and the requests inside it. Knows how to ask; who starts and stops servers is the
-connection's.
+"""A session with a running MCP server: requests from any task, what their errors become, and how they all end.
 
-Requests are made by mcp's client, over the dispatcher that the wire gave it. Tool calls and reads over a pipe go to
-that dispatcher directly: the models that mcp makes of a call would cost half as much as all the rest of it.
+Knows nothing of starts and restarts: `server_life` makes a session.
 """
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 import anyio
 from mcp import MCPError
 from mcp.client.client import Client
-from mcp_types import (
-    CLIENT_CAPABILITIES_META_KEY,
-    CLIENT_INFO_META_KEY,
-    HEADER_MISMATCH,
-    INTERNAL_ERROR,
-    PROTOCOL_VERSION_META_KEY,
-    URL_ELICITATION_REQUIRED,
-    CallToolResult,
-    InputRequiredResult,
-    InputResponses,
-    ReadResourceResult,
-)
+from mcp_types import INTERNAL_ERROR, METHOD_NOT_FOUND, CallToolResult, ReadResourceResult, Tool
+from pydantic import ValidationError
 
 from a2c_smcp.computer.calls.progress import CallProgress
 from a2c_smcp.computer.mcp_clients.change_feed import ChangeFeed
-from a2c_smcp.computer.mcp_clients.elicitation.asking import AskedCall, Questions
-from a2c_smcp.computer.mcp_clients.elicitation.declaring import QUESTIONS
-from a2c_smcp.computer.mcp_clients.mcp_internals import (
-    MODERN_PROTOCOL_VERSIONS,
-    ProgressFnT,
-    check_tool_result,
-    says_gone,
-)
+from a2c_smcp.computer.mcp_clients.connection_options import ConnectionOptions
+from a2c_smcp.computer.mcp_clients.elicitation.asking import Questions
+from a2c_smcp.computer.mcp_clients.mcp_internals import says_gone
+from a2c_smcp.computer.mcp_clients.pipes.dispatcher import InvalidAnswerError
+from a2c_smcp.computer.mcp_clients.protocol_requests import ProtocolRequests
+from a2c_smcp.computer.mcp_clients.resource_lists import ResourceList
 from a2c_smcp.computer.mcp_clients.transports import ServerTransport
-from a2c_smcp.utils.backoff import backoff
-from a2c_smcp.wire import codec
+from a2c_smcp.errors import PayloadTooLargeError, RequestTimeoutError, ToolExecutionError, ToolExecutionTimeoutError
 
 __all__ = ["MCPSession"]
 
-#: How many times a tool may ask before it answers, or want to be called again.
-_MOST_ROUNDS: Final = 10
-_MOST_PAGES: Final = 100
+_T = TypeVar("_T")
 
 
 class MCPSession:
-    """A running session. It takes requests until it ends."""
+    """A session with the server `name`. It takes requests until it ends.
+
+    `advise` is given the error of a tool call, and returns what the caller is told besides the error's own words.
+    """
 
     def __init__(
-        self, client: Client, feed: ChangeFeed, wire: ServerTransport, questions: Questions, max_calls: int
+        self,
+        name: str,
+        client: Client,
+        transport: ServerTransport,
+        questions: Questions,
+        feed: ChangeFeed,
+        options: ConnectionOptions,
+        advise: "Callable[[MCPSession, MCPError], str]",
     ) -> None:
+        self.name = name
         self.client = client
+        self.transport = transport
         self.questions = questions
         self.feed = feed
-        self.wire = wire
-        self.over = anyio.Event()
-        self.ending: str | None = None
+        self.dispatcher = transport.process.dispatcher if transport.process else None
+        """For requests over a pipe without mcp's models."""
+        self._requests = ProtocolRequests(client, self.dispatcher, questions, options.max_calls)
+        self.is_modern = self._requests.is_modern
+        self._redaction = options.redaction
+        self._timeout = options.timings.request
+        self._advise = advise
         self.since: float | None = None
         """Since when it takes requests."""
-        self._limit = anyio.Semaphore(max_calls, fast_acquire=True)
-        self._requests: set[asyncio.Timeout] = set()
-        self._drained = anyio.Event()
+        self.over = anyio.Event()
+        self.ending: str | None = None
+        """What ended it."""
         self._retiring: str | None = None
-        self.dispatcher = wire.process.dispatcher if wire.process else None
-        """For requests without mcp's models, over a pipe."""
-        self.is_modern = questions.is_modern = client.protocol_version in MODERN_PROTOCOL_VERSIONS
-        self._stamp = _stamp(client, {}) if self.is_modern else {}
-        self._asking_stamp = _stamp(client, QUESTIONS) if self.is_modern else {}
+        self._limits: set[asyncio.Timeout] = set()
+        """The timeout of each request that runs."""
+        self._drained = anyio.Event()
 
-    # --- asking
+    # --- requests
 
     async def call_tool(
-        self, name: str, params: dict[str, Any], progress: CallProgress | None = None
+        self, name: str, params: dict[str, Any], timeout: float | None, progress: CallProgress | None
     ) -> CallToolResult:
-        """Without `progress` the server is not asked to report any."""
-        async with self._limit:
-            call = self.questions.begin(progress)
-            try:
-                result = await self._send_call(name, params, progress)
-                return result if isinstance(result, CallToolResult) else await self._go_on(name, params, call, result)
-            except MCPError as error:
-                if error.code != URL_ELICITATION_REQUIRED or self.is_modern:
-                    raise
-                return await self._go_on(name, params, call, error)
-            finally:
-                self.questions.end(call)
-
-    async def _go_on(
-        self, name: str, params: dict[str, Any], call: AskedCall, said: InputRequiredResult | MCPError
-    ) -> CallToolResult:
-        """Call a tool until it has a result: it asked something first, or wants to be called again."""
-        answers: InputResponses | None = None
-        state: str | None = None
-        for number in range(_MOST_ROUNDS):
-            if isinstance(said, MCPError):
-                await self.questions.visit_required(said, call)
-            elif said.input_requests:
-                state, answers = said.request_state, {**await self.questions.answer(said.input_requests, call)}
-            else:
-                state, answers = said.request_state, None
-                # Before a tool is called again that asked nothing, in seconds.
-                await anyio.sleep(backoff(number + 1, first=0.05, longest=0.25))
-            try:
-                result = await self._send_call(name, params, call.progress, answers, state)
-            except MCPError as error:
-                if error.code != URL_ELICITATION_REQUIRED or self.is_modern:
-                    raise
-                said = error
-            else:
-                if isinstance(result, CallToolResult):
-                    return result
-                said = result
-        raise MCPError(INTERNAL_ERROR, f"the tool asked {_MOST_ROUNDS} times, and wants to ask again")
-
-    async def _send_call(
-        self,
-        name: str,
-        params: dict[str, Any],
-        progress: CallProgress | None,
-        answers: InputResponses | None = None,
-        state: str | None = None,
-    ) -> CallToolResult | InputRequiredResult:
-        if self.dispatcher is None:
-            return await self._send_by_mcp(name, params, progress, answers, state)
-        on_report = progress.report if progress is not None else None
-        stamp = self._asking_stamp if self.questions.can_ask else self._stamp
-        request = {"name": name, "arguments": params, **stamp}
-        if answers is not None:
-            request["inputResponses"] = {
-                key: answer.model_dump(mode="json", by_alias=True, exclude_none=True) for key, answer in answers.items()
-            }
-        if state is not None:
-            request["requestState"] = state
-        answer = await self.dispatcher.send_raw_request("tools/call", request, on_report=on_report)
-        if answer.get("resultType") == "input_required":
-            return InputRequiredResult.model_validate(answer, by_name=False)
-        result = CallToolResult.model_validate(answer, by_name=False)
-        if not result.is_error:
-            await check_tool_result(self.client, name, result)
-        return result
-
-    async def _send_by_mcp(
-        self,
-        name: str,
-        params: dict[str, Any],
-        progress: CallProgress | None,
-        answers: InputResponses | None,
-        state: str | None,
-        *,
-        is_again: bool = False,
-    ) -> CallToolResult | InputRequiredResult:
         try:
-            return await self.client.session.call_tool(
-                name,
-                params,
-                progress_callback=_listener(progress),
-                input_responses=answers,
-                request_state=state,
-                allow_input_required=True,
-            )
-        except UnicodeEncodeError:
-            # Half a character in the name of a field within another, which pydantic does not write.
-            params = codec.loads(codec.dumps_well_formed(params))
-            return await self._send_by_mcp(name, params, progress, answers, state, is_again=is_again)
+            return await self._request(self._requests.call_tool(name, params, progress), timeout)
+        except TimeoutError:
+            raise ToolExecutionTimeoutError(timeout or 0) from None
+        except (InvalidAnswerError, ValidationError) as error:
+            raise self._failed(f"tool {name} answered with something that is no MCP result") from error
         except MCPError as error:
-            if error.code != HEADER_MISMATCH or is_again:
-                raise
-        # The headers of a call follow the schema of its tool, which is another one by now.
-        await self._list_again(name)
-        return await self._send_by_mcp(name, params, progress, answers, state, is_again=True)
+            said = error.message + self._advise(self, error)
+            raise self._too_large(error) or self._failed(said, mcp_code=error.code) from None
+        except RuntimeError as error:  # a result that breaks the output schema; the first line says how
+            raise self._failed(str(error).partition("\n")[0]) from error
 
-    async def _list_again(self, tool: str) -> None:
-        cursor: str | None = None
-        for _ in range(_MOST_PAGES):
+    async def list_tools(self) -> list[Tool]:
+        self.transport.invalid_tools.clear()
+        tools: list[Tool] = []
+
+        async def read(cursor: str | None) -> str | None:
             page = await self.client.list_tools(cursor=cursor)
-            cursor = page.next_cursor
-            if cursor is None or any(listed.name == tool for listed in page.tools):
-                return
+            tools.extend(page.tools)
+            return page.next_cursor
 
-    async def read_resource(self, uri: str) -> ReadResourceResult:
-        with self.questions.reading():
-            return await self._read(uri)
+        await self._ask(_read_pages(read))
+        return tools
 
-    async def _read(self, uri: str) -> ReadResourceResult:
-        if self.dispatcher is None:
-            return await self.client.read_resource(uri)
-        answer = await self.dispatcher.send_raw_request("resources/read", {"uri": uri, **self._stamp})
-        if answer.get("resultType") == "input_required":
-            return await self.client.read_resource(uri)  # reading changes nothing: from the start, as mcp does it
-        # The contents without their cache hints: those are of no use here, and some servers get them wrong.
-        wanted = {key: answer[key] for key in ("contents", "_meta") if key in answer}
-        return ReadResourceResult.model_validate(wanted, by_name=False)
+    async def list_resources(self) -> ResourceList:
+        listed = ResourceList()
+
+        async def read(cursor: str | None) -> str | None:
+            page = await self.client.list_resources(cursor=cursor)
+            await listed.add(self.transport.pages.of(page.meta))
+            return None if listed.is_full else page.next_cursor
+
+        await self._ask(_read_pages(read))
+        return listed
+
+    async def read_resource(self, uri: str, timeout: float | None) -> ReadResourceResult:
+        return await self._ask(self._requests.read_resource(uri), timeout)
+
+    async def subscribed(self) -> None:
+        await self._ask(self.feed.settled())
+
+    async def _ask(self, answer: Awaitable[_T], timeout: float | None = None) -> _T:
+        timeout = self._timeout if timeout is None else timeout
+        try:
+            return await self._request(answer, timeout)
+        except TimeoutError:
+            raise RequestTimeoutError(f"Server {self.name} did not answer within {timeout:g}s") from None
+        except MCPError as error:
+            said = self._redaction.quote(error.message)
+            raise self._too_large(error) or MCPError(error.code, said, error.data) from None
+        except ValidationError as error:
+            raise MCPError(INTERNAL_ERROR, "the server answered with something that is no MCP result") from error
+
+    async def _request(self, answer: Awaitable[_T], timeout: float | None) -> _T:
+        try:
+            async with asyncio.timeout(timeout) as limit:
+                self._limits.add(limit)
+                try:
+                    return await answer
+                finally:
+                    self._leave(limit)
+        except TimeoutError:
+            if self.ending is None:
+                raise
+        except Exception as error:
+            if not self._is_ended_by(error):
+                raise
+        raise self._failed(f"Server {self.name} {self.ending}")
+
+    def _too_large(self, error: MCPError) -> PayloadTooLargeError | None:
+        """The error of an answer that was too large to be kept. A server that uses this code itself means the same."""
+        if error.code != PayloadTooLargeError.default_code:
+            return None
+        return PayloadTooLargeError(f"Server {self.name}: {self._redaction.quote(error.message)}")
+
+    def _failed(self, message: str, **details: Any) -> ToolExecutionError:
+        return ToolExecutionError(self._redaction.quote(message), {"server_name": self.name, **details})
 
     # --- ending
 
     def end(self, how: str) -> None:
-        """Refuse new requests and give up those that run. The reason of the first call counts."""
+        """Refuse new requests and give up those that run. Only the first call counts."""
         if self.ending is None:
             self.ending = how
             self.over.set()
-            for limit in self._requests:
+            for limit in self._limits:
                 if not limit.expired():
                     limit.reschedule(0)
 
-    def retire(self, how: str) -> None:
+    def retire(self, why: str) -> None:
         """End as soon as no request runs."""
-        self._retiring = how
-        if not self._requests:
-            self.end(how)
+        self._retiring = why
+        if not self._limits:
+            self.end(why)
 
     @property
     def has_retired(self) -> bool:
         return self.ending is not None and self.ending == self._retiring
 
-    def is_ended_by(self, error: Exception) -> bool:
-        """Whether an error of a request means that the session is over, as it is from now on."""
-        if isinstance(error, MCPError):
-            gone = says_gone(error)
-        else:
-            gone = isinstance(error, anyio.ClosedResourceError | anyio.BrokenResourceError)
-        if gone:
-            self.end("ended the connection")
-        # Once it is over, mcp complains that its client was closed.
-        return gone or (isinstance(error, RuntimeError) and self.ending is not None)
+    async def drained(self) -> None:
+        """Wait until no request runs."""
+        if self._limits:
+            self._drained = anyio.Event()
+            await self._drained.wait()
 
-    def enter(self, limit: asyncio.Timeout) -> None:
-        self._requests.add(limit)
-
-    def leave(self, limit: asyncio.Timeout) -> None:
-        self._requests.discard(limit)
-        if not self._requests:
+    def _leave(self, limit: asyncio.Timeout) -> None:
+        self._limits.discard(limit)
+        if not self._limits:
             self._drained.set()
             if self._retiring is not None:
                 self.end(self._retiring)
 
-    async def drained(self) -> None:
-        if self._requests:
-            self._drained = anyio.Event()
-            await self._drained.wait()
+    def _is_ended_by(self, error: Exception) -> bool:
+        """Whether the error of a request means that the session is over. If so, it ends now."""
+        if isinstance(error, MCPError):
+            is_gone = says_gone(error)
+        else:
+            is_gone = isinstance(error, anyio.ClosedResourceError | anyio.BrokenResourceError)
+        if is_gone:
+            self.end("ended the connection")
+        # When a session is over, mcp raises a RuntimeError: its client was closed.
+        return is_gone or (isinstance(error, RuntimeError) and self.ending is not None)
 
 
-def _listener(progress: CallProgress | None) -> ProgressFnT | None:
-    return progress.take if progress is not None else None
+async def _read_pages(read: Callable[[str | None], Awaitable[str | None]]) -> None:
+    """Read a list to its end. `read` takes the cursor of a page and returns the cursor of the next one, or `None`.
 
-
-def _stamp(client: Client, capabilities: Mapping[str, Any]) -> dict[str, Any]:
-    """What a request must carry besides its parameters, since 2026-07-28: who asks, in which version, and what we can
-    do.
+    A server without such a list has an empty one.
     """
-    info = client.client_info
-    return {
-        "_meta": {
-            PROTOCOL_VERSION_META_KEY: client.protocol_version,
-            CLIENT_INFO_META_KEY: info.model_dump(mode="json", by_alias=True, exclude_none=True) if info else {},
-            CLIENT_CAPABILITIES_META_KEY: dict(capabilities),
-        }
-    }
+    cursors: set[str] = set()
+    try:
+        cursor = await read(None)
+        while cursor:
+            if cursor in cursors:
+                raise MCPError(INTERNAL_ERROR, "the server's list goes round in circles")
+            cursors.add(cursor)
+            cursor = await read(cursor)
+    except MCPError as error:
+        if error.code != METHOD_NOT_FOUND:
+            raise

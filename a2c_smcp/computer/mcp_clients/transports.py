@@ -1,4 +1,4 @@
-"""From a server's config to a dispatcher for mcp's session, and a wire that sees what passes through it.
+"""From a server's config to a dispatcher for mcp's session, past a place that sees every message.
 
 Knows how to reach a server and that it spoke or went silent; nothing of sessions, restarts or states.
 """
@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Self
 
 import anyio
 import httpx2
@@ -16,8 +16,9 @@ from mcp import MCPError
 from mcp.client.sse import sse_client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse, RequestId
+from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse, RequestId
 
+from a2c_smcp.computer.mcp_clients.connection_options import ConnectionOptions
 from a2c_smcp.computer.mcp_clients.elicitation.declaring import DeclaringDispatcher
 from a2c_smcp.computer.mcp_clients.http.bounds import AnswerBounds, BoundedTransport
 from a2c_smcp.computer.mcp_clients.http.failures import describe_http, is_refusal
@@ -25,11 +26,10 @@ from a2c_smcp.computer.mcp_clients.item_limits import largest_answer, too_much
 from a2c_smcp.computer.mcp_clients.mcp_internals import (
     Dispatcher,
     JSONRPCDispatcher,
-    ReadStream,
     SessionMessage,
     TransportStreams,
-    WriteStream,
     cancelled_request_id_from_params,
+    coerce_request_id,
 )
 from a2c_smcp.computer.mcp_clients.model import (
     MCPServerConfig,
@@ -39,47 +39,37 @@ from a2c_smcp.computer.mcp_clients.model import (
     StdioServerConfig,
     StreamableHttpParameters,
 )
-from a2c_smcp.computer.mcp_clients.pipes.process import StdioTimings
 from a2c_smcp.computer.mcp_clients.pipes.stdio import StdioTransport
-from a2c_smcp.computer.mcp_clients.probe import Probe, ProbeTimeouts
+from a2c_smcp.computer.mcp_clients.probe import Probe
 from a2c_smcp.computer.mcp_clients.resource_lists import Pages
 from a2c_smcp.computer.mcp_clients.tool_lists import without_invalid_tools
 from a2c_smcp.errors import PayloadTooLargeError
 from a2c_smcp.utils.system import IS_UNIX
-from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, codec
+from a2c_smcp.wire import codec
 
 __all__ = ["ServerTransport"]
 
-#: Of one event that mcp's SSE client takes: over it the session would die.
-_SSE_EVENT: Final = 1024 * 1024
-
-
-def _never(_: str) -> bool:
-    return False
-
 
 class ServerTransport:
-    """One way to a server, entered once, that tells when the server last spoke and when it hung up.
+    """One way to a server, entered once. It tells when the server last spoke and when it hung up.
 
-    `declares` tells for a method whether its request may declare that the server's questions are answered. An answer
-    may have what `largest_answer` says of `max_message`.
+    `probe` says whether the first requests are a probe. `declares` tells for a method whether its request may declare
+    that the server's questions are answered.
     """
 
     def __init__(
         self,
         config: MCPServerConfig,
+        options: ConnectionOptions,
         *,
-        stdio_timings: StdioTimings | None = None,
-        on_stderr: Callable[[str], None] | None = None,
-        redaction: Callable[[str], str] = str,
-        patience: ProbeTimeouts | None = None,
-        declares: Callable[[str], bool] = _never,
-        max_message: int = DEFAULT_MAX_MESSAGE,
+        on_stderr: Callable[[str], None],
+        probe: bool,
+        declares: Callable[[str], bool],
     ) -> None:
         self._declares = declares
         self.process: StdioTransport | None = None
         self.heard_at = 0.0
-        """When anything last came from the server, by the event loop's clock."""
+        """When anything last came over HTTP, by the event loop's clock."""
         self.has_ended = False
         self.failure: Exception | None = None
         """What the transport reported of its own failure, if it did."""
@@ -87,34 +77,34 @@ class ServerTransport:
         """Called when a process has read the probe and the handshake, and answered neither."""
         self.on_end: Callable[[], None] = _nothing
         self.protocol_version: str | None = None
-        """What was agreed on, once it was: by it a server's tools are checked one by one."""
+        """The version that the handshake agreed on. By it the server's tools are checked one by one."""
         self.pages = Pages()
         """The resources that the server lists, which the session does not get to see."""
         self.invalid_tools: dict[str, str] = {}
         """The tools that were left out of the server's lists, and what is wrong with each; for the reader to clear."""
-        self._waiting: dict[RequestId, None] = {}
-        """The requests over HTTP that were not answered yet, oldest first."""
+        self._waiting: dict[RequestId, str] = {}
+        """The methods of the requests over HTTP that were not answered yet, oldest first."""
         self._http: BoundedTransport | None = None
         self._url = "" if isinstance(config, StdioServerConfig) else config.server_parameters.url
         self._way: AbstractAsyncContextManager[Dispatcher[Any]]
-        largest = largest_answer(max_message)
+        largest = largest_answer(options.max_message)
         if isinstance(config, StdioServerConfig):
             if not IS_UNIX:
                 self._way = self._over_streams(_stdio_of_the_sdk(config.server_parameters))
             else:
-                probe = Probe(patience, lambda: self.on_stuck()) if patience is not None else None
                 self._way = self.process = StdioTransport(
                     config.server_parameters,
-                    timings=stdio_timings,
+                    timings=options.timings.stdio,
                     on_stderr=on_stderr,
-                    on_end=self._note_end,
+                    on_end=self.note_end,
                     screen=self._screen,
-                    redaction=redaction,
-                    probe=probe,
-                    max_message=max_message,
+                    redaction=options.redaction,
+                    probe=Probe(options.timings.probe, lambda: self.on_stuck()) if probe else None,
+                    max_message=options.max_message,
                 )
         elif isinstance(config, SSEServerConfig):
-            bounds = AnswerBounds(largest, min(largest, _SSE_EVENT), answers_posts=False)
+            # Of one event mcp's SSE client takes a mebibyte: over it the session would die.
+            bounds = AnswerBounds(largest, min(largest, 2**20), answers_posts=False)
             self._http = BoundedTransport(config.name, bounds, lambda: self._waiting)
             self._way = self._over_streams(_sse(config.server_parameters, self._http))
         else:
@@ -137,7 +127,7 @@ class ServerTransport:
             yield JSONRPCDispatcher(_Watched(incoming, self), _WellFormed(outgoing, self))
 
     def _screen(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
-        """What the session is given of a result that came over a pipe."""
+        """What the session is given of a result; `MCPError` if it would stop the computer."""
         if problem := too_much(result):
             raise MCPError(PayloadTooLargeError.default_code, problem)
         if method == "resources/list":
@@ -148,31 +138,33 @@ class ServerTransport:
         self.invalid_tools.update(left_out)
         return dict(usable)
 
-    def _usable(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
-        """What the session is given: an answer without tools that are none, and without lists that would stop us."""
-        if isinstance(item, Exception) or not isinstance(item.message, JSONRPCResponse):
-            return item
-        if problem := too_much(item.message.result):
-            error = ErrorData(code=PayloadTooLargeError.default_code, message=problem)
-            return replace(item, message=JSONRPCError(jsonrpc="2.0", id=item.message.id, error=error))
-        result, left_out = without_invalid_tools(self.pages.take_out(item.message.result), self.protocol_version)
-        if result is item.message.result:
-            return item
-        self.invalid_tools.update(left_out)
-        return replace(item, message=item.message.model_copy(update={"result": result}))
-
-    def _note(self, item: SessionMessage | Exception) -> None:
+    def take(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+        """Note what came over HTTP. Returns what the session is given of it."""
         self.heard_at = anyio.current_time()
         if isinstance(item, Exception):
             self.failure = item
-        elif isinstance(item.message, JSONRPCResponse | JSONRPCError) and item.message.id is not None:
-            self._waiting.pop(item.message.id, None)
+            return item
+        message = item.message
+        if not isinstance(message, JSONRPCResponse | JSONRPCError) or message.id is None:
+            return item
+        method = self._waiting.pop(coerce_request_id(message.id), "")
+        if isinstance(message, JSONRPCError):
+            return item
+        try:
+            result = self._screen(method, message.result)
+        except MCPError as error:
+            return replace(item, message=JSONRPCError(jsonrpc="2.0", id=message.id, error=error.error))
+        return (
+            item if result is message.result else replace(item, message=message.model_copy(update={"result": result}))
+        )
 
-    def _note_request(self, item: SessionMessage) -> None:
+    def sending(self, item: SessionMessage) -> None:
+        """Note a request before it goes out over HTTP."""
         if isinstance(item.message, JSONRPCRequest):
-            self._waiting[item.message.id] = None
+            self._waiting[item.message.id] = item.message.method
 
-    def _note_withdrawal(self, item: SessionMessage) -> None:
+    def sent(self, item: SessionMessage) -> None:
+        """Note a withdrawal after it went out over HTTP, or could not."""
         message = item.message
         if isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
             request_id = cancelled_request_id_from_params(message.params)
@@ -180,6 +172,11 @@ class ServerTransport:
                 self._waiting.pop(request_id, None)
                 if self._http is not None:
                     self._http.withdraw(request_id)
+
+    def note_end(self) -> None:
+        if not self.has_ended:
+            self.has_ended = True
+            self.on_end()
 
     def describe(self, failure: Exception | None) -> str | None:
         """Why the server could not be reached, in a few words; `failure` is what its session failed with."""
@@ -193,11 +190,6 @@ class ServerTransport:
         if self._http is not None:
             return is_refusal(self._http.failed)
         return _is_missing(self.failure or failure)
-
-    def _note_end(self) -> None:
-        if not self.has_ended:
-            self.has_ended = True
-            self.on_end()
 
 
 def _described(error: BaseException) -> str:
@@ -221,12 +213,27 @@ def _nothing() -> None:
     pass
 
 
-class _Watched:
-    """The read stream of a session; mcp's dispatcher does not tell when it ends."""
+class _Stream:
+    """What both streams of a session share."""
 
-    def __init__(self, inner: ReadStream[SessionMessage | Exception], wire: ServerTransport) -> None:
+    def __init__(self, inner: Any, transport: ServerTransport) -> None:
         self._inner = inner
-        self._wire = wire
+        self._transport = transport
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class _Watched(_Stream):
+    """The read stream of a session; mcp's dispatcher does not tell when it ends."""
 
     @property
     def last_context(self) -> Any:
@@ -237,15 +244,11 @@ class _Watched:
         try:
             item = await self._inner.receive()
         except anyio.EndOfStream:
-            self._wire._note_end()
+            self._transport.note_end()
             raise
-        self._wire._note(item)
-        return self._wire._usable(item)
+        return self._transport.take(item)
 
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-    def __aiter__(self) -> "_Watched":
+    def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> SessionMessage | Exception:
@@ -254,41 +257,18 @@ class _Watched:
         except anyio.EndOfStream:
             raise StopAsyncIteration from None
 
-    async def __aenter__(self) -> "_Watched":
-        return self
 
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-
-class _WellFormed:
+class _WellFormed(_Stream):
     """The write stream of a session. Half a character in a message becomes U+FFFD: mcp's HTTP transports fail to encode
     it, and the connection ends with all its calls.
     """
 
-    def __init__(self, inner: WriteStream[SessionMessage], wire: ServerTransport) -> None:
-        self._inner = inner
-        self._wire = wire
-
     async def send(self, item: SessionMessage) -> None:
-        self._wire._note_request(item)
+        self._transport.sending(item)
         try:
             await self._inner.send(_well_formed(item))
         finally:
-            self._wire._note_withdrawal(item)
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-    async def __aenter__(self) -> "_WellFormed":
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.aclose()
+            self._transport.sent(item)
 
 
 def _well_formed(item: SessionMessage) -> SessionMessage:

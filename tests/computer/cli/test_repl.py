@@ -271,7 +271,7 @@ def test_a_clash_at_the_start_is_a_conflict_too(tmp_path: Path) -> None:
     # The earlier one wins if it is there within 5 s; here however long it takes.
     (tmp_path / "patient.py").write_text(
         "from a2c_smcp.computer.computer import Computer\n"
-        "from a2c_smcp.computer.mcp_clients.mcp_connection import Timings\n"
+        "from a2c_smcp.computer.mcp_clients.connection_options import Timings\n"
         "def make(name, **options):\n"
         "    return Computer(name, timings=Timings(order=60), **options)\n"
     )

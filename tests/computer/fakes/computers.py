@@ -12,7 +12,7 @@ import anyio
 from mcp_types import CallToolResult, TextContent
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.mcp_clients.mcp_connection import Timings
+from a2c_smcp.computer.mcp_clients.connection_options import Timings
 from a2c_smcp.computer.mcp_clients.pipes.process import StdioTimings
 from a2c_smcp.computer.mcp_clients.probe import ProbeTimeouts
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
@@ -29,7 +29,7 @@ from tests.computer.fakes.processes import command, eventually, nothing_left_ove
 
 FAST = Timings(
     start=30,
-    patience=ProbeTimeouts(probe=0.5),
+    probe=ProbeTimeouts(probe=0.5),
     backoff_first=0.01,
     backoff_most=0.05,
     stdio=StdioTimings(flush=0.2, eof=0.2, terminate=0.2, kill=20, drain=0.1),

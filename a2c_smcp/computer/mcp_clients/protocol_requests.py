@@ -1,0 +1,178 @@
+"""Tool calls and reads of resources as MCP has them, in both eras: what is sent, and in how many rounds.
+
+mcp's client makes the requests, over the dispatcher of its transport. Over a pipe, tool calls and reads go to that
+dispatcher directly: the models that mcp makes of a call would cost half as much as all the rest of it.
+"""
+
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+import anyio
+from mcp import MCPError
+from mcp.client.client import Client
+from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CLIENT_INFO_META_KEY,
+    HEADER_MISMATCH,
+    INTERNAL_ERROR,
+    PROTOCOL_VERSION_META_KEY,
+    URL_ELICITATION_REQUIRED,
+    CallToolResult,
+    InputRequiredResult,
+    InputResponses,
+    ReadResourceResult,
+)
+
+from a2c_smcp.computer.calls.progress import CallProgress
+from a2c_smcp.computer.mcp_clients.elicitation.asking import AskedCall, Questions
+from a2c_smcp.computer.mcp_clients.elicitation.declaring import QUESTIONS
+from a2c_smcp.computer.mcp_clients.mcp_internals import MODERN_PROTOCOL_VERSIONS, check_tool_result
+from a2c_smcp.computer.mcp_clients.pipes.dispatcher import PipeDispatcher
+from a2c_smcp.utils.backoff import backoff
+from a2c_smcp.wire import codec
+
+__all__ = ["ProtocolRequests"]
+
+
+class ProtocolRequests:
+    """The tool calls and reads of one session, at most `max_calls` calls at a time."""
+
+    def __init__(self, client: Client, dispatcher: PipeDispatcher | None, questions: Questions, max_calls: int) -> None:
+        self._client = client
+        self._dispatcher = dispatcher
+        self._questions = questions
+        self._limit = anyio.Semaphore(max_calls, fast_acquire=True)
+        self.is_modern = questions.is_modern = client.protocol_version in MODERN_PROTOCOL_VERSIONS
+        self._stamp = _stamp(client, {}) if self.is_modern else {}
+        self._asking_stamp = _stamp(client, QUESTIONS) if self.is_modern else {}
+
+    async def call_tool(self, name: str, params: dict[str, Any], progress: CallProgress | None) -> CallToolResult:
+        """Call a tool until it has a result: it may ask something first, or want to be called again.
+
+        Without `progress` the server is not asked to report any.
+        """
+        answers: InputResponses | None = None
+        state: str | None = None
+        said: CallToolResult | InputRequiredResult | MCPError
+        async with self._limit:
+            call = self._questions.begin(progress)
+            try:
+                for number in itertools.count(1):
+                    try:
+                        said = await self._send_call(name, params, progress, answers, state)
+                    except MCPError as error:
+                        if error.code != URL_ELICITATION_REQUIRED or self.is_modern:
+                            raise
+                        said = error
+                    if isinstance(said, CallToolResult):
+                        return said
+                    if number > 10:
+                        break
+                    answers, state = await self._answer(said, call, number)
+                raise MCPError(INTERNAL_ERROR, "the tool asked 10 times, and wants to ask again")
+            finally:
+                self._questions.end(call)
+
+    async def _answer(
+        self, said: InputRequiredResult | MCPError, call: AskedCall, number: int
+    ) -> tuple[InputResponses | None, str | None]:
+        """Do what a tool wants before it is called again. Returns the answers and the state for that call."""
+        if isinstance(said, MCPError):
+            await self._questions.visit_required(said, call)
+            return None, None
+        if said.input_requests:
+            return {**await self._questions.answer(said.input_requests, call)}, said.request_state
+        # It asks nothing and wants to be called again: pause for so many seconds.
+        await anyio.sleep(backoff(number, first=0.05, longest=0.25))
+        return None, said.request_state
+
+    async def _send_call(
+        self,
+        name: str,
+        params: dict[str, Any],
+        progress: CallProgress | None,
+        answers: InputResponses | None,
+        state: str | None,
+    ) -> CallToolResult | InputRequiredResult:
+        if self._dispatcher is None:
+            return await self._send_by_mcp(name, params, progress, answers, state)
+        on_report = progress.report if progress is not None else None
+        stamp = self._asking_stamp if self._questions.can_ask else self._stamp
+        request = {"name": name, "arguments": params, **stamp}
+        if answers is not None:
+            request["inputResponses"] = {
+                key: answer.model_dump(mode="json", by_alias=True, exclude_none=True) for key, answer in answers.items()
+            }
+        if state is not None:
+            request["requestState"] = state
+        answer = await self._dispatcher.send_raw_request("tools/call", request, on_report=on_report)
+        if answer.get("resultType") == "input_required":
+            return InputRequiredResult.model_validate(answer, by_name=False)
+        result = CallToolResult.model_validate(answer, by_name=False)
+        if not result.is_error:
+            await check_tool_result(self._client, name, result)
+        return result
+
+    async def _send_by_mcp(
+        self,
+        name: str,
+        params: dict[str, Any],
+        progress: CallProgress | None,
+        answers: InputResponses | None,
+        state: str | None,
+        *,
+        is_again: bool = False,
+    ) -> CallToolResult | InputRequiredResult:
+        try:
+            return await self._client.session.call_tool(
+                name,
+                params,
+                progress_callback=progress.take if progress is not None else None,
+                input_responses=answers,
+                request_state=state,
+                allow_input_required=True,
+            )
+        except UnicodeEncodeError:
+            # Half a character in the name of a field inside another one, which pydantic does not write.
+            params = codec.loads(codec.dumps_well_formed(params))
+            return await self._send_by_mcp(name, params, progress, answers, state, is_again=is_again)
+        except MCPError as error:
+            if error.code != HEADER_MISMATCH or is_again:
+                raise
+        # The headers of a call follow the schema of its tool. The schema has changed, so mcp must list it again.
+        await self._list_until(name)
+        return await self._send_by_mcp(name, params, progress, answers, state, is_again=True)
+
+    async def _list_until(self, tool: str) -> None:
+        cursor: str | None = None
+        for _ in range(100):  # pages: a server may list without end
+            page = await self._client.list_tools(cursor=cursor)
+            cursor = page.next_cursor
+            if cursor is None or any(listed.name == tool for listed in page.tools):
+                return
+
+    async def read_resource(self, uri: str) -> ReadResourceResult:
+        with self._questions.reading():
+            if self._dispatcher is None:
+                return await self._client.read_resource(uri)
+            answer = await self._dispatcher.send_raw_request("resources/read", {"uri": uri, **self._stamp})
+            if answer.get("resultType") == "input_required":
+                return await self._client.read_resource(uri)  # reading changes nothing, so mcp may begin again
+            # Without the cache hints of the answer: they are of no use here, and some servers get them wrong.
+            wanted = {key: answer[key] for key in ("contents", "_meta") if key in answer}
+            return ReadResourceResult.model_validate(wanted, by_name=False)
+
+
+def _stamp(client: Client, capabilities: Mapping[str, Any]) -> dict[str, Any]:
+    """What each request carries besides its parameters since 2026-07-28: who asks, in which version, with which
+    capabilities.
+    """
+    info = client.client_info
+    return {
+        "_meta": {
+            PROTOCOL_VERSION_META_KEY: client.protocol_version,
+            CLIENT_INFO_META_KEY: info.model_dump(mode="json", by_alias=True, exclude_none=True) if info else {},
+            CLIENT_CAPABILITIES_META_KEY: dict(capabilities),
+        }
+    }

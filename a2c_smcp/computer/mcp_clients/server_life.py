@@ -1,0 +1,199 @@
+"""One life of an MCP server: the way to it, a session over that, and how both ended. Knows nothing of restarts."""
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import anyio
+import anyio.lowlevel
+from mcp import MCPError
+from mcp_types import METHOD_NOT_FOUND, Implementation, LoggingMessageNotificationParams
+
+from a2c_smcp import __version__
+from a2c_smcp.computer.mcp_clients.change_feed import ChangeFeed
+from a2c_smcp.computer.mcp_clients.connection_options import ConnectionHooks, ConnectionOptions
+from a2c_smcp.computer.mcp_clients.elicitation.asking import Questions
+from a2c_smcp.computer.mcp_clients.handshakes import AUTO
+from a2c_smcp.computer.mcp_clients.log_messages import MAX_LOG_LINE, log_lines
+from a2c_smcp.computer.mcp_clients.mcp_internals import (
+    MODERN_PROTOCOL_VERSIONS,
+    IncomingMessage,
+    client_over,
+    discover,
+    ping,
+)
+from a2c_smcp.computer.mcp_clients.mcp_session import MCPSession
+from a2c_smcp.computer.mcp_clients.model import MCPServerConfig
+from a2c_smcp.computer.mcp_clients.pipes.process import describe_exit
+from a2c_smcp.computer.mcp_clients.restarts import LifeEnd, end_reason, with_last_words
+from a2c_smcp.computer.mcp_clients.transports import ServerTransport
+from a2c_smcp.utils.distribution import DISTRIBUTION
+
+__all__ = ["ServerLife"]
+
+
+class ServerLife:
+    """`run` starts the server with the handshake `mode`, and returns how its life ended; `stop` ends it.
+
+    `watched` are the resources that the server is asked to watch. `advise` is what an `MCPSession` takes.
+    """
+
+    def __init__(
+        self,
+        config: MCPServerConfig,
+        mode: str,
+        options: ConnectionOptions,
+        hooks: ConnectionHooks,
+        watched: frozenset[str],
+        advise: Callable[[MCPSession, MCPError], str],
+    ) -> None:
+        self._config = config
+        self._mode = mode
+        self._options = options
+        self._timings = options.timings
+        self._hooks = hooks
+        self._advise = advise
+        self._scope = anyio.CancelScope()
+        self._is_stuck = False
+        self._session: MCPSession | None = None
+        quote = options.redaction.quote
+        self._feed = ChangeFeed(config.name, hooks.on_change, self._timings.feed, watched, quote)
+        self._questions = Questions(config.name, options.asker, options.redaction)
+        self.transport = ServerTransport(
+            config, options, on_stderr=hooks.on_stderr, probe=mode == AUTO, declares=self._questions.declares
+        )
+        self.transport.on_stuck = self._give_up
+
+    @property
+    def session(self) -> MCPSession | None:
+        """The session, while it takes requests."""
+        session = self._session
+        return None if session is None or session.since is None or session.ending is not None else session
+
+    @property
+    def pid(self) -> int | None:
+        return self.transport.process.pid if self.transport.process else None
+
+    @property
+    def stderr_tail(self) -> tuple[str, ...]:
+        """The last lines that the process wrote to stderr."""
+        return self.transport.process.stderr_tail if self.transport.process else ()
+
+    def explain(self, why: str) -> str:
+        """This reason, redacted, with the last words of the process."""
+        return with_last_words(self._options.redaction.quote(why), self.stderr_tail)
+
+    def stop(self) -> None:
+        """Interrupt the start, or end the session and whatever runs on it."""
+        if self._session is not None and self._session.since is not None:
+            self._session.end("was stopped")
+        else:
+            self._scope.cancel()
+
+    def _give_up(self) -> None:
+        self._is_stuck = True
+        self._scope.cancel()
+
+    async def run(self, on_running: Callable[[], None]) -> LifeEnd:
+        """Open a session, let it be used, close it. `on_running` is called when the session takes requests."""
+        client = client_over(
+            self.transport,
+            mode=self._mode,
+            cache=None,
+            message_handler=self._hear,
+            elicitation_callback=self._questions.elicit,
+            logging_callback=self._log,
+            client_info=Implementation(name=DISTRIBUTION, version=__version__),
+        )
+        failure: Exception | None = None
+        self._scope.deadline = anyio.current_time() + self._timings.start_of(self._config)
+        with self._scope:
+            try:
+                async with client:
+                    if self._mode in MODERN_PROTOCOL_VERSIONS:
+                        # mcp believes that a server speaks a given version, and invents one without capabilities.
+                        await discover(client, self._mode)
+                    self.transport.protocol_version = client.protocol_version
+                    session = self._session = MCPSession(
+                        self._config.name,
+                        client,
+                        self.transport,
+                        self._questions,
+                        self._feed,
+                        self._options,
+                        self._advise,
+                    )
+                    self.transport.on_end = partial(session.end, "ended the connection")
+                    await self._serve(session, on_running)
+            except Exception as error:
+                failure = error
+        return self._end(failure)
+
+    async def _hear(self, message: IncomingMessage) -> None:
+        self._questions.on_message(message)
+        await self._feed.on_message(message)
+
+    async def _log(self, params: LoggingMessageNotificationParams) -> None:
+        """A log message of the server goes where its stderr goes."""
+        for line in log_lines(params):
+            self._hooks.on_stderr(self._options.redaction(line)[:MAX_LOG_LINE])
+
+    async def _serve(self, session: MCPSession, on_running: Callable[[], None]) -> None:
+        """Let others use the session until it is over. The deadline of the start ends, that of the closing begins."""
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._feed.run, session.client, session.dispatcher)
+                # The server should not show before its changes are heard. But one that came back may have to be told
+                # of a hundred thousand resources, or may answer no subscription at all: it serves all the same.
+                with anyio.move_on_after(self._timings.feed.answer):
+                    await self._feed.settled()
+                await anyio.lowlevel.checkpoint_if_cancelled()  # it may be stopped at the last moment
+                self._scope.deadline = math.inf
+                session.since = anyio.current_time()
+                on_running()
+                if self.transport.process is None:
+                    tasks.start_soon(self._ping_when_idle, session)
+                if self.transport.has_ended:
+                    session.end("ended the connection")
+                await session.over.wait()
+                self._scope.deadline = anyio.current_time() + self._timings.close
+                with anyio.move_on_after(self._timings.cancel):
+                    await session.drained()
+                tasks.cancel_scope.cancel()
+        finally:
+            session.end("was lost")
+
+    async def _ping_when_idle(self, session: MCPSession) -> None:
+        """An idle HTTP connection does not notice by itself that the server is gone."""
+        interval = self._timings.idle_probe
+        while True:
+            await anyio.sleep(max(0.0, self.transport.heard_at + interval - anyio.current_time()))
+            if anyio.current_time() < self.transport.heard_at + interval:
+                continue
+            try:
+                with anyio.fail_after(interval):
+                    await ping(session.client)
+            except (MCPError, TimeoutError) as error:
+                if not isinstance(error, MCPError) or error.code != METHOD_NOT_FOUND:
+                    session.end("does not answer any more")
+                    return
+
+    def _end(self, failure: Exception | None) -> LifeEnd:
+        """How this life ended, for the people at this computer."""
+        session, process, has_ended = self._session, self.transport.process, self.transport.has_ended
+        lasted = None
+        if session is not None and session.since is not None:
+            lasted = anyio.current_time() - session.since
+            if session.has_retired:
+                return LifeEnd(session.ending or "", lasted, is_planned=True)
+        exit_code = process.exit_code if process is not None and has_ended else None
+        reason = end_reason(
+            None if exit_code is None else describe_exit(exit_code),
+            self.transport.describe(failure),
+            session.ending if session is not None else None,
+            self._timings.start_of(self._config),
+        )
+        if lasted is not None:
+            return LifeEnd(self.explain(reason), lasted)
+        wants_old = self._mode == AUTO and self.pid is not None and (has_ended or self._is_stuck)
+        return LifeEnd(self.explain(reason), None, wants_old, is_lasting=self.transport.is_lasting(failure))
