@@ -61,9 +61,9 @@ def test_our_reader_is_measured_and_its_answers_are_kept(tmp_path: Path) -> None
 
 
 def test_the_table_takes_the_place_of_the_old_one() -> None:
-    row = Measured("pdf", 2, 2, {OURS: 1}, {OURS: 0.9, "pypdf": 0.8}, 0.5, 0.7, 60)
+    row = Measured("pdf", 2, 2, 1, {OURS: 1}, {OURS: 0.9, "pypdf": 0.8}, 0.5, 0.7, 60)
     once = with_table("# Page\n", [row])
-    assert "| pdf | 2 | 1 | 0.900 of 2 | – | pypdf 0.800 | 0.50 | 0.7 | 60 |" in once
+    assert "| pdf | 2 | 1 | 1 | 0.900 of 2 | – | pypdf 0.800 | 0.50 | 0.7 | 60 |" in once
     twice = with_table(once, [row, row])
     assert twice.startswith("# Page\n")
     assert twice.count("| pdf |") == 2

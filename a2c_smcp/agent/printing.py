@@ -47,7 +47,7 @@ class Printer:
             self.json(value)
             return
         if not sys.stdout.isatty():
-            for line in aligned([header, *rows]):
+            for line in aligned([header, *rows], raw=self._raw):
                 self._say(line)
             return
         table = Table(box=None, pad_edge=False)

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,7 +28,16 @@ app = CommandApp(
 
 FoldersArgument = Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders to serve.", show_default=False)]
 CacheOption = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Where the index is kept; default: the user's cache folder.")
+    Path | None,
+    typer.Option(metavar="DIR", help="Where the index is kept, for you alone; default: the user's cache folder."),
+]
+IncludeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="PATTERN",
+        help="Serve what is left out by its name: hidden, ignored or secret files, node_modules/. As in a .gitignore.",
+        show_default=False,
+    ),
 ]
 MaxSizeOption = Annotated[int, typer.Option(min=1, metavar="MIB", help="Largest file that is read.")]
 MaxPagesOption = Annotated[int, typer.Option(min=1, help="Most pages of a document.")]
@@ -51,6 +60,7 @@ def serve(
         bool, typer.Option("--absolute-uris", help="Show where files are on this machine in file_uri.")
     ] = False,
     cache: CacheOption = None,
+    include: IncludeOption = None,
     max_size: MaxSizeOption = 256,
     max_pages: MaxPagesOption = 50_000,
     seconds: SecondsOption = 20.0,
@@ -58,10 +68,13 @@ def serve(
 ) -> None:
     """Serve folders as an MCP server, over stdio unless --http is given. Changes are told as they happen."""
     _check_system()
+    from a2c_smcp.docs.index import cache_folder
     from a2c_smcp.docs.server import docs_server
 
     configure_logging("warning")
-    library = _library(folders, cache, _limits(max_size, max_pages, seconds), absolute_uris, workers)
+    limits = _limits(max_size, max_pages, seconds)
+    kept = cache or cache_folder()
+    library = _library(folders, limits, cache=kept, absolute_uris=absolute_uris, workers=workers, include=include or ())
     try:
         server = docs_server(library, host)
         with _progress_bar(library) if sys.stderr.isatty() else nullcontext():
@@ -77,18 +90,21 @@ def serve(
 @app.command()
 def check(
     folders: FoldersArgument,
+    include: IncludeOption = None,
     max_size: MaxSizeOption = 256,
     max_pages: MaxPagesOption = 50_000,
     seconds: SecondsOption = 20.0,
     workers: WorkersOption = 2,
-    raw: Annotated[bool, typer.Option("--raw", help="Print names and titles as they are at a terminal too.")] = False,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Print names and titles as they are, with their control characters.")
+    ] = False,
 ) -> None:
-    """List what would be served, how long each file took, and what cannot be read; ends with 1 if something cannot."""
+    """List every file: its pages and how long it took, or why it is not served. Ends with 1 if one cannot be read."""
     _check_system()
     from a2c_smcp.docs.checking import print_check
 
     configure_logging("warning")
-    library = _library(folders, None, _limits(max_size, max_pages, seconds), False, workers, keep=False)
+    library = _library(folders, _limits(max_size, max_pages, seconds), workers=workers, include=include or ())
     raise typer.Exit(asyncio.run(print_check(library, raw=raw)))
 
 
@@ -104,21 +120,11 @@ def _limits(max_size: int, max_pages: int, seconds: float) -> "DocumentLimits":
     return DocumentLimits(file_bytes=max_size * 2**20, page_count=max_pages, seconds=seconds)
 
 
-def _library(
-    folders: list[Path],
-    cache: Path | None,
-    limits: "DocumentLimits",
-    absolute_uris: bool,
-    workers: int,
-    *,
-    keep: bool = True,
-) -> "Library":
-    from a2c_smcp.docs.index import cache_folder
+def _library(folders: list[Path], limits: "DocumentLimits", **options: Any) -> "Library":
     from a2c_smcp.docs.library import Library
 
     try:
-        kept = (cache or cache_folder()) if keep else None
-        return Library(folders, limits, cache=kept, absolute_uris=absolute_uris, workers=workers)
+        return Library(folders, limits, **options)
     except (ValueError, OSError) as error:
         say(f"a2c docs: {error}", err=True)
         raise typer.Exit(FAILED) from None

@@ -7,12 +7,21 @@ from typing import Any, Final
 
 from a2c_smcp.docs.formats import OpenDocument
 from a2c_smcp.docs.limits import Unreadable
-from a2c_smcp.docs.words import frequent_terms, shortened
+from a2c_smcp.docs.words import frequent_terms, name_words, shortened
 from a2c_smcp.mcp_server.documents import Page
 from a2c_smcp.mcp_server.elements import ELEMENT_TYPES, Code, Element, Heading, Image, List, Separator, Table, Text
 from a2c_smcp.mcp_server.rendering import plain
 
-__all__ = ["Facts", "describe", "own_title", "page_from_json", "page_to_json", "texts_of", "unreadable_page"]
+__all__ = [
+    "NOT_READ",
+    "Facts",
+    "describe",
+    "own_title",
+    "page_from_json",
+    "page_to_json",
+    "texts_of",
+    "unreadable_page",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +32,11 @@ class _Samples:
     pages: int = 3
     keywords: int = 8
     title: int = 120
-    indexed: int = 64_000  # characters of one element that can be searched
 
 
 _SAMPLES: Final = _Samples()
+NOT_READ: Final = "This file has not been read yet. It is read when it is opened."
+"""The summary of a document that is listed before its file was read."""
 
 _NO_TITLE: Final = re.compile(
     r"""
@@ -58,6 +68,11 @@ class Facts:
     def unreadable(cls, name: str, problem: Unreadable) -> "Facts":
         """A file that cannot be read is one page, which says why."""
         return cls(name, 1, [], f"This file cannot be read: {problem.reason}", problem.to_json())
+
+    @classmethod
+    def unread(cls, name: str) -> "Facts":
+        """A file that is listed before it is read. How many pages it has is found out when it is opened."""
+        return cls(name, 1, name_words(name).split()[: _SAMPLES.keywords], NOT_READ)
 
 
 def describe(document: OpenDocument, name: str) -> Facts:
@@ -106,7 +121,7 @@ def _first_words(elements: list[Element]) -> str:
 
 def texts_of(page: Page) -> list[tuple[int, str]]:
     """What the index holds of a page: the plain text of each element, with its number."""
-    found = [(number, plain(element)[: _SAMPLES.indexed]) for number, element in enumerate(page.elements)]
+    found = [(number, plain(element)) for number, element in enumerate(page.elements)]
     return [(number, text) for number, text in found if text.strip()]
 
 

@@ -1,32 +1,39 @@
 """The files of one folder as documents: what is there, what is known of it, its pages, and what changes."""
 
 import asyncio
+import json
 import logging
 import os
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
+from pathspec import GitIgnoreSpec
+
+from a2c_smcp import __version__
 from a2c_smcp.docs.describing import Facts, page_from_json, unreadable_page
-from a2c_smcp.docs.formats import file_type
-from a2c_smcp.docs.index import Hit, Index
+from a2c_smcp.docs.formats import file_type, is_document_name
+from a2c_smcp.docs.index import Found, Index
 from a2c_smcp.docs.indexing import Indexer
 from a2c_smcp.docs.limits import DocumentLimits, Unreadable
 from a2c_smcp.docs.page_cache import PageCache, page_cache
+from a2c_smcp.docs.queries import Query
 from a2c_smcp.docs.references import doc_refs
 from a2c_smcp.docs.served import FolderChange, ServedFile, request_for
-from a2c_smcp.docs.walking import FoundFile, Walk, walk
+from a2c_smcp.docs.walking import FoundFile, Walk, include_rules, walk
 from a2c_smcp.docs.watching import LONGEST_SECONDS, watching
 from a2c_smcp.docs.workers import Workers
 from a2c_smcp.errors import DocumentNotFoundError, PageOutOfRangeError
 from a2c_smcp.mcp_server.documents import Document, Page, PageSummary
 from a2c_smcp.utils.text import well_formed
 
-__all__ = ["Folder"]
+__all__ = ["NOT_A_DOCUMENT", "Folder", "facts_of"]
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +43,12 @@ _TRIES: Final = 3
 _RETRY_SECONDS: Final = 1.0
 _YOUNG_SECONDS: Final = 2.0
 """A file that is broken and younger than this may still be on its way here."""
+_FIRST_LISTED_SECONDS: Final = 1.0
+"""At the start: when the files take longer than this to be described, the rest of them is listed by name."""
+_LISTED_SECONDS: Final = 10.0
+"""The same later on, when files are new."""
+NOT_A_DOCUMENT: Final = "its content is no document"
+"""Why a file is not served whose name says nothing."""
 
 
 class Folder:
@@ -51,7 +64,9 @@ class Folder:
         cache: Path | None = None,
         absolute_uris: bool = False,
         pages: PageCache | None = None,
+        included: GitIgnoreSpec | None = None,
     ) -> None:
+        """`included` are the names that are served although they would be left out."""
         # What the person named may be a link; what is below it may not.
         self.root = os.path.realpath(root)
         if not os.path.isdir(self.root):
@@ -66,15 +81,22 @@ class Folder:
         self._index = Index(self.root, cache)
         self._absolute_uris = absolute_uris
         self._pages = page_cache(limits.cached_bytes) if pages is None else pages
-        self._walk = Walk({}, {}, 0)
+        self._included = included or include_rules(())
+        self.problem: str | None = None
+        """Why the folder cannot be looked at."""
+        self._walk = Walk()
         self._refs: dict[str, str] = {}
         self._ref_of: dict[str, str] = {}
         self._served: dict[str, ServedFile] = {}
         """By path. A file that is no document has none."""
         self._no_documents: dict[str, tuple[int, int]] = {}
+        self._told: dict[str, Document] = {}
+        """The documents as they were when `on_change` was called last."""
+        self._not_kept: list[tuple[FoundFile, dict[str, Any] | None]] = []
+        """What could not be written into the index, and is tried again."""
         self._sorted: list[Document] | None = None
         self._unsettled = False
-        self.indexer = Indexer(self.root, self._index, workers, lambda: self._served.values())
+        self.indexer = Indexer(self.root, self._index, workers, lambda: self._served.values(), self._keep_facts)
         self._turn = asyncio.Lock()
 
     # --- what is there
@@ -95,7 +117,8 @@ class Folder:
         path = self._refs.get(doc_ref)
         if path is None:
             return None
-        if path not in self._served and (found := self._walk.files.get(path)) is not None:
+        known, found = self._served.get(path), self._walk.files.get(path)
+        if (known is None or known.unread) and found is not None:
             if self._no_documents.get(path) == found.version:
                 return None
             await self._describe([found], background=False)
@@ -141,10 +164,38 @@ class Folder:
             for answer in answers
         ]
 
-    async def search(self, query: str, most: int) -> list[tuple[ServedFile, Hit]]:
-        """Elements of documents that are there now."""
-        hits = await asyncio.to_thread(self._index.search, query, most * 2)
-        return [(self._served[hit.path], hit) for hit in hits if hit.path in self._served][:most]
+    async def search(self, query: Query, most: int) -> Found:
+        """Places in documents that are there now."""
+        found = await asyncio.to_thread(self._index.search, query, most * 2)
+        return replace(found, hits=tuple(hit for hit in found.hits if hit.path in self._served)[:most])
+
+    def file(self, path: str) -> ServedFile:
+        return self._served[path]
+
+    async def not_indexed(self) -> list[ServedFile]:
+        """Documents whose words are not in the index yet, or not all of them."""
+        if self.indexer.known.is_set():
+            return []
+        missing = set(await asyncio.to_thread(self._index.unfinished)) | {file.path for file, _ in self._not_kept}
+        return [file for path, file in self._served.items() if file.unread or path in missing]
+
+    async def missed_pages(self) -> dict[str, int]:
+        """By document: how many pages could not be read when it was indexed."""
+        missed = await asyncio.to_thread(self._index.missed)
+        return {self._served[path].document.doc_ref: count for path, count in missed.items() if path in self._served}
+
+    @property
+    def index_problem(self) -> str | None:
+        """Why words could not be kept or looked up, if that is so now."""
+        return self._index.problem
+
+    @property
+    def left_out(self) -> Counter[str]:
+        """How many files and folders are not served, by reason."""
+        counts = Counter(self._walk.left_out.counts)
+        if self._no_documents:
+            counts[NOT_A_DOCUMENT] += len(self._no_documents)
+        return counts
 
     # --- keeping up
 
@@ -188,13 +239,24 @@ class Folder:
                 logger.exception("%s could not be looked at; it is tried again", self.root)
                 await asyncio.sleep(_RETRY_SECONDS)
 
+    def walk(self) -> Walk:
+        """What is in the folder now. Raises `OSError` if it cannot be looked at."""
+        return walk(self.root, self.limits.files, self._included)
+
     async def _look(self) -> Walk:
         try:
-            return await asyncio.to_thread(walk, self.root, self.limits.files)
+            found = await asyncio.to_thread(self.walk)
         except OSError as error:
-            logger.warning("%s cannot be looked at: %s", self.root, error.strerror)
+            problem = f"the folder {self.root} cannot be looked at: {error.strerror}"
+            if self.problem != problem:
+                logger.warning("%s", problem)
+            self.problem = problem
             # Nothing is watched then, so that a folder which comes back is another one.
-            return Walk({}, {}, 0)
+            return Walk()
+        if self.problem is not None:
+            logger.warning("the folder %s can be looked at again", self.root)
+            self.problem = None
+        return found
 
     async def _catch_up(self, found: Walk | None = None) -> None:
         """Describe what is new or changed, and say what is different. Without a walk, walk."""
@@ -209,7 +271,7 @@ class Folder:
 
     async def _take(self, found: Walk) -> bool:
         """Make a walk the state of things. True if files have changed under way, and another walk is due."""
-        old, before = self._walk, {path: file.document for path, file in self._served.items()}
+        old = self._walk
         first = not self.first_pass.is_set()
         self._walk = found
         if old.files.keys() != found.files.keys():
@@ -221,28 +283,45 @@ class Folder:
         self._no_documents = {path: version for path, version in self._no_documents.items() if path in found.files}
         self._sorted = None
         todo = [file for path, file in found.files.items() if self._is_news(file)]
-        if first:
+        if first or self._is_back(old):
             todo = await self._from_index(todo)
-        changed = await self._describe(todo, background=True, said=first)
-        if gone or first:
+        changed = await self._describe(todo, background=True, first=first)
+        # The words of a folder that is away for a while are kept: it may be a disk that was unplugged.
+        if (gone or first) and self.problem is None:
             await asyncio.to_thread(self._index.forget_others, found.files)
-        self._tell(before)
+        self._tell()
         return changed
+
+    def _is_back(self, old: Walk) -> bool:
+        """Whether the folder could not be looked at before this walk."""
+        return not old.folders
 
     def _is_news(self, file: FoundFile) -> bool:
         served = self._served.get(file.path)
-        return self._no_documents.get(file.path) != file.version and (served is None or served.found != file)
+        return self._no_documents.get(file.path) != file.version and (
+            served is None or served.unread or served.found != file
+        )
 
     async def _from_index(self, files: list[FoundFile]) -> list[FoundFile]:
         """Serve what was described at another time, and return the rest."""
-        known = await asyncio.to_thread(self._index.known, {file.path: file for file in files})
+        known = await asyncio.to_thread(self._index.known, {file.path: file for file in files}, self._limits_name)
         for file in files:
             if file.path in known:
                 self._keep(file, known[file.path])
         return [file for file in files if file.path not in known]
 
-    async def _describe(self, files: Sequence[FoundFile], *, background: bool, said: bool = False) -> bool:
-        """Ask the workers what files are. `said` announces what is there already, while the rest is still to come."""
+    @property
+    def _limits_name(self) -> str:
+        """What decides, beside the file, whether a worker dies of it."""
+        return f"{__version__} {json.dumps(self.limits.to_json(), sort_keys=True)}"
+
+    async def _describe(self, files: Sequence[FoundFile], *, background: bool, first: bool = False) -> bool:
+        """Ask the workers what files are. True if one has changed under way.
+
+        What is known is served at once. If it takes long, the other files are listed by their names.
+        """
+        # The small ones first: they are many, and quick to read.
+        files = sorted(files, key=lambda file: file.size)
         batches = [files[start : start + _BATCH] for start in range(0, len(files), _BATCH)]
         done = 0
         changed = False
@@ -251,31 +330,76 @@ class Folder:
 
         async def one(batch: Sequence[FoundFile]) -> None:
             nonlocal done, changed
-            async with gate:
-                requests = [request_for(self.root, file) for file in batch]
-                answers = await self._workers.describe(requests, background=background)
             lasting: list[tuple[FoundFile, dict[str, Any] | None]] = []
-            for file, answer in zip(batch, answers, strict=True):
+            costly: list[tuple[FoundFile, dict[str, Any] | None]] = []
+
+            def told(number: int, answer: dict[str, Any]) -> None:
+                nonlocal done, changed
+                file = batch[number]
+                done += 1
                 if "changed" in answer:
                     changed = True
-                    continue
-                facts = _facts_of(file, answer)
+                    return
+                facts = facts_of(file, answer)
                 if facts is not None and facts["problem"] and _is_young(file):
                     self._unsettled = True
-                    continue
+                    self._forget_unread(file)
+                    return
                 self._keep(file, facts)
                 if facts is None or facts["problem"] is None or facts["problem"]["lasting"]:
                     lasting.append((file, facts))
-            await asyncio.to_thread(self._index.remember, lasting)
-            done += len(batch)
-            self.on_progress(done, len(files))
-            if said and done < len(files) and pacing.is_over():
-                self.on_change(FolderChange(True, ()))
+                elif facts["problem"]["costly"]:
+                    costly.append((file, facts))
 
-        await asyncio.gather(*map(one, batches))
+            async with gate:
+                requests = [request_for(self.root, file) for file in batch]
+                await self._workers.describe(requests, background=background, told=told)
+            await self._remember(lasting)
+            if costly:
+                await asyncio.to_thread(self._index.remember, costly, self._limits_name)
+            self.on_progress(done, len(files))
+            if first and done < len(files) and pacing.is_over():
+                self._tell()
+
+        reading = asyncio.gather(*map(one, batches))
+        try:
+            if background:
+                await asyncio.wait({reading}, timeout=_FIRST_LISTED_SECONDS if first else _LISTED_SECONDS)
+                if not reading.done():
+                    self._list_unread(files)
+            await reading
+        finally:
+            reading.cancel()
         return changed
 
-    def _keep(self, file: FoundFile, facts: dict[str, Any] | None) -> None:
+    def _list_unread(self, files: Sequence[FoundFile]) -> None:
+        """List files by their names while they are still being read. Only names that tell what they are: another file
+        may turn out to be no document.
+        """
+        for file in files:
+            known = file.path in self._served or file.path in self._no_documents
+            if not known and is_document_name(file.path) and not _is_young(file):
+                self._keep(file, Facts.unread(file.path.rpartition("/")[2]).to_json(), unread=True)
+        self._tell()
+
+    def _forget_unread(self, file: FoundFile) -> None:
+        if (served := self._served.get(file.path)) is not None and served.unread:
+            del self._served[file.path]
+            self._sorted = None
+
+    async def _remember(self, described: list[tuple[FoundFile, dict[str, Any] | None]]) -> None:
+        if described and not await asyncio.to_thread(self._index.remember, described):
+            self._not_kept += described
+
+    async def _keep_facts(self) -> bool:
+        """Write into the index what could not be written before; whether nothing is left to write."""
+        waiting, self._not_kept = self._not_kept, []
+        await self._remember([(file, facts) for file, facts in waiting if self._walk.files.get(file.path) == file])
+        return not self._not_kept
+
+    def _keep(self, file: FoundFile, facts: dict[str, Any] | None, *, unread: bool = False) -> None:
+        if file.path not in self._ref_of:
+            return  # it has gone meanwhile
         self._sorted = None
         if facts is None:
             self._no_documents[file.path] = file.version
@@ -292,14 +416,16 @@ class Folder:
             summary=well_formed(facts["summary"]),
             last_modified=_instant(file.mtime_ns),
         )
-        self._served[file.path] = ServedFile(document, file, problem)
+        self._served[file.path] = ServedFile(document, file, problem, unread)
 
     def _file_uri(self, path: str) -> str:
         relative = quote(os.fsencode(path))
         return f"file://{quote(os.fsencode(self.root)).rstrip('/')}/{relative}" if self._absolute_uris else relative
 
-    def _tell(self, before: dict[str, Document]) -> None:
-        now = {path: file.document for path, file in self._served.items()}
+    def _tell(self) -> None:
+        """Say what is different from what was said before."""
+        before, now = self._told, {path: file.document for path, file in self._served.items()}
+        self._told = now
         same = before.keys() & now.keys()
         updated = [path for path in same if before[path] != now[path]]
         listed = before.keys() != now.keys() or any(
@@ -328,11 +454,12 @@ def _is_young(file: FoundFile) -> bool:
     return 0 <= time.time() - file.mtime_ns / 1e9 < _YOUNG_SECONDS
 
 
-def _facts_of(file: FoundFile, answer: dict[str, Any]) -> dict[str, Any] | None:
+def facts_of(file: FoundFile, answer: dict[str, Any]) -> dict[str, Any] | None:
+    """What a worker's answer says of a file; `None` if the file is no document."""
     if "facts" in answer:
         facts: dict[str, Any] | None = answer["facts"]
         return facts
-    return Facts.unreadable(file.path.rpartition("/")[2], Unreadable.from_json(answer["problem"])).to_json()
+    return Facts.unreadable(file.path.rpartition("/")[2], _problem_of(answer)).to_json()
 
 
 def _problem_of(answer: dict[str, Any]) -> Unreadable:

@@ -1,13 +1,13 @@
-"""Puts the words of a folder's documents into its index, one document after the other, while nobody waits for it."""
+"""Puts the words of a folder's documents into its index, a few pages at a time, in the background."""
 
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from a2c_smcp.docs.index import Index
+from a2c_smcp.docs.index import Index, PageTexts
 from a2c_smcp.docs.served import ServedFile, request_for
 from a2c_smcp.docs.walking import FoundFile
 from a2c_smcp.docs.workers import Workers
@@ -18,27 +18,33 @@ __all__ = ["Indexer"]
 logger = logging.getLogger(__name__)
 
 _AGAIN_SECONDS = 10.0
-"""When it looks again at what could not be read now."""
+"""When it looks again at what could not be read or kept now."""
 
 
 @dataclass(frozen=True, slots=True)
-class _IndexBounds:
-    """How much of a document is indexed, and when."""
+class _IndexPacing:
+    """How much is read at once, and when."""
 
     pages_at_once: int = 16
-    pages: int = 5000
-    characters: int = 20_000_000
     large_bytes: int = 2**20
     restless_seconds: float = 10.0  # a large file that was saved so lately waits
 
 
-_BOUNDS: Final = _IndexBounds()
+_PACING: Final = _IndexPacing()
 
 
 class Indexer:
     """Runs beside a folder. `look()` says that there may be something to do."""
 
-    def __init__(self, root: str, index: Index, workers: Workers, served: Callable[[], Collection[ServedFile]]) -> None:
+    def __init__(
+        self,
+        root: str,
+        index: Index,
+        workers: Workers,
+        served: Callable[[], Collection[ServedFile]],
+        keep_facts: Callable[[], Awaitable[bool]],
+    ) -> None:
+        """`keep_facts` puts into the index what could not be kept there before, and says whether that worked."""
         self.known = asyncio.Event()
         """Set while the words of every document are in the index."""
         self.on_progress: Callable[[int, int], None] = lambda done, total: None
@@ -46,6 +52,7 @@ class Indexer:
         self._index = index
         self._workers = workers
         self._served = served
+        self._keep_facts = keep_facts
         self._work = asyncio.Event()
 
     def look(self) -> None:
@@ -69,39 +76,48 @@ class Indexer:
 
     async def _catch_up(self) -> bool:
         """Index what is not in the index; whether that is all by now."""
-        todo = await asyncio.to_thread(self._index.without_words)
-        files = [file for file in self._served() if file.found.path in todo]
-        if files:
+        whole = await self._keep_facts()
+        todo = await asyncio.to_thread(self._index.unfinished)
+        # The short ones first: a document of many thousand pages does not keep the others waiting.
+        files = sorted((file for file in self._served() if file.found.path in todo), key=_pages)
+        if files or not whole:
             self.known.clear()
-        whole = True
         for number, file in enumerate(files):
-            if _is_restless(file.found):
-                whole = False
-            elif file in self._served():
-                texts = await self._texts(file)
-                await asyncio.to_thread(self._index.add_words, file.found, texts)
+            if file in self._served():
+                whole &= not _is_restless(file.found) and await self._add(file, todo[file.found.path])
             self.on_progress(number + 1, len(files))
         return whole
 
-    async def _texts(self, file: ServedFile) -> list[tuple[int, int, str]]:
-        """The texts of a document, as far as the index takes them. Pages that cannot be read have none."""
-        texts: list[tuple[int, int, str]] = []
-        size = 0
-        count = 0 if file.problem else min(file.document.page_count, _BOUNDS.pages)
-        for first in range(0, count, _BOUNDS.pages_at_once):
-            pages = min(_BOUNDS.pages_at_once, count - first)
+    async def _add(self, file: ServedFile, first: int) -> bool:
+        """Index a document from a page on; whether all of it could be kept."""
+        count = 0 if file.problem else file.document.page_count
+        next_page: int | None = first
+        while next_page is not None:
+            wanted = min(_PACING.pages_at_once, max(0, count - next_page))
             request = request_for(self._root, file.found)
-            answers = await self._workers.read("texts", request, first, pages, background=True)
-            for page, answer in enumerate(answers, first):
-                found = [(page, number, well_formed(text)) for number, text in answer.get("texts", ())]
-                size += sum(len(text) for _, _, text in found)
-                texts += found
-            if size > _BOUNDS.characters or any("changed" in answer for answer in answers):
-                break
-        return texts
+            answers = await self._workers.read("texts", request, next_page, wanted, background=True) if wanted else []
+            if any("changed" in answer for answer in answers):
+                return True  # it is described again, and then indexed
+            last = next_page + wanted >= count
+            pages = [_texts(answer) for answer in answers]
+            added = await asyncio.to_thread(self._index.add_pages, file.found, next_page, pages, last=last)
+            if last and added == next_page + wanted:
+                return True
+            next_page = added
+        # The file has changed meanwhile, or another process has indexed it, or the index cannot be written.
+        return self._index.problem is None
+
+
+def _texts(answer: dict[str, Any]) -> PageTexts:
+    """The texts of a page; `None` for a page that cannot be read."""
+    return [(number, well_formed(text)) for number, text in answer["texts"]] if "texts" in answer else None
+
+
+def _pages(file: ServedFile) -> int:
+    return file.document.page_count
 
 
 def _is_restless(file: FoundFile) -> bool:
     """A date in the future says nothing: such a file may have it for years."""
     age = time.time() - file.mtime_ns / 1e9
-    return file.size > _BOUNDS.large_bytes and 0 <= age < _BOUNDS.restless_seconds
+    return file.size > _PACING.large_bytes and 0 <= age < _PACING.restless_seconds

@@ -3,35 +3,57 @@
 import asyncio
 import heapq
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from a2c_smcp.docs.folder import Folder
 from a2c_smcp.docs.limits import DocumentLimits
 from a2c_smcp.docs.page_cache import page_cache
+from a2c_smcp.docs.queries import parse_query
 from a2c_smcp.docs.served import FolderChange, ServedFile
+from a2c_smcp.docs.walking import include_rules
 from a2c_smcp.docs.workers import Workers
 from a2c_smcp.errors import DocumentNotFoundError
 from a2c_smcp.mcp_server.documents import Announcer, Document, Page, PageSummary
 from a2c_smcp.mcp_server.elements import Element
 
-__all__ = ["Found", "Library"]
+__all__ = ["FoundPlace", "Library", "SearchAnswer"]
 
 _FIRST_ANSWER_SECONDS: Final = 3.0
 """How long the first question waits for all documents to be described."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """An element that a search found."""
+class FoundPlace:
+    """A place in a document that a search found."""
 
     document: Document
     page_index: int
-    element_id: str
+    element_id: str | None
+    """`None` if it is the document's name, title or summary that was found."""
     snippet: str
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAnswer:
+    """What a search found, and what it could not do."""
+
+    places: tuple[FoundPlace, ...]
+    """The best first."""
+    matched: Literal["all", "some"]
+    """Whether every place has all words, or only some of them, because no place has all."""
+    corrected: Mapping[str, Sequence[str]]
+    """Words that no document has, and those that were searched in their place."""
+    not_indexed: tuple[Document, ...]
+    """Documents whose words are not in the index yet, or not all of them."""
+    complete: bool
+    """Whether everything that can be read was searched."""
+    notes: tuple[str, ...]
+    """The same in sentences, and whatever else the reader of this answer should know."""
 
 
 class Library:
@@ -45,15 +67,29 @@ class Library:
         cache: Path | None = None,
         absolute_uris: bool = False,
         workers: int = 2,
+        include: Sequence[str] = (),
     ) -> None:
-        """Raises `ValueError` for folders that are none, or that stand inside each other."""
+        """`include` are patterns as in a `.gitignore`: what they name is served even if it would be left out.
+
+        Raises `ValueError` for a path that is not a folder, for folders inside each other, and for a wrong pattern.
+        """
         limits = limits or DocumentLimits()
+        included = include_rules(include)
         self.workers = Workers(limits, workers)
         pages = page_cache(limits.cached_bytes)
         real = [os.path.realpath(root) for root in roots]
         _check(roots, real)
         self.folders = [
-            Folder(root, self.workers, limits, label=label, cache=cache, absolute_uris=absolute_uris, pages=pages)
+            Folder(
+                root,
+                self.workers,
+                limits,
+                label=label,
+                cache=cache,
+                absolute_uris=absolute_uris,
+                pages=pages,
+                included=included,
+            )
             for root, label in zip(real, _labels(real), strict=True)
         ]
         for folder in self.folders:
@@ -69,11 +105,62 @@ class Library:
                 await stack.enter_async_context(folder.running())
             yield
 
-    async def search(self, query: str, most: int) -> list[Found]:
-        """Elements that hold the words of a query, best first."""
-        found = [await folder.search(query, most) for folder in self.folders]
-        best = heapq.nsmallest(most, [hit for hits in found for hit in hits], key=lambda hit: hit[1].rank)
-        return [Found(file.document, hit.page, f"p{hit.page}-{hit.number}", hit.snippet) for file, hit in best]
+    async def search(self, query: str, most: int) -> SearchAnswer:
+        """The places that have the words of a query. Raises `QueryError` for a filter that cannot be understood."""
+        asked = parse_query(query)
+        found = [await folder.search(asked, most) for folder in self.folders]
+        missing = [file.document for folder in self.folders for file in await folder.not_indexed()]
+        whole = any(each.hits and each.matched == "all" for each in found)
+        matched: Literal["all", "some"] = "all" if whole or not any(each.hits for each in found) else "some"
+        hits = [
+            (hit, folder)
+            for folder, each in zip(self.folders, found, strict=True)
+            for hit in each.hits
+            if each.matched == matched
+        ]
+        places = [
+            FoundPlace(
+                folder.file(hit.path).document,
+                hit.page,
+                None if hit.number is None else f"p{hit.page}-{hit.number}",
+                hit.snippet,
+            )
+            for hit, folder in heapq.nsmallest(most, hits, key=lambda pair: pair[0].rank)
+        ]
+        corrected = {word: near for each in found for word, near in (each.corrected or {}).items() if near}
+        problems = [*self._problems()]
+        if any(each.cut for each in found):
+            problems.append("There were too many pages with the words of the phrase: not all were looked at.")
+        notes = [*_notes(matched, corrected, missing), *problems, *await self._unsearched(bool(places))]
+        complete = not missing and not problems
+        return SearchAnswer(tuple(places), matched, corrected, tuple(missing), complete, tuple(notes))
+
+    def _problems(self) -> list[str]:
+        """What keeps a search from finding everything, in sentences."""
+        found = [problem for folder in self.folders for problem in (folder.problem, folder.index_problem) if problem]
+        return [f"{problem[0].upper()}{problem[1:]}." for problem in found]
+
+    async def _unsearched(self, found: bool) -> list[str]:
+        """What is not searched because it cannot be read, or is not served."""
+        notes = []
+        for folder in self.folders:
+            for doc_ref, count in list((await folder.missed_pages()).items())[:_MOST_NAMED]:
+                notes.append(f"{count} pages of {doc_ref} could not be read. Their words are not searched.")
+        if unreadable := sum(file.problem is not None for folder in self.folders for file in folder.files):
+            notes.append(f"{unreadable} documents cannot be read. Only their names are searched.")
+        if not found and (note := self.catalogue_note()):
+            notes.append(note)
+        return notes
+
+    def catalogue_note(self) -> str:
+        """How many files of the folders are not served, and why; empty if all are."""
+        counts: Counter[str] = Counter()
+        for folder in self.folders:
+            counts += folder.left_out
+        if not counts:
+            return ""
+        reasons = ", ".join(f"{reason}: {count}" for reason, count in counts.most_common())
+        return f"Not served: {counts.total()} files or folders ({reasons}). `a2c docs check` lists them."
 
     @property
     def words_known(self) -> bool:
@@ -138,6 +225,23 @@ class Library:
                 announcer.documents_changed()
             for doc_ref in change.updated:
                 announcer.document_updated(doc_ref)
+
+
+_MOST_NAMED: Final = 10
+"""How many documents a note names."""
+
+
+def _notes(matched: str, corrected: Mapping[str, Sequence[str]], missing: Sequence[Document]) -> list[str]:
+    notes = []
+    if matched == "some":
+        notes.append("No page has all words. These have some of them.")
+    for word, near in corrected.items():
+        notes.append(f"No document has {word!r}. Searched in its place: {', '.join(near)}.")
+    if missing:
+        names = ", ".join(document.doc_ref for document in missing[:_MOST_NAMED])
+        more = f" and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
+        notes.append(f"{len(missing)} documents are not in the index yet: {names}{more}. Search again later.")
+    return notes
 
 
 def _check(roots: Sequence[str | Path], real: Sequence[str]) -> None:

@@ -38,21 +38,23 @@ class DocumentLimits:
 class Unreadable(Exception):  # noqa: N818 - what a file is, not what went wrong in ours
     """A file that cannot be read, with a code of the protocol: 413 too large, 408 too slow, 500 broken.
 
-    `lasting` is whether the file will still be unreadable the next time, if it stays the same.
+    `lasting` is whether the file will still be unreadable the next time, if it stays the same. `costly` is whether a
+    worker died of the file or took too long: then it is not tried again soon with the same limits.
     """
 
-    def __init__(self, reason: str, code: int = 500, *, lasting: bool = True) -> None:
+    def __init__(self, reason: str, code: int = 500, *, lasting: bool = True, costly: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
         self.code = code
         self.lasting = lasting
+        self.costly = costly
 
     def to_json(self) -> dict[str, Any]:
-        return {"reason": self.reason, "code": self.code, "lasting": self.lasting}
+        return {"reason": self.reason, "code": self.code, "lasting": self.lasting, "costly": self.costly}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "Unreadable":
-        return cls(value["reason"], value["code"], lasting=value["lasting"])
+        return cls(value["reason"], value["code"], lasting=value["lasting"], costly=value["costly"])
 
     def as_error(self) -> SMCPError:
         return _ERRORS[self.code](self.reason)

@@ -17,6 +17,8 @@ class ServedFile:
     document: Document
     found: FoundFile
     problem: Unreadable | None = field(default=None, compare=False)
+    unread: bool = field(default=False, compare=False)
+    """Whether it is listed by its name only, because its file was not read yet."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import mcp_types as types
 from pydantic import Field
@@ -10,6 +10,8 @@ from typing_extensions import TypedDict
 
 from a2c_smcp import __version__
 from a2c_smcp.docs.library import Library
+from a2c_smcp.docs.queries import QueryError
+from a2c_smcp.errors import BadRequestError
 from a2c_smcp.mcp_server.server import ContextServer
 from a2c_smcp.utils.dpe_uri import build_dpe_uri, element_uri, page_uri
 
@@ -23,20 +25,37 @@ _INSTRUCTIONS: Final = (
 
 
 class SearchHit(TypedDict):
-    """An element that holds the words."""
+    """A place that has the words."""
 
     title: str
     doc_ref: str
     page_index: int
     page_uri: str
     element_uri: str
+    """Of the page, if it is the document's name, title or summary that was found."""
     snippet: str
+
+
+class UnsearchedDocument(TypedDict):
+    title: str
+    doc_ref: str
 
 
 class SearchResult(TypedDict):
     hits: list[SearchHit]
     complete: bool
-    """False while some documents are not in the index yet."""
+    """True if everything that can be read was searched. `notes` says what was not."""
+    matched: Literal["all", "some"]
+    """"some": no place has all words, so these have only some of them."""
+    corrected: dict[str, list[str]]
+    """Words that no document has, and the words that were searched in their place."""
+    not_indexed: list[UnsearchedDocument]
+    """Documents that could not be searched yet, at most 20."""
+    not_indexed_count: int
+    notes: list[str]
+
+
+_MOST_NOT_INDEXED: Final = 20
 
 
 def docs_server(library: Library, host: str = DEFAULT_HOST) -> ContextServer:
@@ -63,24 +82,46 @@ def docs_server(library: Library, host: str = DEFAULT_HOST) -> ContextServer:
     )
     async def search_documents(
         query: Annotated[
-            str, Field(description="Words, in any language; all of them are looked for.", max_length=1000)
+            str,
+            Field(
+                description="Words in any language; a page that has all of them is best, in any grammatical form. "
+                'A phrase in "quotes" must stand there word by word. Filters: type:pdf, path:reports/2024, '
+                "after:2024-05-31 (saved on that day or later).",
+                max_length=1000,
+            ),
         ],
         limit: Annotated[int, Field(description="How many places to answer with.", ge=1, le=50)] = 10,
     ) -> SearchResult:
-        """Search the text of all documents. Answers with pages and elements that hold the words, best first."""
+        """Search names, titles and text of all documents. Answers with the places that have the words, best first."""
+        try:
+            found = await library.search(query, limit)
+        except QueryError as error:
+            raise BadRequestError(str(error)) from None
         hits: list[SearchHit] = []
-        for found in await library.search(query, limit):
-            uri = build_dpe_uri(host, found.document.doc_ref)
+        for place in found.places:
+            uri = build_dpe_uri(host, place.document.doc_ref)
+            page = page_uri(uri, place.page_index)
             hits.append(
                 {
-                    "title": found.document.title,
-                    "doc_ref": found.document.doc_ref,
-                    "page_index": found.page_index,
-                    "page_uri": page_uri(uri, found.page_index),
-                    "element_uri": element_uri(uri, found.element_id),
-                    "snippet": found.snippet,
+                    "title": place.document.title,
+                    "doc_ref": place.document.doc_ref,
+                    "page_index": place.page_index,
+                    "page_uri": page,
+                    "element_uri": page if place.element_id is None else element_uri(uri, place.element_id),
+                    "snippet": place.snippet,
                 }
             )
-        return {"hits": hits, "complete": library.words_known}
+        return {
+            "hits": hits,
+            "complete": found.complete,
+            "matched": found.matched,
+            "corrected": {word: list(near) for word, near in found.corrected.items()},
+            "not_indexed": [
+                {"title": document.title, "doc_ref": document.doc_ref}
+                for document in found.not_indexed[:_MOST_NOT_INDEXED]
+            ],
+            "not_indexed_count": len(found.not_indexed),
+            "notes": list(found.notes),
+        }
 
     return server

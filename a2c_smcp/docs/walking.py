@@ -1,24 +1,41 @@
-"""Which files of a folder may be documents: those that are neither hidden nor ignored nor links. Parses none."""
+"""Which files of a folder may be documents, and why the others are not. Parses none.
+
+Hidden files, links, what a `.gitignore` names, files that may hold secrets, and kinds that are never documents are left
+out. A pattern of `--include` brings back whatever is left out by its name; a link is never followed.
+"""
 
 import logging
 import os
+import re
 import stat
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
 
 from pathspec import GitIgnoreSpec
 
 from a2c_smcp.docs.formats import is_never_a_document
 from a2c_smcp.docs.paths import open_folder, open_inside
 
-__all__ = ["FoundFile", "Walk", "walk"]
+__all__ = ["FoundFile", "LeftOut", "Walk", "include_rules", "walk"]
 
 logger = logging.getLogger(__name__)
 
 _IGNORE_FILE = ".gitignore"
 _LARGEST_IGNORE_FILE = 2**20
 _DEEPEST = 64
+_MOST_NAMED = 10_000
+
+#: Names of files that often hold passwords or private keys.
+_SECRETS: Final = GitIgnoreSpec.from_lines(
+    re.findall(
+        r"\S+",
+        """*.pem *.key *.ppk *.p12 *.pfx *.jks *.keystore *.kdbx *.env .env* .netrc _netrc
+        id_rsa* id_dsa* id_ecdsa* id_ed25519*""",
+    )
+)
+_PACKAGES: Final = "node_modules"
 
 _Rules: TypeAlias = tuple[tuple[str, GitIgnoreSpec], ...]
 """The ignore files from the root down, each with the folder it stands in."""
@@ -38,22 +55,48 @@ class FoundFile:
         return self.size, self.mtime_ns
 
 
+@dataclass(slots=True)
+class LeftOut:
+    """What is not served, and why. A folder is one entry, whatever is in it, and its path ends with `/`."""
+
+    reasons: dict[str, str] = field(default_factory=dict)
+    """By path, of at most 10,000."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """How often there is each reason, of all."""
+
+    def add(self, path: str, reason: str) -> None:
+        self.counts[reason] += 1
+        if len(self.reasons) < _MOST_NAMED:
+            self.reasons[path] = reason
+
+    @property
+    def total(self) -> int:
+        return self.counts.total()
+
+
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """What a walk found: documents by path, and the folders they may stand in."""
+    """What a walk found: files that may be documents by path, the folders they stand in, and what is left out."""
 
-    files: dict[str, FoundFile]
-    folders: dict[str, int]
+    files: dict[str, FoundFile] = field(default_factory=dict)
+    folders: dict[str, int] = field(default_factory=dict)
     """With their numbers in the file system: a folder that was replaced is another one."""
-    left_out: int
-    """Files beyond the limit."""
+    left_out: LeftOut = field(default_factory=LeftOut)
 
 
-def walk(root: str, most_files: int) -> Walk:
-    """Walk down a folder. What cannot be looked at is left out with a warning; a root that is gone raises `OSError`."""
+def include_rules(patterns: Sequence[str]) -> GitIgnoreSpec:
+    """What is served although its name says otherwise. Raises `ValueError` for a pattern that cannot be one."""
+    return GitIgnoreSpec.from_lines(patterns)
+
+
+_NOTHING: Final = include_rules(())
+
+
+def walk(root: str, most_files: int, included: GitIgnoreSpec = _NOTHING) -> Walk:
+    """Walk down a folder. A folder that cannot be looked at is left out; a root that is gone raises `OSError`."""
     files: dict[str, FoundFile] = {}
     folders: dict[str, int] = {}
-    left_out = 0
+    left_out = LeftOut()
     todo: list[tuple[str, _Rules]] = [("", ())]
     while todo:
         folder, rules = todo.pop()
@@ -62,26 +105,50 @@ def walk(root: str, most_files: int) -> Walk:
         except OSError as error:
             if not folder:
                 raise
-            logger.warning("%r is left out: %s", folder, error.strerror)
+            left_out.add(f"{folder}/", f"cannot be looked at: {error.strerror}")
             continue
         folders[folder] = number
         if _IGNORE_FILE in names and (own := _ignore_rules(root, folder)) is not None:
             rules = (*rules, (folder, own))
         for name, about in sorted(names.items()):
             path = f"{folder}/{name}" if folder else name
-            if name.startswith(".") or _is_ignored(path, stat.S_ISDIR(about.st_mode), rules):
-                continue
-            if stat.S_ISDIR(about.st_mode):
-                if path.count("/") < _DEEPEST:
-                    todo.append((path, rules))
-            elif stat.S_ISREG(about.st_mode) and not is_never_a_document(name):
-                if len(files) < most_files:
-                    files[path] = FoundFile(path, about.st_size, about.st_mtime_ns)
-                else:
-                    left_out += 1
-    if left_out:
-        logger.warning("%d files are left out: at most %d are served", left_out, most_files)
+            is_folder = stat.S_ISDIR(about.st_mode)
+            shown = f"{path}/" if is_folder else path
+            reason = _kind_problem(about.st_mode)
+            if reason is None and not included.match_file(shown):
+                reason = _name_problem(path, name, is_folder, rules)
+            if reason is None and is_folder and path.count("/") >= _DEEPEST:
+                reason = f"more than {_DEEPEST} folders deep"
+            if reason is None and not is_folder and len(files) >= most_files:
+                reason = f"beyond the limit of {most_files} files"
+            if reason is not None:
+                left_out.add(shown, reason)
+            elif is_folder:
+                todo.append((path, rules))
+            else:
+                files[path] = FoundFile(path, about.st_size, about.st_mtime_ns)
     return Walk(dict(sorted(files.items())), folders, left_out)
+
+
+def _kind_problem(mode: int) -> str | None:
+    if stat.S_ISLNK(mode):
+        return "a link"
+    return None if stat.S_ISDIR(mode) or stat.S_ISREG(mode) else "not a plain file"
+
+
+def _name_problem(path: str, name: str, is_folder: bool, rules: _Rules) -> str | None:
+    """Why a name is left out by default; `None` if it is not."""
+    if not is_folder and _SECRETS.match_file(name.lower()):
+        return "may hold a secret"
+    if name.startswith("."):
+        return "hidden"
+    if is_folder and name == _PACKAGES:
+        return "packages of others"
+    if _is_ignored(path, is_folder, rules):
+        return f"named by a {_IGNORE_FILE}"
+    if is_folder or not is_never_a_document(name):
+        return None
+    return "left behind by an editor" if name.startswith("~$") or name.endswith("~") else "a kind that is no document"
 
 
 def _look_into(root: str, folder: str) -> tuple[dict[str, os.stat_result], int]:

@@ -3,8 +3,9 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext
+from functools import partial
 from typing import Any, Final
 
 from a2c_smcp.docs.limits import DocumentLimits, Unreadable
@@ -55,13 +56,19 @@ class Workers:
         for worker in self._all:
             await worker.aclose()
 
-    async def describe(self, files: Sequence[Sequence[Any]], *, background: bool = False) -> list[dict[str, Any]]:
-        """One answer a file: `facts`, `problem` or `changed`."""
+    async def describe(
+        self,
+        files: Sequence[Sequence[Any]],
+        *,
+        background: bool = False,
+        told: Callable[[int, dict[str, Any]], None] = lambda number, answer: None,
+    ) -> list[dict[str, Any]]:
+        """One answer a file: `facts`, `problem` or `changed`. `told` is called with each as soon as it is there."""
         answers: list[dict[str, Any]] = []
-        while len(answers) < len(files):
-            rest = [list(file) for file in files[len(answers) :]]
+        while (done := len(answers)) < len(files):
+            rest = [list(file) for file in files[done:]]
             request = {"do": "describe", "files": rest}
-            answers += await self._ask(request, len(rest), background)
+            answers += await self._ask(request, len(rest), background, partial(_told_from, done, told))
         return answers
 
     async def read(
@@ -75,21 +82,28 @@ class Workers:
             answers += await self._ask(request, count - done, background)
         return answers
 
-    async def _ask(self, request: dict[str, Any], units: int, background: bool) -> list[dict[str, Any]]:
+    async def _ask(
+        self,
+        request: dict[str, Any],
+        units: int,
+        background: bool,
+        told: Callable[[int, dict[str, Any]], None] = lambda number, answer: None,
+    ) -> list[dict[str, Any]]:
         """The answers up to the first thing that a worker died of, that one included."""
         async with self._borrowed(request.get("file"), background) as worker:
             kept = worker.pid is not None
-            answers, failure = await self._exchange(worker, request, units)
+            answers, failure = await self._exchange(worker, request, units, told)
             if kept and not answers and failure is not None and failure.code != 408:
                 # A kept worker may have died of something else, long ago. The file is to blame if a new one dies too.
-                answers, failure = await self._exchange(worker, request, units)
+                answers, failure = await self._exchange(worker, request, units, told)
             if failure is not None:
-                logger.warning("a worker was replaced: a file is left out because %s", failure.reason)
+                logger.warning("%s cannot be read: %s", _name_of(request, len(answers)), failure.reason)
                 answers.append({"problem": failure.to_json()})
+                told(len(answers) - 1, answers[-1])
             return answers
 
     async def _exchange(
-        self, worker: _Worker, request: dict[str, Any], units: int
+        self, worker: _Worker, request: dict[str, Any], units: int, told: Callable[[int, dict[str, Any]], None]
     ) -> tuple[list[dict[str, Any]], Unreadable | None]:
         """What a worker answers, and what is to be said of the thing that it did not answer."""
         answers: list[dict[str, Any]] = []
@@ -102,13 +116,16 @@ class Workers:
                     except ChildAnswerTooLargeError as error:
                         problem = Unreadable(f"this page has {error.size // 2**20} MiB", 413, lasting=False)
                         answers.append({"problem": problem.to_json()})
+                    told(len(answers) - 1, answers[-1])
             return answers, None
         except TimeoutError:
-            return answers, Unreadable(f"it took longer than {self._limits.seconds:g} s", 408, lasting=False)
+            return answers, Unreadable(
+                f"it took longer than {self._limits.seconds:g} s", 408, lasting=False, costly=True
+            )
         except ChildOutOfMemoryError:
-            return answers, Unreadable("it needs too much memory", 413, lasting=False)
+            return answers, Unreadable("it needs too much memory", 413, lasting=False, costly=True)
         except (OSError, ValueError):
-            return answers, Unreadable("its reader died of it", lasting=False)
+            return answers, Unreadable("its reader died of it", lasting=False, costly=True)
 
     @asynccontextmanager
     async def _borrowed(self, file: Any, background: bool) -> AsyncIterator[_Worker]:
@@ -121,3 +138,14 @@ class Workers:
                 yield worker
             finally:
                 self._idle.append(worker)
+
+
+def _told_from(first: int, told: Callable[[int, dict[str, Any]], None], number: int, answer: dict[str, Any]) -> None:
+    told(first + number, answer)
+
+
+def _name_of(request: dict[str, Any], done: int) -> str:
+    """The file that a worker was busy with, and the page, after so many answers."""
+    if "files" in request:
+        return repr(request["files"][done][1])
+    return f"page {request['first'] + done} of {request['file'][1]!r}"

@@ -13,6 +13,7 @@ from a2c_smcp.mcp_server.documents import (
     AnnouncingSource,
     Document,
     DocumentSource,
+    NotingSource,
     Page,
     PageSummary,
     SummarisingSource,
@@ -142,12 +143,14 @@ class DocumentRoom:
     async def _catalogue(self, uri: ParsedDPEUri, form: str) -> str:
         offset, limit = _range(uri)
         documents, total = await self._source.catalogue(offset, limit)
+        note = self._source.catalogue_note() if isinstance(self._source, NotingSource) else ""
         if form == "json":
-            return _json({"documents": [self._facts(document) for document in documents], "total_count": total})
+            found = {"documents": [self._facts(document) for document in documents], "total_count": total}
+            return _json(found | ({"note": note} if note else {}))
         shown = [
             self._line(document.title, self._uri(document.doc_ref), document.summary, form) for document in documents
         ]
-        return "\n".join([*shown, *_remainder("documents", offset, len(shown), total)])
+        return "\n".join([*shown, *_remainder("documents", offset, len(shown), total), *filter(None, [note])])
 
     async def _document(self, document: Document, uri: ParsedDPEUri, form: str) -> str:
         facts = self._facts(document)

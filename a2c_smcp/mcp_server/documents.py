@@ -17,6 +17,7 @@ __all__ = [
     "Document",
     "DocumentShelf",
     "DocumentSource",
+    "NotingSource",
     "Page",
     "PageSummary",
     "PagedDocument",
@@ -92,8 +93,9 @@ class DocumentSource(Protocol):
 
     The methods are called from the server's event loop, several at a time. Raise any `SMCPError` for what cannot be
     answered.
-    A source may also have `page_summaries(doc_ref, offset, limit)`, where that is cheaper than reading the pages, and
-    `announce_to(announcer)`, which is called once, when the server is made.
+    A source may also have `page_summaries(doc_ref, offset, limit)`, where that is cheaper than reading the pages,
+    `catalogue_note()`, a sentence at the end of the catalogue, and `announce_to(announcer)`, which is called once, when
+    the server is made.
     """
 
     async def catalogue(self, offset: int, limit: int) -> tuple[Sequence[Document], int]:
@@ -121,6 +123,11 @@ class SummarisingSource(Protocol):
 @runtime_checkable
 class AnnouncingSource(Protocol):
     def announce_to(self, announcer: "Announcer") -> None: ...
+
+
+@runtime_checkable
+class NotingSource(Protocol):
+    def catalogue_note(self) -> str: ...
 
 
 class Announcer(Protocol):

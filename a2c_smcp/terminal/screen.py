@@ -1,7 +1,8 @@
 """The one place where a command prints: words of others have no power over a terminal, and hide nothing there.
 
-A pipe and a file get every character as it is, and so does a terminal whose person asked for that with `--raw`. Each
-stream is looked at by itself: stdout may be a pipe while stderr is a terminal.
+A pipe and a file get every character as it is, and so does a terminal whose person asked for that with `--raw`. Tables
+are for people, wherever they go: in them, control characters are shown as escapes, in a pipe too, unless `--raw` is
+given. Each stream is looked at by itself: stdout may be a pipe while stderr is a terminal.
 """
 
 import os
@@ -39,13 +40,14 @@ def console(*, stderr: bool = False, soft_wrap: bool = False) -> "Console":
     return Console(stderr=stderr, highlight=False, soft_wrap=soft_wrap, color_system=None if plain else "auto")
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def aligned(rows: Sequence[Sequence[str]], *, raw: bool = False) -> Iterator[str]:
     """The lines of a table for a pipe or a file. Columns are aligned, and nothing is wrapped: a program finds each name
-    whole. A cell of several lines takes as many.
+    whole. A last cell of several lines takes as many; so does any cell with `raw`.
     """
     from rich.cells import cell_len
 
-    split = [[cell.split("\n") for cell in row] for row in rows]
+    shown = rows if raw else [[*map(printable, row[:-1]), *map(harmless, row[-1:])] for row in rows]
+    split = [[cell.split("\n") for cell in row] for row in shown]
     widths = [max(cell_len(line) for cell in column for line in cell) for column in zip(*split, strict=True)]
     for row in split:
         for line in zip_longest(*row, fillvalue=""):

@@ -30,6 +30,8 @@ class Measured:
     files: int
     counted: int
     """Files with enough 5-grams that count."""
+    unread: int
+    """Files that we do not read, whatever others do."""
     failures: dict[str, int]
     """By reader: files that it did not read, although two others did."""
     recalls: dict[str, float]
@@ -44,7 +46,7 @@ class Measured:
     def line(self) -> str:
         others = ", ".join(f"{name} {value:.3f}" for name, value in self.recalls.items() if name != OURS)
         return (
-            f"{self.kind}: {self.files} files, {self.failures.get(OURS, 0)} failures, "
+            f"{self.kind}: {self.files} files, {self.unread} not read, {self.failures.get(OURS, 0)} failures, "
             f"recall {self.recalls.get(OURS, float('nan')):.3f} in {self.counted} ({others}), "
             f"{self.seconds:.2f} s a file, at most {self.slowest:.1f} s, {self.mib:.0f} MiB"
         )
@@ -76,6 +78,7 @@ def measure(folder: Path, kind: str, most: int, code: Path) -> Measured | None:
         kind,
         len(files),
         len(shares.get(OURS, ())),
+        len(files) - len(ours),
         failures,
         {name: mean(values) for name, values in shares.items()},
         mean(answer["seconds"] for answer in ours) if ours else 0.0,

@@ -9,13 +9,23 @@ from bench.report import DOCUMENTS_BEGIN, DOCUMENTS_END, documents_part
 
 __all__ = ["markdown_table", "with_table"]
 
-_HEAD: Final = (
-    "format", "files", "failures", "5-grams found", "markitdown", "best other", "s a file", "s at most", "MiB at most"
-)  # fmt: skip
+_HEAD: Final = [
+    "format",
+    "files",
+    "not read",
+    "failures",
+    "5-grams found",
+    "markitdown",
+    "best other",
+    "s a file",
+    "s at most",
+    "MiB at most",
+]
 _WORDS: Final = """## What is read of foreign documents
 
-Files from source packages of public projects, read by us and by other readers; `make bench-docs` measures again. A
-failure is a file that we cannot read, although two others can. "5-grams found" is our share of those five words in a
+Files from source packages of public projects, read by us and by other readers; `make bench-docs` measures again. Some
+are broken or encrypted on purpose, and nobody reads them: a failure is a file that we cannot read, although two others
+can. "5-grams found" is our share of those five words in a
 row that at least two other readers find: the mean over the files that have 30 or more of them. The definitions are in
 `bench/documents/__init__.py`. Time and memory are those of our worker process."""
 
@@ -31,6 +41,7 @@ def _cells(row: Measured) -> list[str]:
     return [
         row.kind,
         f"{row.files:,}",
+        str(row.unread),
         str(row.failures.get(OURS, 0)),
         f"{_share(row.recalls.get(OURS))} of {row.counted}" if row.counted else "–",
         _share(row.recalls.get("markitdown")),

@@ -63,5 +63,5 @@ async def words_known(library: Library) -> None:
             for folder in library.folders:
                 await folder.indexer.known.wait()
     except TimeoutError:
-        missing = [folder._index.without_words() for folder in library.folders]
+        missing = [folder._index.unfinished() for folder in library.folders]
         raise AssertionError(f"without words: {missing}; workers: {library.workers.pids}") from None

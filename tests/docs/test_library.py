@@ -5,14 +5,16 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from a2c_smcp.docs.describing import NOT_READ
 from a2c_smcp.docs.library import Library
 from a2c_smcp.docs.limits import DocumentLimits
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.mcp_server.rendering import elements_markdown
-from tests.docs.libraries import DEADLINE, by_uri, running, words_known
+from tests.docs.libraries import DEADLINE, Heard, by_uri, running, words_known
 
 
 def write(path: Path, text: str) -> None:
@@ -55,7 +57,7 @@ async def test_a_second_start_describes_nothing_again(tmp_path: Path) -> None:
         assert await by_uri(library) == before
         await words_known(library)
         assert not library.workers.pids
-        assert [found.document.title for found in await library.search("one", 5)] == ["One"]
+        assert [place.document.title for place in (await library.search("one", 5)).places] == ["One"]
 
 
 async def test_pages_are_read_and_kept_and_summaries_need_no_pages(samples: Path) -> None:
@@ -244,3 +246,89 @@ async def test_names_that_are_no_text_are_served_too(tmp_path: Path) -> None:
         [document] = (await by_uri(library)).values()
         assert document.file_uri == "bad%FF.md"
         assert (await library.page(document.doc_ref, 0)).title == "Odd name"
+
+
+async def test_a_slow_file_does_not_hold_up_the_catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("a2c_smcp.docs.folder._FIRST_LISTED_SECONDS", 0.0)
+    monkeypatch.setattr("a2c_smcp.docs.library._FIRST_ANSWER_SECONDS", 0.0)
+    write(tmp_path / "Annual report.md", "# Real title\n\n## Two\n\n## Three")
+    write(tmp_path / "unknown-kind", "text")
+    os.utime(tmp_path / "Annual report.md", (0, 0))
+    library = Library([tmp_path])
+    heard = Heard()
+    library.announce_to(heard)
+    held: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    describe = library.workers.describe
+
+    async def hold(*args: Any, background: bool = False, **options: Any) -> Any:
+        if background:
+            await held
+        return await describe(*args, background=background, **options)
+
+    monkeypatch.setattr(library.workers, "describe", hold)
+    async with library.running(), asyncio.timeout(DEADLINE):
+        await heard.until(lambda: heard.events)
+        [document] = (await library.catalogue(0, 10))[0]
+        assert (document.title, document.page_count, document.summary) == ("Annual report.md", 1, NOT_READ)
+        opened = await library.document(document.doc_ref)
+        assert opened is not None
+        assert (opened.title, opened.page_count) == ("Real title", 3), "it is read when it is opened"
+        heard.events.clear()
+        held.set_result(None)
+        await library.folders[0].first_pass.wait()
+        assert {found.title for found in (await library.catalogue(0, 10))[0]} == {"Real title", "unknown-kind"}
+        assert document.doc_ref in heard.events
+
+
+async def test_a_file_that_a_worker_died_of_is_not_tried_at_every_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "large.txt").write_bytes("x".encode("utf-16") + "y".encode("utf-16-le") * 60_000_000)
+    os.utime(tmp_path / "large.txt", (0, 0))
+    small = DocumentLimits(memory_bytes=150 * 2**20)
+    cache = tmp_path / ".cache"
+    for tries in (1, 0):
+        caplog.clear()
+        async with running(tmp_path, limits=small, cache=cache) as (library, _):
+            [document] = (await by_uri(library)).values()
+            assert "too much memory" in document.summary
+            await words_known(library)
+        lines = [record.message for record in caplog.records if record.levelname == "WARNING"]
+        assert lines == ["'large.txt' cannot be read: it needs too much memory"] * tries
+    async with running(tmp_path, cache=cache) as (library, _):
+        [document] = (await by_uri(library)).values()
+        assert document.page_count > 1, "with other limits it is tried again"
+
+
+async def test_a_folder_that_is_away_is_said_once_and_its_index_is_kept(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(tmp_path / "root" / "a.md", "# One\n\nbasil")
+    async with running(tmp_path / "root") as (library, heard):
+        await words_known(library)
+        (tmp_path / "root").rename(tmp_path / "away")
+        await heard.until(lambda: not library.folders[0].documents)
+        answer = await library.search("basil", 5)
+        assert (answer.complete, answer.places) == (False, ())
+        assert any(note.startswith(f"The folder {tmp_path / 'root'} cannot be looked at: ") for note in answer.notes)
+        (tmp_path / "away").rename(tmp_path / "root")
+        await heard.until(lambda: library.folders[0].documents)
+        assert [place.document.title for place in (await library.search("basil", 5)).places] == ["One"]
+        assert library.folders[0]._index.unfinished() == {}
+    said = [record.message for record in caplog.records if record.levelname == "WARNING"]
+    assert ["cannot be looked at" in said[0], "can be looked at again" in said[-1], len(said)] == [True, True, 2]
+
+
+async def test_what_is_not_served_is_counted_in_the_catalogue(tmp_path: Path) -> None:
+    write(tmp_path / "a.md", "# One")
+    async with running(tmp_path) as (library, _):
+        assert library.catalogue_note() == ""
+    write(tmp_path / "server.pem", "secret")
+    write(tmp_path / "blob", "\0binary")
+    async with running(tmp_path) as (library, _):
+        assert library.catalogue_note() == (
+            "Not served: 2 files or folders (may hold a secret: 1, its content is no document: 1). "
+            "`a2c docs check` lists them."
+        )
+    async with running(tmp_path, include=["*.pem"]) as (library, _):
+        assert set(await by_uri(library)) == {"a.md", "server.pem"}

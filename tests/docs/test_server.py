@@ -179,11 +179,24 @@ def test_check_lists_what_would_be_served_and_what_cannot_be_read(folder: Path) 
         r"13 documents in .* 0 cannot",
     ):
         assert re.search(words, result.stdout), result.stdout
-    assert not re.search(r"made\.md|debug\.log|hidden", result.stdout)
+    for words in (r"build/ +- +- +not served: named by a \.gitignore", r"\.gitignore +- +- +not served: hidden"):
+        assert re.search(words, result.stdout), result.stdout
+    (folder / "escape\x1b[2J.md").write_text("# A \x1b]0;title\x07 that clears\n")
+    (folder / "server.pem").write_text("secret")
     (folder / "broken.pdf").write_bytes(b"%PDF-1.7 nothing")
     result = subprocess.run(command("check", folder), capture_output=True, text=True, timeout=110, check=False)
     assert result.returncode == 1
-    assert re.search(r"broken\.pdf +- +\d+\.\d+ +500 the file is broken", result.stdout)
+    for words in (
+        r"broken\.pdf +- +\d+\.\d+ +500 the file is broken",
+        r"server\.pem +- +- +not served: may hold a secret",
+    ):
+        assert re.search(words, result.stdout), result.stdout
+    assert "escape" in result.stdout
+    assert "\x1b" not in result.stdout
+    included = [*command("check", folder), "--include", "*.pem", "--raw"]
+    result = subprocess.run(included, capture_output=True, text=True, timeout=110, check=False)
+    assert re.search(r"server\.pem +1 ", result.stdout), result.stdout
+    assert "\x1b" in result.stdout
 
 
 @pytest.mark.parametrize("arguments", [["serve", "/nowhere/at/all"], ["check", "/nowhere/at/all"]])

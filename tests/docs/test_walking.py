@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from a2c_smcp.docs.walking import walk
+from a2c_smcp.docs.walking import include_rules, walk
 
 
 def make(root: Path, *paths: str) -> None:
@@ -49,7 +49,7 @@ def test_an_ignore_file_that_is_a_link_is_not_read(tmp_path: Path) -> None:
 
 def test_files_beyond_the_limit_are_counted(tmp_path: Path) -> None:
     make(tmp_path, *(f"{number}.md" for number in range(5)))
-    assert (len(found(tmp_path, 3)), walk(str(tmp_path), 3).left_out) == (3, 2)
+    assert (len(found(tmp_path, 3)), walk(str(tmp_path), 3).left_out.total) == (3, 2)
 
 
 def test_a_root_that_is_gone_is_an_error_and_a_folder_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
@@ -61,3 +61,53 @@ def test_a_root_that_is_gone_is_an_error_and_a_folder_that_cannot_be_read_is_lef
         (tmp_path / "in").chmod(0o700)
     with pytest.raises(OSError):
         walk(str(tmp_path / "none"), 10)
+
+
+def test_what_is_left_out_has_a_reason(tmp_path: Path) -> None:
+    make(
+        tmp_path,
+        "a.md",
+        ".b.md",
+        ".git/c",
+        "d.zip",
+        "e.md~",
+        "f.log",
+        "node_modules/g.md",
+        "server.PEM",
+        "x/id_rsa.txt",
+    )
+    make(tmp_path, "prod.env", ".env.local", ".netrc", "keys.kdbx", "x/ok.md")
+    (tmp_path / ".gitignore").write_text("*.log\n")
+    (tmp_path / "link.md").symlink_to("a.md")
+    os.mkfifo(tmp_path / "pipe")
+    seen = walk(str(tmp_path), 1000)
+    assert list(seen.files) == ["a.md", "x/ok.md"]
+    secrets = ("server.PEM", "x/id_rsa.txt", "prod.env", ".env.local", ".netrc", "keys.kdbx")
+    assert seen.left_out.reasons == {
+        ".b.md": "hidden",
+        ".git/": "hidden",
+        ".gitignore": "hidden",
+        "d.zip": "a kind that is no document",
+        "e.md~": "left behind by an editor",
+        "f.log": "named by a .gitignore",
+        "link.md": "a link",
+        "node_modules/": "packages of others",
+        "pipe": "not a plain file",
+        **dict.fromkeys(secrets, "may hold a secret"),
+    }
+    assert seen.left_out.counts["may hold a secret"] == 6
+    assert seen.left_out.total == 15
+
+
+def test_a_pattern_brings_back_what_is_left_out_by_its_name(tmp_path: Path) -> None:
+    make(tmp_path, "a.md", ".env", "server.pem", "node_modules/g.md", ".github/w.md", "f.log", "in/key.pem")
+    (tmp_path / ".gitignore").write_text("*.log\n")
+    (tmp_path / "link.pem").symlink_to("server.pem")
+    rules = include_rules([".env", "/*.pem", "node_modules/", ".github/", "*.log"])
+    seen = walk(str(tmp_path), 1000, rules)
+    assert set(seen.files) == {"a.md", ".env", "server.pem", "node_modules/g.md", ".github/w.md", "f.log"}
+    assert seen.left_out.reasons == {
+        ".gitignore": "hidden",
+        "in/key.pem": "may hold a secret",
+        "link.pem": "a link",
+    }

@@ -18,6 +18,7 @@ __all__ = [
     "Properties",
     "check_archive",
     "file_type",
+    "is_document_name",
     "is_never_a_document",
     "open_document",
     "suffix_of",
@@ -123,6 +124,11 @@ def file_type(name: str) -> str:
 def is_never_a_document(name: str) -> bool:
     """Archives, programs, films, and what editors leave behind; the name tells."""
     return suffix_of(name) in _NEVER or name.startswith("~$") or name.endswith("~")
+
+
+def is_document_name(name: str) -> bool:
+    """Whether the name alone tells that a file is a document."""
+    return suffix_of(name) in _MODULES
 
 
 def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> OpenDocument | None:
