@@ -212,7 +212,7 @@ class Computer:
     @property
     def history(self) -> tuple[ToolCallRecord, ...]:
         """The last ten calls that reached a server, oldest first."""
-        return self._calls.history
+        return self._log.history
 
     @property
     def running_calls(self) -> tuple[RunningCall, ...]:
@@ -273,7 +273,7 @@ class Computer:
         read, this raises `PayloadTooLargeError`.
         """
         limits = self._limits if max_bytes is None else replace(self._limits, message=max_bytes)
-        return await self._resources.desktop(size, window, self._calls.history, limits)
+        return await self._resources.desktop(size, window, self._log.used_servers, limits)
 
     async def get_finder(
         self,
@@ -289,8 +289,8 @@ class Computer:
         With `by_file_name` the keywords are looked for in the names of the files, too, which agents do not search. Do
         not change the documents.
         """
-        history = self._calls.history
-        return await self._resources.finder(keywords, file_type, history, offset, limit, by_file_name=by_file_name)
+        used = self._log.used_servers
+        return await self._resources.finder(keywords, file_type, used, offset, limit, by_file_name=by_file_name)
 
     async def read_resource(self, uri: str) -> ReadResourceResult:
         """Read a window, a document or a part of a document by its URI.

@@ -24,7 +24,6 @@ __all__ = [
     "nests_deeper",
     "weight",
     "weight_of_json",
-    "within",
 ]
 
 #: The mark in the place of something that was cut.
@@ -154,19 +153,6 @@ class Budget:
     """The room for several values that are cut to fit."""
 
     left: int
-
-
-def within(value: dict[str, Any], most: int) -> dict[str, Any]:
-    """The object itself, or a copy cut to about `most` bytes, with marks where something is missing."""
-    size = flat_weight(value)
-    if size is None:
-        text = json_or_none(value)
-        size = most + 1 if text is None else weight_of_json(text.encode())
-        if text is not None and size > most:
-            size = weight(
-                value, most
-            )  # Many small objects need less than their JSON suggests, and a copy takes longer.
-    return value if size <= most else cut_value(value, most)
 
 
 def cut_value(value: Any, most: int) -> Any:

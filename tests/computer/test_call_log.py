@@ -16,15 +16,16 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from a2c_smcp.computer.calls.log import CallLog, LoggedCall, ProgressReport
+from a2c_smcp.computer.calls.log import CallLog, KeptCalls, LoggedCall, ProgressReport
 from a2c_smcp.errors import ToolExecutionTimeoutError
 from a2c_smcp.results import cancelled_result, error_result
-from a2c_smcp.utils.json_sizes import weight, within
+from a2c_smcp.utils.json_sizes import cut_value, weight
 from a2c_smcp.wire import codec
 
 
 def start(log: CallLog, req_id: str = "r", agent: str | None = "max", **arguments: Any) -> LoggedCall:
-    call = log.start(req_id, agent, "echo", arguments, 30, unix_time=1000.0, now=5.0, cancel=lambda: None)
+    call = LoggedCall(req_id, agent, "echo", arguments, 30, started_at=1000.0, started=5.0, cancel=lambda: None)
+    log.start(call)
     call.server, call.tool = "files", "echo"
     return call
 
@@ -90,7 +91,7 @@ def test_what_the_one_did_who_decided(by: str | None, here: bool, stopped: Any, 
 
 
 def test_only_the_last_ones_are_kept() -> None:
-    log = CallLog(kept_calls=3)
+    log = CallLog(KeptCalls(calls=3))
     for number in range(5):
         log.end(start(log, str(number)), said(""), 5.0)
     assert [ended.call.req_id for ended in log.ended] == ["2", "3", "4"]
@@ -125,7 +126,7 @@ def test_a_thousand_small_calls_take_a_few_megabytes() -> None:
 
 
 def test_all_together_have_a_bound_in_bytes() -> None:
-    log = CallLog(kept_bytes=10_000, kept_of_a_call=4_000)
+    log = CallLog(KeptCalls(all_bytes=10_000, one_bytes=4_000))
     for number in range(20):
         log.end(start(log, str(number)), said("x" * 3_000), 5.0)
     assert 2 <= len(log.ended) <= 3
@@ -133,14 +134,14 @@ def test_all_together_have_a_bound_in_bytes() -> None:
 
 
 def test_who_made_a_call_and_of_what_counts_too() -> None:
-    log = CallLog(kept_bytes=10_000)
+    log = CallLog(KeptCalls(all_bytes=10_000))
     for number in range(20):
         log.end(start(log, f"{number}{'r' * 1_000}", "a" * 2_000), said(""), 5.0)
     assert len(log.ended) == 2
 
 
 def test_large_arguments_and_results_are_cut_with_marks() -> None:
-    log = CallLog(kept_of_a_call=1_000)
+    log = CallLog(KeptCalls(one_bytes=1_000))
     arguments: dict[str, Any] = {"text": "a" * 5_000, "list": list(range(5_000)), "x" * 5_000: 1}
     result = CallToolResult(
         content=[
@@ -178,13 +179,13 @@ def test_large_arguments_and_results_are_cut_with_marks() -> None:
     ids=["uri", "description", "icon", "meta", "uri within", "meta within"],
 )
 def test_whatever_makes_a_result_large_is_cut(item: Any) -> None:
-    log = CallLog(kept_of_a_call=1_000)
+    log = CallLog(KeptCalls(one_bytes=1_000))
     log.end(start(log), CallToolResult(content=[item]), 5.0)
     assert weight(log.ended[0].result, 10**9) < 4_000
 
 
 def test_an_image_that_fits_is_kept_whole() -> None:
-    log = CallLog(kept_of_a_call=10_000)
+    log = CallLog(KeptCalls(one_bytes=10_000))
     picture = ImageContent(data="c" * 5_000, mime_type="image/png")
     log.end(start(log), CallToolResult(content=[picture, TextContent(text="d" * 50_000)]), 5.0)
     assert log.ended[0].result["content"][0]["data"] == "c" * 5_000
@@ -194,7 +195,7 @@ def test_what_nests_deeply_is_kept_within_bounds() -> None:
     deep: Any = "x" * 3_000
     for _ in range(500):
         deep = [deep]
-    log = CallLog(kept_of_a_call=1_000)
+    log = CallLog(KeptCalls(one_bytes=1_000))
     log.end(start(log, deep=deep), said(""), 5.0)
     assert weight(log.ended[0].call.arguments, 10**9) < 4_000
 
@@ -240,7 +241,7 @@ def test_many_small_values_weigh_about_what_they_take(small: str) -> None:
         value = {"many": codec.loads(f"[{','.join([small] * 20_000)}]")}
         taken = tracemalloc.get_traced_memory()[0]
         assert weight(value, 10**9) > taken / 2
-        kept = within(value, 100_000)
+        kept = cut_value(value, 100_000)
         assert len(kept["many"]) < 5_000
         del value
         assert tracemalloc.get_traced_memory()[0] < 400_000
@@ -260,16 +261,24 @@ def test_looking_at_calls_does_not_make_the_log_larger() -> None:
         tracemalloc.stop()
 
 
-def test_what_is_small_is_not_copied() -> None:
-    for small in ({"text": "abc"}, {"rows": [1, 2]}):
-        assert within(small, 1_000) is small
-
-
-def test_what_is_not_cut_is_not_copied_either() -> None:
-    item = {"id": 123456, "name": "an item", "tags": ["one", "two"], "price": 1.25, "sold": False, "note": None}
-    value = {"items": [dict(item) for _ in range(800)]}
-    size = weight(value, 10**9)
-    assert within(value, size) is value
-    cut = within(value, size - 1)
-    assert cut is not value
-    assert cut != value
+def test_the_history_has_the_last_ten_calls_that_reached_a_server_oldest_first() -> None:
+    log = CallLog()
+    for number in range(13):
+        call = start(log, str(number), n=number, rows=[{"n": number}])
+        if number != 5:
+            call.reached(1000.5, "it broke" if number == 12 else None)
+        log.end(call, said(""), 5.0)
+    history = log.history
+    assert [record["req_id"] for record in history] == [*map(str, (2, 3, 4)), *map(str, range(6, 13))]
+    assert history[-1] == {
+        "timestamp": "1970-01-01T00:16:40.500000+00:00",
+        "req_id": "12",
+        "server": "files",
+        "tool": "echo",
+        "parameters": {"n": 12, "rows": [{"n": 12}]},
+        "timeout": 30,
+        "success": False,
+        "error": "it broke",
+    }
+    assert history[-2]["success"]
+    assert log.used_servers == ["files"] * 10

@@ -11,8 +11,8 @@ from a2c_smcp.errors import BadRequestError, TooManyRequestsError
 
 KEY = CallKey("office", "agent", "req-1")
 Memory = CallMemory[str, str]
-#: What a call counts besides its result: who made it, and the request.
-AROUND = len('officeagentreq-1["t",{}]')
+#: What a call counts besides its result: who made it.
+AROUND = len("officeagentreq-1")
 
 
 def key(number: int) -> CallKey:

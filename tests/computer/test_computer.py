@@ -182,7 +182,7 @@ async def test_history_has_the_last_ten_calls_that_reached_a_server() -> None:
 async def test_history_keeps_a_part_of_very_large_parameters() -> None:
     async with running(server("a")) as (computer, _):
         await computer.execute_tool("flat", "a.echo", {"text": "x", "more": "y" * 2_000_000}, 30)
-        await computer.execute_tool("nested", "a.echo", {"text": "x", "more": [[] for _ in range(100_000)]}, 30)
+        await computer.execute_tool("nested", "a.echo", {"text": "x", "more": [[] for _ in range(400_000)]}, 30)
         flat, nested = (record["parameters"] for record in computer.history)
         assert flat["text"] == nested["text"] == "x"
         assert flat["more"].endswith("… (2000000 characters)")

@@ -114,7 +114,7 @@ async def test_windows_that_do_not_fit_any_more_are_left_out_and_not_even_read(
     assert all("[cut: 500 of 1000 bytes" in desktop for desktop in desktops)
     assert size_of(codec.dumps(desktops)) <= 8000
     assert len(asked) < 60
-    assert f"{200 - len(desktops)} windows are left out" in caplog.text
+    assert f"{200 - len(desktops)} least important windows are left out" in caplog.text
 
 
 async def test_one_window_alone_is_whole_or_413() -> None:

@@ -40,8 +40,8 @@ INPUT = MissingInput(
 
 
 def test_the_first_counts_and_the_second_is_told() -> None:
-    book = DecisionBook()
-    book.open(CONFIRMATION)
+    book = DecisionBook[Confirmation]()
+    book.open("d-1", CONFIRMATION)
     book.settle("d-1", resolution_by("browser", Declined()))
     with pytest.raises(AlreadyDecidedError, match="declined by browser") as error:
         book.settle("d-1", resolution_by("terminal", Accepted()))
@@ -52,13 +52,13 @@ def test_the_first_counts_and_the_second_is_told() -> None:
 
 def test_an_id_that_nobody_gave_is_not_found() -> None:
     with pytest.raises(NotFoundError):
-        DecisionBook().find("d-9")
+        DecisionBook[Confirmation]().find("d-9")
 
 
 def test_what_is_remembered_has_a_bound_and_no_value() -> None:
-    book = DecisionBook(remembered=2)
+    book = DecisionBook[str](remembered=2)
     for number in range(3):
-        book.open(Confirmation(f"d-{number}", 0.0, None, CALL))
+        book.open(f"d-{number}", "entry")
         book.settle(f"d-{number}", resolution_by("terminal", Accepted("a secret")))
     assert book.resolution("d-0") is None
     assert book.resolution("d-2") == Resolution(Outcome.ACCEPTED, "terminal", value=None)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from mcp_types import BlobResourceContents, ReadResourceResult, Resource, TextResourceContents
 
 from a2c_smcp.computer.desktop import listed_windows, organize_desktop, windows_to_read
+from a2c_smcp.computer.desktop.organize import show_windows
 from a2c_smcp.computer.types import ToolCallRecord
-from tests.computer.test_history import record
 
 Window = tuple[str, Resource, ReadResourceResult]
 Read = Mapping[tuple[str, str], ReadResourceResult | None]
@@ -34,6 +34,19 @@ NOTHING = ReadResourceResult(contents=[])
 
 def window(server: str, uri: str, result: ReadResourceResult | None = None) -> Window:
     return server, resource(uri), text("x") if result is None else result
+
+
+def record(server: str) -> ToolCallRecord:
+    return {
+        "timestamp": "2026-01-01T00:00:00+00:00",
+        "req_id": "1",
+        "server": server,
+        "tool": "read",
+        "parameters": {},
+        "timeout": None,
+        "success": True,
+        "error": None,
+    }
 
 
 def uris(windows: Sequence[Window], size: int | None = None, history: Sequence[ToolCallRecord] = ()) -> list[str]:
@@ -181,11 +194,11 @@ def test_one_window_is_asked_for_by_exact_uri_before_the_fullscreen_rule() -> No
 
 
 def to_read(
-    listed: Sequence[str], read: Read | None = None, size: int | None = None, history: Sequence[ToolCallRecord] = ()
+    listed: Sequence[str], read: Read | None = None, size: int | None = None, used: Sequence[str] = ()
 ) -> list[str]:
     """The windows to read; each is written as its server and its URI."""
     pairs = [(server, resource(uri)) for server, _, uri in (item.partition(" ") for item in listed)]
-    return [f"{server} {item.uri}" for server, item in windows_to_read(pairs, read or {}, size, history)]
+    return [f"{server} {item.uri}" for server, item in windows_to_read(pairs, read or {}, size, used)]
 
 
 LISTED = ["b window://1", "a window://2", "a window://3?priority=9", "a not-a-window"]
@@ -197,7 +210,7 @@ def test_without_a_size_every_valid_window_is_read_at_once() -> None:
 
 def test_with_a_size_only_the_windows_that_can_still_appear_are_read() -> None:
     assert to_read(LISTED, size=2) == ["a window://3?priority=9", "a window://2"]
-    assert to_read(LISTED, size=1, history=[record("b")]) == ["b window://1"]
+    assert to_read(LISTED, size=1, used=["b"]) == ["b window://1"]
 
 
 @pytest.mark.parametrize("size", [0, -1])
@@ -235,7 +248,7 @@ addresses = st.builds(
     st.sampled_from(["", "?priority=5", "?priority=50", "?fullscreen=1", "?fullscreen=1&priority=7", "?priority=x"]),
 )
 screens = st.dictionaries(st.tuples(st.sampled_from(["a", "b", "c"]), addresses), results, max_size=12)
-histories = st.lists(st.sampled_from(["a", "b", "c", "gone"]).map(record), max_size=6)
+uses = st.lists(st.sampled_from(["a", "b", "c", "gone"]), max_size=6)
 sizes = st.none() | st.integers(-1, 8)
 
 
@@ -243,33 +256,33 @@ def as_windows(screen: Mapping[tuple[str, str], ReadResourceResult]) -> list[Win
     return [window(server, uri, result) for (server, uri), result in screen.items()]
 
 
-@given(screens, sizes, histories)
+@given(screens, sizes, uses)
 def test_no_window_is_invented_or_duplicated(
-    screen: dict[tuple[str, str], ReadResourceResult], size: int | None, history: list[ToolCallRecord]
+    screen: dict[tuple[str, str], ReadResourceResult], size: int | None, used: list[str]
 ) -> None:
-    shown = uris(as_windows(screen), size, history)
+    shown = [desktop.partition("\n")[0] for desktop in show_windows(as_windows(screen), size, used)]
     listed = [uri for _, uri in screen]
     assert all(shown.count(uri) <= listed.count(uri) for uri in shown)
     assert size is None or len(shown) <= max(size, 0)
 
 
-@given(screens, st.integers(0, 8), histories)
+@given(screens, st.integers(0, 8), uses)
 def test_a_smaller_desktop_is_the_beginning_of_the_whole(
-    screen: dict[tuple[str, str], ReadResourceResult], size: int, history: list[ToolCallRecord]
+    screen: dict[tuple[str, str], ReadResourceResult], size: int, used: list[str]
 ) -> None:
     windows = as_windows(screen)
-    assert organize_desktop(windows, size, history) == organize_desktop(windows, None, history)[:size]
+    assert show_windows(windows, size, used) == show_windows(windows, None, used)[:size]
 
 
-@given(screens, sizes, histories)
+@given(screens, sizes, uses)
 def test_reading_only_what_is_named_gives_the_same_desktop_as_reading_everything(
-    screen: dict[tuple[str, str], ReadResourceResult], size: int | None, history: list[ToolCallRecord]
+    screen: dict[tuple[str, str], ReadResourceResult], size: int | None, used: list[str]
 ) -> None:
     listed = [(server, resource(uri)) for server, uri in screen]
     read: dict[tuple[str, str], ReadResourceResult | None] = {}
-    while wanted := windows_to_read(listed, read, size, history):
+    while wanted := windows_to_read(listed, read, size, used):
         assert all((server, item.uri) not in read for server, item in wanted)
         assert size is None or len(wanted) <= size
         read.update({(server, item.uri): screen[server, item.uri] for server, item in wanted})
     known = [(server, item, result) for server, item in listed if (result := read.get((server, item.uri)))]
-    assert organize_desktop(known, size, history) == organize_desktop(as_windows(screen), size, history)
+    assert show_windows(known, size, used) == show_windows(as_windows(screen), size, used)

@@ -1,21 +1,26 @@
-"""The tool calls that run, and the last ones that ended, for people who watch. Pure: the clocks are passed in.
+"""The one record of each tool call, while it runs and for some time after. Pure: the clocks are passed in.
 
-Two agents may use the same `req_id`, so each call has an id of ours. A call costs a few microseconds here whether
-somebody watches or not: the values that watchers see are made when they are asked for. What is kept of calls that
-ended has bounds, in number and in bytes; objects within objects are kept as JSON, which takes a fifth of their memory
-and is written faster than they are counted.
+`LoggedCall` is the record. Events, decisions, snapshots and the history show views of it: `WatchedCall`, `RunningCall`,
+`EndedCall`, `ToolCallRecord`. A view is made when somebody asks for it, so a call that nobody watches costs a few
+microseconds here. Each call has an id of ours, because two agents may use the same `req_id`.
+
+What is kept of ended calls is bounded, in number and in bytes. Nested objects are kept as JSON: that takes a fifth of
+their memory, and writing it is faster than weighing them.
 """
 
 import hashlib
 import itertools
 import json
 import secrets
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import orjson
 
+from a2c_smcp.computer.types import ToolCallRecord
 from a2c_smcp.results import (
     CANCELLED_MARKER,
     ERROR_CODE_MARKER,
@@ -36,47 +41,56 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
 __all__ = [
-    "KEPT_CALLS",
-    "SHOWN_CALLS",
     "CallLog",
     "CallOutcome",
     "EndedCall",
+    "KeptCalls",
+    "LoggedCall",
     "ProgressReport",
     "RunningCall",
     "Verdict",
     "WatchedCall",
+    "digest_of",
+    "sorted_json",
 ]
 
-#: How many calls that ended are kept.
-KEPT_CALLS: Final = 1000
-#: How many of them a watcher begins with; the others are built when they are asked for.
-SHOWN_CALLS: Final = 100
-
-#: The markers that the Computer makes itself, and that are small.
+#: The markers that the Computer puts into a result itself. They are small.
 _OWN_MARKERS: Final = frozenset(
     {TOOL_META_MARKER, ERROR_CODE_MARKER, TIMEOUT_MARKER, CANCELLED_MARKER, OUTCOME_MARKER, REASON_MARKER}
 )
 
-
-#: What became of a call: its tool `succeeded` or `failed`, or the Computer or somebody there stopped it.
+#: What became of a call: its tool `succeeded` or `failed`, or the Computer or a person there stopped it.
 CallOutcome: TypeAlias = Literal["succeeded", "failed", "cancelled", "refused", "unanswered", "nobody", "timed_out"]
-#: What the person or program did that decided about a call.
+#: What a person or a program decided about a call.
 Verdict: TypeAlias = Literal["allowed", "refused", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True)
+class KeptCalls:
+    """How much a Computer keeps of the calls that ended."""
+
+    calls: int = 1000
+    shown: int = 100
+    """How many of them a watcher begins with. The others are built when somebody asks for them."""
+    history: int = 10
+    all_bytes: int = 16 * 2**20
+    one_bytes: int = 2**20
+    """For the arguments of one call, and as many for its result."""
+
+
+@dataclass(frozen=True, slots=True)
 class WatchedCall:
-    """A tool call: who made it, and of what. `digest` stands for server, tool and arguments."""
+    """A tool call: who called which tool with which arguments."""
 
     id: str
     """Ours, and unique in the process: two agents may use the same `req_id`."""
     req_id: str
     agent: str | None
-    """`None` for a call that comes from no agent: one of this program, or of the person at the computer."""
+    """`None` if this program, or the person at the computer, made the call."""
     server: SERVER_NAME | None
-    """`None` for a name that no server has."""
+    """`None` if no server has a tool of this name."""
     tool: TOOL_NAME | None
-    """The server's own name for it."""
+    """The server's own name for the tool."""
     name: TOOL_NAME
     """The name that agents see."""
     arguments: Mapping[str, Any]
@@ -84,7 +98,7 @@ class WatchedCall:
     started_at: float
     """Unix time."""
     office: str | None = None
-    """Where the call came from; `None` for one that came from no office."""
+    """The office that the call came from, if it came from one."""
 
     @property
     def digest(self) -> str:
@@ -103,7 +117,7 @@ class ProgressReport:
 
 @dataclass(frozen=True, slots=True)
 class RunningCall:
-    """A call that has no result yet; perhaps it waits for a confirmation."""
+    """A call that has no result yet. It may still wait for a confirmation."""
 
     call: WatchedCall
     progress: ProgressReport | None
@@ -111,18 +125,18 @@ class RunningCall:
 
 @dataclass(frozen=True, slots=True)
 class EndedCall:
-    """A call and its result, as the agent sees them. Of what is very large, only a part is kept."""
+    """A call and its result, as the agent sees them. Very large arguments and results are cut."""
 
     call: WatchedCall
     duration: float
     """Seconds."""
     result: CallToolRet
     decided_by: str | None
-    """Who confirmed or refused it, or cancelled it while it ran; `verdict` says which."""
+    """Who confirmed, refused or cancelled it; `verdict` says which of these."""
     stopped: CallOutcome | None = None
-    """Why it did not run, or not to its end. The Computer's own word: an MCP server may write anything into `meta`."""
+    """Why it did not run to its end. The Computer says so itself: an MCP server may write anything into `meta`."""
     cancelled_here: bool = False
-    """Whether somebody at the computer wanted it cancelled."""
+    """Whether somebody at the computer tried to cancel it."""
 
     @property
     def outcome(self) -> CallOutcome:
@@ -131,7 +145,7 @@ class EndedCall:
 
     @property
     def verdict(self) -> Verdict | None:
-        """What `decided_by` did; `None` if that made no difference, or if nobody decided."""
+        """What `decided_by` did; `None` if nobody decided, or if a cancel came too late."""
         if self.decided_by is None:
             return None
         if self.cancelled_here:
@@ -140,12 +154,12 @@ class EndedCall:
 
     @property
     def ok(self) -> bool:
-        """Whether the tool did what it was asked to."""
+        """Whether the tool succeeded."""
         return not self.result["isError"]
 
     @property
     def code(self) -> int | None:
-        """The code of the protocol, if it failed with one: 4001 to 4005, 413."""
+        """The protocol's code for the failure, 4001 to 4005 or 413; `None` if there is none."""
         code = (self.result["meta"] or {}).get(ERROR_CODE_MARKER)
         return code if isinstance(code, int) else None
 
@@ -155,57 +169,49 @@ class EndedCall:
         return self.stopped == "cancelled"
 
 
+@dataclass(slots=True, eq=False)
 class LoggedCall:
-    """The log's entry of one call. Its owner says what becomes of it; `call` is the view for watchers."""
+    """The record of one call. `ToolCalls` writes into it what becomes of the call; the properties are views of it."""
 
+    req_id: str
+    agent: str | None
+    name: TOOL_NAME
+    arguments: dict[str, Any]
+    timeout: float | None
+    started_at: float
+    """Unix time."""
+    started: float
+    """By the clock of the event loop."""
+    cancel: Callable[[], None]
+    """Ends the call early."""
+    office: str | None = None
+    decided_by: str | None = None
+    id: str = ""
     server: SERVER_NAME | None = None
     tool: TOOL_NAME | None = None
-    office: str | None = None
     progress: ProgressReport | None = None
-    decided_by: str | None = None
-    is_cancelled = False
-    """At the computer: an agent that cancels its call needs no word of it."""
+    is_cancelled: bool = False
+    """Whether somebody at the computer cancelled it. Its own agent does so in another way."""
     stopped: CallOutcome | None = None
-    duration = 0.0
-    size = 0
-    _call: WatchedCall | None = None
-    _result: "CallToolResult | CallToolRet"
-    #: JSON in the place of what was there.
+    sent_at: float | None = None
+    """Unix time when it went to its MCP server; `None` if it never reached one."""
+    error: str | None = None
+    """How it failed there."""
+    duration: float = 0.0
+    size: int = 0
+    _result: "CallToolResult | CallToolRet | None" = None
+    #: Nested arguments and structured content, as JSON, once the call has ended.
     _arguments_text: str | None = None
     _structured_text: str | None = None
 
-    def __init__(
-        self,
-        call_id: str,
-        req_id: str,
-        agent: str | None,
-        name: TOOL_NAME,
-        arguments: dict[str, Any],
-        timeout: float | None,
-        started_at: float,
-        started: float,
-        cancel: Callable[[], None],
-    ) -> None:
-        self.id = call_id
-        self.req_id = req_id
-        self.agent = agent
-        self.name = name
-        self.arguments = arguments
-        self.timeout = timeout
-        self.started_at = started_at
-        self.started = started
-        self.cancel: Callable[[], None] = cancel
+    # What is built from the JSON is not kept: it may take twenty times the memory.
+
+    @property
+    def _kept_arguments(self) -> dict[str, Any]:
+        return self.arguments if self._arguments_text is None else codec.loads(self._arguments_text)
 
     @property
     def call(self) -> WatchedCall:
-        # What is built from its JSON is not kept: it may take twenty times the memory.
-        if self._arguments_text is not None:
-            return self._watched(codec.loads(self._arguments_text))
-        if self._call is None:
-            self._call = self._watched(self.arguments)
-        return self._call
-
-    def _watched(self, arguments: Mapping[str, Any]) -> WatchedCall:
         return WatchedCall(
             self.id,
             self.req_id,
@@ -213,7 +219,7 @@ class LoggedCall:
             self.server,
             self.tool,
             self.name,
-            arguments,
+            self._kept_arguments,
             self.timeout,
             self.started_at,
             self.office,
@@ -221,28 +227,49 @@ class LoggedCall:
 
     @property
     def ended(self) -> EndedCall:
-        if not isinstance(self._result, dict):
-            self._result = to_wire(self._result)
         result = self._result
+        assert result is not None
+        if not isinstance(result, dict):
+            self._result = result = to_wire(result)
         if self._structured_text is not None:
             result = result.copy()
             result["structuredContent"] = codec.loads(self._structured_text)
         return EndedCall(self.call, self.duration, result, self.decided_by, self.stopped, self.is_cancelled)
 
     @property
+    def past(self) -> ToolCallRecord:
+        """The call as the history shows it. It has ended, and has reached its server."""
+        assert self.sent_at is not None
+        return {
+            "timestamp": datetime.fromtimestamp(self.sent_at, UTC).isoformat(),
+            "req_id": self.req_id,
+            "server": self.server or "",
+            "tool": self.tool or "",
+            "parameters": self._kept_arguments,
+            "timeout": self.timeout,
+            "success": self.error is None,
+            "error": self.error,
+        }
+
+    @property
     def size_of_names(self) -> int:
-        """How many characters of an agent it has besides its arguments."""
+        """How many characters an agent chose for it, besides the arguments."""
         return len(self.req_id) + len(self.name) + len(self.agent or "")
+
+    def reached(self, sent_at: float, error: str | None) -> None:
+        """The call was sent to its MCP server, and came back; with `error`, it failed there."""
+        self.sent_at, self.error = sent_at, error
 
     def end(self, result: "CallToolResult", now: float, most: int) -> None:
         self.duration = now - self.started
-        self.cancel = _nothing  # it holds the call's task
+        self.cancel = lambda: None  # the old one holds the call's task
         self.size = self.size_of_names + self._keep_arguments(most) + self._keep_result(result, most)
 
     def _keep_arguments(self, most: int) -> int:
-        kept, size = _kept(self.arguments, most) or _kept_part(cut_value(self.arguments, most), most)
-        if kept is not self.arguments:
-            self._call = None
+        if (found := _kept(self.arguments, most)) is None:
+            cut = cut_value(self.arguments, most)
+            found = cut, min(weight(cut, most), most)
+        kept, size = found
         if isinstance(kept, str):
             self._arguments_text, self.arguments = kept, {}
         else:
@@ -265,54 +292,47 @@ class LoggedCall:
 
 
 class CallLog:
-    """`start` a call, then `end` it with its result, once. Of calls that ended about `kept_bytes` are kept, and of the
-    arguments of one, and of its result, `kept_of_a_call`.
-    """
+    """`start` a call, then `end` it with its result, once."""
 
-    def __init__(
-        self, kept_calls: int = KEPT_CALLS, kept_bytes: int = 16 * 1024 * 1024, kept_of_a_call: int = 1024 * 1024
-    ) -> None:
-        self._kept_of_a_call = kept_of_a_call
+    def __init__(self, kept: KeptCalls | None = None) -> None:
+        self._kept = kept = kept or KeptCalls()
         self._running: dict[str, LoggedCall] = {}
         self._ended: BoundedDict[str, LoggedCall] = BoundedDict(
-            kept_calls, heaviest=kept_bytes, weigh=lambda entry: entry.size
+            kept.calls, heaviest=kept.all_bytes, weigh=lambda entry: entry.size
         )
+        self._reached: deque[LoggedCall] = deque(maxlen=kept.history)
         self._prefix = secrets.token_hex(4)
         self._numbers = itertools.count(1)
 
-    def start(
-        self,
-        req_id: str,
-        agent: str | None,
-        name: TOOL_NAME,
-        arguments: dict[str, Any],
-        timeout: float | None,
-        *,
-        unix_time: float,
-        now: float,
-        cancel: Callable[[], None],
-    ) -> LoggedCall:
-        """A new running call; `cancel` is what ends it early. Which tool it is may be said later."""
-        call_id = f"{self._prefix}-{next(self._numbers)}"
-        entry = LoggedCall(call_id, req_id, agent, name, arguments, timeout, unix_time, now, cancel)
-        self._running[call_id] = entry
-        return entry
+    def start(self, entry: LoggedCall) -> None:
+        """File a call that runs from now on, and give it its id. Which tool it calls may be written into it later."""
+        entry.id = f"{self._prefix}-{next(self._numbers)}"
+        self._running[entry.id] = entry
 
     def end(self, entry: LoggedCall, result: "CallToolResult", now: float) -> int:
-        """The call has this result; the oldest of those that ended are forgotten until the rest fit.
-
-        Returns how many bytes were forgotten, about.
-        """
+        """The call has this result. Returns about how many bytes of the oldest ended calls were forgotten for it."""
         del self._running[entry.id]
-        entry.end(result, now, self._kept_of_a_call)
+        entry.end(result, now, self._kept.one_bytes)
+        if entry.sent_at is not None:
+            self._reached.append(entry)
         return sum(forgotten.size for _, forgotten in self._ended.put(entry.id, entry))
 
+    @property
+    def history(self) -> tuple[ToolCallRecord, ...]:
+        """The last ten calls that reached a server, oldest first."""
+        return tuple(entry.past for entry in self._reached)
+
+    @property
+    def used_servers(self) -> list[SERVER_NAME]:
+        """The servers of the `history`, without the rest of it."""
+        return [entry.server for entry in self._reached if entry.server is not None]
+
     def find(self, call_id: str) -> LoggedCall | None:
-        """The entry of a call that runs now."""
+        """The record of a call that runs now."""
         return self._running.get(call_id)
 
     def find_ended(self, call_id: str) -> EndedCall | None:
-        """One of the last calls that ended; the others are not built."""
+        """One of the last calls that ended, built without the others."""
         entry = self._ended.get(call_id)
         return None if entry is None else entry.ended
 
@@ -324,41 +344,41 @@ class CallLog:
     @property
     def ended(self) -> tuple[EndedCall, ...]:
         """The last hundred calls that ended, oldest first."""
-        return tuple(entry.ended for entry in self._ended.values()[-SHOWN_CALLS:])
+        return tuple(entry.ended for entry in self._ended.values()[-self._kept.shown :])
 
     def past(self, before: str | None = None) -> Iterator[EndedCall]:
-        """The calls that ended and are kept, newest first; with `before`, an id, those that ended before that call.
+        """The ended calls that are kept, newest first; with `before`, an id, those that ended before that call.
 
-        Each is built when it is reached, in any thread. A call that the log forgets meanwhile is still handed out.
+        Each is built when the iterator reaches it, in any thread, even if the log has forgotten it meanwhile.
         """
         entries = self._ended.values()
         if before is not None:
-            # If that call is not kept any more, no earlier one is.
+            # If that call is forgotten, so are all earlier ones.
             del entries[next((at for at, entry in enumerate(entries) if entry.id == before), 0) :]
         return (entry.ended for entry in reversed(entries))
-
-
-def _nothing() -> None:
-    pass
 
 
 # --- digests
 
 
-def digest_of(value: Any) -> str:
-    """The SHA-256 of a JSON value, in hex: the same for the same value, whatever the order of its keys."""
+def sorted_json(value: Any) -> bytes:
+    """A value as JSON that does not depend on the order of its keys."""
     try:
-        text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-    except TypeError:  # what only the standard library takes, an integer over 64 bits for instance
-        text = json.dumps(value, sort_keys=True, default=str).encode()
-    return hashlib.sha256(text).hexdigest()
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # what only the standard library takes, such as an integer over 64 bits
+        return json.dumps(value, sort_keys=True, default=str).encode()
+
+
+def digest_of(value: Any) -> str:
+    """The SHA-256 of a JSON value, in hex."""
+    return hashlib.sha256(sorted_json(value)).hexdigest()
 
 
 # --- sizes
 
 
 def weight_of_content(result: "CallToolResult", most: int) -> int:
-    """The same of a tool's result, without its structured content."""
+    """About how many bytes a result takes without its structured content; may stop counting above `most`."""
     meta = result.meta
     total = 0 if meta is None or meta.keys() <= _OWN_MARKERS else weight(meta, most)
     for item in result.content:
@@ -369,7 +389,7 @@ def weight_of_content(result: "CallToolResult", most: int) -> int:
 
 
 def _kept(value: dict[str, Any], room: int) -> tuple[dict[str, Any] | str, int] | None:
-    """An object as it is kept, and its size; `None` for one that does not fit, or that JSON cannot say."""
+    """An object as it is kept, and its size; `None` if it does not fit, or if JSON cannot express it."""
     size = flat_weight(value)
     if size is not None:
         return (value, size) if size <= room else None
@@ -377,15 +397,9 @@ def _kept(value: dict[str, Any], room: int) -> tuple[dict[str, Any] | str, int] 
     return (text, len(text)) if text is not None and len(text) <= room else None
 
 
-def _kept_part(value: dict[str, Any], most: int) -> tuple[dict[str, Any], int]:
-    """What was cut, or what JSON cannot say, and its size."""
-    return value, min(weight(value, most), most)
-
-
 def _weight_of_item(fields: dict[str, Any], most: int) -> int:
-    """The same of the fields of a content item, or of a model inside one."""
-    # About how many bytes Python takes for a model of mcp's.
-    total = 512
+    """About how many bytes a content item takes, or a model inside one."""
+    total = 512  # a model of mcp's, without what its fields hold
     for value in fields.values():
         if type(value) is str:
             total += len(value)
@@ -403,7 +417,7 @@ def _weight_of_item(fields: dict[str, Any], most: int) -> int:
 def _cut_result(result: CallToolRet, most: int) -> CallToolRet:
     room = Budget(most)
     content = [_fitted_item(item, room) for item in result["content"]]
-    # Its markers are the Computer's own, and small, but for what a server or a transformation put there.
+    # The Computer's own markers are small. A server, or a transformation, may have put more there.
     meta = {key: cut_into(value, room) for key, value in (result["meta"] or {}).items()} or None
     structured = cut_into(result["structuredContent"], room)
     if not isinstance(structured, dict | None):
@@ -412,7 +426,7 @@ def _cut_result(result: CallToolRet, most: int) -> CallToolRet:
 
 
 def _fitted_item(item: dict[str, Any], room: Budget) -> dict[str, Any]:
-    """A content item, or a text in the place of an image that does not fit: half an image shows nothing."""
+    """A content item, cut to fit. An image that does not fit becomes a text: half an image shows nothing."""
     within = item.get("resource", item)
     binary = next((within[key] for key in ("data", "blob") if isinstance(within.get(key), str)), "")
     if len(binary) > room.left:

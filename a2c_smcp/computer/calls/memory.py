@@ -1,46 +1,33 @@
-"""The memory of tool calls: a request that arrives twice runs once, and both get the same result.
+"""The requests for tool calls: one that arrives twice runs once, and both get the same reply. Pure.
 
-Bookkeeping only. Who runs a call, and what others wait on while it runs, is the shell's: it hands in an entry (a
-future, say), and gets it back for every repeat. The clock is passed in.
+The caller runs the call. It hands in an entry, on which the repeats of the request can wait. The clock is passed in.
 
-    admit ──► New        run it, then `finish` with the result, or `forget` it if there will never be one
-          ├─► Running    wait for what the entry promises
-          └─► Finished   answer with this
+    admit ──► New        run it, then `finish` with the reply, or `forget` it if there will never be one
+          ├─► Running    wait for this entry
+          └─► Finished   answer with this reply
+
+This is no part of `CallLog`: it knows requests by office, agent and `req_id`, also those that are refused before a call
+begins, and it keeps the bytes that were sent, for five minutes.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
-import orjson
-
+from a2c_smcp.computer.calls.log import sorted_json
 from a2c_smcp.errors import BadRequestError, TooManyRequestsError
 from a2c_smcp.types import TOOL_NAME
 from a2c_smcp.utils.bounded import BoundedDict
 from a2c_smcp.utils.json_sizes import flat_weight, weight_of_json
 
-__all__ = [
-    "CallAdmission",
-    "CallKey",
-    "CallMemory",
-    "Finished",
-    "New",
-    "Running",
-]
-
-#: A request that is larger is remembered by its hash: Python's own has a key of this process, and takes a quarter of
-#: the time of a digest.
-_KEPT: Final = 16 * 1024
-#: What always has room, unless there are too many.
-_SMALL: Final = 16 * 1024
+__all__ = ["CallAdmission", "CallKey", "CallMemory", "Finished", "New", "Running"]
 
 E = TypeVar("E")
 R = TypeVar("R")
 
 
 class CallKey(NamedTuple):
-    """What makes two requests the same one. A tuple: it is hashed nine times in a call."""
+    """Names a request: two with the same key are one. A tuple, because each call hashes it nine times."""
 
     office: str
     agent: str
@@ -54,7 +41,7 @@ class CallKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class New:
-    """Not seen before, or forgotten since."""
+    """The request is not known, or not any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,22 +59,22 @@ CallAdmission: TypeAlias = New | Running[E] | Finished[R]
 
 @dataclass(slots=True)
 class _Admitted(Generic[E]):
-    request: bytes
+    request: int
     entry: E
     size: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Result(Generic[R]):
-    request: bytes
+    request: int
     value: R
     size: int
 
 
 class CallMemory(Generic[E, R]):
-    """Calls by key: the running ones with the shell's entry, the finished ones with their result.
+    """Calls by key: the running ones with the caller's entry, the finished ones with their result.
 
-    So many may run or wait for a person at once, with params of about `max_running_bytes` of memory together.
+    At most `max_running` calls run, or wait for a person, at once. Their params may take about `max_running_bytes`.
     """
 
     def __init__(
@@ -110,14 +97,14 @@ class CallMemory(Generic[E, R]):
     def admit(
         self, key: CallKey, tool: TOOL_NAME, params: Mapping[str, Any], entry: E, now: float
     ) -> CallAdmission[E, R]:
-        """What to do with a request; `New` keeps `entry` for its repeats.
+        """What to do with a request. If it is `New`, `entry` is kept for its repeats.
 
-        The same key with another tool or params raises `BadRequestError`, one call too many `TooManyRequestsError`;
-        neither changes anything.
+        Raises `BadRequestError` for a known key with another tool or other params, and `TooManyRequestsError` for one
+        call too many. Neither changes anything.
         """
         self._finished.forget_before(now - self._remembered_seconds)
-        text = _text(tool, params)
-        request = _fingerprint(text)
+        text = sorted_json([tool, params])
+        request = hash(text)  # has a secret key in each process, and takes a quarter of the time of a digest
         if running := self._running.get(key):
             _check_same(key, running.request, request)
             return Running(running.entry)
@@ -136,50 +123,38 @@ class CallMemory(Generic[E, R]):
             raise TooManyRequestsError(
                 f"{self._max_running} calls run or wait at this computer; try again when some of them have ended"
             )
-        # One alone may be larger: it has its limit in the size of a message. It does not keep small ones out.
-        if self._running and size > _SMALL and self._running_bytes + size > self._max_running_bytes:
+        # One call alone may be larger: the size of a message limits it. A small call is always let in.
+        if self._running and size > 16 * 1024 and self._running_bytes + size > self._max_running_bytes:
             raise TooManyRequestsError(
                 f"the params of the calls that run or wait at this computer take {self._running_bytes} bytes of "
                 f"{self._max_running_bytes}; try again when some of them have ended"
             )
 
     def running(self, key: CallKey) -> E | None:
-        """The entry of a call that runs now: what a cancellation is for."""
+        """The entry of a call that runs now."""
         running = self._running.get(key)
         return running.entry if running else None
 
-    def running_in(self, office: str) -> list[E]:
-        """The entries of all calls of an office that run now."""
-        return [running.entry for key, running in self._running.items() if key.office == office]
+    def all_running(self, office: str | None = None) -> list[E]:
+        """The entries of all calls that run now, or of those from one office."""
+        return [running.entry for key, running in self._running.items() if office in (None, key.office)]
 
     def finish(self, key: CallKey, result: R, size: int, now: float) -> None:
-        """Remember the result of a running call; `size` is what it has in bytes when encoded."""
+        """Remember the result of a running call, which has `size` bytes."""
         running = self._running.pop(key)
         self._running_bytes -= running.size
-        size += len(running.request) + key.size
         self._finished.forget_before(now - self._remembered_seconds)
-        self._finished.put(key, _Result(running.request, result, size), now)
+        self._finished.put(key, _Result(running.request, result, size + key.size), now)
 
     def forget(self, key: CallKey) -> None:
-        """A running call that will never have a result: a repeat of the request is `New` again."""
+        """Forget a running call that will never have a result. A repeat of the request is `New` again."""
         if running := self._running.pop(key, None):
             self._running_bytes -= running.size
 
 
-def _text(tool: TOOL_NAME, params: Mapping[str, Any]) -> bytes:
-    try:
-        return orjson.dumps([tool, params], option=orjson.OPT_SORT_KEYS)
-    except TypeError:  # what only the standard library takes, an integer over 64 bits for instance
-        return json.dumps([tool, params], sort_keys=True).encode()
-
-
-def _fingerprint(text: bytes) -> bytes:
-    """The call as text, for comparison, or a hash of a call that is too large to be kept."""
-    return text if len(text) <= _KEPT else b"%d bytes, %d" % (len(text), hash(text))
-
-
-def _check_same(key: CallKey, known: bytes, request: bytes) -> None:
+def _check_same(key: CallKey, known: int, request: int) -> None:
     if known != request:
         raise BadRequestError(
-            "this req_id was used for another tool or other params; a new call needs a new one", {"req_id": key.req_id}
+            "this req_id was used for another tool or other params; a new call needs a new req_id",
+            {"req_id": key.req_id},
         )

@@ -1,6 +1,6 @@
-"""The tool calls of a Computer, one by one: approved, run, remembered, and told to whoever watches.
+"""The tool calls of a Computer: each is approved, run, logged, and told to those who watch.
 
-Knows no agent and no office. Which server has a tool, and how it is reached, is the manager's.
+Knows no agent and no office. The manager knows which server has a tool, and how to reach it.
 """
 
 import asyncio
@@ -9,7 +9,6 @@ import math
 import time
 from collections.abc import Mapping
 from contextvars import ContextVar
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
@@ -18,7 +17,6 @@ import anyio.lowlevel
 from mcp_types import CallToolResult
 
 from a2c_smcp.computer.calls.freed_memory import FreedMemory
-from a2c_smcp.computer.calls.history import KEPT_OF_PARAMETERS, remember
 from a2c_smcp.computer.calls.log import CallLog, CallOutcome, LoggedCall, ProgressReport
 from a2c_smcp.computer.calls.progress import WAITING, CallProgress, OnProgress
 from a2c_smcp.computer.decisions.approvals import (
@@ -36,7 +34,6 @@ from a2c_smcp.computer.decisions.tool_definitions import definition_of
 from a2c_smcp.computer.mcp_clients.catalogue import ShownTool
 from a2c_smcp.computer.mcp_clients.manager import MCPServerManager
 from a2c_smcp.computer.redaction import Redaction, discreet_error
-from a2c_smcp.computer.types import ToolCallRecord
 from a2c_smcp.computer.watching.events import BUFFERED_BYTES, CallEnded, CallProgressed, CallStarted, EventHub
 from a2c_smcp.errors import (
     InternalError,
@@ -50,7 +47,7 @@ from a2c_smcp.errors import (
 )
 from a2c_smcp.results import TOOL_META_MARKER, cancelled_result, error_result, text_of, with_markers
 from a2c_smcp.types import TOOL_NAME
-from a2c_smcp.utils.json_sizes import weight, within
+from a2c_smcp.utils.json_sizes import weight
 from a2c_smcp.utils.limited_log import LimitedLog
 from a2c_smcp.utils.text import in_log, on_one_line
 
@@ -58,15 +55,12 @@ __all__ = ["CURRENT_CALL", "ToolCalls"]
 
 logger = logging.getLogger(__name__)
 
-#: A confirmation ends this long before the call's deadline: past the deadline it would be a timeout of the tool.
-_CONFIRM_MARGIN: Final = 0.1
-
-#: The call that the task works on, while its MCP server is at it.
+#: The call that this task makes, while its MCP server runs it.
 CURRENT_CALL: Final[ContextVar[LoggedCall]] = ContextVar("current_call")
 
 
 class ToolCalls:
-    """`execute` a call; `log` has what runs and what ended, `history` what the protocol wants remembered."""
+    """Runs calls, and keeps the `log` up with them."""
 
     def __init__(
         self, manager: MCPServerManager, decisions: DecisionStore, events: EventHub, log: CallLog, redaction: Redaction
@@ -78,7 +72,6 @@ class ToolCalls:
         self._freed = FreedMemory()
         self._redaction = redaction
         self._failures = LimitedLog(logger, per_second=20)
-        self.history: tuple[ToolCallRecord, ...] = ()
 
     async def execute(
         self,
@@ -89,21 +82,14 @@ class ToolCalls:
         on_progress: OnProgress | None,
         confirmed_by: str | None,
     ) -> CallToolResult:
-        """The result of a call, whatever becomes of it; see `Computer.execute_tool`."""
+        """Run a call and return its result, as `Computer.execute_tool` says."""
         now = asyncio.get_running_loop().time()
         scope = anyio.CancelScope(deadline=math.inf if timeout is None else now + timeout)
-        call = self._log.start(
-            req_id,
-            CALLING_AGENT.get(None),
-            name,
-            dict(params),
-            timeout,
-            unix_time=time.time(),
-            now=now,
-            cancel=scope.cancel,
+        agent, office = CALLING_AGENT.get(None), CALLING_OFFICE.get(None)
+        call = LoggedCall(
+            req_id, agent, name, dict(params), timeout, time.time(), now, scope.cancel, office, confirmed_by
         )
-        call.office = CALLING_OFFICE.get(None)
-        call.decided_by = confirmed_by
+        self._log.start(call)
         wanted = on_progress is not None or self._events.wants(CallProgressed)
         progress = self._progress(call, on_progress) if wanted else None
         result = None
@@ -124,7 +110,7 @@ class ToolCalls:
             result = error_result(error)
             return result if call.agent is None else error_result(discreet_error(error))
         except Exception:
-            # Its caller says so where it belongs.
+            # The caller logs it, and turns it into an answer.
             result = error_result(InternalError("this computer failed to run the call; its log says why"))
             raise
         finally:
@@ -133,7 +119,7 @@ class ToolCalls:
             self._end(call, result)
 
     def cancel(self, call_id: str, by: str | None) -> bool:
-        """Cancel a call that runs; says whether there was one."""
+        """Cancel a running call. Returns whether there was one."""
         if (call := self._log.find(call_id)) is None:
             return False
         call.is_cancelled = True
@@ -173,16 +159,16 @@ class ToolCalls:
         return with_markers(result, {TOOL_META_MARKER: tool.meta_object} if tool.meta_object is not None else {})
 
     async def _confirm(self, call: LoggedCall, tool: ShownTool, scope: anyio.CancelScope) -> Run | Refuse:
-        """What somebody decides, or their silence until just before the call's deadline.
+        """What a person decides; no answer until just before the call's deadline is a refusal, too.
 
-        A yes is for the tool that was shown: if its server describes it in another way meanwhile, this asks again.
+        A yes is for the tool as it was shown. If its server has changed the description meanwhile, this asks again.
         """
         while True:
             definition = definition_of(tool)
             approval = await self._ask(call, tool, definition, scope)
             if isinstance(approval, Refuse):
                 return approval
-            # It may be cancelled in the same moment, and another tool may have its name now, or it may be forbidden.
+            # Meanwhile the call may be cancelled, the tool forbidden, or its name taken by another tool.
             await anyio.lowlevel.checkpoint_if_cancelled()
             now = self._manager.validate_tool_call(call.name)
             if (now.server, now.original) != (tool.server, tool.original):
@@ -194,8 +180,9 @@ class ToolCalls:
     async def _ask(
         self, call: LoggedCall, tool: ShownTool, definition: ToolDefinition, scope: anyio.CancelScope
     ) -> Run | Refuse:
-        expires = anyio.current_effective_deadline() - _CONFIRM_MARGIN
-        # A loop that is held up may wake after both: that nobody answered is still no timeout of the tool.
+        # The question ends a moment before the call does: after that it would be a timeout of the tool.
+        expires = anyio.current_effective_deadline() - 0.1
+        # A busy loop may wake after both. That nobody answered is still no timeout of the tool.
         deadline, scope.deadline = scope.deadline, math.inf
         try:
             resolution = await self._decisions.ask_confirmation(call.call, definition, expires=expires)
@@ -208,30 +195,30 @@ class ToolCalls:
         return approval
 
     async def _call(self, call: LoggedCall, tool: ShownTool, progress: CallProgress | None) -> CallToolResult:
-        record = partial(self._remember, call, tool, datetime.now(UTC).isoformat())
+        sent_at = time.time()
         current = CURRENT_CALL.set(call)
         try:
             result = await self._manager.call_tool(tool, call.arguments, progress=progress)
         except ServerNotActiveError:
             raise  # it never reached the server
         except (ToolError, PayloadTooLargeError) as error:
-            record(error.message)
+            call.reached(sent_at, error.message)
             raise
         except anyio.get_cancelled_exc_class():
-            record("cancelled, or out of time")
+            call.reached(sent_at, "cancelled, or out of time")
             raise
         finally:
             CURRENT_CALL.reset(current)
-        record(self._redaction.quote(text_of(result)) if result.is_error else None)
+        call.reached(sent_at, self._redaction.quote(text_of(result)) if result.is_error else None)
         return result
 
     # --- what is told of it
 
     def _progress(self, call: LoggedCall, on_progress: OnProgress | None) -> CallProgress:
-        """A way for the server's reports to whoever wants them."""
+        """Passes the server's reports on to the caller and to watchers."""
 
         def tell(progress: float, total: float | None, message: str | None) -> None:
-            # That it waits for a person is for its agent: watchers see that in the decisions, and when it is over.
+            # Only the agent is told that the call waits for a person: watchers see the decision itself.
             if message != WAITING:
                 call.progress = ProgressReport(progress, total, message)
                 if self._events.wants(CallProgressed):
@@ -251,27 +238,12 @@ class ToolCalls:
             size = call.size_of_names + weight([ended.call.arguments, ended.result], BUFFERED_BYTES)
             self._events.publish(CallEnded(ended), size)
 
-    def _remember(self, call: LoggedCall, tool: ShownTool, timestamp: str, error: str | None) -> None:
-        record: ToolCallRecord = {
-            "timestamp": timestamp,
-            "req_id": call.req_id,
-            "server": tool.server,
-            "tool": tool.original,
-            "parameters": within(call.arguments, KEPT_OF_PARAMETERS),
-            "timeout": call.timeout,
-            "success": error is None,
-            "error": error,
-        }
-        self.history = remember(self.history, record)
-
 
 def _stopped_by(error: SMCPError) -> CallOutcome | None:
-    """What kept the tool from running to its end; `None` for a tool that failed by itself."""
+    """What kept the tool from running to its end; `None` if the tool itself failed."""
     match error:
-        case ToolConfirmationError(outcome="nobody"):
-            return "nobody"
-        case ToolConfirmationError(outcome="unanswered"):
-            return "unanswered"
+        case ToolConfirmationError(outcome="nobody" | "unanswered" as outcome):
+            return outcome
         case ToolConfirmationError():
             return "refused"
         case ToolExecutionTimeoutError():

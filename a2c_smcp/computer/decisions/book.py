@@ -1,22 +1,22 @@
-"""What a person decides, as values, and the book of what is pending. Pure: no event loop, no clock, no terminal.
+"""What a person decides, as values, and the book of pending decisions. Pure: no event loop, no clock, no terminal.
 
     Confirmation    may this call run?
-    Question        what a tool asks while it runs: a form, or a page to visit
-    MissingInput    a value that a config leaves open
+    Question        a tool that runs asks the person to fill in a form, or to visit a page
+    MissingInput    a server's config needs a value
 
-A decision is made once, by whoever answers first. The others get an error that says who decided, and how:
+The first answer decides. A later answer raises an error:
 
     BadRequestError
-    ├── AlreadyDecidedError     somebody else was quicker, or nobody answered in time, or it is not needed any more
-    └── DecisionChangedError    the answer is for something else than what is asked
+    ├── AlreadyDecidedError     it was decided before, or nobody answered in time, or it is not needed any more
+    └── DecisionChangedError    the person was shown something else
 
-The values that people give stay out of everything that is shown: no event and no `repr` has them.
+Values that people give may be secrets: no event and no `repr` shows them.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, ClassVar, Final, Literal, TypeAlias, get_args
+from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar, get_args
 
 from a2c_smcp.computer.calls.log import WatchedCall, digest_of
 from a2c_smcp.computer.mcp_clients.masking import input_view
@@ -54,7 +54,7 @@ __all__ = [
 DecisionKind: TypeAlias = Literal["confirmation", "question", "input"]
 KINDS: Final[frozenset[DecisionKind]] = frozenset(get_args(DecisionKind))
 
-#: Who decided, if it was a callback of the program that uses the Computer.
+#: The name of a program's callbacks among those who decide.
 CALLBACK: Final = "callback"
 #: How many characters of a reason the agent reads.
 MAX_REASON: Final = 1000
@@ -65,21 +65,21 @@ MAX_REASON: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class ToolDefinition:
-    """What an MCP server says of its tool, as the person is shown it beside a call."""
+    """How an MCP server describes its tool. The person sees it beside a call."""
 
     title: str | None = None
     description: str = ""
     annotations: Mapping[str, Any] = field(default_factory=dict)
-    """MCP's hints, by their names there: `destructiveHint`, `readOnlyHint`, `openWorldHint`."""
+    """MCP's hints, by MCP's names: `destructiveHint`, `readOnlyHint`, `openWorldHint`."""
     schema_digest: str = ""
-    """Stands for the schema of its arguments."""
+    """The digest of the schema of its arguments."""
     digest: str = ""
-    """Stands for all of it, the schema included."""
+    """The digest of the whole description, with that schema."""
     is_dangerous: bool = False
-    """By its own annotation, or because the person's config has the tag `dangerous` for it."""
+    """Whether its hints, or the tag `dangerous` in the person's config, say so."""
 
     def changes_since(self, before: "ToolDefinition") -> tuple[str, ...]:
-        """Which parts are different from what the server said before: for the person who allowed that."""
+        """Which parts differ from an earlier description, for the person who allowed that one."""
         parts = {
             "title": self.title != before.title,
             "description": self.description != before.description,
@@ -102,19 +102,19 @@ class Confirmation:
     call: WatchedCall
     definition: ToolDefinition = ToolDefinition()
     allowed_before: ToolDefinition | None = None
-    """What `always` was said of, if the server describes the tool in another way since."""
+    """The description that the person answered `always` to, if the server has changed it since."""
 
     @property
     def digest(self) -> str:
-        """Stands for the exact call, and for what the server said of the tool: all that the person is shown."""
+        """The digest of all that the person is shown: the exact call, and the tool's description."""
         return digest_of([self.call.digest, self.definition.digest])
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What an MCP server asks the person while a tool runs: to fill in a form, or to visit a page.
+    """An MCP server asks the person, while a tool runs, to fill in a form or to visit a page.
 
-    A form has a `schema`: an object of plain fields, as MCP's elicitation has it. A page has a `url`.
+    A form has a `schema`, an object of plain fields as in MCP's elicitation. A page has a `url`.
     """
 
     kind: ClassVar[DecisionKind] = "question"
@@ -128,19 +128,19 @@ class Question:
     schema: Mapping[str, Any] | None
     url: str | None
     call: WatchedCall | None
-    """The call that it belongs to, where that is certain."""
+    """The call that it belongs to; `None` if that is not certain."""
     calls: tuple[WatchedCall, ...]
-    """The calls that ran on the server when it asked: it belongs to one of them."""
+    """The calls that ran on the server when it asked. The question belongs to one of them."""
 
     @property
     def digest(self) -> str:
-        """Stands for all that is shown of it: server, message and form or URL."""
+        """The digest of all that the person is shown: server, message, and form or URL."""
         return digest_of([self.server, self.message, self.schema, self.url])
 
 
 @dataclass(frozen=True, slots=True)
 class MissingInput:
-    """The value of an input that a server's config needs, and that nothing else has given."""
+    """A server's config needs the value of an input, and only a person can give it."""
 
     kind: ClassVar[DecisionKind] = "input"
     id: str
@@ -149,9 +149,9 @@ class MissingInput:
     deadline: float | None
     """Unix time; `None` for no limit."""
     definition: MCPServerInput = field(repr=False)
-    """As written, so it may hold a secret default; show `view`."""
+    """As written, perhaps with a secret default; show `view` instead."""
     servers: tuple[SERVER_NAME, ...]
-    """Those whose configs refer to it."""
+    """The servers whose configs refer to it."""
 
     @property
     def input_id(self) -> str:
@@ -169,7 +169,7 @@ class MissingInput:
 
     @property
     def digest(self) -> str:
-        """Stands for all that is shown of it: the input's definition, and who needs it."""
+        """The digest of all that the person is shown: the input's definition, and the servers that need it."""
         return digest_of([self.view, self.servers])
 
 
@@ -177,7 +177,7 @@ Decision: TypeAlias = Confirmation | Question | MissingInput
 
 
 def weight_of_decision(decision: Decision, most: int) -> int:
-    """About how many bytes it holds that somebody else has chosen; of more than `most`, anything above that."""
+    """About how many bytes others have put into it; may stop counting above `most`."""
     match decision:
         case Confirmation():
             return weight(decision.call.arguments, most)
@@ -192,25 +192,25 @@ def weight_of_decision(decision: Decision, most: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A yes: the call may run, the form is filled in, the page was visited, the input has this value."""
+    """The person said yes: run the call, take the form or the value; or the page was visited."""
 
     value: Any = field(default=None, repr=False)
-    """The form's fields, or the input's value; may be a secret."""
+    """The form's fields, or the input's value. It may be a secret."""
     always: bool = False
-    """Of a confirmation: yes for this tool from now on, as long as the Computer lives and the server's config stays."""
+    """For a confirmation: run this tool without asking, as long as the Computer lives and the server's config stays."""
 
 
 @dataclass(frozen=True, slots=True)
 class Declined:
-    """A person's no."""
+    """The person said no."""
 
     reason: str = ""
-    """Why, in the person's words: the agent reads them. Of more than 1,000 characters the beginning."""
+    """Why, in the person's words. The agent reads the first 1,000 characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dismissed:
-    """A person closed the question without an answer."""
+    """The person closed the question and did not answer it."""
 
 
 DecisionAnswer: TypeAlias = Accepted | Declined | Dismissed
@@ -224,15 +224,15 @@ class Outcome(StrEnum):
 
     ACCEPTED = "accepted"
     DECLINED = "declined"
-    """A person said no."""
+    """The person said no."""
     DISMISSED = "dismissed"
-    """A person closed it without an answer."""
+    """The person closed it and did not answer."""
     UNANSWERED = "unanswered"
-    """Nobody answered in time, or nobody was there any more. Not a refusal."""
+    """Nobody answered in time, or nobody was there any more. This is no refusal."""
     WITHDRAWN = "withdrawn"
     """It is not needed any more: the call was cancelled, or the server stopped."""
     FAILED = "failed"
-    """The only place that could have answered failed."""
+    """Nobody could be asked: the code that asks failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,11 +243,11 @@ class Resolution:
     by: str | None = None
     always: bool = False
     value: Any = field(default=None, repr=False)
-    """What was given, for the one who asked; may be a secret."""
+    """The given value. It may be a secret."""
     error: Exception | None = field(default=None, repr=False)
     """Why asking failed."""
     reason: str = ""
-    """Why the person said no, in their words, if they gave some."""
+    """Why the person said no, in their words; may be empty."""
 
     def __str__(self) -> str:
         if self.by is None:
@@ -263,7 +263,7 @@ _BY_NOBODY: Final = {
 
 
 class AlreadyDecidedError(BadRequestError):
-    """This was decided before the answer came; the message says by whom, and how."""
+    """The decision was made before this answer came. The message says by whom, and how."""
 
     title = "Already Decided"
 
@@ -290,18 +290,19 @@ class AlreadyDecidedError(BadRequestError):
 
 
 class DecisionChangedError(BadRequestError):
-    """The digest in an answer is not that of what is asked: the person was shown something else."""
+    """The answer has another digest than the decision: the person was shown something else."""
 
     title = "Decision Changed"
 
     def __init__(self, decision_id: str) -> None:
         super().__init__(
-            "What was shown is not what is asked; nothing was decided. Look at it again", {"decision_id": decision_id}
+            "What was shown is not what is asked now. Nothing was decided; look at it again",
+            {"decision_id": decision_id},
         )
 
 
 def check_answer(decision: Decision, answer: DecisionAnswer, digest: str | None = None) -> None:
-    """Raise if the answer is for something else than this, or makes no sense for it."""
+    """Raise if the answer is for something else, or makes no sense for this decision."""
     if digest is not None and digest != decision.digest:
         raise DecisionChangedError(decision.id)
     if isinstance(answer, Accepted) and answer.always and not isinstance(decision, Confirmation):
@@ -309,52 +310,52 @@ def check_answer(decision: Decision, answer: DecisionAnswer, digest: str | None 
 
 
 def resolution_by(by: str, answer: DecisionAnswer) -> Resolution:
-    """What an answer makes of a decision."""
+    """How a decision ends with this answer."""
     match answer:
         case Accepted(value=value, always=always):
             return Resolution(Outcome.ACCEPTED, by, always, value)
         case Declined(reason=reason):
-            return Resolution(Outcome.DECLINED, by, reason=_plain_words(reason))
+            # Without control characters other than line breaks.
+            plain = harmless(reason.replace("\t", " ")).strip()
+            return Resolution(Outcome.DECLINED, by, reason=cut(plain, MAX_REASON - 1))
         case Dismissed():
             return Resolution(Outcome.DISMISSED, by)
 
 
-def _plain_words(text: str) -> str:
-    """What a person gave as a reason: bounded, and without control characters but line breaks."""
-    return cut(harmless(text.replace("\t", " ")).strip(), MAX_REASON - 1)
+P = TypeVar("P")
 
 
-class DecisionBook:
-    """What is pending, and how the last ones ended: an answer that comes late is told who decided."""
+class DecisionBook(Generic[P]):
+    """The one register of decisions: an entry of the caller's for each pending one, and how the last ones ended."""
 
     def __init__(self, remembered: int = 1000) -> None:
-        self._pending: dict[str, Decision] = {}
+        self._pending: dict[str, P] = {}
         self._decided: BoundedDict[str, Resolution] = BoundedDict(remembered)
 
     @property
-    def pending(self) -> tuple[Decision, ...]:
-        """Oldest first."""
+    def pending(self) -> tuple[P, ...]:
+        """The entries of pending decisions, oldest first."""
         return tuple(self._pending.values())
 
-    def open(self, decision: Decision) -> None:
-        """A new one."""
-        self._pending[decision.id] = decision
+    def open(self, decision_id: str, entry: P) -> None:
+        """Add a new decision."""
+        self._pending[decision_id] = entry
 
-    def find(self, decision_id: str) -> Decision:
-        """A pending one, or `AlreadyDecidedError`, or `NotFoundError`."""
-        if (decision := self._pending.get(decision_id)) is not None:
-            return decision
+    def find(self, decision_id: str) -> P:
+        """The entry of a pending decision. Raises `AlreadyDecidedError`, or `NotFoundError` for an unknown id."""
+        if (entry := self._pending.get(decision_id)) is not None:
+            return entry
         if (resolution := self._decided.get(decision_id)) is not None:
             raise AlreadyDecidedError(decision_id, resolution)
         raise NotFoundError("no decision has this id", {"decision_id": decision_id})
 
     def settle(self, decision_id: str, resolution: Resolution) -> None:
-        """A pending one is decided, once: the second time this raises like `find`, and changes nothing."""
+        """End a pending decision, once. A second time raises like `find`, and changes nothing."""
         self.find(decision_id)
         del self._pending[decision_id]
         # An error, too, holds on to values: those in the frames of its traceback.
         self._decided.put(decision_id, replace(resolution, value=None, error=None))
 
     def resolution(self, decision_id: str) -> Resolution | None:
-        """How one ended, without value and error; `None` for one that is pending, or that is not remembered."""
+        """How a decision ended, without value and error; `None` if it is pending or forgotten."""
         return self._decided.get(decision_id)

@@ -1,9 +1,9 @@
-"""The decisions of one Computer: who asks waits here, whoever can answer says so here, and the first answer counts.
+"""The decisions of one Computer. Callers wait here for a decision; terminals, pages and programs make it here.
 
-    with computer.decisions.attend("terminal", ask=…): ...      I am here, and can be asked
-    computer.decisions.answer(decision_id, Accepted(), by=…)    what a person decided
+    with computer.decisions.attend("terminal", ask=…): ...      be asked, from now on
+    computer.decisions.answer(decision_id, Accepted(), by=…)    answer
 
-It knows no terminal and no browser. Everything is called on the event loop of the Computer.
+The first answer counts. This module knows no terminal and no browser. Call everything on the Computer's event loop.
 """
 
 import asyncio
@@ -55,15 +55,15 @@ __all__ = ["AskHandler", "Attendance", "DecisionStore"]
 logger = logging.getLogger(__name__)
 
 
-#: Asks a person. Returns `None` if it has no answer: others may have one. It is cancelled when it is not needed any
-#: more; `DecisionStore.resolution` then says who decided, and how.
+#: Asks a person. It returns `None` if it has no answer; others may have one. It is cancelled when the decision is made
+#: elsewhere: `DecisionStore.resolution` then says by whom, and how.
 AskHandler: TypeAlias = Callable[[Decision], Awaitable[DecisionAnswer | None]]
 _Check: TypeAlias = Callable[[Any], None]
 _UNKNOWN: Final = ToolDefinition()
 
 
 class Attendance:
-    """Somebody who can answer, while inside `with`. Made by `DecisionStore.attend`."""
+    """A place that can answer decisions while inside `with`. `DecisionStore.attend` makes it."""
 
     def __init__(
         self, store: "DecisionStore", name: str, kinds: frozenset[DecisionKind], ask: AskHandler | None
@@ -83,11 +83,11 @@ class Attendance:
         self.end()
 
     def begin(self) -> None:
-        """From now on this one can be asked, also what is pending already."""
+        """Be asked from now on, also for decisions that are pending already."""
         self._store._come(self)
 
     def end(self) -> None:
-        """This one is not there any more. Safe to call twice."""
+        """Stop being asked. Safe to call twice."""
         self._store._go(self)
 
 
@@ -99,10 +99,10 @@ class _Pending:
     """By the loop's clock."""
     decided: asyncio.Future[None]
     context: contextvars.Context
-    """Of the task that asks: who is asked may look there for what the asker knows."""
+    """The context of the task that waits. Handlers that ask a person run in copies of it."""
     asking: dict[Attendance, asyncio.Task[None]] = field(default_factory=dict)
     silent: set[Attendance] = field(default_factory=set)
-    """They were asked, and have no answer."""
+    """Places that were asked and have no answer."""
     somebody_went: bool = False
     error: Exception | None = None
     grace: asyncio.TimerHandle | None = None
@@ -114,65 +114,63 @@ def _ignore(*_: object) -> None:
 
 
 class DecisionStore:
-    """What waits for a person's decision, whoever can make it, and `always`.
+    """What waits for a decision, who can make it, and which tools need none.
 
-    `on_event` is called for what is asked and decided, and for who comes and goes; it must return at once.
-    When the last one who could answer has gone, a decision waits `grace` seconds: a page may be reloading.
+    `on_event` is called when a decision is asked for or made, and when somebody who can answer comes or goes. It must
+    return at once. When the last one who could answer has gone, a decision waits `grace` seconds for another one: a
+    page may be reloading.
     """
 
     def __init__(self, on_event: Callable[[DecisionEvent], None] = _ignore, *, grace: float = 30.0) -> None:
         self.allow_all = False
-        """Whether every call may run without a confirmation."""
+        """Whether no call needs a confirmation."""
         self._on_event = on_event
         self._grace = grace
-        self._book = DecisionBook()
-        self._pending: dict[str, _Pending] = {}
+        self._book: DecisionBook[_Pending] = DecisionBook()
         self._answerers: list[Attendance] = []
         self._answerable: frozenset[DecisionKind] = frozenset()
-        #: What each tool was when `always` was said of it.
+        #: How each tool was described when the person answered `always`.
         self._allowed: dict[tuple[SERVER_NAME, TOOL_NAME], ToolDefinition] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._prefix = secrets.token_hex(4)
         self._numbers = itertools.count(1)
 
-    # --- for whoever answers
+    # --- for those who answer
 
     @property
     def pending(self) -> tuple[Decision, ...]:
-        """What waits to be decided, oldest first."""
-        return self._book.pending
+        """The decisions that nobody has made yet, oldest first."""
+        return tuple(pending.decision for pending in self._book.pending)
 
     def answer(self, decision_id: str, answer: DecisionAnswer, *, by: str, digest: str | None = None) -> None:
         """Decide. The first answer counts: a later one raises `AlreadyDecidedError`, which says who decided and how.
 
-        `by` is a name for people: `terminal`, `browser`. With the `digest` of what was shown, an answer for something
-        else raises `DecisionChangedError`. `NotFoundError` if no decision has this id. A value that is not allowed
-        raises what is wrong with it, and nothing is decided.
+        `by` names the place for people: `terminal`, `browser`. Give the `digest` of what was shown; if something else
+        is asked, this raises `DecisionChangedError`. An unknown id raises `NotFoundError`. A value that is not allowed
+        raises what is wrong with it. After an error nothing is decided.
         """
-        decision = self._book.find(decision_id)
-        pending = self._pending[decision_id]
+        pending = self._book.find(decision_id)
         if asyncio.get_running_loop().time() >= pending.expires:
             self._settle(pending, Resolution(Outcome.UNANSWERED))
             self._book.find(decision_id)  # raises
-        check_answer(decision, answer, digest)
+        check_answer(pending.decision, answer, digest)
         if pending.check is not None and isinstance(answer, Accepted):
             pending.check(answer.value)
         self._settle(pending, resolution_by(by, answer))
 
     def withdraw(self, decision_id: str) -> None:
-        """End a decision that is not needed any more; raises like `answer`."""
-        self._book.find(decision_id)
-        self._settle(self._pending[decision_id], Resolution(Outcome.WITHDRAWN))
+        """End a decision that is not needed any more. Raises like `answer`."""
+        self._settle(self._book.find(decision_id), Resolution(Outcome.WITHDRAWN))
 
     def resolution(self, decision_id: str) -> Resolution | None:
-        """How one of the last decisions ended, without the value that was given; `None` while it is pending."""
+        """How one of the last decisions ended, without the given value; `None` while it is pending."""
         return self._book.resolution(decision_id)
 
     def attend(self, name: str, kinds: Collection[DecisionKind] = KINDS, ask: AskHandler | None = None) -> Attendance:
-        """Somebody who can answer decisions of these kinds: `with store.attend("terminal", ask=ask):`.
+        """Answer decisions of these kinds from now on: `with store.attend("terminal", ask=ask):`.
 
-        `ask` is called in a task of its own for each of them, also for those that are pending, and is cancelled when
-        somebody else was quicker. Without it, follow the Computer's events and call `answer`.
+        `ask` is called for each decision, pending ones included, in a task of its own. It is cancelled when somebody
+        else was quicker. Without `ask`, follow the Computer's events and call `answer`.
         """
         return Attendance(self, name, frozenset(kinds), ask)
 
@@ -189,7 +187,7 @@ class DecisionStore:
 
     def _come(self, answerer: Attendance) -> None:
         self._answerers.append(answerer)
-        for pending in tuple(self._pending.values()):
+        for pending in self._book.pending:
             if pending.decision.kind in answerer.kinds:
                 self._put_to(pending, answerer)
                 self._look_after(pending)
@@ -199,7 +197,7 @@ class DecisionStore:
         if answerer not in self._answerers:
             return
         self._answerers.remove(answerer)
-        for pending in tuple(self._pending.values()):
+        for pending in self._book.pending:
             if pending.decision.kind in answerer.kinds:
                 if (task := pending.asking.pop(answerer, None)) is not None:
                     task.cancel()
@@ -219,13 +217,13 @@ class DecisionStore:
         return frozenset(self._allowed)
 
     def allow(self, server: SERVER_NAME, tool: TOOL_NAME, definition: ToolDefinition = _UNKNOWN) -> None:
-        """Run this tool without a confirmation from now on, as long as its server describes it like this."""
+        """Run this tool without a confirmation, as long as its server describes it like this."""
         if self._allowed.get((server, tool)) != definition:
             self._allowed[server, tool] = definition
             self._on_event(AllowedChanged(self.allowed))
 
     def ask_again(self, server: SERVER_NAME, tool: TOOL_NAME | None = None) -> None:
-        """Take `allow` back; without a tool, for all of the server."""
+        """Take `allow` back for this tool, or without a tool for all tools of the server."""
         taken_back = {pair for pair in self._allowed if pair[0] == server and tool in (None, pair[1])}
         if taken_back:
             self._allowed = {pair: said for pair, said in self._allowed.items() if pair not in taken_back}
@@ -234,36 +232,30 @@ class DecisionStore:
     def is_allowed(
         self, server: SERVER_NAME, tool: TOOL_NAME, definition: Callable[[], ToolDefinition] = lambda: _UNKNOWN
     ) -> bool:
-        """Whether this tool needs no confirmation. `definition` is only called for a tool that was allowed: `always` is
-        for what the person was shown, and not for what the server makes of it later.
+        """Whether this tool needs no confirmation. If its server has changed its description, it needs one again.
+
+        `definition` is called only for a tool that was allowed.
         """
         if self.allow_all:
             return True
         said = self._allowed.get((server, tool))
         return said is not None and said.digest == definition().digest
 
-    # --- for whoever asks
+    # --- for those who need a decision
 
     async def ask_confirmation(
         self, call: WatchedCall, definition: ToolDefinition = _UNKNOWN, *, expires: float = math.inf
     ) -> Resolution:
-        """Whether this call may run. Until `expires`, by the loop's clock; then it is `UNANSWERED`.
+        """Wait for a person to say whether this call may run. `definition` is the tool's description, which is shown.
 
-        `definition` is what the server says of the tool: the person is shown it, and the answer is for it.
-        Cancelling the task that waits withdraws the decision. With nobody there it is `UNANSWERED` at once.
+        At `expires`, by the loop's clock, the decision ends `UNANSWERED`; with nobody there it does so at once.
+        Cancelling the task that waits withdraws it.
         """
-        return await self._ask(
-            lambda decision_id, asked_at, deadline: Confirmation(
-                decision_id, asked_at, deadline, call, definition, self._allowed_before(call, definition)
-            ),
-            "confirmation",
-            None,
-            expires,
-        )
-
-    def _allowed_before(self, call: WatchedCall, definition: ToolDefinition) -> ToolDefinition | None:
         said = None if call.server is None or call.tool is None else self._allowed.get((call.server, call.tool))
-        return said if said is not None and said.digest != definition.digest else None
+        before = said if said is not None and said.digest != definition.digest else None
+        return await self._ask(
+            "confirmation", lambda key, at, until: Confirmation(key, at, until, call, definition, before), None, expires
+        )
 
     async def ask_question(
         self,
@@ -277,15 +269,13 @@ class DecisionStore:
         check: Callable[[Any], None] | None = None,
         expires: float = math.inf,
     ) -> Resolution:
-        """What the person answers to a server's question; its value fits `check`, which raises if one does not.
+        """Wait for the person's answer to a server's question. `check` raises for a value that does not fit.
 
         Otherwise like `ask_confirmation`.
         """
         return await self._ask(
-            lambda decision_id, asked_at, deadline: Question(
-                decision_id, asked_at, deadline, server, message, schema, url, call, calls
-            ),
             "question",
+            lambda key, at, until: Question(key, at, until, server, message, schema, url, call, calls),
             check,
             expires,
         )
@@ -298,18 +288,15 @@ class DecisionStore:
         check: Callable[[Any], None] | None = None,
         expires: float = math.inf,
     ) -> Resolution:
-        """The value of an input that these servers need. Otherwise like `ask_question`."""
+        """Wait for the value of an input that these servers need. Otherwise like `ask_question`."""
         return await self._ask(
-            lambda decision_id, asked_at, deadline: MissingInput(decision_id, asked_at, deadline, definition, servers),
-            "input",
-            check,
-            expires,
+            "input", lambda key, at, until: MissingInput(key, at, until, definition, servers), check, expires
         )
 
     async def _ask(
         self,
-        made: Callable[[str, float, float | None], Decision],
         kind: DecisionKind,
+        made: Callable[[str, float, float | None], Decision],
         check: _Check | None,
         expires: float,
     ) -> Resolution:
@@ -320,8 +307,7 @@ class DecisionStore:
         deadline = None if math.isinf(expires) else asked_at + expires - loop.time()
         decision = made(f"{self._prefix}-{next(self._numbers)}", asked_at, deadline)
         pending = _Pending(decision, check, expires, loop.create_future(), contextvars.copy_context())
-        self._book.open(decision)
-        self._pending[decision.id] = pending
+        self._book.open(decision.id, pending)
         self._on_event(DecisionAsked(decision))
         for answerer in tuple(self._answerers):
             if kind in answerer.kinds:
@@ -329,11 +315,11 @@ class DecisionStore:
         try:
             with anyio.CancelScope(deadline=expires):
                 await pending.decided
-            # The answer may have come in the same turn of the loop as the deadline: then it counts.
+            # An answer in the same turn of the loop as the deadline counts.
             return pending.resolution or self._settle(pending, Resolution(Outcome.UNANSWERED))
         finally:
             if pending.resolution is None:
-                # A call's end cancels its question, too: a busy loop may get to that first, after both deadlines.
+                # The end of a call cancels its question. A busy loop may do that first, when both are out of time.
                 outcome = Outcome.WITHDRAWN if loop.time() < expires else Outcome.UNANSWERED
                 self._settle(pending, Resolution(outcome))
 
@@ -349,7 +335,7 @@ class DecisionStore:
     async def _run(self, pending: _Pending, answerer: Attendance, ask: AskHandler) -> None:
         decision = pending.decision
         try:
-            # It has no deadline of its own: it is cancelled when the decision is settled, and can say what came of it.
+            # No deadline here: the handler is cancelled when the decision is made, and can say what came of it.
             answer = await ask(decision)
             if answer is not None:
                 self.answer(decision.id, answer, by=answerer.name)
@@ -358,16 +344,16 @@ class DecisionStore:
         except SMCPError as error:
             pending.error = error
         except Exception as error:
-            # A boundary: whoever asks the person is not ours.
+            # A boundary: the handler is not ours.
             about = decision.id if decision.call is None else in_log(decision.call.req_id)
-            logger.exception("asking %s for the %s of %s failed", answerer.name, decision.kind, about)
+            logger.exception("%s could not be asked for the %s of %s", answerer.name, decision.kind, about)
             pending.error = error
         if pending.resolution is None:
             pending.silent.add(answerer)
             self._look_after(pending)
 
     def _look_after(self, pending: _Pending) -> None:
-        """Whoever can answer came, went, or has no answer: end what nobody can answer any more."""
+        """End a decision that nobody can answer any more, after somebody came, went, or had no answer."""
         if pending.grace is not None:
             pending.grace.cancel()
             pending.grace = None
@@ -382,10 +368,9 @@ class DecisionStore:
             self._settle(pending, resolution)
 
     def _settle(self, pending: _Pending, resolution: Resolution) -> Resolution:
-        """The one place where a decision is made."""
+        """Every decision ends here."""
         decision = pending.decision
         self._book.settle(decision.id, resolution)
-        del self._pending[decision.id]
         pending.resolution = resolution
         if pending.grace is not None:
             pending.grace.cancel()
@@ -404,12 +389,12 @@ class DecisionStore:
         return resolution
 
     def _allow_also(self, decision: Confirmation, resolution: Resolution) -> None:
-        """`always` is also the answer for the calls of that tool that wait already, shown with the same words."""
+        """`always` also answers for the pending calls of that tool, if they show the same description."""
         call, definition = decision.call, decision.definition
         assert call.server is not None
         assert call.tool is not None
         self.allow(call.server, call.tool, definition)
-        for other in tuple(self._pending.values()):
+        for other in self._book.pending:
             asked = other.decision
             if not isinstance(asked, Confirmation) or asked.definition.digest != definition.digest:
                 continue

@@ -1,7 +1,7 @@
-"""Which windows show, in which order, and which ones have to be read to know. Pure: reads nothing itself.
+"""Which windows the desktop shows, in which order, and which ones must be read to decide that. Pure: reads nothing.
 
-Whether a window shows depends on what it holds, and which others show depends on that. So the shell reads what
-`windows_to_read` names, and asks again with what came, until nothing is left to read; `organize_desktop` then renders.
+A window without text does not show, and then another one shows in its place. So the caller reads what
+`windows_to_read` names, and asks again with what it read, until nothing is left to read. Then `show_windows` renders.
 """
 
 import logging
@@ -11,13 +11,21 @@ from typing import TypeAlias
 
 from mcp_types import BlobResourceContents, ReadResourceResult, Resource, TextResourceContents
 
-from a2c_smcp.computer.calls.history import order_servers, used_servers
+from a2c_smcp.computer.resources.server_order import order_servers
 from a2c_smcp.computer.types import ToolCallRecord
 from a2c_smcp.types import SERVER_NAME, Desktop
 from a2c_smcp.utils.text import cut
 from a2c_smcp.utils.window_uri import WindowURI, is_window_uri, try_parse_window_uri
 
-__all__ = ["ListedWindow", "WindowKey", "listed_windows", "organize_desktop", "ranks", "windows_to_read"]
+__all__ = [
+    "ListedWindow",
+    "WindowKey",
+    "listed_windows",
+    "organize_desktop",
+    "ranks",
+    "show_windows",
+    "windows_to_read",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +40,13 @@ def organize_desktop(
     history: Sequence[ToolCallRecord],
 ) -> list[Desktop]:
     """The windows as agents see them. Give each server's windows in the order of its own list, history oldest first."""
+    return show_windows(windows, size, [record["server"] for record in history])
+
+
+def show_windows(
+    windows: Sequence[tuple[SERVER_NAME, Resource, ReadResourceResult]], size: int | None, used: Sequence[SERVER_NAME]
+) -> list[Desktop]:
+    """The same, given the servers of the last calls, oldest first."""
     if size is not None and size <= 0:
         return []
     candidates = []
@@ -40,7 +55,7 @@ def organize_desktop(
             _warn_of_blobs(resource.uri, result)
             if _texts(result):
                 candidates.append(_Candidate(index, server, uri))
-    return [_render(*windows[candidate.index][1:]) for candidate in _arrange(candidates, history)[:size]]
+    return [_render(*windows[candidate.index][1:]) for candidate in _arrange(candidates, used)[:size]]
 
 
 def listed_windows(
@@ -59,32 +74,25 @@ def windows_to_read(
     listed: Sequence[ListedWindow],
     read: Mapping[WindowKey, ReadResourceResult | None],
     size: int | None,
-    history: Sequence[ToolCallRecord],
+    used: Sequence[SERVER_NAME],
 ) -> list[ListedWindow]:
-    """The windows that are still to be read, in the order in which they would show; none when the desktop is known.
+    """The windows that must still be read, in the order in which they would show; none when the desktop is known.
 
-    `read` has what was read so far, `None` for what could not be. The desktop is taken as if every unread window had
-    text, so what is named is never more than `size`, nor beside a server's fullscreen window while that one may show.
+    `read` has what was read so far, with `None` for what could not be read. Every unread window is taken to have text.
+    So this never names more than `size` windows, nor any beside a fullscreen window that may still show.
     """
     if size is not None and size <= 0:
         return []
-    candidates = [
-        _Candidate(index, server, uri)
-        for index, (server, resource) in enumerate(listed)
-        if (uri := try_parse_window_uri(resource.uri)) is not None and _may_show(read, (server, resource.uri))
-    ]
-    hopeful = [listed[candidate.index] for candidate in _arrange(candidates, history)[:size]]
+    candidates = [it for it in _candidates(listed) if _may_show(read, (it.server, listed[it.index][1].uri))]
+    hopeful = [listed[candidate.index] for candidate in _arrange(candidates, used)[:size]]
     return [(server, resource) for server, resource in hopeful if (server, resource.uri) not in read]
 
 
-def ranks(listed: Sequence[ListedWindow], history: Sequence[ToolCallRecord]) -> dict[WindowKey, int]:
+def ranks(listed: Sequence[ListedWindow], used: Sequence[SERVER_NAME]) -> dict[WindowKey, int]:
     """How important each window is among all, shown or not; 0 is the most important."""
-    candidates = [
-        _Candidate(index, server, uri)
-        for index, (server, resource) in enumerate(listed)
-        if (uri := try_parse_window_uri(resource.uri)) is not None
-    ]
-    order = {server: rank for rank, server in enumerate(_server_order(candidates, history))}
+    candidates = _candidates(listed)
+    servers = order_servers(used, {candidate.server for candidate in candidates})
+    order = {server: rank for rank, server in enumerate(servers)}
     candidates.sort(key=lambda candidate: (order[candidate.server], -(candidate.uri.priority or 0)))
     windows = (listed[candidate.index] for candidate in candidates)
     return {(server, resource.uri): rank for rank, (server, resource) in enumerate(windows)}
@@ -99,20 +107,20 @@ class _Candidate:
     uri: WindowURI
 
 
-def _arrange(candidates: Iterable[_Candidate], history: Sequence[ToolCallRecord]) -> list[_Candidate]:
-    """The order of servers, the order inside each, and the fullscreen rule."""
-    by_server: dict[SERVER_NAME, list[_Candidate]] = {}
-    for candidate in candidates:
-        by_server.setdefault(candidate.server, []).append(candidate)
+def _candidates(listed: Sequence[ListedWindow]) -> list[_Candidate]:
     return [
-        candidate
-        for server in order_servers(used_servers(history), by_server)
-        for candidate in _arrange_server(by_server[server])
+        _Candidate(index, server, uri)
+        for index, (server, resource) in enumerate(listed)
+        if (uri := try_parse_window_uri(resource.uri)) is not None
     ]
 
 
-def _server_order(candidates: Iterable[_Candidate], history: Sequence[ToolCallRecord]) -> list[SERVER_NAME]:
-    return order_servers(used_servers(history), {candidate.server for candidate in candidates})
+def _arrange(candidates: Iterable[_Candidate], used: Sequence[SERVER_NAME]) -> list[_Candidate]:
+    """The windows that show: servers in their order, the windows of each in theirs, and the fullscreen rule."""
+    by_server: dict[SERVER_NAME, list[_Candidate]] = {}
+    for candidate in candidates:
+        by_server.setdefault(candidate.server, []).append(candidate)
+    return [candidate for server in order_servers(used, by_server) for candidate in _arrange_server(by_server[server])]
 
 
 def _arrange_server(windows: Sequence[_Candidate]) -> Sequence[_Candidate]:
@@ -124,21 +132,18 @@ def _arrange_server(windows: Sequence[_Candidate]) -> Sequence[_Candidate]:
 
 def _may_show(read: Mapping[WindowKey, ReadResourceResult | None], key: WindowKey) -> bool:
     """Whether a window is unread, or was read and has text."""
-    if key not in read:
-        return True
-    result = read[key]
-    return result is not None and bool(_texts(result))
+    return key not in read or ((result := read[key]) is not None and bool(_texts(result)))
 
 
 def _texts(result: ReadResourceResult) -> list[str]:
-    """The texts of a window, empty ones included; a window without any never shows."""
+    """The texts of a window, empty ones included. A window without a text never shows."""
     return [content.text for content in result.contents if isinstance(content, TextResourceContents)]
 
 
 def _warn_of_blobs(uri: str, result: ReadResourceResult) -> None:
     for content in result.contents:
         if isinstance(content, BlobResourceContents):
-            logger.warning("window %s holds a blob, which the desktop does not show", cut(uri))
+            logger.warning("window %s has a blob, which the desktop does not show", cut(uri))
 
 
 def _render(resource: Resource, result: ReadResourceResult) -> Desktop:

@@ -1,8 +1,7 @@
-"""Reads the windows that a desktop needs, from all servers at once. Which those are, and how they show, is decided
-in `organize`.
+"""Reads the windows that a desktop needs, from all servers at once. `organize` decides which windows those are.
 
-One window that hangs, or cannot be read, is left out with a warning; the rest come. So are the least important ones
-when all of them are more than one message takes, and nothing of those is kept while the others are read.
+A window that hangs or cannot be read is left out with a warning, and the others are shown. If all windows together are
+too large for one message, the least important ones are left out, too, and are not kept while others are read.
 """
 
 import logging
@@ -20,11 +19,10 @@ from a2c_smcp.computer.desktop.organize import (
     ListedWindow,
     WindowKey,
     listed_windows,
-    organize_desktop,
     ranks,
+    show_windows,
     windows_to_read,
 )
-from a2c_smcp.computer.types import ToolCallRecord
 from a2c_smcp.computer.utils.pool import for_each
 from a2c_smcp.errors import PayloadTooLargeError, SMCPError
 from a2c_smcp.types import SERVER_NAME, Desktop
@@ -33,15 +31,15 @@ __all__ = ["DESKTOP_SECONDS", "READERS", "ReadWindow", "read_desktop"]
 
 logger = logging.getLogger(__name__)
 
-#: For a whole desktop: longer than one window may take, so that others can be read in the place of one that hangs; with
-#: the wait for lists before it, shorter than the server waits.
+#: How long all windows of a desktop may take. Longer than one window may take, so that others can be read in the place
+#: of one that hangs. Together with the wait for lists before it, shorter than the server waits.
 DESKTOP_SECONDS: Final = 12.0
 #: How many windows of one server are read at once.
 READERS: Final = 16
 #: How many windows that could not be read are named in the log for one desktop.
 _FAILURES_LOGGED: Final = 10
 
-#: Reads one window of a server, under a deadline of its own.
+#: Reads one window of a server, with a deadline of its own.
 ReadWindow: TypeAlias = Callable[[SERVER_NAME, str], Awaitable[ReadResourceResult]]
 
 _T = TypeVar("_T")
@@ -52,16 +50,16 @@ async def read_desktop(
     read_window: ReadWindow,
     size: int | None,
     window: str | None,
-    history: Sequence[ToolCallRecord],
+    used: Sequence[SERVER_NAME],
     limits: DesktopLimits | None = None,
     quote: Callable[[object], str] = str,
 ) -> list[Desktop]:
-    """The windows among these resources as agents see them, within the limits; or the one of exactly this URI, whole.
+    """The windows among these resources as agents see them, within the limits; or the one with the URI `window`, whole.
 
-    Raises `PayloadTooLargeError` when that one is too large to be read. `quote` is how a log line has what a server
-    wrote.
+    Raises `PayloadTooLargeError` if that one is too large to be read. `used` names the servers of the last calls,
+    oldest first. `quote` makes of a server's words what a log line may show.
     """
-    reading = _DesktopReading(listed_windows(resources, window), read_window, history, quote)
+    reading = _DesktopReading(listed_windows(resources, window), read_window, used, quote)
     if window is not None:
         await reading.run(size, None)
         if reading.too_large is not None:
@@ -73,7 +71,7 @@ async def read_desktop(
     shown = windows_within(desktops, limits.message)
     left_out = [*(desktop.partition("\n")[0] for desktop in desktops[len(shown) :]), *reading.left_out]
     if left_out:
-        text = "the desktop does not fit into %d bytes: %d windows are left out, the least important ones; one is %s"
+        text = "the desktop does not fit into %d bytes: the %d least important windows are left out, for example %s"
         logger.warning(text, limits.message, len(left_out), quote(left_out[0]))
     return shown
 
@@ -85,29 +83,29 @@ class _DesktopReading:
         self,
         listed: Sequence[ListedWindow],
         read_window: ReadWindow,
-        history: Sequence[ToolCallRecord],
+        used: Sequence[SERVER_NAME],
         quote: Callable[[object], str],
     ) -> None:
         self._listed = listed
         self._read_window = read_window
-        self._history = history
+        self._used = used
         self._quote = quote
         self._read: dict[WindowKey, ReadResourceResult | None] = {}
-        self._ranks = ranks(listed, history)
+        self._ranks = ranks(listed, used)
         self._by_rank = {rank: key for key, rank in self._ranks.items()}
         self._failures = 0
         self.left_out: list[str] = []
         """The windows for which there was no room."""
         self.too_large: PayloadTooLargeError | None = None
-        """Why a window could not be read, if it was that."""
+        """Set if a window was too large to be read."""
 
     async def desktop(self, size: int | None) -> list[Desktop]:
         windows = [(server, resource, self._read.get((server, resource.uri))) for server, resource in self._listed]
         there = [(server, resource, result) for server, resource, result in windows if result]
-        return await self._worked_out(partial(organize_desktop, there, size, self._history))
+        return await self._worked_out(partial(show_windows, there, size, self._used))
 
     async def run(self, size: int | None, limits: DesktopLimits | None) -> None:
-        """Read what is needed, all servers at once. Without limits, whole."""
+        """Read the windows that are needed, from all servers at once; without limits, whole."""
         room = Room(limits.message) if limits is not None else None
 
         async def read(item: ListedWindow) -> None:
@@ -122,17 +120,16 @@ class _DesktopReading:
                     for items in by_server.values():
                         tasks.start_soon(for_each, items, read, READERS)
         if self._failures > _FAILURES_LOGGED:
-            logger.warning("%d windows could not be read, the others are not named", self._failures)
+            logger.warning("%d windows could not be read; the log names the first %d", self._failures, _FAILURES_LOGGED)
         if scope.cancelled_caught and (missing := await self._missing(size)):
             first = self._quote(missing[0][1].uri)
-            logger.warning("%d windows were not read in time, the first: %s", len(missing), first)
+            logger.warning("%d windows were not read in time; the first is %s", len(missing), first)
 
     async def _missing(self, size: int | None) -> list[ListedWindow]:
-        return await self._worked_out(partial(windows_to_read, self._listed, self._read, size, self._history))
+        return await self._worked_out(partial(windows_to_read, self._listed, self._read, size, self._used))
 
     async def _worked_out(self, decide: Callable[[], list[_T]]) -> list[_T]:
-        """In a thread where there are many windows: the interpreter takes turns with it."""
-        # From here on they are put in order in a thread: 1,000 take 10 ms.
+        """Decide in a thread if there are many windows, so that the event loop goes on: 1,000 take 10 ms."""
         return await anyio.to_thread.run_sync(decide) if len(self._listed) > 1000 else decide()
 
     async def _read_one(self, server: SERVER_NAME, uri: str, limits: DesktopLimits | None, room: Room | None) -> None:

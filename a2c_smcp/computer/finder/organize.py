@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote
 
-from a2c_smcp.computer.calls.history import order_servers
+from a2c_smcp.computer.resources.server_order import order_servers
 from a2c_smcp.errors import BadRequestError
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.types import SERVER_NAME

@@ -18,7 +18,6 @@ import anyio.to_thread
 from mcp import MCPError
 from mcp_types import ReadResourceResult, Resource
 
-from a2c_smcp.computer.calls.history import used_servers
 from a2c_smcp.computer.desktop.cutting import DesktopLimits
 from a2c_smcp.computer.desktop.reading import READERS, read_desktop
 from a2c_smcp.computer.finder.aggregator import WARMING_SECONDS, FinderAggregator
@@ -27,7 +26,6 @@ from a2c_smcp.computer.mcp_clients.change_feed import ChangeKind, ServerChange
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
 from a2c_smcp.computer.mcp_clients.resource_lists import ListedResource
 from a2c_smcp.computer.resources.routing import find_target, refusal
-from a2c_smcp.computer.types import ToolCallRecord
 from a2c_smcp.computer.utils.pool import slices
 from a2c_smcp.computer.utils.refresher import Refresher
 from a2c_smcp.computer.watching.announcements import Channel, Listed, Watch, channel_of
@@ -140,7 +138,7 @@ class ShownResources:
         self,
         size: int | None,
         window: str | None,
-        history: Sequence[ToolCallRecord],
+        used: Sequence[SERVER_NAME],
         limits: DesktopLimits | None = None,
     ) -> list[Desktop]:
         """The windows of all servers as agents see them, at most `size` and within the limits; or the one of exactly
@@ -150,13 +148,13 @@ class ShownResources:
             return []
         await self._current()
         windows = {server: shelf.windows for server, shelf in self._shelves.items()}
-        return await read_desktop(windows, self._read_window, size, window, history, limits, self._quote)
+        return await read_desktop(windows, self._read_window, size, window, used, limits, self._quote)
 
     async def finder(
         self,
         keywords: Sequence[str] | None,
         file_type: str | None,
-        history: Sequence[ToolCallRecord],
+        used: Sequence[SERVER_NAME],
         offset: int,
         limit: int,
         *,
@@ -173,7 +171,6 @@ class ShownResources:
         deadline = _now() + self._timings.warm
         await self._current()
         documents = await self._finder.collect_documents(max(0.0, deadline - _now()))
-        used = used_servers(history)
         organize = partial(
             organize_finder, documents, keywords, file_type, used, offset, limit, by_file_name=by_file_name
         )

@@ -82,13 +82,32 @@ _MAX_NAME: Final = 1000
 
 
 class _Call:
-    """A tool call that runs in the task of its first request. A repeat of the request waits for the same reply; a
-    cancel cancels the scope.
-    """
+    """A tool call that runs in the task of its first request, and what repeats of that request wait on."""
 
     def __init__(self) -> None:
-        self.scope = anyio.CancelScope()
+        task = asyncio.current_task()
+        assert task is not None
+        self.task = task
+        self.is_cancelled = False
+        self._runs = True
         self._replied: asyncio.Future[Encoded | None] | None = None
+
+    def cancel(self) -> None:
+        """Have `result` return a cancelled call's result, unless the call has ended."""
+        if self._runs and not self.is_cancelled:
+            self.is_cancelled = True
+            self.task.cancel()
+
+    async def result(self, running: Awaitable[CallToolResult]) -> CallToolResult:
+        # Not under a cancel scope: that takes a tenth of the time of a small call.
+        try:
+            return await running
+        except asyncio.CancelledError:
+            if not self.is_cancelled or self.task.uncancel():
+                raise  # the client disconnects
+            return cancelled_result()
+        finally:
+            self._runs = False
 
     async def reply(self) -> Encoded:
         """The reply, for a repeat of the request. A repeat that stops waiting does not disturb the others."""
@@ -137,7 +156,6 @@ class SMCPComputerClient:
         self._office = ""
         self._calls: CallMemory[_Call, Encoded] = CallMemory()
         self._refusals = LimitedLog(logger, per_second=20)
-        self._running: set[asyncio.Task[Any]] = set()
         self._to_announce: set[str] = set()
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -153,7 +171,7 @@ class SMCPComputerClient:
     async def disconnect(self) -> None:
         """Disconnect for good, and cancel the calls that still run. Safe to call twice."""
         with anyio.CancelScope(shield=True):
-            tasks: set[asyncio.Task[Any]] = {*self._tasks, *self._running}
+            tasks: set[asyncio.Task[Any]] = {*self._tasks, *(call.task for call in self._calls.all_running())}
             self._tasks = set()
             for task in tasks:
                 task.cancel()
@@ -195,8 +213,8 @@ class SMCPComputerClient:
 
     def _give_up(self, office: str) -> None:
         """Cancel what the agent of an office that was left has called: it was told that the computer has gone."""
-        for call in self._calls.running_in(office):
-            call.scope.cancel()
+        for call in self._calls.all_running(office):
+            call.cancel()
 
     @property
     def joined(self) -> bool:
@@ -293,27 +311,24 @@ class SMCPComputerClient:
 
     async def _run(self, key: CallKey, request: ToolCallReq, call: _Call) -> Encoded:
         """Run a call in this task, which goes on whatever becomes of the connection: the result is remembered."""
-        task = asyncio.current_task()
-        assert task is not None
-        self._running.add(task)
         CALLING_AGENT.set(key.agent)  # for this task only
         CALLING_OFFICE.set(key.office)
-        reply, result = None, None
-        progress = None
+        reply, progress = None, None
         if request.get("progress"):
             progress = LatestOnly(partial(self._send_progress, key, request), PROGRESS_SECONDS)
         try:
-            with call.scope:
-                result = await self._computer.execute_tool(
+            result = await call.result(
+                self._computer.execute_tool(
                     key.req_id,
                     request["tool_name"],
                     request["params"],
                     request["timeout"],
                     progress.put if progress is not None else None,
                 )
+            )
             if progress is not None:
                 await progress.end()
-            reply, size = self._encode(key, result or cancelled_result())
+            reply, size = self._encode(key, result)
             self._calls.finish(key, reply, size, _now())
             return reply
         finally:
@@ -322,7 +337,6 @@ class SMCPComputerClient:
             if progress is not None:
                 progress.stop()
             call.end(reply)
-            self._running.discard(task)
 
     async def _send_progress(
         self, key: CallKey, request: ToolCallReq, progress: float, total: float | None, message: str | None
@@ -356,7 +370,7 @@ class SMCPComputerClient:
         request: AgentCallData = parse(CANCEL_TOOL_CALL_NOTIFICATION, data)
         call = self._calls.running(CallKey(self._office, request["agent"], request["req_id"]))
         if call is not None:
-            call.scope.cancel()
+            call.cancel()
 
     # --- announcing
 

@@ -11,7 +11,7 @@ from typing import get_args
 import pytest
 
 from a2c_smcp.computer import console
-from a2c_smcp.computer.calls.log import KEPT_CALLS, SHOWN_CALLS, CallOutcome
+from a2c_smcp.computer.calls.log import CallOutcome, KeptCalls
 from a2c_smcp.computer.console import Advice
 from a2c_smcp.computer.console.call_search import MAX_SEARCH
 from a2c_smcp.computer.decisions.book import MAX_REASON, Outcome
@@ -76,8 +76,8 @@ def test_there_is_a_text_for_all_that_the_computer_may_say() -> None:
         ("history.js", r"OUTCOMES = \[(.*)\]", ", ".join(f'"{outcome}"' for outcome in get_args(CallOutcome))),
         ("history.js", r'maxlength="(\d+)"', MAX_SEARCH),
         ("confirmation.js", r'maxlength="(\d+)"', MAX_REASON),
-        ("past.js", r"EARLIER = (\d+)", SHOWN_CALLS),
-        ("state.js", r"MOST_ENDED = (\d+)", KEPT_CALLS),
+        ("past.js", r"EARLIER = (\d+)", KeptCalls().shown),
+        ("state.js", r"MOST_ENDED = (\d+)", KeptCalls().calls),
     ],
 )
 def test_a_limit_of_the_computer_is_the_same_in_the_page(script: str, pattern: str, value: object) -> None:
