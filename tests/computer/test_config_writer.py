@@ -56,10 +56,10 @@ def test_a_read_only_file_and_what_is_no_file_are_refused(file: Path, tmp_path: 
     with pytest.raises(ConfigWriteError, match="read-only; allow writing"):
         writer.remove("a")
     assert file.read_bytes() == TEXT
-    with pytest.raises(ConfigWriteError, match="no ordinary file"):
+    with pytest.raises(ConfigWriteError, match="not an ordinary file"):
         ConfigWriter([tmp_path], tmp_path).save({"b": ENTRY}, {})
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ConfigWriteError, match="no ordinary file"):
+    with pytest.raises(ConfigWriteError, match="not an ordinary file"):
         ConfigWriter([tmp_path / "pipe"], tmp_path / "pipe").save({"b": ENTRY}, {})
 
 

@@ -190,10 +190,10 @@ async def test_a_list_that_changed_without_a_change_of_windows_is_logged_and_not
     async with running(server("a"), server("b")) as (computer, record):
         record.events.clear()
         await computer.get_desktop()
-        assert "the URIs are the same" not in caplog.text
+        assert "its URIs are the same" not in caplog.text
         await put(computer, "file:///notes")
         await computer.get_desktop()
-        [line] = [line for line in caplog.messages if "the URIs are the same" in line]
+        [line] = [line for line in caplog.messages if "its URIs are the same" in line]
         assert "MCP server a " in line and "server:update_desktop, server:update_finder" in line
         # Another server lists it already: what there is on the whole stays the same.
         await call(computer, "a.remove_resource", uri="window://fake/0")

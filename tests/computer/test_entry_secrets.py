@@ -44,10 +44,10 @@ def test_what_was_typed_is_kept_and_what_was_left_alone_comes_back() -> None:
     ],
 )
 def test_a_mask_at_a_place_that_had_no_secret_is_refused(typed: str, field: str) -> None:
-    with pytest.raises(BadRequestError, match="type it") as caught:
+    with pytest.raises(BadRequestError, match="type the value") as caught:
         unmasked_entry(typed, ENTRY)
     assert caught.value.details == {"field": field}
-    with pytest.raises(BadRequestError, match="type it"):
+    with pytest.raises(BadRequestError, match="type the value"):
         unmasked_entry(typed, None)
 
 

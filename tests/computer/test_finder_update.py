@@ -12,7 +12,6 @@ import pytest
 from mcp_types import ReadResourceResult, TextResourceContents
 
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.finder import shelves
 from a2c_smcp.computer.finder.aggregator import FRESH_SECONDS, FinderAggregator
 from a2c_smcp.computer.mcp_clients.connection_options import ConnectionOptions
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
@@ -250,7 +249,7 @@ async def test_unreadable_documents_are_left_out_with_one_warning(caplog: pytest
         await put(computer, DOC.format("x"), titled("mended"))
         await record.of(FinderChanged, 2)
         assert "mended" in await titles(computer)
-    assert "documents could not be read, the first: dpe://fake/" in caplog.text
+    assert "documents could not be read; the first is dpe://fake/" in caplog.text
 
 
 async def test_the_documents_of_a_server_go_with_it_and_are_read_again_when_it_is_back() -> None:
@@ -267,10 +266,9 @@ async def test_the_documents_of_a_server_go_with_it_and_are_read_again_when_it_i
         await record.of(FinderChanged)
 
 
-async def test_an_answer_comes_in_time_while_documents_hang(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shelves, "_READ_SECONDS", 60)
+async def test_an_answer_comes_in_time_while_documents_hang() -> None:
     servers = server("a", documents=1, resources=0), server("b", documents=2)
-    async with running(*servers, resource_timings=ResourceTimings(list=30, subscribe=30)) as (computer, _):
+    async with running(*servers, resource_timings=ResourceTimings(list=30, subscribe=30, read=60)) as (computer, _):
         with anyio.fail_after(DEADLINE):
             while len(await titles(computer)) < 3:
                 pass
@@ -458,7 +456,7 @@ class Client:
 
 
 async def test_an_aggregator_collects_the_documents_of_the_clients_that_it_is_given() -> None:
-    clients = {"a": Client("dpe://h/1", "file:///x"), "b": Client("dpe://h/2", can_subscribe=False)}
+    clients = {"a": Client("dpe://h/1", "file:///x", "dpe://h/1"), "b": Client("dpe://h/2", can_subscribe=False)}
     finder = FinderAggregator(clients)
     try:
         found = await finder.collect_documents()

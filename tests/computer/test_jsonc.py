@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from a2c_smcp.computer.config.jsonc import MAX_DEPTH, JsoncError, scan
+from a2c_smcp.computer.config.jsonc import JsoncError, scan
 
 
 def test_every_value_knows_its_place() -> None:
@@ -32,13 +32,13 @@ def test_a_text_of_blanks_and_comments_has_no_value(text: str) -> None:
         ('{"a" 1}', "colon"),
         ("\r\n\n{a: 1}", "line 3, column 2: expected a key"),
         ("[,]", "expected a value"),
-        ('"a\n"', "has no end on its line"),
+        ('"a\n"', "does not end on its line"),
         ("01", "neither"),
         ("[NaN]", "expected a value"),
-        ("{} {}", "more after the end"),
-        ("[1] /* no end", "more after the end"),
+        ("{} {}", "more text after the value"),
+        ("[1] /* no end", "more text after the value"),
         ('"\\q"', "neither"),
-        ("[" * (MAX_DEPTH + 1), "nested too deeply"),
+        ("[" * (64 + 1), "nested too deeply"),
         ("9" * 5000, "neither"),
     ],
 )
@@ -48,7 +48,7 @@ def test_what_is_no_json_is_refused_with_its_line(text: str, said: str) -> None:
 
 
 def test_a_deep_text_is_read_without_recursion() -> None:
-    text = "[" * MAX_DEPTH + "]" * MAX_DEPTH
+    text = "[" * 64 + "]" * 64
     root = scan(text)
     assert root is not None and root.end == len(text)
     assert json.loads(text) is not None

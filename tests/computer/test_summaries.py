@@ -9,7 +9,6 @@ from mcp_types import BlobResourceContents, ReadResourceResult, Resource, TextRe
 from a2c_smcp.computer.finder.summaries import (
     build_summary,
     is_complete,
-    listed_documents,
     merged,
     read_catalogue,
     read_document,
@@ -103,15 +102,6 @@ def test_a_field_of_the_catalogue_that_says_nothing_is_filled_from_the_document(
 def test_what_the_catalogue_says_goes_before_the_document() -> None:
     assert merged({"title": "t", "page_count": 3}, FULL) == {**FULL, "title": "t", "page_count": 3}
     assert merged({"keywords": [], "page_count": 0}, {"title": "t"}) == {"keywords": [], "page_count": 0, "title": "t"}
-
-
-# --- which documents there are
-
-
-def test_documents_are_the_listed_resources_of_level_1_each_once() -> None:
-    uris = ["dpe://h", "dpe://h/d", "dpe://h/d/pages/0", "dpe://h/d/elements/e", "window://h", "dpe://h/e", "dpe://h/d"]
-    resources = [Resource(uri=uri, name=str(index)) for index, uri in enumerate(uris)]
-    assert [(item.uri, item.name) for item in listed_documents(resources)] == [("dpe://h/d", "1"), ("dpe://h/e", "5")]
 
 
 # --- reading

@@ -1,7 +1,7 @@
-"""The secrets in the text of a server's entry: hidden when the entry is shown, put back when it is saved. Pure.
+"""Hides the secrets in the text of a server's entry when it is shown, and puts them back when it is saved. Pure.
 
-By tokens, so that comments and layout stay. What counts as a secret is what `client:get_config` masks: values of `env`
-and `headers` without a placeholder, and the user and the query of a `url`.
+Only the values change, so comments and layout stay. The secrets are those that `client:get_config` masks: values of
+`env` and `headers` without a placeholder, and the user and the query of a `url`.
 """
 
 import json
@@ -18,7 +18,7 @@ __all__ = ["masked_entry", "unmasked_entry"]
 
 @dataclass(frozen=True, slots=True)
 class _SecretPlace:
-    """Where a secret may stand in an entry."""
+    """A place in an entry that may hold a secret."""
 
     path: tuple[str, ...]
     node: Node
@@ -26,7 +26,7 @@ class _SecretPlace:
 
     @property
     def shown(self) -> str | None:
-        """What is shown in the place of its secret, as JSON; `None` if it has none."""
+        """What is shown instead, as JSON; `None` if there is no secret."""
         if self.is_url:
             masked = masked_url(self.node.value) if isinstance(self.node.value, str) else MASK
             return None if masked == self.node.value else json.dumps(masked, ensure_ascii=False)
@@ -44,9 +44,9 @@ def masked_entry(entry: str) -> str:
 
 
 def unmasked_entry(entry: str, before: str | None) -> str:
-    """The text of an entry with the secrets of the one that was shown, where their masks were left alone.
+    """The text of an entry, with the secrets of the entry `before` in the place of their masks.
 
-    Raises `BadRequestError` for a mask at a place that had no such secret.
+    Raises `BadRequestError` for a mask at a place that had no secret.
     """
     kept = {} if before is None else {place.path: place for place in _places(before)}
     back: list[tuple[Node, str]] = []
@@ -56,7 +56,7 @@ def unmasked_entry(entry: str, before: str | None) -> str:
             if before is None or old is None or old.shown != entry[place.node.start : place.node.end]:
                 field = ".".join(place.path)
                 raise BadRequestError(
-                    f"{field}: {MASK} hides a value that is not known here; type it", {"field": field}
+                    f"{field}: {MASK} stands for a value that is unknown here; type the value", {"field": field}
                 )
             back.append((place.node, before[old.node.start : old.node.end]))
     return _replaced(entry, back)
@@ -69,11 +69,11 @@ def _replaced(text: str, pieces: Iterable[tuple[Node, str]]) -> str:
 
 
 def _places(entry: str) -> Iterator[_SecretPlace]:
-    """In both of the shapes that an entry may have."""
+    """The places in an entry of our own shape, and of a flat one."""
     try:
         root = scan(entry)
     except JsoncError as error:
-        raise BadRequestError(f"the entry is {error}") from None
+        raise BadRequestError(f"the entry has {error}") from None
     parameters = None if root is None else root.get("server_parameters")
     for above, node in (((), root), (("server_parameters",), parameters)):
         for member in () if node is None else node.members:

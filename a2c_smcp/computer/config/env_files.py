@@ -1,4 +1,4 @@
-"""The `envFile` of a VS Code server: variables for its process, one `NAME=value` a line."""
+"""The `envFile` of a VS Code server: variables for its process, one `NAME=value` in each line."""
 
 import os
 import re
@@ -17,10 +17,10 @@ _ESCAPED: Final = re.compile(r'\\[nrt"\\]')
 
 
 def find_env_file(name: str, config_file: str, environ: Mapping[str, str] = os.environ) -> Path:
-    """The file that is meant. `${workspaceFolder}`, `${userHome}` and `${env:NAME}` mean what they mean in VS Code.
+    """The path of an `envFile`. `${workspaceFolder}`, `${userHome}` and `${env:NAME}` mean the same as in VS Code.
 
-    A relative name starts in the workspace: without a config file, in the working directory. Raises `ValueError` for
-    any other variable, and for a home that is unknown.
+    A relative name starts in the workspace, or without a config file in the working directory. Raises `ValueError` for
+    any other variable, and for an unknown home folder.
     """
     folder = Path(config_file).absolute().parent if config_file else Path.cwd()
     workspace = folder.parent if folder.name == ".vscode" else folder
@@ -31,17 +31,17 @@ def find_env_file(name: str, config_file: str, environ: Mapping[str, str] = os.e
 
     def value(match: re.Match[str]) -> str:
         if match[1] not in known:
-            raise ValueError(f"{match[0]} has no value when the file is read")
+            raise ValueError(f"{match[0]} has no value here")
         return known[match[1]]
 
     try:
         return workspace / Path(_VARIABLE.sub(value, name)).expanduser()
     except RuntimeError:
-        raise ValueError(f"{name}: that home folder is unknown here") from None
+        raise ValueError(f"{name}: this home folder is unknown") from None
 
 
 def parse_env_file(text: str) -> dict[str, str]:
-    """Its variables. Lines that are none are ignored, as VS Code does: comments, mostly."""
+    """The variables in a file's text. Other lines, such as comments, are ignored, as VS Code does."""
     found = (_LINE.fullmatch(line) for line in text.splitlines())
     return {match[1]: _value(match[2]) for match in found if match is not None}
 

@@ -1,6 +1,6 @@
-"""Config files, and snippets of them: our own shape, and the `mcpServers` and VS Code JSON that people already have.
+"""Reads and checks config files: our own shape, and the `mcpServers` and VS Code files that people already have.
 
-Reads and checks; resolves no input, starts nothing. What comes out is raw: our shape, placeholders in place.
+It resolves no input and starts nothing. Its results are in our own shape, with placeholders in place.
 """
 
 import json
@@ -33,16 +33,19 @@ from a2c_smcp.terminal.suggestions import did_you_mean
 __all__ = [
     "SCHEMA_KEY",
     "ConfigFiles",
+    "is_flat",
     "load_config_files",
     "read_config_files",
     "read_config_text",
     "read_config_texts",
     "read_snippet",
+    "shape_of",
     "usable_config_files",
     "with_tool_prefix",
+    "without_schema",
 ]
 
-#: Names the JSON Schema of a file to an editor, and says nothing to us.
+#: The key that names a file's JSON Schema to an editor. It means nothing to us.
 SCHEMA_KEY: Final = "$schema"
 
 
@@ -51,25 +54,25 @@ class ConfigFiles:
     """What one or several config files say together, and what is wrong with them."""
 
     servers: tuple[dict[str, Any], ...] = field(default=(), repr=False)
-    """Configs as written, in order, in our own shape; a file may hold secrets in clear text."""
+    """The configs as written, in order, in our own shape. They may hold secrets in clear text."""
     inputs: tuple[MCPServerInput, ...] = ()
     problems: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
     wrong: frozenset[str] = frozenset()
-    """The names of servers that are in the files and cannot be used."""
+    """The names of servers whose entries cannot be used."""
 
     @property
     def unusable(self) -> tuple[Problem, ...]:
-        """What is wrong with files as a whole; other problems cost their own entries only."""
+        """The problems of whole files. Every other problem makes one entry unusable."""
         return tuple(problem for problem in self.problems if not problem.subject)
 
 
 def load_config_files(*paths: str | Path, prefix_tools: bool = False) -> ConfigFiles:
-    """Read config files: our own shape, `mcpServers`, or `.vscode/mcp.json`. `servers` and `inputs` of the result are
-    for `Computer(mcp_servers=…, inputs=…)`.
+    """Read config files: our own shape, `mcpServers`, or `.vscode/mcp.json`. Give `servers` and `inputs` of the result
+    to `Computer(mcp_servers=…, inputs=…)`.
 
-    Raises `InvalidConfigError` with everything that is wrong in any of the files. `prefix_tools` gives every server
-    that has no `tool_prefix` its own name and `_` for one.
+    Raises `InvalidConfigError` with everything that is wrong in any of the files. With `prefix_tools`, a server without
+    a `tool_prefix` gets one: its name and `_`.
     """
     files = read_config_files(*paths, prefix_tools=prefix_tools)
     if files.problems:
@@ -78,7 +81,7 @@ def load_config_files(*paths: str | Path, prefix_tools: bool = False) -> ConfigF
 
 
 def usable_config_files(*paths: str | Path, prefix_tools: bool = False) -> ConfigFiles:
-    """The same, but one wrong entry costs that entry only; `problems` says what was left out.
+    """Like `load_config_files`, but wrong entries are left out; `problems` names them.
 
     Raises `InvalidConfigError` for a file that cannot be read.
     """
@@ -89,10 +92,9 @@ def usable_config_files(*paths: str | Path, prefix_tools: bool = False) -> Confi
 
 
 def read_config_files(*paths: str | Path, inputs: Iterable[str] = (), prefix_tools: bool = False) -> ConfigFiles:
-    """Read files and say everything that is wrong with them; they may refer to each other's inputs.
+    """Like `load_config_files`, but raises nothing: `problems` says what is wrong.
 
-    `inputs` are the ids of those that are defined elsewhere. `prefix_tools` gives every server that has no
-    `tool_prefix` its own name and `_` for one.
+    The files may refer to each other's inputs, and to `inputs`, the ids of those that are defined elsewhere.
     """
     return _together([_read(str(path)) for path in paths], inputs, prefix_tools)
 
@@ -100,20 +102,20 @@ def read_config_files(*paths: str | Path, inputs: Iterable[str] = (), prefix_too
 def read_config_texts(
     texts: Iterable[tuple[str, str]], *, inputs: Iterable[str] = (), prefix_tools: bool = False
 ) -> ConfigFiles:
-    """The same for files whose texts are known: pairs of a file's name and its text."""
+    """Like `read_config_files`, for pairs of a file's name and its text."""
     return _together([_read_text(text, file) for file, text in texts], inputs, prefix_tools)
 
 
 def read_config_text(text: str, file: str = "") -> ConfigFiles:
-    """What one file says by itself. It may refer to inputs that another file defines."""
+    """What one file says by itself. It may refer to inputs of other files."""
     reading = _read_text(text, file)
     return _together([reading], reading.referenced, prefix_tools=False)
 
 
 def read_snippet(data: object, *, inputs: Iterable[str] = (), prefix_tools: bool = False) -> ConfigFiles:
-    """The same for what a person pasted: what a file may hold, and a single entry of `mcpServers` with its name.
+    """Like `read_config_files`, for JSON that a person pasted: a whole file, or a named entry of `mcpServers`.
 
-    The names of files in it start in the working directory.
+    Names of files in it are relative to the working directory.
     """
     reading = _ConfigFile("")
     _read_document(data, reading)
@@ -141,7 +143,7 @@ def _together(readings: Sequence["_ConfigFile"], defined: Iterable[str], prefix_
 
 
 def with_tool_prefix(raw: dict[str, Any]) -> dict[str, Any]:
-    """The config of a server; if it has no `tool_prefix`, with its name and `_` for one."""
+    """The config of a server; if it has no `tool_prefix`, with its name and `_` as the prefix."""
     return raw if raw.get("tool_prefix") is not None else {**raw, "tool_prefix": f"{raw['name']}_"}
 
 
@@ -149,7 +151,7 @@ def with_tool_prefix(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 class _ConfigFile:
-    """One file as it is being read; collects instead of stopping at the first problem."""
+    """One file that is being read. Collects all problems instead of stopping at the first one."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -158,7 +160,7 @@ class _ConfigFile:
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
         self.wrong: set[str] = set()
-        #: The ids of wrong inputs are here, too: a config that refers to one of them is not wrong for that.
+        #: With those of wrong inputs: a config that refers to one of these is not wrong for that reason.
         self.input_ids: set[str] = set()
         self._references: list[tuple[str, bool, str, str]] = []
 
@@ -176,12 +178,12 @@ class _ConfigFile:
                 self.warn(f"unknown key, ignored{did_you_mean(key, known)}", key, subject)
 
     def add_server(self, raw: object, position: int = 1, *, flat: bool = False) -> bool:
-        """Take in a config and say whether it is right.
+        """Take a config, and return whether it is right.
 
-        `flat`: the file has no `server_parameters`, so the places that are named have none either.
+        With `flat` the file has no `server_parameters`, so problems do not name that key.
         """
         before = len(self.problems)
-        raw = _without_schema(raw)
+        raw = without_schema(raw)
         subject = _subject("server", raw, "name", position)
         with self._collecting(subject, flat):
             template = ConfigRender(raw)
@@ -278,33 +280,61 @@ def _twice(named: Iterable[tuple[str, str]]) -> Iterator[Problem]:
 # --- shapes
 
 
-def _without_schema(data: Any) -> Any:
+def without_schema(data: Any) -> Any:
+    """What a file says, without the name of its JSON Schema."""
     if not isinstance(data, dict) or SCHEMA_KEY not in data:
         return data
     return {key: value for key, value in data.items() if key != SCHEMA_KEY}
 
 
+def shape_of(data: Any) -> str:
+    """The shape of what a file says, which has no `$schema` any more; one of
+
+    - `mcpServers`, `servers`: an object with that key; `servers` also for an object that has only `inputs`
+    - `names`: an object of servers by their names
+    - `server`: one server
+    - `list`, `inputs`: a list of servers, or of inputs
+    - `empty`: `{}`
+    - `""`: none of these
+    """
+    if isinstance(data, list):
+        return "inputs" if data and all(map(_is_input, data)) else "list"
+    if not isinstance(data, dict):
+        return ""
+    if "mcpServers" in data:
+        return "mcpServers"
+    if data.keys() & {"servers", "inputs"}:
+        return "servers"
+    if data.keys() & {"name", "type", "server_parameters"}:
+        return "server"
+    return "empty" if not data else "names" if all(map(is_flat, data.values())) else ""
+
+
+def is_flat(raw: object) -> bool:
+    """Whether a server's entry is written as other programs do, without `server_parameters`."""
+    return isinstance(raw, dict) and "server_parameters" not in raw and bool(raw.keys() & {"command", "url"})
+
+
 def _read_document(data: Any, reading: _ConfigFile) -> None:
-    data = _without_schema(data)
-    if isinstance(data, list) and data and all(map(_is_input, data)):
-        _read_inputs(data, False, reading)
-    elif isinstance(data, list):
-        for position, raw in enumerate(data, 1):
-            reading.add_server(raw, position)
-    elif not isinstance(data, dict):
-        reading.problem("must be a JSON object or a list")
-    elif "mcpServers" in data:
-        _read_collection(data, "mcpServers", reading)
-    elif "servers" in data or "inputs" in data:
-        _read_collection(data, "servers", reading)
-    elif _is_foreign(data) and isinstance(name := data.get("name"), str):
-        _read_foreign(name, {key: value for key, value in data.items() if key != "name"}, reading)
-    elif data.keys() & {"name", "type", "server_parameters"}:
-        reading.add_server(data)
-    elif data and all(map(_is_foreign, data.values())):
-        _read_collection({"mcpServers": data}, "mcpServers", reading)
-    else:
-        reading.problem("holds neither a server nor any of the keys servers, inputs, mcpServers")
+    data = without_schema(data)
+    match shape_of(data):
+        case "inputs":
+            _read_inputs(data, False, reading)
+        case "list":
+            for position, raw in enumerate(data, 1):
+                reading.add_server(raw, position)
+        case ("mcpServers" | "servers") as key:
+            _read_collection(data, key, reading)
+        case "server" if is_flat(data) and isinstance(name := data.get("name"), str):
+            _read_flat(name, {key: value for key, value in data.items() if key != "name"}, reading)
+        case "server":
+            reading.add_server(data)
+        case "names":
+            _read_collection({"mcpServers": data}, "mcpServers", reading)
+        case _ if isinstance(data, dict):
+            reading.problem("holds neither a server nor any of the keys servers, inputs, mcpServers")
+        case _:
+            reading.problem("must be a JSON object or a list")
 
 
 def _is_input(raw: object) -> bool:
@@ -313,7 +343,7 @@ def _is_input(raw: object) -> bool:
 
 def _read_collection(data: dict[str, Any], key: str, reading: _ConfigFile) -> None:
     servers = data.get(key, [])
-    foreign = key == "mcpServers" or (isinstance(servers, dict) and any(map(_is_foreign, servers.values())))
+    foreign = key == "mcpServers" or (isinstance(servers, dict) and any(map(is_flat, servers.values())))
     reading.unknown(data, {key, "inputs"}, refuse=not foreign)
     if isinstance(servers, dict):
         for name, raw in servers.items():
@@ -328,13 +358,13 @@ def _read_collection(data: dict[str, Any], key: str, reading: _ConfigFile) -> No
 
 def _read_named(name: str, raw: object, foreign: bool, reading: _ConfigFile) -> None:
     subject = f"server {name!r}"
-    reading.wrong.add(name)  # unless it turns out to be right
+    reading.wrong.add(name)  # until it turns out to be right
     if not isinstance(raw, dict):
         reading.problem("must be an object", "", subject)
     elif foreign and "server_parameters" not in raw:
-        _read_foreign(name, raw, reading)
+        _read_flat(name, raw, reading)
     elif raw.get("name", name) != name:
-        reading.problem("is not the name that it is listed under", "name", subject)
+        reading.problem(f"must be {name!r}, as the entry is called", "name", subject)
     else:
         reading.add_server({"name": name, **raw})
 
@@ -366,16 +396,12 @@ _INPUT_KEYS: Final = {
     "pickString": PickStringInput.model_fields.keys(),
     "command": CommandInput.model_fields.keys(),
 }
-#: `${workspaceFolder}`, `${userHome}` and the like mean something to the program that wrote the file only.
+#: `${workspaceFolder}`, `${userHome}` and the like mean something only to the program that wrote the file.
 _FOREIGN_VARIABLE: Final = re.compile(r"\$\{(?!input:|env:)[A-Za-z][^}]*\}")
 
 
-def _is_foreign(raw: object) -> bool:
-    return isinstance(raw, dict) and "server_parameters" not in raw and bool(raw.keys() & {"command", "url"})
-
-
-def _read_foreign(name: str, raw: dict[str, Any], reading: _ConfigFile) -> None:
-    """Bring a flat entry into our shape: what belongs to the transport goes into `server_parameters`."""
+def _read_flat(name: str, raw: dict[str, Any], reading: _ConfigFile) -> None:
+    """Bring a flat entry into our shape: the keys of its transport go into `server_parameters`."""
     subject = f"server {name!r}"
     kind = raw.get("type") or ("stdio" if "command" in raw else "streamable" if "url" in raw else None)
     if kind is None:
@@ -398,13 +424,13 @@ def _read_foreign(name: str, raw: dict[str, Any], reading: _ConfigFile) -> None:
 
 
 def _add_variables(parameters: dict[str, Any], env_file: object, subject: str, reading: _ConfigFile) -> None:
-    """Add the variables of the file to the server's `env`, whose own values win."""
+    """Add the variables of a file to the server's `env`. The values in `env` win."""
     try:
         if not isinstance(env_file, str):
             raise ValueError("must be a text")
         variables = parse_env_file(find_env_file(env_file, reading.file).read_text("utf-8-sig"))
     except OSError as error:
-        # Mostly a file that is not in the repository: the server says itself what it lacks.
+        # Often such a file is not in the repository. The server itself says what it lacks.
         reading.warn(f"cannot be read, and is ignored: {error.strerror}", "envFile", subject)
     except UnicodeDecodeError:
         reading.problem("cannot be read: it is not UTF-8 text", "envFile", subject)

@@ -1,7 +1,7 @@
-"""JSON with comments and trailing commas, scanned into nodes that know where they stand in the text. Pure.
+"""Scans JSON with comments and trailing commas into nodes that know their places in the text. Pure.
 
-It knows nothing of configs. A caller that changes a text puts pieces in and takes pieces out by these places, so that
-everything else in the text stays as it is.
+It knows nothing of configs. With these places a caller can put a piece in or take one out, and the rest of the text
+stays as it is.
 """
 
 import json
@@ -13,7 +13,6 @@ from typing import Any, Final
 
 __all__ = [
     "LINE_END",
-    "MAX_DEPTH",
     "JsoncError",
     "Node",
     "NodeMember",
@@ -22,10 +21,9 @@ __all__ = [
     "comments",
     "read_jsonc",
     "scan",
+    "value_of",
 ]
 
-#: Levels of objects and lists; a config file has five.
-MAX_DEPTH: Final = 64
 LINE_END: Final = re.compile(r"\r\n|\r|\n")
 
 _BLANK: Final = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*(?s:.*?)\*/)*")
@@ -36,7 +34,7 @@ _CLOSERS: Final = {"{": "}", "[": "]"}
 
 
 class JsoncError(ValueError):
-    """A text that is no JSON, even with comments; says at which place."""
+    """The text is not JSON, even with comments. The message says where."""
 
     def __init__(self, text: str, position: int, problem: str) -> None:
         ends = [found.end() for found in LINE_END.finditer(text, 0, position)]
@@ -46,12 +44,12 @@ class JsoncError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value: `text[start:end]` is how it is written. `members` are those of an object or a list."""
+    """A value, written as `text[start:end]`. An object or a list has `members`."""
 
     start: int
     end: int
     value: Any = None
-    """What a string, a number or a word means; `None` for an object or a list, whose `opener` says which it is."""
+    """The value of a string, a number or a word; `None` for an object (`opener` is "{") and a list ("[")."""
     opener: str = ""
     members: "tuple[NodeMember, ...]" = ()
 
@@ -64,7 +62,7 @@ class Node:
         return self.opener == "["
 
     def get(self, name: str) -> "Node | None":
-        """The value of a key; the last one, if it stands there several times, as readers of JSON have it."""
+        """The value of a key. If the key stands there several times, the last one counts, as usual in JSON."""
         return next((member.node for member in reversed(self.members) if self.is_object and member.name == name), None)
 
     def text_of(self, name: str) -> str | None:
@@ -75,7 +73,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class NodeMember:
-    """One value of an object or a list, with its key, if it has one, and the place of the comma after it."""
+    """One value of an object or a list, with its key (in an object) and the place of the comma after it."""
 
     start: int
     node: Node
@@ -85,7 +83,7 @@ class NodeMember:
 
 @dataclass(slots=True)
 class _Open:
-    """An object or a list whose end is still to come."""
+    """An object or a list that is not closed yet."""
 
     start: int
     opener: str
@@ -94,27 +92,29 @@ class _Open:
 
 
 def read_jsonc(text: str, on_repeated: Callable[[str, int], None]) -> Any:
-    """What a text means. `on_repeated` is told a key that an object has several times, and how often. Raises
-    `JsoncError`.
+    """The value of a text. `on_repeated` is told each key that stands in an object several times, and how often.
+
+    Raises `JsoncError`.
     """
-
-    def value_of(node: Node) -> Any:
-        if node.is_list:
-            return [value_of(member.node) for member in node.members]
-        if not node.is_object:
-            return node.value
-        for name, count in Counter(member.name or "" for member in node.members).items():
-            if count > 1:
-                on_repeated(name, count)
-        return {member.name: value_of(member.node) for member in node.members}
-
     if (node := scan(text)) is None:
         raise JsoncError(text, len(text), "there is no value")
-    return value_of(node)
+    return value_of(node, on_repeated)
+
+
+def value_of(node: Node, on_repeated: Callable[[str, int], None] = lambda key, count: None) -> Any:
+    """The value of a node, as `read_jsonc` reads it."""
+    if node.is_list:
+        return [value_of(member.node, on_repeated) for member in node.members]
+    if not node.is_object:
+        return node.value
+    for name, count in Counter(member.name or "" for member in node.members).items():
+        if count > 1:
+            on_repeated(name, count)
+    return {member.name: value_of(member.node, on_repeated) for member in node.members}
 
 
 def scan(text: str) -> Node | None:
-    """The one value of a text; `None` if there are blanks and comments only. Raises `JsoncError`."""
+    """The one value of a text; `None` if it has only blanks and comments. Raises `JsoncError`."""
     position = blank_until(text, 1 if text.startswith("\ufeff") else 0)
     if position == len(text):
         return None
@@ -125,28 +125,28 @@ def scan(text: str) -> Node | None:
             position = blank_until(text, position)
             if not stack:
                 if position != len(text):
-                    raise JsoncError(text, position, "there is more after the end")
+                    raise JsoncError(text, position, "there is more text after the value")
                 return node
             node, position = _after_member(text, position, stack, node)
 
 
 def _value(text: str, position: int, stack: list[_Open]) -> tuple[Node | None, int]:
-    """Read a scalar, or open an object or a list; `None` if its first member comes next."""
+    """Read a scalar, or open an object or a list. Returns `None` and a place if a member has to be read next."""
     opener = text[position : position + 1]
     if opener in _CLOSERS:
-        if len(stack) == MAX_DEPTH:
+        if len(stack) == 64:  # a config file has five levels
             raise JsoncError(text, position, "nested too deeply")
         stack.append(_Open(position, opener))
         return _member_or_end(text, position + 1, stack)
     found = _STRING.match(text, position) or _SCALAR.match(text, position)
     if found is None:
-        unended = "this text has no end on its line, or a control character in it"
+        unended = "this string does not end on its line, or has a control character in it"
         raise JsoncError(text, position, unended if opener == '"' else "expected a value")
     return Node(position, found.end(), _decoded(text, found)), found.end()
 
 
 def _member_or_end(text: str, position: int, stack: list[_Open]) -> tuple[Node | None, int]:
-    """After an opener or a comma: the end of the innermost object or list, or the place of its next value."""
+    """After an opener or a comma: close the innermost object or list, or find the place of its next value."""
     inner = stack[-1]
     position = blank_until(text, position)
     if text[position : position + 1] == _CLOSERS[inner.opener]:
@@ -165,7 +165,7 @@ def _member_or_end(text: str, position: int, stack: list[_Open]) -> tuple[Node |
 
 
 def _after_member(text: str, position: int, stack: list[_Open], node: Node) -> tuple[Node | None, int]:
-    """Take a value into the object or list that it is in, and go on there."""
+    """Add a value to the object or list around it, and go on there."""
     inner = stack[-1]
     start, name = inner.key or (node.start, None)
     inner.key = None
@@ -182,18 +182,18 @@ def _decoded(text: str, token: re.Match[str]) -> Any:
     try:
         return json.loads(token[0])
     except ValueError:
-        raise JsoncError(text, token.start(), "this is neither a text nor a number") from None
+        raise JsoncError(text, token.start(), "this is neither a string nor a number") from None
 
 
 def blank_until(text: str, position: int) -> int:
-    """Where the blanks and comments end that start here."""
+    """Where the blanks and comments that start here end."""
     found = _BLANK.match(text, position)
     assert found is not None
     return found.end()
 
 
 def blank_from(text: str, start: int, end: int) -> int:
-    """Where the last comment between two places ends, or `start`: what follows up to `end` are blanks only."""
+    """Where the last comment between two places ends, or `start`. Only blanks follow from there to `end`."""
     return max((stop for _, stop in comments(text, start, end)), default=start)
 
 

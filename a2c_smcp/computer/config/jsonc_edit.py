@@ -1,4 +1,4 @@
-"""One member more or less in the text of JSON with comments, laid out as its neighbours are; all else stays. Pure."""
+"""Puts a member into the text of JSON with comments, laid out like its neighbours, or takes one out. Pure."""
 
 import json
 import re
@@ -31,7 +31,7 @@ class TextStyle:
 
 
 def with_member(text: str, node: Node, key: str | None, value: str) -> str:
-    """One more member at the end of an object or a list."""
+    """The text with one more member at the end of an object or a list."""
     style = TextStyle.of(text)
     close = node.end - 1
     last = node.members[-1] if node.members else None
@@ -52,7 +52,7 @@ def with_member(text: str, node: Node, key: str | None, value: str) -> str:
 
 
 def indented(value: str, indent: str, style: TextStyle) -> str:
-    """A value with every line but the first where it belongs by its depth. Lines inside a comment stay."""
+    """A value whose lines, but for the first, are indented by their depth. Lines inside a comment stay."""
     node = scan(value)
     assert node is not None
     steps = sorted(_steps(node))
@@ -73,7 +73,7 @@ def indented(value: str, indent: str, style: TextStyle) -> str:
 
 
 def _steps(node: Node) -> Iterable[tuple[int, int]]:
-    """Where the depth changes, and by how much: behind each opener, and at each closer."""
+    """Where the depth changes, and by how much: after each opener, and at each closer."""
     todo = [node]
     while todo:
         found = todo.pop()
@@ -84,7 +84,7 @@ def _steps(node: Node) -> Iterable[tuple[int, int]]:
 
 
 def line_indent(text: str, position: int) -> str:
-    """The blanks at the beginning of the line that this place is in."""
+    """The blanks at the beginning of the line of this place."""
     line = text[_line_start(text, position) : position]
     return line[: len(line) - len(line.lstrip(" \t"))]
 
@@ -101,14 +101,14 @@ def _is_first_of_its_line(text: str, position: int) -> bool:
 
 
 def without_member(text: str, node: Node, member: NodeMember) -> str:
-    """The text without a member of an object or a list, and without the comma that is one too many then."""
+    """The text without a member of an object or a list, and without the comma that it leaves over."""
     for start, end in sorted(_removed(text, node.members, member), reverse=True):
         text = text[:start] + text[end:]
     return text
 
 
 def _removed(text: str, members: Sequence[NodeMember], member: NodeMember) -> list[tuple[int, int]]:
-    """The places that go: the member and one comma, and what would be left of their lines."""
+    """The places to take out: the member, one comma, and what would be left of their lines."""
     number = members.index(member)
     end = member.node.end
     places: list[tuple[int, int]] = []
@@ -125,7 +125,7 @@ def _removed(text: str, members: Sequence[NodeMember], member: NodeMember) -> li
 
 
 def _with_its_blanks(text: str, start: int, end: int) -> tuple[int, int]:
-    """A place with its whole line, or lines, if nothing else is there; or else with the blanks on one side of it."""
+    """A place with its whole lines, if nothing else stands there; otherwise with the blanks on one side of it."""
     after = end + len(text[end:]) - len(text[end:].lstrip(" \t"))
     line_end = LINE_END.match(text, after)
     if _is_first_of_its_line(text, start) and line_end:

@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, and where. Names places, never values: a value may be a secret."""
+"""What is wrong with a configuration, and where. It names places and never values: a value may be a secret."""
 
 from collections.abc import Iterable
 from typing import Any

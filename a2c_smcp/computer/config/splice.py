@@ -1,16 +1,16 @@
-"""Changes to the text of a config file: one entry goes in, is replaced or goes out, and every other byte stays. Pure.
+"""Adds, replaces or removes one entry in the text of a config file; every other byte stays. Pure: text in, text out.
 
-Text in, text out. Comments, layout, line ends and the order of keys are a person's work, so a file is never written
-anew from what it means. What comes out is read back with the reader of config files, and compared: the other servers
-and inputs are as before, and the entry is what was meant. Otherwise nothing is handed out, and the error says why.
+Comments, layout, line ends and the order of keys are a person's work, so a file is never written anew. The new text is
+read back with the reader of config files and compared: the other servers and inputs must be as before, and the entry
+as it was meant. Otherwise an error says why, and there is no new text.
 """
 
 import json
 from collections.abc import Sequence
 from typing import Any
 
-from a2c_smcp.computer.config.files import SCHEMA_KEY, ConfigFiles, read_config_text
-from a2c_smcp.computer.config.jsonc import LINE_END, JsoncError, Node, NodeMember, scan
+from a2c_smcp.computer.config.files import SCHEMA_KEY, ConfigFiles, is_flat, read_config_text, shape_of, without_schema
+from a2c_smcp.computer.config.jsonc import LINE_END, JsoncError, Node, NodeMember, scan, value_of
 from a2c_smcp.computer.config.jsonc_edit import TextStyle, indented, line_indent, with_member, without_member
 from a2c_smcp.computer.config.problems import InvalidConfigError
 from a2c_smcp.errors import BadRequestError
@@ -19,13 +19,13 @@ __all__ = ["ConfigSpliceError", "add_input", "add_server", "entry_text", "meanin
 
 
 class ConfigSpliceError(BadRequestError):
-    """A text that is not changed; says why, and what to do about it."""
+    """The text cannot be changed. The message says why, and what to do."""
 
     title = "Config Not Changed"
 
 
 def entry_text(text: str, name: str) -> str | None:
-    """The entry of a server as it is written, without the indentation of its place; `None` if there is none."""
+    """The entry of a server as it is written, without its indentation; `None` if the server is not there."""
     if (member := _ConfigDocument(text).server(name)) is None:
         return None
     written = text[member.node.start : member.node.end]
@@ -34,9 +34,9 @@ def entry_text(text: str, name: str) -> str | None:
 
 
 def meaning(name: str, entry: str, file: str = "") -> dict[str, Any]:
-    """The config that the text of an entry stands for, in our own shape. `InvalidConfigError` says all that is wrong.
+    """The config in the text of an entry, in our own shape. Raises `InvalidConfigError` with all that is wrong.
 
-    The names of files in it start where `file` is.
+    Names of files in it are relative to `file`.
     """
     _object(entry)
     found = read_config_text(f'{{"mcpServers": {{{json.dumps(name)}: {entry}\n}}}}', file)
@@ -46,24 +46,25 @@ def meaning(name: str, entry: str, file: str = "") -> dict[str, Any]:
 
 
 def add_server(text: str, name: str, entry: str, file: str = "") -> str:
-    """The text with one more server, below the others and indented as they are; an empty text gets `mcpServers`."""
+    """The text with one more server, below the others and indented like them. An empty text gets `mcpServers`."""
     meant = meaning(name, entry, file)
     before = _read_before(text, file)
     document = _ConfigDocument(text)
     if document.server(name) is not None:
-        raise ConfigSpliceError(f"{_named(file)} has a server {name!r} already; edit that one")
+        raise ConfigSpliceError(f"{_named(file)} already has a server {name!r}; edit that one")
     if document.shape == "server":
         raise ConfigSpliceError(
-            f"{_named(file)} holds one server without a list around it; put it into an object with the key mcpServers"
+            f"{_named(file)} holds a single server; put it into an object with the key mcpServers first"
         )
     if document.shape == "inputs":
-        raise ConfigSpliceError(f"{_named(file)} holds inputs only; give the computer a file for servers with --config")
+        raise ConfigSpliceError(
+            f"{_named(file)} holds only inputs; give the computer another file for servers, with --config"
+        )
     value = document.as_written_there(name, entry, meant)
     if document.servers is not None:
         key = None if document.servers.is_list else name
         after = with_member(text, document.servers, key, value)
     elif document.root is not None:
-        # The braces that are around it are found again when the text is read back.
         after = with_member(text, document.root, document.key, f"{{\n{json.dumps(name)}: {value}\n}}")
     else:
         style = TextStyle.of(text)
@@ -74,7 +75,7 @@ def add_server(text: str, name: str, entry: str, file: str = "") -> str:
 
 
 def replace_server(text: str, name: str, entry: str, file: str = "") -> str:
-    """The text with another entry in the place of a server's."""
+    """The text with this entry in the place of a server's old one."""
     if entry == entry_text(text, name):
         return text
     meant = meaning(name, entry, file)
@@ -96,7 +97,7 @@ def remove_server(text: str, name: str, file: str = "") -> str:
     member = document.server_or_refuse(name, file)
     if document.is_nothing_else(member):
         raise ConfigSpliceError(
-            f"{_named(file)} holds nothing but the server {name!r}, and would be no config file without it; "
+            f"{_named(file)} holds nothing but the server {name!r} and would be no config file without it; "
             'set "disabled": true there, or delete the file and start the computer without it'
         )
     assert document.servers is not None
@@ -105,14 +106,14 @@ def remove_server(text: str, name: str, file: str = "") -> str:
 
 
 def add_input(text: str, entry: str, file: str = "") -> str:
-    """The text with the definition of one more input. Its servers may be there already."""
+    """The text with one more input. Servers may refer to it already."""
     _object(entry)
     definition = read_config_text(f'{{"mcpServers": {{}}, "inputs": [{entry}\n]}}', file)
     if definition.problems:
         raise InvalidConfigError(definition.problems)
     before = _read_before(text, file)
     document = _ConfigDocument(text)
-    if document.root is None or document.shape != "keys":
+    if document.root is None or document.shape not in ("mcpServers", "servers"):
         raise ConfigSpliceError(
             f"{_named(file)} has no place for inputs; put its servers into an object with the key mcpServers"
         )
@@ -131,7 +132,7 @@ def _object(entry: str) -> Node:
     try:
         node = scan(entry)
     except JsoncError as error:
-        raise ConfigSpliceError(f"the entry is {error}") from None
+        raise ConfigSpliceError(f"the entry has {error}") from None
     if node is None or not node.is_object:
         raise ConfigSpliceError("the entry must be one JSON object, in braces")
     return node
@@ -146,7 +147,7 @@ def _read_before(text: str, file: str) -> ConfigFiles:
         return found
     if _ConfigDocument(text).shape == "empty":
         return ConfigFiles()
-    raise ConfigSpliceError(f"{found.problems[0]}; mend the file first, nothing was changed")
+    raise ConfigSpliceError(f"{found.problems[0]}; nothing was changed, mend the file first")
 
 
 def _read_after(text: str, file: str) -> ConfigFiles:
@@ -173,12 +174,12 @@ def _servers(found: ConfigFiles, without: str | None = None) -> list[str]:
 
 
 def _as_json(value: Any) -> str:
-    # Not by ==, for which 1, 1.0 and true are the same. The order of keys has no meaning.
+    # For == the values 1, 1.0 and true are the same. The order of keys means nothing.
     return json.dumps(value, sort_keys=True)
 
 
 def _not_as_meant(file: str) -> ConfigSpliceError:
-    return ConfigSpliceError(f"{_named(file)} would not say what was meant; change it with an editor")
+    return ConfigSpliceError(f"{_named(file)} would not mean what was asked for; change it with an editor")
 
 
 def _named(file: str) -> str:
@@ -189,27 +190,20 @@ def _named(file: str) -> str:
 
 
 class _ConfigDocument:
-    """A config file as nodes. `shape` is one of
-
-    - `keys`: an object with `mcpServers`, `servers` or `inputs`
-    - `names`: an object of servers by their names
-    - `list`: a list of servers
-    - `server`: one server
-    - `inputs`: a list of inputs
-    - `empty`: nothing, or `{}`
-
-    A `$schema` beside them makes no difference.
-    """
+    """A config file as nodes, in one of the shapes of `shape_of`."""
 
     def __init__(self, text: str) -> None:
         try:
             self.root = scan(text)
         except JsoncError as error:
-            raise ConfigSpliceError(f"the file is {error}; mend it first, nothing was changed") from None
-        self.shape, self.key = _shape(self.root)
-        found = self.root.get(self.key) if self.root is not None and self.shape == "keys" else self.root
-        self.servers: Node | None = found if self.shape in ("keys", "names", "list") else None
-        """What the entries stand in: an object by names, or a list; `None` if there is no such thing yet."""
+            raise ConfigSpliceError(f"the file has {error}; nothing was changed, mend it first") from None
+        self.shape = shape_of({} if self.root is None else without_schema(value_of(self.root)))
+        has_key = self.shape in ("mcpServers", "servers")
+        self.key = self.shape if has_key else "mcpServers" if self.shape == "empty" else ""
+        """The key that the servers are under, or would be."""
+        found = self.root.get(self.key) if self.root is not None and has_key else self.root
+        self.servers: Node | None = found if has_key or self.shape in ("names", "list") else None
+        """The object or list that holds the entries; `None` if there is none yet."""
 
     def is_nothing_else(self, member: NodeMember) -> bool:
         """Whether the file would be no config file without this entry."""
@@ -222,31 +216,33 @@ class _ConfigDocument:
 
     def server_or_refuse(self, name: str, file: str) -> NodeMember:
         if (member := self.server(name)) is None:
-            raise ConfigSpliceError(f"{_named(file)} has no server {name!r} any more; look at it again")
+            raise ConfigSpliceError(f"{_named(file)} has no server {name!r} any more; look at the file again")
         return member
 
     def as_written_there(self, name: str, entry: str, meant: dict[str, Any]) -> str:
         """The text to put into this file: the entry as it is, or in our own shape.
 
-        Our own shape is for a file whose servers are written so, and for a list, where the name is inside the entry.
+        Our own shape is for a file whose other servers have it, and for a list, where an entry holds its name.
         """
         node = _object(entry)
         is_named = node.text_of("name") == name
         if self._takes_flat():
             return entry
         needs_name = self.shape == "server" or (self.servers is not None and self.servers.is_list)
-        if not _is_flat(node) and (is_named or not needs_name):
+        if not is_flat(value_of(node)) and (is_named or not needs_name):
             return entry
         if node.get("envFile") is not None:
-            raise ConfigSpliceError("envFile is not known where servers are written in this file's way; write env")
+            raise ConfigSpliceError("envFile is unknown in the shape that this file's servers have; use env")
         return json.dumps(meant, indent=2, ensure_ascii=False)
 
     def _takes_flat(self) -> bool:
         if self.shape == "server":
-            return _is_flat(self.root)
+            return self.root is not None and is_flat(value_of(self.root))
         if self.servers is None or self.key == "mcpServers" or self.shape == "names":
             return True
-        return not self.servers.is_list and (not self.servers.members or any(_is_flat(m.node) for m in self._entries()))
+        if self.servers.is_list:
+            return False
+        return not self.servers.members or any(is_flat(value_of(member.node)) for member in self._entries())
 
     def _entries(self) -> Sequence[NodeMember]:
         members = () if self.servers is None else self.servers.members
@@ -254,34 +250,3 @@ class _ConfigDocument:
 
     def _name_of(self, member: NodeMember) -> str | None:
         return member.node.text_of("name") if member.name is None else member.name
-
-
-def _shape(root: Node | None) -> tuple[str, str]:
-    """The shape, and the key that the servers are under, or would be: decided as the reader of config files does."""
-    names = {member.name for member in root.members} - {SCHEMA_KEY} if root is not None else set()
-    if root is None or (root.is_object and not names):
-        return "empty", "mcpServers"
-    if root.is_list:
-        of_inputs = bool(root.members) and all(_is_input(member.node) for member in root.members)
-        return ("inputs" if of_inputs else "list"), ""
-    if "mcpServers" in names:
-        return "keys", "mcpServers"
-    if names & {"servers", "inputs"}:
-        return "keys", "servers"
-    if names & {"name", "type", "server_parameters"}:
-        return "server", ""
-    return "names", ""
-
-
-def _is_flat(node: Node | None) -> bool:
-    """Whether an entry is written as other programs do."""
-    return (
-        node is not None
-        and node.is_object
-        and node.get("server_parameters") is None
-        and (node.get("command") is not None or node.get("url") is not None)
-    )
-
-
-def _is_input(node: Node) -> bool:
-    return node.is_object and node.get("id") is not None and node.get("name") is None

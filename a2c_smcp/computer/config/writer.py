@@ -1,7 +1,7 @@
-"""The config files of a run, to be changed: finds the file of a server, and writes a new text in one step.
+"""Changes the config files of a run: finds the file of a server, and writes its new text in one step.
 
-It knows files and their texts. What runs is the Computer's, and what an entry means is told in `config_files.py`. It
-is no part of the command line, because the console in the browser writes through it, too.
+It knows files and their texts; `files.py` knows what an entry means, and the Computer what runs. The command line and
+the console in the browser both write through it.
 """
 
 import hashlib
@@ -21,13 +21,11 @@ from a2c_smcp.utils.system import IS_UNIX
 
 __all__ = ["ConfigWriteError", "ConfigWriter", "FileChange", "StoredEntry"]
 
-#: Bytes of a config file that is changed here.
-_MOST_BYTES: Final = 4 * 2**20
 _WRITE_BITS: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 class ConfigWriteError(BadRequestError):
-    """A config file that is not written; says why, and what to do about it. It is as it was."""
+    """A config file was not written, and is as before. The message says why, and what to do."""
 
     title = "Config Not Written"
 
@@ -37,25 +35,25 @@ class StoredEntry:
     """A server's entry; it may hold secrets in clear text."""
 
     path: Path | None
-    """The file that it is in; `None` for a server that is in no file."""
+    """The file that has it; `None` if no file has the server."""
     text: str = field(repr=False)
 
     @property
     def digest(self) -> str:
-        """Tells whether it is still the entry that a person looked at."""
+        """Differs if this is not the entry that the person looked at."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A file as it will be, once it is written; nothing has happened yet."""
+    """A file as it will be after `write`; nothing has happened yet."""
 
     path: Path
     before: bytes | None = field(repr=False)
-    """`None` for a file that is not there."""
+    """`None` if there is no such file yet."""
     after: bytes = field(repr=False)
     files: ConfigFiles = field(repr=False)
-    """What all files say together then."""
+    """What all files will say together."""
 
     def server(self, name: str) -> dict[str, Any]:
         """The config of a server, as the Computer would get it from the files."""
@@ -67,11 +65,10 @@ def _ignore(files: ConfigFiles) -> None:
 
 
 class ConfigWriter:
-    """`save` or `remove` say what would be written; `write` does it.
+    """`save` and `remove` return what would be written; `write` writes it.
 
-    `paths` are all files of the run. `home_file` is the one that gets new servers, or `None` if the computer was
-    started without a config file. All methods raise `ConfigWriteError`, or `ConfigSpliceError` for a text that cannot
-    be changed.
+    `paths` are all files of the run. `home_file` gets new servers; it is `None` if the computer was started without a
+    config file. All methods raise `ConfigWriteError`, or `ConfigSpliceError` for a text that cannot be changed.
     """
 
     def __init__(
@@ -84,7 +81,7 @@ class ConfigWriter:
     ) -> None:
         self._paths = tuple(paths)
         self.on_written = on_written
-        """Call it after `write`, with what the files say now. `write` does not: it may run in a thread."""
+        """The caller calls it after `write`, with what the files say now. `write` itself may run in a thread."""
         self.home_file = home_file
         self.prefix_tools = prefix_tools
 
@@ -96,9 +93,9 @@ class ConfigWriter:
         return None if entry is None else StoredEntry(path, entry)
 
     def save(self, entries: Mapping[str, str], inputs: Mapping[str, str]) -> FileChange:
-        """Texts of entries by the names of servers, and texts of new inputs by their ids, in one file.
+        """Put entries, by the names of their servers, and new inputs, by their ids, into one file.
 
-        A server that a file has is replaced there; one that is new goes to the home file.
+        An entry replaces the old one of its server; that of a new server goes into the home file.
         """
         places = {name: self._place(name) for name in entries}
         if len(set(places.values())) > 1:
@@ -122,7 +119,7 @@ class ConfigWriter:
         return self._changed(path, lambda text: remove_server(text, name, str(path)))
 
     def write(self, change: FileChange) -> None:
-        """Put the new text in the place of the old one, in one step, and read it back."""
+        """Replace the old text by the new one in one step, and read it back."""
         target = Path(os.path.realpath(change.path))
         try:
             _replace(change, target)
@@ -131,7 +128,9 @@ class ConfigWriter:
                 f"{change.path} cannot be written: {error.strerror}; allow it, or edit the file by hand"
             ) from None
         if _read(change.path) != change.after:
-            raise ConfigWriteError(f"{change.path} was changed by somebody else at the same time; look at it again")
+            raise ConfigWriteError(
+                f"{change.path} was changed by somebody else at the same time; look at the file again"
+            )
 
     def _path_of(self, name: str) -> Path | None:
         """The file that has a server."""
@@ -161,18 +160,19 @@ class ConfigWriter:
 
 
 def _read(path: Path) -> bytes | None:
-    """The bytes of a file; `None` if it is not there."""
+    """The bytes of a file; `None` if there is no such file."""
+    most = 4 * 2**20
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # before it is opened: that would wait for the writer of a pipe
-            raise ConfigWriteError(f"{path} is no ordinary file; it cannot be changed here")
+        if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for its writer
+            raise ConfigWriteError(f"{path} is not an ordinary file; it cannot be changed here")
         with path.open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
+            content = file.read(most + 1)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise ConfigWriteError(f"{path} cannot be read: {error.strerror}") from None
-    if len(content) > _MOST_BYTES:
-        raise ConfigWriteError(f"{path} has more than {_MOST_BYTES} bytes; change it with an editor")
+    if len(content) > most:
+        raise ConfigWriteError(f"{path} has more than {most} bytes; change it with an editor")
     return content
 
 
@@ -184,7 +184,7 @@ def _decoded(path: Path, content: bytes | None) -> str:
 
 
 def _check_writable(path: Path) -> None:
-    """A file that nobody may write is meant to stay, also for a user who could."""
+    """Raise for a read-only file. Root could write it all the same, but it is meant to stay."""
     with suppress(FileNotFoundError):
         if not path.stat().st_mode & _WRITE_BITS or not os.access(path, os.W_OK):
             raise ConfigWriteError(f"{path} is read-only; allow writing, or edit it by hand")
@@ -194,7 +194,7 @@ def _replace(change: FileChange, target: Path) -> None:
     def before_rename(descriptor: int) -> None:
         _copy_owner(target, descriptor)
         if _read(target) != change.before:
-            raise ConfigWriteError(f"{change.path} was changed meanwhile; look at it again")
+            raise ConfigWriteError(f"{change.path} was changed meanwhile; look at the file again")
 
     _check_writable(target)
     replace_file(target, change.after, before_rename)

@@ -1,4 +1,4 @@
-"""How much of the windows a whole desktop shows: a piece of each large one, and as many as one message takes. Pure."""
+"""How much of its windows a desktop shows: a part of each large one, and as many as fit into one message. Pure."""
 
 import heapq
 import math
@@ -13,20 +13,20 @@ from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, codec, size_of
 
 __all__ = ["MAX_WINDOW", "DesktopLimits", "Room", "cut_window", "text_bytes", "windows_within"]
 
-#: How many bytes of a window's text a whole desktop shows, by default.
+#: How many bytes of one window's text a desktop shows by default.
 MAX_WINDOW: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class DesktopLimits:
-    """How many bytes of a window a whole desktop shows, and how many it may have itself."""
+    """How many bytes one window of a desktop may have, and how many the whole desktop."""
 
     window: int = MAX_WINDOW
     message: int = DEFAULT_MAX_MESSAGE
 
     @property
     def shown(self) -> int:
-        # However large a window may be, so many fit into one message.
+        """How much of one window is shown. At least eight windows fit into one message."""
         return min(self.window, self.message // 8)
 
 
@@ -36,10 +36,7 @@ def text_bytes(result: ReadResourceResult) -> int:
 
 
 def cut_window(result: ReadResourceResult, most: int) -> ReadResourceResult:
-    """A window with no more text than that, and a mark where something is missing.
-
-    Of blobs it only matters that they are there.
-    """
+    """A window with at most `most` bytes of text, and a mark if something is missing. Blobs are emptied."""
     total, left = text_bytes(result), most
     contents: list[TextResourceContents | BlobResourceContents] = []
     for content in result.contents:
@@ -58,15 +55,15 @@ def cut_window(result: ReadResourceResult, most: int) -> ReadResourceResult:
 
 
 def _first_bytes(text: str, most: int) -> str:
-    """As many characters from its beginning as fit; a character has at least one byte."""
-    text = text[:most]
+    """As many characters from the beginning as fit."""
+    text = text[:most]  # a character has at least one byte
     return text if size_of(text) <= most else text.encode("utf-8", "surrogatepass")[:most].decode("utf-8", "ignore")
 
 
 def windows_within(desktops: Sequence[Desktop], most: int) -> list[Desktop]:
-    """The windows, the most important first, that fit into so many bytes of JSON."""
+    """The first windows, which are the most important ones, that fit into so many bytes of JSON."""
     fit: list[Desktop] = []
-    most -= 1  # two brackets around them, and one comma less than windows
+    most -= 1  # two brackets, and one comma less than there are windows
     for desktop in desktops:
         most -= size_of(codec.dumps(desktop)) + 1
         if most < 0:
@@ -76,9 +73,9 @@ def windows_within(desktops: Sequence[Desktop], most: int) -> list[Desktop]:
 
 
 class Room:
-    """Decides which windows are worth keeping while others are still being read.
+    """Decides which windows to keep while others are still being read.
 
-    What is more important may come later: then the least important that was kept has to go.
+    A more important window may come later. Then the least important one that was kept has to go.
     """
 
     def __init__(self, most: int) -> None:
@@ -91,7 +88,7 @@ class Room:
         return rank < self._full_from
 
     def keep(self, rank: int, size: int) -> list[int]:
-        """The ranks for which there is no room any more, now that one of this rank has so many bytes."""
+        """Keep a window of this rank and size. Returns the ranks that have to go for it."""
         heapq.heappush(self._kept, (-rank, size))
         self._left -= size
         gone = []

@@ -1,9 +1,8 @@
-"""The documents of all MCP servers and their summaries, read in the background and kept fresh.
+"""The summaries of the documents of all MCP servers, read in the background and kept fresh.
 
-Is told which documents a server lists and which of them changed; reads the summaries from a server's catalogue
-(level 0) where that takes fewer requests, and document by document (level 1) what the catalogue does not say. A server
-that lists its catalogue has the documents that this tells of. Knows nothing of how changes are heard or announced, nor
-of what agents ask for.
+The caller says which documents a server lists, and which of them have changed. The summaries are read from the server's
+catalogue (level 0) where that takes fewer requests, and the rest from the documents themselves (level 1). If a server
+lists its catalogue, all documents in it count as listed. This module knows neither subscriptions nor agents.
 """
 
 import asyncio
@@ -23,10 +22,8 @@ from a2c_smcp.computer.finder.shelves import (
     DocumentReading,
     KnownDocument,
     ServerDocuments,
-    document_of,
     is_catalogue_wanted,
     keep,
-    note_others,
     put_on_shelf,
 )
 from a2c_smcp.computer.finder.summaries import (
@@ -34,7 +31,6 @@ from a2c_smcp.computer.finder.summaries import (
     Described,
     Fields,
     is_complete,
-    listed_documents,
     merged,
     read_catalogue,
     read_document,
@@ -44,35 +40,35 @@ from a2c_smcp.computer.utils.pool import for_each, slices
 from a2c_smcp.errors import PayloadTooLargeError, RequestTimeoutError, SMCPError, ToolError
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.types import SERVER_NAME
-from a2c_smcp.utils.dpe_uri import build_dpe_uri, try_parse_dpe_uri, with_params
+from a2c_smcp.utils.dpe_uri import build_dpe_uri, document_ref, document_uri, try_parse_dpe_uri, with_params
 
 __all__ = ["FRESH_SECONDS", "WARMING_SECONDS", "FinderAggregator"]
 
 logger = logging.getLogger(__name__)
 
-#: How old a summary may get before it is read again, in the background of a request.
+#: After this time a request has a summary read again, in the background.
 FRESH_SECONDS: Final = 60.0
-#: How long a request waits for summaries that are being read for the first time, or since a change.
+#: How long a request waits for summaries that are new or have changed.
 WARMING_SECONDS: Final = 5.0
-#: After all documents of a server were read, they rest for as long as that took, but not longer than this.
-_LONGEST_REST: Final = 5.0
 
 
 class FinderAggregator:
-    """Tell it `relist`, `mark` and `drop` as servers change, from the event loop; `aclose` it in the end.
+    """Call `relist`, `mark` and `drop` from the event loop when servers change, and `aclose` in the end.
 
-    Or give it clients: then `collect_documents` lists what they have now. `quote` is how a log line has what a server
-    wrote.
+    Or hand in clients: then `collect_documents` lists their documents itself. `quote` makes of a server's words what a
+    log line may show.
     """
 
     def __init__(
         self,
         mcp_clients: Mapping[SERVER_NAME, MCPClient] | None = None,
         *,
+        read_seconds: float = 10.0,
         clock: Callable[[], float] = time.monotonic,
         quote: Callable[[object], str] = str,
     ) -> None:
         self._clients = mcp_clients
+        self._read_seconds = read_seconds
         self._clock = clock
         self._quote = quote
         self._shelves: dict[SERVER_NAME, ServerDocuments] = {}
@@ -82,9 +78,9 @@ class FinderAggregator:
     # --- what there is
 
     async def collect_documents(self, timeout: float = WARMING_SECONDS) -> list[DPEDocumentSummary]:
-        """The summaries of all servers, after waiting so long at most for those that are new or have changed.
+        """The summaries of all servers. Waits up to `timeout` seconds for those that are new or have changed.
 
-        Not to be changed by its reader.
+        Do not change them.
         """
         if self._clients is not None:
             await self._relist_clients(self._clients)
@@ -101,7 +97,7 @@ class FinderAggregator:
         ]
 
     def update_uri_cache(self, current_uris: Set[str]) -> bool:
-        """Remember the URIs that there are now, and say whether they differ from those before."""
+        """Remember the URIs of all documents. Returns whether they differ from those of the last time."""
         before, self._uri_cache = self._uri_cache, frozenset(current_uris)
         return before != self._uri_cache
 
@@ -118,8 +114,9 @@ class FinderAggregator:
                 logger.warning("the documents of MCP server %s could not be listed: %s", server, self._quote(error))
 
     def unlisted(self, server: SERVER_NAME, uri: str) -> Set[str]:
-        """The URIs of what a `dpe://` URI is of, if only the server's catalogue tells of it: its document, or for a
-        catalogue all of those and the catalogue.
+        """The URI of the document that a `dpe://` URI belongs to, if only the server's catalogue names that document.
+
+        For the URI of a listed catalogue: the catalogue, and all documents that only it names.
         """
         shelf, parsed = self._shelves.get(server), try_parse_dpe_uri(uri)
         if shelf is None or parsed is None or parsed.host not in shelf.catalogues:
@@ -130,7 +127,7 @@ class FinderAggregator:
         return frozenset(filter(None, (told.get(parsed.doc_ref),)))
 
     def page_count(self, server: SERVER_NAME, uris: Iterable[str]) -> int:
-        """How many pages a document has that is known under one of these URIs; 0 where that is unknown."""
+        """How many pages the document with one of these URIs has; 0 if that is unknown."""
         shelf = self._shelves.get(server)
         documents = [shelf.documents.get(uri) for uri in uris] if shelf else []
         return max((found.summary["page_count"] for found in documents if found and found.summary), default=0)
@@ -138,29 +135,34 @@ class FinderAggregator:
     # --- what changes
 
     async def relist(self, server: SERVER_NAME, connection: DocumentReader, resources: Sequence[Described]) -> None:
-        """After a server started, or its list changed: reads what is new, or all where the connection is new."""
+        """A server has started, or its list has changed. Reads what is new; on a new connection, everything."""
         shelf = self._shelves.get(server)
         if shelf is None or shelf.connection is not connection:
             self.drop(server)
-            shelf = self._shelves[server] = ServerDocuments(server, connection)
+            shelf = self._shelves[server] = ServerDocuments(server, connection, self._read_seconds)
         known, documents = shelf.documents, dict[str, KnownDocument]()
         implied, catalogues = dict[tuple[str, str], str](), dict[str, str]()
         changed = []
         async for some in slices(resources):
-            for resource in listed_documents(some):
+            for resource in some:
                 if resource.uri in documents:
                     continue
-                document = documents[resource.uri] = known.get(resource.uri) or document_of(resource)
-                if resource.uri not in known or document.resource != resource:
-                    document.resource = resource
-                    changed.append(resource.uri)
-            note_others(some, implied, catalogues)
-        if self._shelves.get(server) is shelf:  # it may have gone while others had their turns
+                if (ref := document_ref(resource.uri)) is not None:
+                    document = documents[resource.uri] = known.get(resource.uri) or KnownDocument(resource, *ref)
+                    if resource.uri not in known or document.resource != resource:
+                        document.resource = resource
+                        changed.append(resource.uri)
+                elif (part := try_parse_dpe_uri(resource.uri)) is not None:
+                    if part.doc_ref is None:
+                        catalogues.setdefault(part.host, resource.uri)
+                    elif (uri := document_uri(resource.uri)) is not None:
+                        implied.setdefault((part.host, part.doc_ref), uri)
+        if self._shelves.get(server) is shelf:  # the server may have gone meanwhile
             changed += put_on_shelf(shelf, documents, implied, catalogues)
             self.mark(server, changed)
 
     def mark(self, server: SERVER_NAME, uris: Iterable[str]) -> None:
-        """Read these known documents again, and have requests wait for that. Marks of one moment are read together."""
+        """Read these known documents again, and let requests wait for that. Marks of one moment are read together."""
         shelf = self._shelves.get(server)
         marked = [uri for uri in uris if shelf and uri in shelf.documents]
         if shelf is None or not marked:
@@ -172,8 +174,8 @@ class FinderAggregator:
         shelf.stale.update(dict.fromkeys(marked))
 
     def mark_all(self, server: SERVER_NAME) -> None:
-        """The same for all documents of a server. However often it is said, one reading waits for the one that runs,
-        and then for as long as that took.
+        """`mark` all documents of a server. However often this is called, at most one reading waits for the one that
+        runs, and then for as long again as that took.
         """
         shelf = self._shelves.get(server)
         if shelf is not None and shelf.documents and not shelf.waits_for_turn:
@@ -186,7 +188,7 @@ class FinderAggregator:
             self._refresh(shelf, list(shelf.documents.values()))
 
     def drop(self, server: SERVER_NAME) -> None:
-        """After a server stopped, died or was removed."""
+        """A server has stopped, has died or was removed."""
         shelf = self._shelves.pop(server, None)
         for task in (*shelf.warming, *shelf.refreshing) if shelf else ():
             task.cancel()
@@ -212,7 +214,7 @@ class FinderAggregator:
 
     async def _read_all(self, shelf: ServerDocuments) -> None:
         async with shelf.turn:
-            # A server that says without end that its list changed must not have all of this computer's time.
+            # A server may say all the time that its list has changed. It must not take all of this computer's time.
             await asyncio.sleep(max(0.0, shelf.rests_until - self._clock()))
             shelf.waits_for_turn = False
             documents = list(shelf.documents.values())
@@ -220,20 +222,19 @@ class FinderAggregator:
                 document.marks += 1
             began = self._clock()
             await self._read(shelf, documents)
-            shelf.rests_until = self._clock() + min(self._clock() - began, _LONGEST_REST)
+            shelf.rests_until = self._clock() + min(self._clock() - began, 5.0)
 
     def _refresh_old(self, shelf: ServerDocuments) -> None:
         oldest = self._clock() - FRESH_SECONDS
         if shelf.refreshing:
-            return  # reading a hundred thousand documents may take longer than summaries stay fresh
-        # Documents that could not be read before are tried again, too.
+            return  # a hundred thousand documents may take longer to read than they stay fresh
         self._refresh(shelf, [document for document in shelf.documents.values() if 0 < document.read_at < oldest])
 
     def _refresh(self, shelf: ServerDocuments, documents: list[KnownDocument]) -> None:
         if documents:
             now = self._clock()
             for document in documents:
-                document.read_at = now  # so that the next request does not ask for it as well
+                document.read_at = now  # so that the next request does not have it read, too
             self._spawn(self._read(shelf, documents), shelf.refreshing)
 
     async def _read(self, shelf: ServerDocuments, documents: Sequence[KnownDocument]) -> None:
@@ -252,17 +253,15 @@ class FinderAggregator:
         except ToolError:
             return  # the server has gone, and its documents with it
         if failures:
-            first = self._quote(failures[0])
-            logger.warning(
-                "MCP server %s: %d documents could not be read, the first: %s", shelf.server, len(failures), first
-            )
+            text = "MCP server %s: %d documents could not be read; the first is %s"
+            logger.warning(text, shelf.server, len(failures), self._quote(failures[0]))
 
     async def _read_one(self, shelf: ServerDocuments, reading: DocumentReading, failures: list[str]) -> None:
         uri = reading.document.resource.uri
         try:
             fields = read_document(await shelf.read(uri))
         except RequestTimeoutError as error:
-            failures.append(f"{uri}: {error}")  # what is known of it stays
+            failures.append(f"{uri}: {error}")  # its old summary stays
         except (MCPError, PayloadTooLargeError, ValueError) as error:
             failures.append(f"{uri}: {error}")
             keep(shelf, reading, reading.entry)
@@ -272,24 +271,17 @@ class FinderAggregator:
     async def _read_catalogue(
         self, shelf: ServerDocuments, host: str, readings: list[DocumentReading]
     ) -> list[DocumentReading]:
-        """Take what the server's catalogue says; the documents of which it does not say all come back."""
+        """Take the summaries from the server's catalogue. Returns the documents that must be read themselves."""
         missing: dict[str, DocumentReading] = {}
-        others: list[DocumentReading] = []
-        """Documents that are listed more than once, under URIs that differ: they come back."""
+        listed_twice: list[DocumentReading] = []
         async for some in slices(readings):
             for reading in some:
                 if missing.setdefault(reading.document.doc_ref, reading) is not reading:
-                    others.append(reading)
-        # With the catalogue itself among them, all is looked at that it has.
+                    listed_twice.append(reading)
+        # If the catalogue itself is to be read, all documents in it count.
         discovery = Discovery(shelf, host) if missing.pop(CATALOGUE, None) is not None else None
         incomplete: list[DocumentReading] = []
         catalogue = shelf.catalogues.get(host) or build_dpe_uri(host)
-
-        def take(reading: DocumentReading, fields: Fields) -> bool:
-            """Whether that is all; if it is not, there is something to show until the rest is known."""
-            if (complete := is_complete(fields)) or reading.document.summary is None:
-                keep(shelf, reading, fields)
-            return complete
 
         async def read_page(uri: str) -> CataloguePage:
             page = read_catalogue(await shelf.read(uri))
@@ -297,7 +289,7 @@ class FinderAggregator:
                 for doc_ref, fields in some:
                     new = None if discovery is None else discovery.found(doc_ref)
                     reading = new or missing.pop(doc_ref, None)
-                    if reading is not None and not take(reading, fields):
+                    if reading is not None and not _take(shelf, reading, fields):
                         incomplete.append(DocumentReading(reading.document, reading.marks, fields))
             return page
 
@@ -307,7 +299,7 @@ class FinderAggregator:
         try:
             first = await read_page(catalogue)
             if (missing or discovery) and first.count:
-                # A catalogue may claim any size; of ours it cannot have more than are listed.
+                # A catalogue may claim any size. Without a discovery no more than the listed documents are of use.
                 most = MAX_DOCUMENTS if discovery else first.count + len(shelf.documents)
                 await for_each(range(first.count, min(first.total_count, most), CATALOGUE_LIMIT), read_from, READERS)
             if discovery is not None:
@@ -317,6 +309,13 @@ class FinderAggregator:
         except (MCPError, SMCPError, ValueError) as error:
             logger.info("MCP server %s has no catalogue at %s: %s", shelf.server, self._quote(catalogue), error)
             shelf.without_catalogue.add(host)
-        # What only the catalogue tells of is not asked for when the catalogue cannot be read: it stays as it was.
+        # Documents that only the catalogue names stay as they are when the catalogue cannot be read.
         told = shelf.told.get(host, {})
-        return [*incomplete, *(reading for ref, reading in missing.items() if ref not in told), *others]
+        return [*incomplete, *(reading for ref, reading in missing.items() if ref not in told), *listed_twice]
+
+
+def _take(shelf: ServerDocuments, reading: DocumentReading, fields: Fields) -> bool:
+    """Take a catalogue's entry. Returns whether it has every field; if not, it is shown until the rest is read."""
+    if (complete := is_complete(fields)) or reading.document.summary is None:
+        keep(shelf, reading, fields)
+    return complete

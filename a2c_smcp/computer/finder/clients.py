@@ -1,4 +1,4 @@
-"""What the Finder needs of an MCP server's client. Ours is `MCPConnection`; programs may bring their own."""
+"""What the Finder needs of an MCP server's client. Ours is `MCPConnection`; a program may hand in its own."""
 
 import asyncio
 from collections.abc import Sequence
@@ -11,17 +11,15 @@ from a2c_smcp.errors import RequestTimeoutError
 
 __all__ = ["DocumentReader", "MCPClient", "TimedClient"]
 
-_LIST_SECONDS = 30.0
-
 
 class DocumentReader(Protocol):
-    """Reads a resource, and raises `RequestTimeoutError` when that takes longer."""
+    """Reads a resource. Raises `RequestTimeoutError` if that takes longer than `timeout` seconds."""
 
     async def read_resource(self, uri: str, timeout: float | None = None) -> ReadResourceResult: ...
 
 
 class MCPClient(Protocol):
-    """A client of one MCP server, as the specification's sample has it."""
+    """A client of one MCP server, as in the specification's sample."""
 
     def has_capability(self, name: str) -> bool: ...
 
@@ -37,14 +35,15 @@ class TimedClient:
         self.client = client
 
     async def list_documents(self) -> Sequence[Described]:
-        """What the server lists; nothing if it does not declare `resources.subscribe`."""
+        """The resources that the server lists; none if it does not declare `resources.subscribe`."""
+        seconds = 30.0
         if not self.client.has_capability("resources.subscribe"):
             return []
         try:
-            async with asyncio.timeout(_LIST_SECONDS):
+            async with asyncio.timeout(seconds):
                 return await self.client.list_resources()
         except TimeoutError:
-            raise RequestTimeoutError(f"no list within {_LIST_SECONDS:g}s") from None
+            raise RequestTimeoutError(f"no list within {seconds:g}s") from None
 
     async def read_resource(self, uri: str, timeout: float | None = None) -> ReadResourceResult:
         try:

@@ -1,4 +1,4 @@
-"""Which documents match, in which order, one page of them. Pure, and fast enough for ten thousand."""
+"""Decides which documents match, and in which order they show. Pure, and fast enough for ten thousand."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -27,14 +27,13 @@ def organize_finder(
     *,
     by_file_name: bool = False,
 ) -> tuple[list[DPEDocumentSummary], int]:
-    """One page of the documents that match, and how many match in all.
+    """One page of the matching documents, and how many match in all.
 
-    `history` names the servers of the last calls, oldest first. With `by_file_name` a document matches by the name of
-    its file, too. A negative offset or limit raises `BadRequestError`.
+    `history` names the servers of the last calls, oldest first. With `by_file_name`, keywords are looked for in the
+    names of files, too. A negative offset or limit raises `BadRequestError`.
     """
     if offset < 0 or limit < 0:
         raise BadRequestError("offset and limit must not be negative")
-    # The cheapest filter first.
     if file_type:
         documents = [document for document in documents if document.get("file_type") == file_type]
     if keywords:
@@ -51,7 +50,7 @@ def organize_finder(
 
 
 def _matches(document: DPEDocumentSummary, wanted: Sequence[str], by_file_name: bool) -> bool:
-    """Whether one field holds one of the keywords; never across two fields."""
+    """Whether one of the keywords stands in one of the fields."""
     title = (document.get("title") or "").casefold()
     tags = " ".join(document.get("keywords") or ()).casefold()
     summary = _folded(document.get("summary") or "")
@@ -60,7 +59,7 @@ def _matches(document: DPEDocumentSummary, wanted: Sequence[str], by_file_name: 
 
 
 def file_name(document: DPEDocumentSummary) -> str:
-    """What the file of a document is called: the last part of its `file_uri`, as a person reads it."""
+    """The name of a document's file: the last part of its `file_uri`, as a person reads it."""
     return _last_part(document.get("file_uri") or "")
 
 
@@ -69,12 +68,12 @@ def _last_part(uri: str) -> str:
     return unquote(uri.rstrip("/").rpartition("/")[2])
 
 
-# Summaries are long, and outside ASCII folding is slow.
+# Summaries are long, and casefold is slow outside ASCII.
 _folded = lru_cache(maxsize=2**14)(str.casefold)
 
 
 def _newest_first(documents: Sequence[DPEDocumentSummary]) -> list[DPEDocumentSummary]:
-    """By instant; those without a readable one come last, and ties stay in list order."""
+    """Sorted by time. Documents without a readable time come last; those of one time stay in list order."""
     dated: list[tuple[timedelta, DPEDocumentSummary]] = []
     undated: list[DPEDocumentSummary] = []
     for document in documents:
@@ -89,7 +88,7 @@ def _newest_first(documents: Sequence[DPEDocumentSummary]) -> list[DPEDocumentSu
 
 @lru_cache(maxsize=2**14)
 def _instant(text: str | None) -> timedelta | None:
-    """The time since the epoch; a timestamp that names no offset is in UTC."""
+    """The time since the epoch. A timestamp without an offset is in UTC."""
     if not text:
         return None
     try:

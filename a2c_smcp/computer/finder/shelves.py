@@ -1,11 +1,10 @@
-"""The documents of one MCP server: those that it lists, those of which it lists parts, and those that a listed
-catalogue tells of.
+"""The documents of one MCP server: those that it lists, those of which it lists parts, and those in its catalogue.
 
-Keeps what is known of them and how often that was said to have changed. When something is read is the aggregator's.
+Keeps what is known of each document, and how often it has changed. The aggregator decides when to read it.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -16,7 +15,7 @@ from a2c_smcp.computer.finder.summaries import Described, Fields, build_summary
 from a2c_smcp.computer.mcp_clients.resource_lists import MAX_DOCUMENTS, ListedDocument
 from a2c_smcp.smcp import DPEDocumentSummary
 from a2c_smcp.types import SERVER_NAME
-from a2c_smcp.utils.dpe_uri import build_dpe_uri, document_ref, document_uri, try_parse_dpe_uri
+from a2c_smcp.utils.dpe_uri import build_dpe_uri
 
 __all__ = [
     "CATALOGUE",
@@ -26,14 +25,11 @@ __all__ = [
     "DocumentReading",
     "KnownDocument",
     "ServerDocuments",
-    "document_of",
     "is_catalogue_wanted",
     "keep",
-    "note_others",
     "put_on_shelf",
 ]
 
-_READ_SECONDS: Final = 10.0
 #: How many documents of one server are read at once.
 READERS: Final = 16
 #: The largest `limit` that a `dpe://` URI may have.
@@ -43,9 +39,9 @@ CATALOGUE: Final = ""
 
 
 class KnownDocument(msgspec.Struct, eq=False, gc=False):
-    """A document, and what is known of it; or a listed catalogue, which has no `doc_ref` and never a summary.
+    """A document, and what is known of it; or a listed catalogue, which has the `doc_ref` "" and no summary.
 
-    The garbage collector does not look at these: there may be a hundred thousand, and nothing refers back to them.
+    The garbage collector skips these: there may be a hundred thousand, and nothing in them refers back to them.
     """
 
     resource: Described
@@ -53,51 +49,52 @@ class KnownDocument(msgspec.Struct, eq=False, gc=False):
     doc_ref: str
     summary: DPEDocumentSummary | None = None
     marks: int = 0
-    """How often it was said to have changed. A reading that began before the last change is not kept."""
+    """How often it has changed. A reading that began before the last change is not kept."""
     read_at: float = 0.0
     """When the last reading began; 0 before the first."""
 
 
 class DocumentReading(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """A document that is being read, and how often it was marked by then. As many as there are documents."""
+    """A document that is being read, and how often it had changed when its reading began."""
 
     document: KnownDocument
     marks: int
     entry: Fields | None = None
-    """What the catalogue says of it, if that is not everything."""
+    """The document's entry in the catalogue, if some fields are missing there."""
 
 
 class ServerDocuments:
     """The documents of one server, in the order of its list."""
 
-    def __init__(self, server: SERVER_NAME, connection: DocumentReader) -> None:
+    def __init__(self, server: SERVER_NAME, connection: DocumentReader, read_seconds: float) -> None:
         self.server = server
         self.connection = connection
+        self._read_seconds = read_seconds
         self.documents: dict[str, KnownDocument] = {}
         self.catalogues: dict[str, str] = {}
-        """By host, the catalogues that are listed."""
+        """The URIs of the listed catalogues, by host."""
         self.told: dict[str, dict[str, str]] = {}
-        """By host and `doc_ref`, the URIs of the documents that only a listed catalogue tells of."""
+        """The URIs of the documents that only a listed catalogue names, by host and `doc_ref`."""
         self.stale: dict[str, None] = {}
         self.turn = asyncio.Lock()
-        """Whoever has it reads all documents."""
+        """Held while all documents are read."""
         self.rests_until = 0.0
         """When all documents may be read again, by the clock of the aggregator."""
         self.waits_for_turn = False
         self.limit = asyncio.Semaphore(READERS)
         self.without_catalogue: set[str] = set()
-        """Hosts that do not answer at level 0."""
+        """The hosts whose catalogue cannot be read."""
         self.warming: set[asyncio.Task[None]] = set()
-        """What requests wait for."""
+        """The readings that requests wait for."""
         self.refreshing: set[asyncio.Task[None]] = set()
 
     async def read(self, uri: str) -> ReadResourceResult:
         async with self.limit:
-            return await self.connection.read_resource(uri, _READ_SECONDS)
+            return await self.connection.read_resource(uri, self._read_seconds)
 
 
 class Discovery:
-    """What a listed catalogue tells of besides what is listed, while it is being read."""
+    """Finds the documents that only a listed catalogue names, while that catalogue is read."""
 
     def __init__(self, shelf: ServerDocuments, host: str) -> None:
         self._shelf = shelf
@@ -107,7 +104,7 @@ class Discovery:
         self._listed = {it.doc_ref for it in shelf.documents.values() if it.host == host and it.doc_ref not in told}
 
     def found(self, doc_ref: str) -> DocumentReading | None:
-        """A document that was not known before; `None` for every other."""
+        """The reading of a document that was not known before; `None` for a known one."""
         shelf, told = self._shelf, self._shelf.told.get(self._host)
         if told is None or doc_ref in self._seen or doc_ref in self._listed:
             return None
@@ -125,28 +122,10 @@ class Discovery:
         return DocumentReading(document, document.marks)
 
     def end(self) -> None:
-        """The catalogue was read to its end: what it tells of no more has gone."""
+        """The catalogue was read to its end. Forget the documents that it names no more."""
         told = self._shelf.told.get(self._host, {})
         for doc_ref in told.keys() - self._seen:
             self._shelf.documents.pop(told.pop(doc_ref), None)
-
-
-def document_of(resource: Described) -> KnownDocument:
-    host, doc_ref = document_ref(resource.uri) or ("", "")
-    return KnownDocument(resource, host, doc_ref)
-
-
-def note_others(
-    resources: Iterable[Described], implied: dict[tuple[str, str], str], catalogues: dict[str, str]
-) -> None:
-    """Note the documents of which parts are listed, and the catalogues."""
-    for resource in resources:
-        if document_ref(resource.uri) is not None or (uri := try_parse_dpe_uri(resource.uri)) is None:
-            continue
-        if uri.doc_ref is None:
-            catalogues.setdefault(uri.host, resource.uri)
-        elif (document := document_uri(resource.uri)) is not None:
-            implied.setdefault((uri.host, uri.doc_ref), document)
 
 
 def put_on_shelf(
@@ -155,7 +134,10 @@ def put_on_shelf(
     implied: Mapping[tuple[str, str], str],
     catalogues: dict[str, str],
 ) -> list[str]:
-    """Put these documents on the shelf, with those that are not listed themselves; the new ones of the latter."""
+    """Put the listed documents on the shelf, and those that are known by their parts or by a catalogue.
+
+    Returns the new URIs among the latter, and those of new catalogues.
+    """
     known, changed = shelf.documents, []
     listed = {(it.host, it.doc_ref) for it in documents.values()} if implied or shelf.told else set()
     others = {uri: ref for ref, uri in implied.items() if ref not in listed}
@@ -176,7 +158,7 @@ def put_on_shelf(
 
 
 def is_catalogue_wanted(shelf: ServerDocuments, host: str, readings: Sequence[DocumentReading]) -> bool:
-    """Whether to read the catalogue: it is among what is to be read, or it takes fewer requests."""
+    """Whether to read the catalogue: if it is asked for itself, or if that takes fewer requests."""
     told = shelf.told.get(host, {})
     if any(reading.document.doc_ref in told or not reading.document.doc_ref for reading in readings):
         return True
@@ -185,7 +167,7 @@ def is_catalogue_wanted(shelf: ServerDocuments, host: str, readings: Sequence[Do
 
 
 def keep(shelf: ServerDocuments, reading: DocumentReading, fields: Fields | None) -> None:
-    """Unless the document was marked since: then this may be old, and a later reading is under way."""
+    """Keep what was read, unless the document has changed since. Then a later reading is under way."""
     document = reading.document
     if document.marks == reading.marks:
         document.summary = None if fields is None else build_summary(shelf.server, document.resource, fields)

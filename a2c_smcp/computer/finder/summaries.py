@@ -1,9 +1,9 @@
-"""`DPEDocumentSummary` from what an MCP server lists and what it answers at level 0 or 1. Reads nothing itself."""
+"""Makes a `DPEDocumentSummary` of what an MCP server lists, and of what it answers at level 0 or 1. Pure."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Protocol, TypeAlias
 
 from mcp_types import ReadResourceResult, TextResourceContents
 
@@ -17,7 +17,6 @@ __all__ = [
     "Fields",
     "build_summary",
     "is_complete",
-    "listed_documents",
     "merged",
     "read_catalogue",
     "read_document",
@@ -38,9 +37,6 @@ class Described(Protocol):
     def description(self) -> str | None: ...
 
 
-_DescribedT = TypeVar("_DescribedT", bound=Described)
-
-
 @dataclass(frozen=True, slots=True)
 class CataloguePage:
     """What a server answers at level 0."""
@@ -48,21 +44,12 @@ class CataloguePage:
     documents: Mapping[str, Fields]
     """By `doc_ref`."""
     count: int
-    """How many documents this page has, nameless ones included: where the next page starts."""
+    """How many entries this page has, with those that name no document. The next page starts there."""
     total_count: int
 
 
-def listed_documents(resources: Iterable[_DescribedT]) -> list[_DescribedT]:
-    """The documents among a server's listed resources: those whose URI parses as level 1, each once."""
-    unique: dict[str, _DescribedT] = {}
-    for resource in resources:
-        if document_ref(resource.uri) is not None:
-            unique.setdefault(resource.uri, resource)
-    return list(unique.values())
-
-
 def read_document(result: ReadResourceResult) -> Fields:
-    """The fields of a document from level 1; `ValueError` for what is not one JSON object."""
+    """The fields of a document, from an answer at level 1. Raises `ValueError` if that is not one JSON object."""
     for content in result.contents:
         if isinstance(content, TextResourceContents):
             return _json_object(content.text)
@@ -70,7 +57,7 @@ def read_document(result: ReadResourceResult) -> Fields:
 
 
 def read_catalogue(result: ReadResourceResult) -> CataloguePage:
-    """The documents of a server from level 0; `ValueError` for what is not a catalogue."""
+    """The documents of a server, from an answer at level 0. Raises `ValueError` if that is not a catalogue."""
     catalogue = read_document(result)
     documents = catalogue.get("documents")
     if not isinstance(documents, list):
@@ -87,22 +74,22 @@ def read_catalogue(result: ReadResourceResult) -> CataloguePage:
 
 
 def is_complete(fields: Fields) -> bool:
-    """Whether a catalogue's entry gives every field that level 1 could have."""
+    """Whether a catalogue's entry has every field that level 1 could have."""
     return _given(fields).keys() == _WANTED.keys()
 
 
 def merged(entry: Fields, document: Fields) -> Fields:
-    """The fields that the catalogue gives, and the others from level 1."""
+    """The fields of a catalogue's entry, and from level 1 those that it lacks."""
     return {**entry, **document, **_given(entry)}
 
 
 def _given(fields: Fields) -> Fields:
-    """The fields that say something: no text or list that is empty, no 0 pages, nothing of a wrong type."""
+    """The fields that say something. An empty text or list, 0 pages and a wrong type count as missing."""
     return {key: fields[key] for key, read in _WANTED.items() if key in fields and read(fields[key])}
 
 
 def build_summary(server: SERVER_NAME, resource: Described, fields: Fields) -> DPEDocumentSummary:
-    """The summary of a listed document; where a field is missing, or not what it should be, the default stands."""
+    """The summary of a listed document. A field that is missing or of a wrong type gets its default."""
     summary: DPEDocumentSummary = {
         "doc_ref": (document_ref(resource.uri) or ("", ""))[1],
         "uri": resource.uri,
@@ -143,7 +130,7 @@ def _list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-#: What a summary is made of, and how each is read; the rest comes from the list.
+#: The fields that a summary takes from the server's answers, and how each is read.
 _WANTED: Final[Mapping[str, Callable[[object], object]]] = {
     **dict.fromkeys(("file_uri", "file_type", "title", "summary", "last_modified"), _text),
     "page_count": _count,

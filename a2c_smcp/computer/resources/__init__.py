@@ -1,1 +1,1 @@
-"""Which resources of MCP servers are shown, and which server answers for one."""
+"""Which windows and documents of MCP servers agents see, and which server answers for one."""

@@ -1,12 +1,12 @@
-"""Which MCP server a resource is read from for an agent, and what a failed reading means. Pure: reads nothing itself.
+"""Decides which MCP server a resource is read from, and what a failed reading means. Pure: reads nothing.
 
-An agent is handed windows and documents, and no other resource of any server.
+An agent may read windows and documents, and no other resource of a server.
 """
 
 import logging
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from mcp import MCPError
 from mcp_types import INVALID_PARAMS
@@ -32,8 +32,6 @@ __all__ = ["Target", "find_target", "refusal"]
 
 logger = logging.getLogger(__name__)
 
-_RESOURCE_NOT_FOUND: Final = -32002
-
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -43,11 +41,11 @@ class Target:
     document: ParsedDPEUri | None = None
     """`None` for a window."""
     listed: Set[str] = frozenset()
-    """The URIs under which the server has that document; none if it does not."""
+    """The URIs under which the server lists that document; empty if it does not."""
 
 
 def find_target(uri: str, watch: Watch, order: Iterable[SERVER_NAME]) -> Target:
-    """The server to ask, the first in this order if several list it; or raise why no server can be asked."""
+    """The server to ask; if several list the resource, the first in this order. Raises why no server can be asked."""
     order = list(order)
     match uri.partition(":")[0]:
         case "window":
@@ -68,7 +66,9 @@ def _find_window(uri: str, watch: Watch, order: Iterable[SERVER_NAME]) -> Target
 
 
 def _find_document(raw: str, uri: ParsedDPEUri, watch: Watch, order: list[SERVER_NAME]) -> Target:
-    """The server that lists exactly this; else one that lists its document, or parts of that; else one of its host."""
+    """The server that lists exactly this URI; else one that lists its document; else one that lists parts of that
+    document; else one that lists anything of that host.
+    """
     known = {} if uri.doc_ref is None else {name: watch.documents(name, (uri.host, uri.doc_ref)) for name in order}
 
     def distance(server: SERVER_NAME) -> int:
@@ -84,12 +84,12 @@ def _find_document(raw: str, uri: ParsedDPEUri, watch: Watch, order: list[SERVER
         raise _document_not_found(uri, uri.host)
     server = min(hosts, key=distance)
     if len(hosts) > 1 and distance(server) == 3:
-        logger.warning("the MCP servers %s all list documents of %s; %s is asked", hosts, cut(uri.host), server)
+        logger.warning("MCP servers %s all list documents of %s; %s is asked", hosts, cut(uri.host), server)
     return Target(server, uri, known.get(server, frozenset()))
 
 
 def refusal(target: Target, error: MCPError, page_count: int = 0) -> SMCPError:
-    """What an agent is told when the MCP server answered with an error."""
+    """The error that the agent gets when the MCP server answered with one."""
     if target.document is not None and 4201 <= error.code <= 4203:
         details = {**_details(target.document, error.code), **(error.data if isinstance(error.data, dict) else {})}
         passed_on = error_from_payload({"error": {"code": error.code, "message": error.message, "details": details}})
@@ -104,8 +104,9 @@ def refusal(target: Target, error: MCPError, page_count: int = 0) -> SMCPError:
 
 
 def _says_not_found(error: MCPError) -> bool:
-    """Whether the error says that there is no such resource; servers differ in how they say it."""
-    return error.code in (_RESOURCE_NOT_FOUND, INVALID_PARAMS) or error.message.startswith("Unknown resource")
+    """Whether the error says that there is no such resource. Servers say it in several ways."""
+    resource_not_found = -32002
+    return error.code in (resource_not_found, INVALID_PARAMS) or error.message.startswith("Unknown resource")
 
 
 def _not_found(target: Target, page_count: int) -> SMCPError:
@@ -124,7 +125,7 @@ def _document_not_found(uri: ParsedDPEUri, unserved_host: str | None = None) -> 
 
 
 def _details(uri: ParsedDPEUri, code: int) -> dict[str, Any]:
-    """What the error is about, for servers that give no details."""
+    """The details of a code, for servers that give none."""
     match code:
         case DocumentNotFoundError.default_code:
             return {"doc_ref": uri.doc_ref}

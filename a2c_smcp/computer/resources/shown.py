@@ -1,8 +1,8 @@
-"""What agents see of a Computer besides its tools, kept up with the MCP servers that serve: the Desktop and the Finder.
+"""What agents see of a Computer besides its tools: the windows of the Desktop and the documents of the Finder.
 
-Hears which servers serve and what changes on them, lists their resources, subscribes to them and says that either
-channel has changed; `watch` decides that, `desktop` and `finder` arrange what is shown. Knows nothing of configs, nor
-of who asks.
+It is told which servers run and what changes on them. It lists their resources, subscribes to them, and says when the
+Desktop or the Finder has changed. `Watch` decides that; `desktop/` and `finder/` arrange what is shown. It knows
+neither configs nor agents.
 """
 
 import asyncio
@@ -37,18 +37,9 @@ from a2c_smcp.utils.limited_log import LimitedLog
 from a2c_smcp.utils.text import on_one_line
 from a2c_smcp.utils.window_uri import try_parse_window_uri
 
-__all__ = ["MAX_KEYWORDS", "MAX_KEYWORD_CHARACTERS", "MAX_LIMIT", "ResourceTimings", "ShownResources"]
+__all__ = ["ResourceTimings", "ShownResources"]
 
 logger = logging.getLogger(__name__)
-
-#: How the log calls what it says only so much about.
-_READS: Final = "what agents read"
-#: How many documents an agent gets at once.
-MAX_LIMIT: Final = 1000
-#: How many keywords an agent may look for at once, and how many characters they may have in all: each of them is
-#: looked for in each document.
-MAX_KEYWORDS: Final = 100
-MAX_KEYWORD_CHARACTERS: Final = 10_000
 
 _EVENTS: Final[Mapping[Channel, ComputerEvent]] = {
     Channel(event.announced_by): event for event in (DesktopChanged(), FinderChanged())
@@ -60,15 +51,16 @@ class ResourceTimings:
     """Every wait for windows and documents, in seconds."""
 
     list: float = 2.0
-    """How long requests wait for a list that is being read, from when its reading began."""
+    """How long requests wait for a list, counted from the beginning of its reading."""
     subscribe: float = 1.0
-    """How long a server may take to subscribe us before its resources are read all the same."""
+    """How long a server may take to subscribe us. Then its resources are read anyway."""
     read: float = 10.0
     warm: float = WARMING_SECONDS
+    """How long requests wait for summaries that are new or have changed."""
 
 
 class _ServerWindows:
-    """The windows of one server while one connection serves it; its documents are with the `FinderAggregator`."""
+    """The windows of one server on one connection. The `FinderAggregator` has its documents."""
 
     def __init__(self, server: SERVER_NAME, connection: MCPConnection, windows: Sequence[Resource] = ()) -> None:
         self.server = server
@@ -76,9 +68,8 @@ class _ServerWindows:
         self.windows = windows
         self.limit = asyncio.Semaphore(READERS)
         self.was_told = False
-        """Whether the server said that its list changed, since it was last read."""
-        self.ignored: str | None = None
-        """What of its list is not looked at, as it was last logged."""
+        """Whether the server has said that its list changed, since the list was last read."""
+        self._ignored: str | None = None
         self.has_failed = False
         """Whether its list could not be read the last time."""
         self.refresher = Refresher()
@@ -88,15 +79,31 @@ class _ServerWindows:
 
     @property
     def says_what_changes(self) -> bool:
-        """Otherwise its list has to be read for every request."""
+        """Whether it announces changes of its list. Otherwise every request has the list read."""
         capabilities = self.connection.capabilities
         return bool(capabilities and capabilities.resources and capabilities.resources.list_changed)
 
+    def log_ignored(self) -> None:
+        """Log which resources are ignored, if these are others than before."""
+        before, self._ignored = self._ignored, self.connection.ignored_resources
+        if self._ignored is not None and self._ignored != before:
+            logger.warning("MCP server %s: some of its resources are ignored: %s", self.server, self._ignored)
+
+    async def subscribed(self) -> None:
+        with suppress(SMCPError):  # it has gone, or never answers: there is nothing to wait for
+            await self.connection.subscribed()
+
+    def cancel(self) -> None:
+        self.listed.set()
+        for task in tuple(self.tasks):
+            task.cancel()
+
 
 class ShownResources:
-    """Call `changed` from the event loop for whatever happens on a server; `aclose` it in the end.
+    """Call `changed` from the event loop when something happens on a server, and `aclose` in the end.
 
-    `on_event` is called from the event loop and must return at once. `quote` is how a log line has what a server wrote.
+    `on_event` is called from the event loop and must return at once. `quote` makes of a server's words what a log line
+    may show.
     """
 
     def __init__(
@@ -108,7 +115,7 @@ class ShownResources:
         self._on_event = on_event
         self._timings = timings or ResourceTimings()
         self._quote = quote
-        self._finder = FinderAggregator(quote=quote)
+        self._finder = FinderAggregator(read_seconds=self._timings.read, quote=quote)
         self._failures = LimitedLog(logger, per_second=20)
         self._watch = Watch()
         self._shelves: dict[SERVER_NAME, _ServerWindows] = {}
@@ -117,17 +124,17 @@ class ShownResources:
     # --- what is asked
 
     async def listed(self) -> None:
-        """Wait until it is known what the servers list that serve now, or a little has passed."""
+        """Wait until the lists of all running servers are read, but not for long."""
         with anyio.move_on_after(self._timings.list):
             for shelf in tuple(self._shelves.values()):
                 await shelf.listed.wait()
 
     async def _current(self) -> None:
-        """Wait for what is being listed or subscribed to: what is read afterwards misses no change."""
+        """Wait until lists and subscriptions are up to date: what is read afterwards misses no change."""
         for shelf in self._shelves.values():
             if shelf.connection.can_subscribe and (shelf.has_failed or not shelf.says_what_changes):
                 self._refresh_soon(shelf)
-        # One that failed before is given another chance, but is not waited for.
+        # A list that could not be read is tried again, but nobody waits for it.
         pending = [shelf for shelf in self._shelves.values() if shelf.refresher.running and not shelf.has_failed]
         if pending:
             latest = max(shelf.refresher.since for shelf in pending) + self._timings.list
@@ -141,8 +148,8 @@ class ShownResources:
         used: Sequence[SERVER_NAME],
         limits: DesktopLimits | None = None,
     ) -> list[Desktop]:
-        """The windows of all servers as agents see them, at most `size` and within the limits; or the one of exactly
-        this URI, or `PayloadTooLargeError`.
+        """The windows of all servers as agents see them, as `Computer.get_desktop` says. `used` names the servers of
+        the last calls, oldest first.
         """
         if size is not None and size <= 0:
             return []
@@ -160,30 +167,25 @@ class ShownResources:
         *,
         by_file_name: bool = False,
     ) -> tuple[list[DPEDocumentSummary], int]:
-        """One page of the documents that match, and how many match in all; with `by_file_name`, also by that.
+        """One page of the matching documents, and how many match in all, as `Computer.get_finder` says.
 
-        A larger limit than `MAX_LIMIT` counts as that. `BadRequestError` for a negative page or too many keywords.
+        Raises `BadRequestError` for too many keywords. At most 1,000 documents come at once.
         """
-        if offset < 0 or limit < 0:
-            raise BadRequestError("offset and limit must not be negative")
-        limit = min(limit, MAX_LIMIT)
         _check_keywords(keywords or ())
         deadline = _now() + self._timings.warm
         await self._current()
         documents = await self._finder.collect_documents(max(0.0, deadline - _now()))
         organize = partial(
-            organize_finder, documents, keywords, file_type, used, offset, limit, by_file_name=by_file_name
+            organize_finder, documents, keywords, file_type, used, offset, min(limit, 1000), by_file_name=by_file_name
         )
-        # The interpreter takes turns with a thread; it would not with this.
-        # From here on documents are put in order in a thread: 5,000 take 10 ms, and each keyword about as long again.
+        # 5,000 documents take 10 ms, and about as long for each keyword. In a thread, the event loop goes on meanwhile.
         takes_long = len(documents) * max(1, len(keywords or ())) > 5000
         return await anyio.to_thread.run_sync(organize) if takes_long else organize()
 
     async def read(self, uri: str, order: Iterable[SERVER_NAME]) -> ReadResourceResult:
         """A window, a document or a part of one, from the first server in this order that has it.
 
-        Raises `InvalidWindowURIError`, `FinderError`, `ForbiddenError`, `NotFoundError`, `RequestTimeoutError`, or
-        `InternalError` with what the server answered.
+        Raises as `Computer.read_resource` says.
         """
         await self._current()
         target = find_target(uri, self._watch, order)
@@ -194,9 +196,9 @@ class ShownResources:
         except MCPError as error:
             refused = refusal(target, error, self._finder.page_count(target.server, target.listed))
             if isinstance(refused, InternalError):
-                # Agents do not read all of what the server said, and the refusal's own line in the log has none of it.
+                # The agent gets a part of what the server said; the log gets all of it.
                 said = on_one_line(self._quote(error))
-                self._failures.warn(_READS, "MCP server %s: resources/read failed: %s", target.server, said)
+                self._failures.warn("what agents read", "MCP server %s: a read failed: %s", target.server, said)
             raise refused from error
         except ToolError as error:
             raise InternalError(error.message, error.details) from error
@@ -215,7 +217,7 @@ class ShownResources:
     # --- what changes
 
     def changed(self, change: ServerChange, connection: MCPConnection | None) -> None:
-        """Something changed on a server, or it began or ceased to serve; `connection` is the one that serves now."""
+        """Something changed on a server, or it started or stopped. `connection` is `None` if it does not run now."""
         if connection is None:
             self._drop(change.server)
         elif change.kind is ChangeKind.RESOURCE:
@@ -229,7 +231,7 @@ class ShownResources:
             self._refresh_soon(shelf)
 
     async def aclose(self) -> None:
-        """Forget every server. What changes afterwards is heard again."""
+        """Forget every server. A server that changes afterwards is known again."""
         for server in tuple(self._shelves):
             self._drop(server)
         await self._finder.aclose()
@@ -244,22 +246,21 @@ class ShownResources:
             self._on_event(_EVENTS[channel])
 
     def _replace(self, server: SERVER_NAME, connection: MCPConnection) -> _ServerWindows:
-        """Until the new connection's list is in, what the old one listed is taken for it."""
+        """Take a new connection. Until its list is read, the old windows stay."""
         old = self._shelves.get(server)
         shelf = self._shelves[server] = _ServerWindows(server, connection, old.windows if old else ())
         if old is not None:
-            _cancel(old)
+            old.cancel()
         return shelf
 
     def _drop(self, server: SERVER_NAME) -> None:
         if (shelf := self._shelves.pop(server, None)) is not None:
-            _cancel(shelf)
+            shelf.cancel()
             self._finder.drop(server)
             self._watch, changed = self._watch.drop(server)
             self._announce_all(changed)
 
     def _refresh_soon(self, shelf: _ServerWindows) -> None:
-        """Outside the session's receive loop."""
         task = shelf.refresher.soon(partial(self._refresh, shelf), f"resources of MCP server {shelf.server}")
         if task not in shelf.tasks:
             self._keep(shelf, task)
@@ -271,54 +272,44 @@ class ShownResources:
         except (SMCPError, MCPError) as error:
             shelf.has_failed = True
             shelf.listed.set()
-            logger.warning("the resources of MCP server %s could not be listed: %s", shelf.server, error)
+            logger.warning("MCP server %s: its resources could not be listed: %s", shelf.server, error)
             return
         shelf.has_failed = False
-        self._note_ignored(shelf)
+        shelf.log_ignored()
         await self._relisted(shelf, resources)
-        # How long a server that always has a new long list waits at most before that is read.
         if shelf.refresher.is_stale and len(resources) > 1000:
-            # If it changes all the time, it must not have all of this computer's.
+            # A long list may change all the time. It must not take all of this computer's time.
             await asyncio.sleep(min(_now() - began, 5.0))
-
-    def _note_ignored(self, shelf: _ServerWindows) -> None:
-        before, shelf.ignored = shelf.ignored, shelf.connection.ignored_resources
-        if shelf.ignored is not None and shelf.ignored != before:
-            logger.warning("of the resources of MCP server %s these are ignored: %s", shelf.server, shelf.ignored)
 
     async def _relisted(self, shelf: _ServerWindows, resources: Sequence[ListedResource]) -> None:
         listed, windows = Listed(), list[Resource]()
         async for some in slices(resources):
             listed.add(resource.uri for resource in some)
-            # Parsed here, where others have their turns, and not by the first desktop.
+            # The URIs are parsed here, where other tasks have their turns, and not by the first desktop.
             windows += [it for it in some if isinstance(it, Resource) and try_parse_window_uri(it.uri)]
         listed.add_others(shelf.connection.other_resources)
         shelf.windows = windows
         self._watch, changed = self._watch.relist(shelf.server, listed)
         was_told, shelf.was_told = shelf.was_told, False
         if was_told and (same := [channel.value for channel in Channel if channel not in changed]):
-            text = "MCP server %s said that its list of resources changed; the URIs are the same, not sent: %s"
+            text = "MCP server %s said that its list of resources changed, but its URIs are the same; not announced: %s"
             logger.info(text, shelf.server, ", ".join(same))
         self._announce_all(changed)
         shelf.listed.set()
         shelf.connection.subscribe(listed.uris)
-        # What is read before we are subscribed may change unheard; a server that takes long is read all the same.
+        # Nobody announces what changes before we are subscribed. So this waits, but not for long.
         with anyio.move_on_after(self._timings.subscribe) as late:
-            await self._subscribed(shelf)
+            await shelf.subscribed()
         await self._finder.relist(shelf.server, shelf.connection, resources)
         if was_told and Channel.FINDER not in changed:
-            self._finder.mark_all(shelf.server)  # it meant something, and its URIs are the same
+            self._finder.mark_all(shelf.server)  # the URIs are the same, so the documents may be others
         if late.cancelled_caught:
             waiting = self._catch_up_when_subscribed(shelf, listed)
             self._keep(shelf, asyncio.create_task(waiting, name=f"subscriptions of MCP server {shelf.server}"))
 
-    async def _subscribed(self, shelf: _ServerWindows) -> None:
-        with suppress(SMCPError):  # it has gone, or never answers: there is nothing to wait for
-            await shelf.connection.subscribed()
-
     async def _catch_up_when_subscribed(self, shelf: _ServerWindows, listed: Listed) -> None:
-        """Nobody has said what changed before we were subscribed: it is read again, and announced."""
-        await self._subscribed(shelf)
+        """Read and announce again what may have changed before the server subscribed us."""
+        await shelf.subscribed()
         self._finder.refresh(shelf.server)
         self._announce_all({channel for channel, uris in listed.channels.items() if uris})
 
@@ -333,19 +324,14 @@ class ShownResources:
                 self._on_event(_EVENTS[channel])
 
 
-def _cancel(shelf: _ServerWindows) -> None:
-    shelf.listed.set()
-    for task in tuple(shelf.tasks):
-        task.cancel()
-
-
 def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
 def _check_keywords(keywords: Sequence[str]) -> None:
-    if len(keywords) > MAX_KEYWORDS or sum(map(len, keywords)) > MAX_KEYWORD_CHARACTERS:
+    # Each keyword is looked for in each document.
+    most, characters = 100, 10_000
+    if len(keywords) > most or sum(map(len, keywords)) > characters:
         raise BadRequestError(
-            f"field 'keywords': at most {MAX_KEYWORDS} keywords, of {MAX_KEYWORD_CHARACTERS} characters in all",
-            {"field": "keywords"},
+            f"field 'keywords': at most {most} keywords, with {characters} characters in all", {"field": "keywords"}
         )
