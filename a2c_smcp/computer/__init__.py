@@ -1,4 +1,4 @@
-"""The Computer: many MCP servers under one roof. Names are imported when they are used: MCP takes a second."""
+"""The Computer: many MCP servers in one place. Names are imported when they are used, because MCP takes a second."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,7 @@
-"""The Computer: MCP servers, inputs, approvals and history under one roof, behind one lifecycle.
+"""The Computer: MCP servers, inputs, decisions and calls behind one class and one lifecycle.
 
-Knows nothing of prompts, terminals or sockets. The code that shows or serves a Computer follows its `events`, and
-answers what is to be decided through its `decisions`.
+It knows no prompts, no terminals and no sockets. A program that shows or serves a Computer follows its `events`, and
+answers its `decisions`.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -60,20 +60,20 @@ class Computer:
     """MCP servers under one roof: `async with Computer("laptop", mcp_servers=[...]) as computer` runs them.
 
     Then call its tools with `execute_tool`, or let an agent do so: `SMCPComputerClient` puts the Computer into an
-    office. A server is given as a config model, or as a dictionary like those in config files, with `${input:id}` in
-    place; `load_config_files` reads such files. One that is invalid raises `InvalidConfigError`. The attribute `inputs`
-    holds the definitions and values of the inputs, `decisions` what waits for a person, and whoever can answer.
+    office. A server is a config model, or a dictionary as in config files, with `${input:id}` in place;
+    `load_config_files` reads such files. An invalid one raises `InvalidConfigError`. The attribute `inputs` has the
+    definitions and values of the inputs, `decisions` what waits for a person.
 
     - `auto_connect=False` starts no server by itself; use `start_server`.
-    - `auto_reconnect=False` leaves a server stopped that has died. Otherwise it is restarted, up to `max_restarts`
+    - `auto_reconnect=False` leaves a server that has died stopped. Otherwise it is restarted, up to `max_restarts`
       times in a row, with growing pauses.
-    - `confirm_callback` is asked `(req_id, server, tool, params)` before a tool runs that has no `auto_apply`. It is
-      one more place that answers `decisions`. With nobody there to answer such calls are refused (4005).
-    - `input_resolver` asks a person for the value of an input; it, too, is one more such place. With none, only
-      variables, commands and defaults count.
-    - `max_calls` is how many calls run at a time on one server; the others wait.
-    - `max_message` is how many bytes a message may have where the results go, `max_window` how many bytes of a
-      window's text show on the desktop.
+    - `confirm_callback` is asked `(req_id, server, tool, params)` before a tool without `auto_apply` runs. It is one
+      more place that answers `decisions`. If there is no such place, these calls are refused (4005).
+    - `input_resolver` asks a person for the value of an input. It is one more such place, too. Without one, values come
+      from variables, commands and defaults only.
+    - `max_calls` calls run at a time on one server; the others wait.
+    - `max_message` is how many bytes a message with a result may have, `max_window` how many bytes of a window's text
+      the desktop shows.
     - `remembered_tools` knows from earlier runs which server has which tool, for calls of tools whose server is down.
     """
 
@@ -134,9 +134,9 @@ class Computer:
     # --- lifecycle
 
     async def boot_up(self) -> None:
-        """Start every enabled server. Returns when the slowest one runs or has failed, and raises for no server.
+        """Start every enabled server. Returns when each runs or has failed; a server that fails raises nothing.
 
-        Look at `statuses` next: it says how each server does. If this is cancelled, nothing is left running.
+        Look at `statuses` next: it has the state of each server. If this is cancelled, nothing is left running.
         """
         try:
             await self._manager.start_all()
@@ -146,17 +146,17 @@ class Computer:
             raise
 
     async def ready(self) -> None:
-        """Wait, beside `boot_up`, until each server runs, has failed, or waits for a person who is to give an input.
+        """Wait, beside `boot_up`, until each server runs, has failed, or waits for a person to give an input.
 
-        `boot_up` waits for that person, too. Before `boot_up` is called this does not return.
+        `boot_up` waits for that person, too. This does not return before `boot_up` is called.
         """
         await self._manager.settled()
         await self._resources.listed()
 
     async def shutdown(self) -> None:
-        """Stop every server and the calls that run there, in bounded time. Safe to call twice, and before `boot_up`.
+        """Stop every server and its running calls, in bounded time, and withdraw all pending decisions.
 
-        What waits for a decision is withdrawn.
+        Safe to call twice, and before `boot_up`.
         """
         for decision in self.decisions.pending:
             self.decisions.withdraw(decision.id)
@@ -178,13 +178,13 @@ class Computer:
         """What happens from now on, for one reader: `async with computer.events() as events`, then `async for`.
 
         `a2c_smcp.computer.watching.events` has the classes. At most `limit` events wait for a slow reader; older ones
-        are lost. A reader that wants few `kinds` says which: what nobody wants is not made. One that wants the progress
-        of calls has the servers asked for it.
+        are lost. With `kinds`, only events of these classes are read; an event that nobody reads is not made. If
+        somebody reads `CallProgressed`, servers are asked to report their progress.
         """
         return self._events.subscribe(limit, kinds)
 
     def snapshot(self) -> ComputerSnapshot:
-        """Everything as it is now, with the number of the last event, for a watcher that starts late or lost some."""
+        """The state now, with the number of the last event, for a watcher that begins or has lost events."""
         return ComputerSnapshot(
             number=self._events.number,
             name=self.name,
@@ -216,16 +216,16 @@ class Computer:
 
     @property
     def running_calls(self) -> tuple[RunningCall, ...]:
-        """The calls that have no result yet, oldest first; also those that wait for a confirmation."""
+        """The calls that have no result yet, oldest first. Some may wait for a confirmation."""
         return self._log.running
 
     @property
     def ended_calls(self) -> tuple[EndedCall, ...]:
-        """The last hundred calls that ended, oldest first, as agents see them; large results are cut."""
+        """The last hundred calls that ended, oldest first. Large arguments and results are cut."""
         return self._log.ended
 
     def ended_call(self, call_id: str) -> EndedCall | None:
-        """One of the `past_calls` by its id; much faster than to look for it there."""
+        """One of the `past_calls` by its id, without building the others."""
         return self._log.find_ended(call_id)
 
     def past_calls(self, before: str | None = None) -> Iterator[EndedCall]:
@@ -237,7 +237,7 @@ class Computer:
 
     @property
     def offices(self) -> tuple[OfficeStatus, ...]:
-        """How each connection to a server stands, and in which office it is."""
+        """The state of each connection to a server, with its office."""
         return self._offices.statuses
 
     def get_available_tools(self) -> list[SMCPTool]:
@@ -252,7 +252,7 @@ class Computer:
     def get_config(self) -> GetComputerConfigRet:
         """The configs of all servers and inputs as agents see them: with placeholders, and with secrets masked.
 
-        `server_info` says how each server does.
+        `server_info` has the state of each server.
         """
         return {**self._configs(), "server_info": self._manager.book.server_info}
 
@@ -260,7 +260,7 @@ class Computer:
         return config_view(self._manager.book.configs.values(), self.inputs.definitions.values())
 
     def server_config(self, name: SERVER_NAME) -> dict[str, Any] | None:
-        """A server's config as it was written, with the secrets that stand in it; `None` for an unknown server."""
+        """A server's config as it was written, with its secrets in clear text; `None` for an unknown server."""
         return deepcopy(self._manager.book.configs.get(name))
 
     async def get_desktop(
@@ -268,9 +268,9 @@ class Computer:
     ) -> list[Desktop]:
         """The windows of all servers as agents see them, at most `size`; or the one with exactly the URI `window`.
 
-        All windows together have at most `max_bytes`, encoded, or what a message may have: large windows are cut, and
-        the least important ones are left out. The one with the URI `window` is never cut; if it is too large to be
-        read, this raises `PayloadTooLargeError`.
+        Encoded, all windows together have at most `max_bytes`, by default as many as a message may have. Large windows
+        are cut, and the least important ones are left out. The one with the URI `window` is never cut; if it is too
+        large to be read, this raises `PayloadTooLargeError`.
         """
         limits = self._limits if max_bytes is None else replace(self._limits, message=max_bytes)
         return await self._resources.desktop(size, window, self._log.used_servers, limits)
@@ -284,10 +284,10 @@ class Computer:
         *,
         by_file_name: bool = False,
     ) -> tuple[list[DPEDocumentSummary], int]:
-        """A part of the documents that match, and how many match in all; `BadRequestError` for an impossible part.
+        """A page of the matching documents, and how many match in all. Do not change the documents.
 
-        With `by_file_name` the keywords are looked for in the names of the files, too, which agents do not search. Do
-        not change the documents.
+        With `by_file_name`, the keywords are looked for in the names of files, too; for agents they are not. A negative
+        `offset` or `limit` raises `BadRequestError`.
         """
         used = self._log.used_servers
         return await self._resources.finder(keywords, file_type, used, offset, limit, by_file_name=by_file_name)
@@ -295,9 +295,9 @@ class Computer:
     async def read_resource(self, uri: str) -> ReadResourceResult:
         """Read a window, a document or a part of a document by its URI.
 
-        Raises `InvalidWindowURIError` or `InvalidDPEURIError` for a URI that is none, `ForbiddenError` for a listed
+        Raises `InvalidWindowURIError` or `InvalidDPEURIError` for an invalid URI, `ForbiddenError` for a listed
         resource of another kind, `NotFoundError` or a `FinderError` for what does not exist, `RequestTimeoutError`
-        after 10 seconds, and `InternalError` with what the server answered when it fails.
+        after 10 seconds, and `InternalError` with the server's answer if the server fails.
         """
         try:
             return await self._resources.read(uri, self._manager.book.connections)
@@ -306,7 +306,7 @@ class Computer:
 
     @property
     def tool_conflicts(self) -> list[ToolNameDuplicatedError]:
-        """The clashes of tool names that keep a server from running, or a tool from being shown."""
+        """The clashes of tool names. Each keeps a server from running, or a tool from being shown."""
         return self._manager.serving.conflicts
 
     def server_logs(self, name: SERVER_NAME) -> tuple[str, ...]:
@@ -316,12 +316,12 @@ class Computer:
     # --- servers
 
     async def add_or_update_server(self, config: MCPServerConfig | dict[str, Any], *, keeps_new: bool = False) -> None:
-        """Add a server, or change the one of that name; a server that runs is restarted if it must be.
+        """Add a server, or change the one of that name. A running server is restarted if the change needs it.
 
         With `auto_connect` this returns once the server runs. Raises what is wrong with the config
         (`InvalidConfigError`, `VRLSyntaxError`, `InputNotFoundError`), why the server does not start
-        (`ToolExecutionError`), or `ToolNameDuplicatedError`. A refused config leaves everything as it was; but with
-        `keeps_new` a new server that does not start is added, and is started again later, like those of the beginning.
+        (`ToolExecutionError`), or `ToolNameDuplicatedError`. After an error everything is as before. But with
+        `keeps_new`, a new server that does not start stays, and is started again later.
         """
         with self._announcing_config():
             await self._manager.add_or_update_server(_as_written(config), keeps_new=keeps_new)
@@ -332,7 +332,7 @@ class Computer:
             await self._manager.remove_server(name)
 
     async def start_server(self, name: SERVER_NAME) -> None:
-        """Start a server. Returns once it runs, or raises the `SMCPError` that says why it does not."""
+        """Start a server. Returns once it runs, or raises an `SMCPError` that says why it does not."""
         await self._manager.start_server(name)
 
     async def stop_server(self, name: SERVER_NAME) -> None:
@@ -352,7 +352,7 @@ class Computer:
             now = self._manager.book.configs
             for server in before:
                 if now.get(server) != before[server]:
-                    # `always` was said of the server that was there.
+                    # `always` was answered for the old config.
                     self.decisions.ask_again(server)
             self._announce_config()
 
@@ -373,7 +373,7 @@ class Computer:
         return tuple(servers_referencing(input_id, self._manager.book.configs))
 
     def _answer_with_value(self, input_id: str) -> None:
-        """An input that is being asked for was given a value meanwhile."""
+        """Answer the decision about an input that has been given a value meanwhile."""
         definition = self.inputs.definitions.get(input_id)
         for decision in self.decisions.pending if input_id in self.inputs.values else ():
             if isinstance(decision, MissingInput) and decision.definition is definition:
@@ -383,7 +383,7 @@ class Computer:
 
     @property
     def confirm_callback(self) -> ConfirmCallback | None:
-        """Asked before a tool runs that has no `auto_apply`, beside everybody else who attends `decisions`."""
+        """Asked before a tool without `auto_apply` runs, beside all others who answer `decisions`."""
         return self._confirm_callback
 
     @confirm_callback.setter
@@ -396,11 +396,11 @@ class Computer:
             self._confirming.begin()
 
     def office_heard(self, connection: str, url: str, event: LinkEvent) -> None:
-        """Told by whatever connects this Computer to a server, for those who watch."""
+        """Called by a client that connects this Computer to a server, for those who watch."""
         self._events.publish(self._offices.hear(connection, url, event))
 
     def office_closed(self, connection: str) -> None:
-        """Such a connection was closed on purpose."""
+        """Called by such a client when it was closed on purpose."""
         if (status := self._offices.close(connection)) is not None:
             self._events.publish(status)
 
@@ -416,19 +416,19 @@ class Computer:
         *,
         confirmed_by: str | None = None,
     ) -> CallToolResult:
-        """Run a tool and return its result. A failure is a result too, with its code (4001 to 4005, 413) in `meta`.
+        """Run a tool and return its result. A failure is a result, too, with its code (4001 to 4005, 413) in `meta`.
 
-        `req_id` is any text that names the call in logs, events and history. The timeout, in seconds, covers the
-        confirmation as well; `None` means no limit. Cancelling the task that waits here cancels the tool.
+        `req_id` is any text that names the call in logs, events and history. The timeout, in seconds, includes the wait
+        for a confirmation; `None` means no limit. Cancelling the task that waits here cancels the tool.
 
-        `on_progress` is called with `(progress, total, message)` whenever the tool reports its progress, and when the
-        call waits for its confirmation. It is a plain function that must not block. `confirmed_by` names the place
-        where a person made or confirmed this call already: then nobody is asked.
+        `on_progress` is called with `(progress, total, message)` when the tool reports its progress, and when the call
+        waits for its confirmation. It is a plain function that must not block. With `confirmed_by`, nobody is asked: it
+        names the place where a person made or confirmed this call already.
         """
         return await self._calls.execute(req_id, tool_name, params, timeout, on_progress, confirmed_by)
 
     def cancel_call(self, call_id: str, *, by: str | None = None) -> bool:
-        """Cancel one of the `running_calls` by its id; says whether it was still running.
+        """Cancel one of the `running_calls` by its id. Returns whether it was still running.
 
         Its caller gets a result with `a2c_cancelled` in its `meta`. `by` names the place where a person did this.
         """
@@ -440,6 +440,6 @@ def _as_written(config: MCPServerConfig | dict[str, Any]) -> dict[str, Any]:
 
 
 def _publish_decision(events: EventHub, event: DecisionEvent) -> None:
-    """Not a method: connections hold the decisions, and must not keep a Computer alive that its owner has dropped."""
+    # Not a method: connections hold the decisions, and must not keep a Computer alive that its owner has dropped.
     size = weight_of_decision(event.decision, BUFFERED_BYTES) if isinstance(event, DecisionAsked) else 0
     events.publish(event, size)

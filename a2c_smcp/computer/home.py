@@ -1,6 +1,6 @@
-"""What a person changes about a computer that runs: its config files, and the office that it is in.
+"""What a person may change about a running computer: its config files, and its office. Types only.
 
-Types only. A command hands them to its console, which knows neither commands nor connections.
+A command hands them to its console, which knows neither commands nor connections.
 """
 
 from dataclasses import dataclass, field
@@ -16,15 +16,16 @@ class OfficeDoor(Protocol):
 
     @property
     def url(self) -> str:
-        """The server that was meant last, without secrets."""
+        """The last server's URL, without secrets."""
 
     async def join(self, url: str, office: str, api_key: str | None) -> None:
-        """Connect and join, in the place of the office before. Without a key, a server that was meant before is sent
-        the key that it had then; another server gets none. Raises the refusal.
+        """Connect to a server and join an office there, instead of the one before. Raises the refusal.
+
+        Without an `api_key`, a known server gets the key that it had before, and another server gets none.
         """
 
     async def leave(self) -> None:
-        """Leave the office, and the server."""
+        """Leave the office, and disconnect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,4 +34,4 @@ class ComputerHome:
 
     config: ConfigWriter = field(default_factory=lambda: ConfigWriter((), None))
     offices: OfficeDoor | None = None
-    """`None` if the program that runs the computer connects it itself."""
+    """`None` if the program connects the computer itself."""

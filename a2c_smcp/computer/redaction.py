@@ -1,10 +1,10 @@
-"""Takes secrets out of what is said about servers: their errors, their stderr, the name of a file that is not there.
+"""Takes secrets out of what is said about servers: their errors, their stderr, the name of a missing file. Pure.
 
-Pure: it is told what is secret as that becomes known, and never forgets it, because a server that is on its way out
-may still quote an old value. What stood in the config comes in the place of a rendered value, so that its author
-knows what is meant. Tool results, windows and documents are content: they are not changed here.
+It learns each secret when that becomes known, and never forgets it: a server that is being stopped may still quote an
+old value. The text of the config takes the place of a secret, so that its author knows which value is meant. Tool
+results, windows and documents are content, and are not changed here.
 
-What leaves the computer shows no inner addresses and no userinfo of a URL either (`discreet`); its log does.
+What leaves the computer shows no inner addresses and no userinfo of a URL either (`discreet`). The log shows them.
 """
 
 import copy
@@ -22,9 +22,9 @@ from a2c_smcp.utils.text import cut
 
 __all__ = ["SHORTEST_LITERAL", "SHORTEST_VALUE", "Redaction", "discreet", "discreet_config", "discreet_error"]
 
-#: Shorter values of inputs are not redacted: they may be in any text by chance.
+#: Shorter values of inputs are not redacted: they may stand in any text by chance.
 SHORTEST_VALUE: Final = 4
-#: Shorter values of `env` and `headers` that are written out are redacted only under a key that is named like a secret.
+#: Shorter values in `env` and `headers` that are no placeholders are redacted only if their key names a secret.
 SHORTEST_LITERAL: Final = 8
 
 _NAMED_LIKE_A_SECRET: Final = re.compile(
@@ -32,14 +32,14 @@ _NAMED_LIKE_A_SECRET: Final = re.compile(
     re.IGNORECASE,
 )
 _SCHEME: Final = re.compile(r"(?:apikey|basic|bearer|digest|token)\s+(\S+)", re.IGNORECASE)
-#: `"disabled": "${input:off}"` makes no secret of it.
+#: Such values are no secrets, as in `"disabled": "${input:off}"`.
 _SWITCHES: Final = frozenset({"true", "false", "null", "none"})
-#: How much of a text is looked at; no output shows as much.
+#: How many characters of a text are looked at. No output shows as many.
 _LOOKED_AT: Final = 16 * 1024
 
-#: The slashes of a URL may be escaped, as in JSON, and the text may be cut before the `@`.
+#: The userinfo of a URL. Its slashes may be escaped, as in JSON, and the text may be cut before the `@`.
 _USERINFO: Final = re.compile(r"(:(?:\\?/){2})[^\s/?#\\]+(@|…\Z)")
-#: An address, in brackets or not, with a port or not. What follows may be a port in words: `"127.0.0.1", port 5432`.
+#: An address, with or without brackets, with or without a port. The port may follow in words: `"127.0.0.1", port 5432`.
 _ADDRESS: Final = re.compile(
     r"""(?P<name>(?<![\w.-])localhost|(?<![0-9.])[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?![0-9]|\.[0-9])
       |(?P<open>\[)?(?<![\w:.])(?:[0-9a-f]{0,4}:){2,7}(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9a-f]{1,4}|(?<=::))(?:%\w+)?(?(open)\]))
@@ -52,14 +52,12 @@ _INNER: Final = tuple(
         ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "fc00::/7", "fe80::/10"),
     )
 )
-#: Their words are ours, the caller's or a person's, and no MCP server's.
+#: Their words come from us, the caller or a person, and never from an MCP server.
 _OWN_WORDS: Final = (BadRequestError, InvalidDPEURIError, NotFoundError, ToolConfirmationError)
 
 
 class Redaction:
-    """`redaction(text)` is the text as it may be shown, `redaction.quote(text)` as a log line or an error may
-    have it.
-    """
+    """`redaction(text)` is the text as it may be shown; `redaction.quote(text)` is short enough for a log line."""
 
     def __init__(self) -> None:
         self._stand_ins: dict[str, str] = {}
@@ -69,14 +67,14 @@ class Redaction:
     # --- what is secret
 
     def learn_value(self, placeholder: str, value: Any) -> None:
-        """The value that a placeholder has, of whatever type; of an object, every text in it."""
+        """Learn the value of a placeholder: every text in it, if it is an object or a list."""
         for text in _texts(value):
-            # A key of several lines is mostly quoted line by line.
+            # A key of several lines is often quoted line by line.
             for secret in (text, *(text.splitlines() if "\n" in text else ())):
                 self._learn(secret.strip(), placeholder, SHORTEST_VALUE)
 
     def learn_config(self, raw: Any, rendered: Any) -> None:
-        """A server's config, as written and as rendered."""
+        """Learn the secrets in a server's config, given as written and as rendered."""
         for text, written in _rendered_texts(raw, rendered):
             self._learn(text, written, SHORTEST_LITERAL)
         parameters = raw.get("server_parameters") if isinstance(raw, Mapping) else None
@@ -102,21 +100,21 @@ class Redaction:
     # --- what may be shown
 
     def __call__(self, text: str) -> str:
-        """The text without what is secret. Of a very long one, only the beginning."""
+        """The text without secrets. Of a very long text, only the beginning."""
         clipped = text[:_LOOKED_AT]
         if any(secret in clipped for secret in self._stand_ins):
             clipped = self._compiled().sub(lambda match: self._stand_ins[match[0]], clipped)
         if len(text) <= _LOOKED_AT:
             return clipped
-        # The end may be the first half of a secret.
+        # The text may be cut inside a secret.
         return clipped[: max(0, len(clipped) - self._longest)] + "…"
 
     def quote(self, text: object) -> str:
-        """The text for a log line or an error message: redacted, then cut, because half a secret would not be found."""
+        """The text for a log line or an error: redacted first, then cut, because half a secret would not be found."""
         return cut(self(str(text)))
 
     def inside(self, value: Any) -> Any:
-        """The same for every text inside a JSON value; `None` for one that has more of them than any error needs."""
+        """A JSON value with every text in it quoted; `None` if it has more values than any error needs."""
         return _inside(value, self.quote)
 
     def error(self, error: SMCPError) -> SMCPError:
@@ -124,8 +122,8 @@ class Redaction:
         return _reworded(error, self.quote)
 
     def _compiled(self) -> re.Pattern[str]:
-        """One pass, so that no replacement is taken for a secret. The longest secret comes first, because one may be a
-        part of another.
+        """All secrets in one pattern, so that no replacement is taken for a secret. The longest comes first, because
+        one secret may be a part of another.
         """
         if self._pattern is None:
             self._pattern = re.compile("|".join(map(re.escape, sorted(self._stand_ins, key=len, reverse=True))))
@@ -133,21 +131,21 @@ class Redaction:
 
 
 def discreet(text: str) -> str:
-    """What an MCP server said, as it may leave the computer: without the userinfo of URLs, without private and
-    link-local addresses, and without loopback ones that have a port.
+    """The words of an MCP server as they may leave the computer: without the userinfo of URLs, without private and
+    link-local addresses, and without loopback addresses that have a port.
     """
     return _ADDRESS.sub(_discreet_address, _USERINFO.sub(rf"\1{MASK}\2", text))
 
 
 def discreet_error(error: SMCPError) -> SMCPError:
-    """The error as it may leave the computer; the log has it as it is."""
+    """The error as it may leave the computer. The log has it unchanged."""
     if isinstance(error, _OWN_WORDS):
         return error
     return _reworded(copy.copy(error), discreet)
 
 
 def discreet_config(config: GetComputerConfigRet) -> GetComputerConfigRet:
-    """What `client:get_config` answers, as it may leave the computer: a reason quotes what a server wrote."""
+    """The answer to `client:get_config` as it may leave the computer: a reason may quote a server."""
     infos: dict[str, ServerInfo] = {}
     for name, info in config.get("server_info", {}).items():
         infos[name] = {**info, "reason": discreet(info["reason"])} if "reason" in info else info
@@ -182,14 +180,13 @@ def _reworded(error: SMCPError, change: Callable[[str], str]) -> SMCPError:
 
 
 def _inside(value: Any, change: Callable[[str], str]) -> Any:
-    """The value with every text in it changed; `None` for one that has more of them than any error needs."""
+    """The value with every text in it changed; `None` if it has more values than any error needs."""
     seen = 0
 
     def changed(value: Any) -> Any:
         nonlocal seen
         seen += 1
-        # How many values a detail of an error may have: no honest error has more.
-        if seen > 1000:
+        if seen > 1000:  # no honest error has as many
             raise RecursionError
         if isinstance(value, str):
             return change(value)
@@ -204,7 +201,7 @@ def _inside(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def _rendered_texts(raw: Any, rendered: Any) -> Iterator[tuple[str, str]]:
-    """Each rendered text that a placeholder had a part in, with what was written."""
+    """Each rendered text that came from a placeholder, with the text that was written."""
     if holds_placeholder(raw):
         for text in _texts(rendered):
             yield text, raw
@@ -217,7 +214,7 @@ def _rendered_texts(raw: Any, rendered: Any) -> Iterator[tuple[str, str]]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Every text in a value, and the value as it is written into a longer text."""
+    """Every text in a value; a number as it is written into a longer text."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list):

@@ -1,4 +1,4 @@
-"""The Computer's own records: what it keeps for itself and never puts on the wire."""
+"""The Computer's own records, which are never sent."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ __all__ = ["ToolCallRecord"]
 
 
 class ToolCallRecord(TypedDict):
-    """One call that reached an MCP server, successful or not."""
+    """A call that reached an MCP server, and whether it succeeded."""
 
     timestamp: str
     req_id: str

@@ -114,7 +114,7 @@ async def test_it_answers_tools_config_and_calls(kind: str, request: pytest.Fixt
         assert set(result) == {"meta", "content", "structuredContent", "isError"}
         assert result["content"] == [{"type": "text", "text": "你好"}]
         call = it.computer.ended_calls[-1].call
-        assert (call.agent, call.office) == ("ag", it.client._office)
+        assert (call.agent, call.office) == ("ag", it.client._calls.office)
 
 
 async def test_failures_have_their_codes_on_the_wire(hub: Running) -> None:
@@ -224,10 +224,10 @@ async def test_our_own_agent_uses_it_and_takes_back_what_it_gave_up(hub: Running
         assert await agent.get_desktop("pc") == await computer.get_desktop()
         assert text(await agent.call_tool("pc", "a.echo", {"text": "你好"})) == "你好"
         waiting = asyncio.create_task(agent.call_tool("pc", "a.sleep", {"seconds": 30}))
-        await eventually(lambda: client._calls.all_running())
+        await eventually(lambda: client._calls.tasks)
         waiting.cancel()
         await asyncio.wait({waiting})
-        await eventually(lambda: not client._calls.all_running())
+        await eventually(lambda: not client._calls.tasks)
         assert computer.history[-1]["success"] is False
 
 
@@ -296,7 +296,7 @@ async def test_a_call_that_outlives_its_connection_is_found_by_its_repeat(hub: R
         async with anyio.create_task_group() as tasks:
             os.kill(process, signal.SIGSTOP)  # it has no result before the connection is cut
             tasks.start_soon(call)
-            await eventually(lambda: it.client._calls.all_running())
+            await eventually(lambda: it.client._calls.tasks)
             await it.cut()
         os.kill(process, signal.SIGCONT)
         assert first[0]["error"]["code"] == 404
@@ -315,7 +315,7 @@ async def test_a_cancelled_call_stops_the_tool(hub: Running) -> None:
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(call)
-            await eventually(lambda: it.client._calls.all_running())
+            await eventually(lambda: it.client._calls.tasks)
             assert await it.agent.call(CANCEL_TOOL_CALL_EVENT, {"agent": "ag", "req_id": "another"}) == {}
             assert await it.agent.call(CANCEL_TOOL_CALL_EVENT, {"agent": "ag", "req_id": "mine"}) == {}
         assert results[0]["meta"] == {"a2c_cancelled": True}
@@ -348,9 +348,9 @@ async def test_a_call_that_the_person_cancels_is_answered_so_and_runs_no_second_
 async def test_when_the_agent_goes_its_calls_are_cancelled(hub: Running) -> None:
     async with world(hub.url) as it:
         task = asyncio.create_task(it.agent.tool("a.sleep", 30, seconds=30))
-        await eventually(lambda: it.client._calls.all_running())
+        await eventually(lambda: it.client._calls.tasks)
         await it.agent.drop()
-        await eventually(lambda: not it.client._calls.all_running())
+        await eventually(lambda: not it.client._calls.tasks)
         task.cancel()
         await asyncio.wait({task})
         assert it.computer.history[-1]["success"] is False
@@ -513,9 +513,9 @@ async def test_disconnecting_cancels_what_runs_and_leaves_nothing(hub: Running) 
     with nothing_left_over(processes=False):
         async with world(hub.url) as it:
             task = asyncio.create_task(it.agent.tool("a.sleep", 30, seconds=30))
-            await eventually(lambda: it.client._calls.all_running())
+            await eventually(lambda: it.client._calls.tasks)
             await it.client.disconnect()
             await it.client.disconnect()
             assert (await task)["error"]["code"] == 404
-            assert it.client._calls.all_running() == []
+            assert it.client._calls.tasks == []
             assert state(it.computer, "a") is ServerState.RUNNING

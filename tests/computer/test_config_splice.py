@@ -172,7 +172,7 @@ def test_a_file_of_one_server_can_be_edited_and_nothing_else() -> None:
     [
         ("{", "n", ENTRY, "mend"),
         ('{"mcpServers": {"a": 3}}', "n", ENTRY, "must be an object; nothing was changed, mend the file first"),
-        ('{"mcpServers": {"n": {"command": "x"}}}', "n", ENTRY, "already has a server .n.; edit that one"),
+        ('{"mcpServers": {"n": {"command": "x"}}}', "n", ENTRY, "already has a server 'n'; edit that one"),
         ('[{"id": "i", "type": "promptString"}]', "n", ENTRY, "holds only inputs"),
         ("", "n", ENTRY + ', "other": {}', "more text after the value"),
         ("", "n", "[]", "one JSON object"),
@@ -189,7 +189,7 @@ def test_a_wrong_entry_is_refused_with_everything_that_is_wrong() -> None:
     assert {problem.field for problem in caught.value.problems} == {"command", "disabled"}
     with pytest.raises(ConfigSpliceError, match="no server 'gone' any more"):
         remove_server(FILE, "gone")
-    with pytest.raises(InvalidConfigError, match="name: must be .a."):
+    with pytest.raises(InvalidConfigError, match="name: must be 'a'"):
         replace_server(f"[{OWN}]", "a", OWN.replace('"a"', '"b"', 1))
 
 

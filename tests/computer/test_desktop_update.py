@@ -14,8 +14,8 @@ from a2c_smcp.computer.desktop import reading
 from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.computer.resources.shown import ResourceTimings
-from a2c_smcp.computer.watching.announcements import ANNOUNCE_SECONDS
 from a2c_smcp.computer.watching.events import DesktopChanged, FinderChanged
+from a2c_smcp.computer.watching.paced_events import ANNOUNCE_SECONDS
 from a2c_smcp.errors import InternalError, RequestTimeoutError
 from tests.computer.fakes.computers import DEADLINE, Record, call, listed, server, text
 from tests.computer.fakes.computers import running as running_within

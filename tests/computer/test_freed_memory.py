@@ -15,10 +15,8 @@ async def test_memory_is_given_back_once_in_a_pause_and_only_if_it_is_worth_it(m
         trimmed.set()
 
     monkeypatch.setattr(freed_memory, "_trim", lambda: trim)
-    monkeypatch.setattr(freed_memory, "_QUIET_SECONDS", 0.01)
-    monkeypatch.setattr(freed_memory, "_WORTH", 1000)
     loop = asyncio.get_running_loop()
-    freed = FreedMemory()
+    freed = FreedMemory(quiet=0.01, worth=1000)
     freed.forgot(999, loop.time())
     await asyncio.sleep(0.05)
     assert times == []
@@ -33,8 +31,7 @@ async def test_memory_is_given_back_once_in_a_pause_and_only_if_it_is_worth_it(m
 async def test_nothing_is_given_back_while_calls_come(monkeypatch: pytest.MonkeyPatch) -> None:
     trimmed = asyncio.Event()
     monkeypatch.setattr(freed_memory, "_trim", lambda: lambda _: trimmed.set())
-    monkeypatch.setattr(freed_memory, "_QUIET_SECONDS", 0.01)
-    freed = FreedMemory()
+    freed = FreedMemory(quiet=0.01)
     later = asyncio.get_running_loop().time() + 0.2  # a call that ends then
     freed.forgot(2**30, later)
     await asyncio.sleep(0.05)

@@ -5,7 +5,6 @@ import asyncio
 import pytest
 
 from a2c_smcp.computer import Computer
-from a2c_smcp.computer.watching.announcements import ANNOUNCE_SECONDS
 from a2c_smcp.computer.watching.events import (
     ComputerEvent,
     ConfigChanged,
@@ -14,7 +13,7 @@ from a2c_smcp.computer.watching.events import (
     RestartOffered,
     ToolListChanged,
 )
-from a2c_smcp.computer.watching.paced_events import PacedEvents
+from a2c_smcp.computer.watching.paced_events import ANNOUNCE_SECONDS, PacedEvents
 from tests.computer.fakes.computers import recorded
 from tests.server.harness import eventually
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2c_smcp.computer.watching.announcements import ANNOUNCE_SECONDS, Channel, Listed, Watch, channel_of
+from a2c_smcp.computer.watching.announcements import Channel, Listed, Watch, channel_of
+from a2c_smcp.computer.watching.paced_events import ANNOUNCE_SECONDS
 from a2c_smcp.utils.pace import Pace
 
 DESKTOP, FINDER = Channel.DESKTOP, Channel.FINDER

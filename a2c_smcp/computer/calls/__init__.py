@@ -1,1 +1,1 @@
-"""Tool calls: how one runs, what repeats of it get, what is kept of it, and how its progress is told."""
+"""Tool calls: how one runs, what is kept of it, what repeats of its request get, and how its progress is told."""

@@ -1,4 +1,4 @@
-"""What a running call reports of its progress, before anybody sees it. Pure: no sockets, no clock."""
+"""The progress of a running call, made safe before anybody sees it. Pure: no sockets, no clock."""
 
 import logging
 import math
@@ -12,10 +12,10 @@ __all__ = ["PROGRESS_SECONDS", "WAITING", "CallProgress", "OnProgress"]
 
 logger = logging.getLogger(__name__)
 
-#: How far apart the reports of a call leave, in seconds: nine in a second, and the last report, which does not wait, is
+#: Seconds between two reports of a call. That is nine reports in a second; the last report does not wait, and may be
 #: the tenth.
 PROGRESS_SECONDS: Final = 1 / 8.9
-#: What a call reports while it waits for an answer of the person at the computer.
+#: The message of a call that waits for an answer of the person at the computer.
 WAITING: Final = "waiting for the person at the computer"
 
 #: Called with `(progress, total, message)` in the event loop. It must not block.
@@ -23,10 +23,10 @@ OnProgress: TypeAlias = Callable[[float, float | None, str | None], None]
 
 
 class CallProgress:
-    """The progress of one call, on its way to whoever wants to hear of it.
+    """The progress of one call, on its way from the MCP server to `on_progress`.
 
-    An MCP server may report anything; what is passed on never decreases, has finite numbers, no secrets and a message
-    of bounded length. `redact` takes the secrets out of a text.
+    An MCP server may report anything. What is passed on never decreases, has finite numbers, no secrets, and a message
+    of bounded length. `redact` takes secrets out of a text.
     """
 
     def __init__(self, on_progress: OnProgress, redact: Callable[[str], str]) -> None:
@@ -37,20 +37,20 @@ class CallProgress:
         self._has_ended = False
 
     def report(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Pass a report on. One whose progress is no number is dropped, and so is one that comes too late."""
+        """Pass a report on. A report after the result is dropped, and so is one whose progress is not finite."""
         if self._has_ended or not math.isfinite(progress):
             return
-        # Each round of an exchange with `input_required` is a new request, whose progress may begin at 0 again.
+        # After `input_required` the tool is asked again, and its progress may begin at 0 again.
         self._progress = max(self._progress, progress)
         self._total = total if total is not None and math.isfinite(total) else None
         try:
             self._on_progress(self._progress, self._total, None if message is None else self._shown(message))
         except Exception:
-            # A boundary: the listener is not ours, and the call goes on.
+            # A boundary: the listener is not ours. The call goes on.
             logger.exception("a listener failed to take the progress of a call")
 
     async def take(self, progress: float, total: float | None, message: str | None) -> None:
-        """`report` as mcp's client calls it."""
+        """`report`, in the form that mcp's client calls."""
         self.report(progress, total, message)
 
     def waiting(self) -> None:
@@ -58,7 +58,7 @@ class CallProgress:
         self.report(self._progress, self._total, WAITING)
 
     def end(self) -> None:
-        """The call has a result: nothing is reported after it."""
+        """The call has its result. Report nothing more."""
         self._has_ended = True
 
     def _shown(self, message: str) -> str:

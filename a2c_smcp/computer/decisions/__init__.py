@@ -1,1 +1,1 @@
-"""What people decide: the questions, who may answer them, and what they are shown before they do."""
+"""What people decide: what they are asked, what they are shown, and who can answer."""

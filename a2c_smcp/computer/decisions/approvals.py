@@ -1,4 +1,4 @@
-"""Whether a tool call runs, is asked about, or is refused. Decides; does not ask itself."""
+"""Decides whether a tool call runs, needs a person's yes, or is refused. It asks nobody itself."""
 
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -21,23 +21,23 @@ __all__ = [
     "approve_resolution",
 ]
 
-#: The agent whose call this is, for callbacks that show who asks; unset for calls that come from no agent.
+#: The agent that made the call of this task; unset if no agent did.
 CALLING_AGENT: Final[ContextVar[str]] = ContextVar("calling_agent")
-#: The office that the call came from, where it came from one.
+#: The office that the call came from; unset if it came from none.
 CALLING_OFFICE: Final[ContextVar[str]] = ContextVar("calling_office")
 
-#: Who or what kept a call from running, as an agent reads it beside 4005.
+#: Why a call did not run, as an agent reads it beside the code 4005.
 RefusalOutcome: TypeAlias = Literal["nobody", "unanswered", "refused", "rule"]
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The call needs no confirmation, or the person agreed."""
+    """The call needs no confirmation, or the person said yes."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskPerson:
-    """A person is to be asked; `approve_resolution` takes what came of it."""
+    """A person must be asked. Give the outcome to `approve_resolution`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,9 @@ Approval: TypeAlias = Run | AskPerson | Refuse
 
 
 def approve(meta: ToolMeta | None, *, can_ask: bool, is_allowed: bool = False) -> Approval:
-    """What to do with a call to a tool of this merged meta, given whether somebody can be asked, or has allowed it
-    already.
+    """What to do with a call of a tool that has this merged meta.
+
+    `can_ask`: somebody is there who can be asked. `is_allowed`: somebody has allowed the call already.
     """
     if (meta is not None and meta.auto_apply is True) or is_allowed:
         return Run()
@@ -70,7 +71,7 @@ def approve(meta: ToolMeta | None, *, can_ask: bool, is_allowed: bool = False) -
 
 
 def approve_resolution(resolution: Resolution) -> Run | Refuse:
-    """What to do after somebody was asked. Silence is no refusal, and no yes."""
+    """What to do after a person was asked. That nobody answered is neither a yes nor a person's no."""
     if resolution.outcome is Outcome.ACCEPTED:
         return Run()
     outcome, explanation = _REFUSALS[resolution.outcome]
@@ -81,6 +82,6 @@ _REFUSALS: Final[dict[Outcome, tuple[RefusalOutcome, str]]] = {
     Outcome.DECLINED: ("refused", "the person refused"),
     Outcome.DISMISSED: ("refused", "the person refused"),
     Outcome.UNANSWERED: ("unanswered", "nobody answered in time"),
-    Outcome.WITHDRAWN: ("unanswered", "it was withdrawn before somebody answered"),
+    Outcome.WITHDRAWN: ("unanswered", "the question was withdrawn before somebody answered"),
     Outcome.FAILED: ("nobody", "asking for it failed"),
 }

@@ -1,4 +1,4 @@
-"""The two callbacks that a program may give a Computer, as places that answer decisions: one of several."""
+"""Makes the two callbacks that a program may give a Computer into places that answer decisions."""
 
 import inspect
 from collections.abc import Awaitable, Callable
@@ -15,13 +15,13 @@ from a2c_smcp.types import SERVER_NAME, TOOL_NAME
 
 __all__ = ["ConfirmCallback", "confirming", "resolving"]
 
-#: Called with `(req_id, server, tool, params)`; `True` runs the call. A callback that is not async runs in a thread. It
-#: has until just before the call's deadline, then it is cancelled. It raises `TimeoutError` if no person answered.
+#: Called with `(req_id, server, tool, params)`. If it returns `True`, the call runs. If no person answers, it raises
+#: `TimeoutError`. If it is not async, it runs in a thread. Just before the call's deadline it is cancelled.
 ConfirmCallback: TypeAlias = Callable[[str, SERVER_NAME, TOOL_NAME, dict[str, Any]], bool | Awaitable[bool]]
 
 
 def confirming(callback: ConfirmCallback) -> AskHandler:
-    """Ask this callback for confirmations. Only `True` is a yes: a callback that forgets to return refuses."""
+    """Ask this callback for confirmations. Only `True` is a yes, so that a callback without a `return` refuses."""
 
     async def ask(decision: Decision) -> DecisionAnswer | None:
         assert isinstance(decision, Confirmation)
@@ -31,7 +31,7 @@ def confirming(callback: ConfirmCallback) -> AskHandler:
             if inspect.iscoroutinefunction(callback):
                 answer: object = asking()
             else:
-                # It may block on a person; the loop, and the call's deadline, must not wait for that.
+                # It may wait for a person. The event loop and the call's deadline must not wait for it.
                 answer = await anyio.to_thread.run_sync(asking, abandon_on_cancel=True)
             answer = await answer if inspect.isawaitable(answer) else answer
         except TimeoutError:
@@ -42,7 +42,7 @@ def confirming(callback: ConfirmCallback) -> AskHandler:
 
 
 def resolving(resolver: BaseInputResolver) -> AskHandler:
-    """Ask this resolver for inputs. One that raises `InputNotFoundError` has no answer."""
+    """Ask this resolver for inputs. If it raises `InputNotFoundError`, it has no answer."""
 
     async def ask(decision: Decision) -> DecisionAnswer | None:
         assert isinstance(decision, MissingInput)

@@ -1,13 +1,13 @@
-"""The questions of MCP servers as decisions of a person: from a session into the Computer's store, and back.
+"""Brings the questions of MCP servers to a person: into the Computer's decisions, and the answers back.
 
-What the person answers goes to the server that asked, and nowhere else.
+An answer goes to the server that asked, and nowhere else.
 """
 
 import asyncio
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any
 
 from a2c_smcp.computer.calls.log import LoggedCall
 from a2c_smcp.computer.calls.tool_calls import CURRENT_CALL
@@ -17,9 +17,6 @@ from a2c_smcp.computer.mcp_clients.elicitation.asking import GivenAnswer, Server
 from a2c_smcp.errors import BadRequestError
 
 __all__ = ["QuestionDesk"]
-
-#: How long a question waits that no call asked, in seconds.
-_QUESTION_WAIT: Final = 300.0
 
 
 class QuestionDesk:
@@ -36,6 +33,8 @@ class QuestionDesk:
 
     async def ask(self, question: ServerQuestion) -> GivenAnswer:
         calls = [call for call in question.calls if isinstance(call, LoggedCall)]
+        # Without a call, a question waits for five minutes.
+        expires = max(map(_end, calls), default=asyncio.get_running_loop().time() + 300.0)
         resolution = await self._decisions.ask_question(
             question.server,
             question.message,
@@ -44,7 +43,7 @@ class QuestionDesk:
             call=question.call.call if isinstance(question.call, LoggedCall) else None,
             calls=tuple(call.call for call in calls),
             check=lambda value: _check(question, value),
-            expires=max(map(_end, calls), default=asyncio.get_running_loop().time() + _QUESTION_WAIT),
+            expires=expires,
         )
         return _answer(resolution)
 
@@ -56,11 +55,11 @@ class QuestionDesk:
 
 
 def _check(question: ServerQuestion, value: Any) -> None:
-    """Raise `BadRequestError` for what the server's form does not take."""
+    """Raise `BadRequestError` if the value does not fit the server's form."""
     if question.form is None:
         return
     if not isinstance(value, Mapping | None):
-        raise BadRequestError("the answer to a form is an object with its fields")
+        raise BadRequestError("the answer to a form must be an object with the form's fields")
     question.form.check(value or {})
 
 

@@ -1,6 +1,6 @@
-"""What others wrote, as a person is shown it before they decide: nothing hidden, and nothing cut without saying so.
+"""Shows a person what others wrote, before the person decides: nothing is hidden, and every cut is marked. Pure.
 
-Pure. Agents, MCP servers and files choose these texts; which characters of them nobody sees is in `utils/text.py`.
+Agents, MCP servers and files choose these texts. `utils/text.py` makes their invisible characters visible.
 """
 
 import json
@@ -25,12 +25,11 @@ __all__ = [
     "words",
 ]
 
-#: What stands in the place of a value that nests without end.
+#: Shown instead of a value that nests too deeply.
 TOO_DEEP: Final = "(nested too deeply to be shown)"
-#: How many rows the arguments of a call are taken apart into; more than that are shown as JSON.
+#: The arguments of a call are shown in so many rows. What has more parts is shown as JSON.
 _MOST_ROWS: Final = 200
-_DEEPEST: Final = 8
-#: Scripts that are written together in one word, as Japanese does, and beside Latin letters everywhere.
+#: Scripts that stand together in one word, as in Japanese, and beside Latin letters.
 _EAST_ASIAN: Final = frozenset(
     {"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "KATAKANA-HIRAGANA", "IDEOGRAPHIC"}
 )
@@ -47,7 +46,7 @@ def as_text(value: Any) -> str:
 
 
 def text_start(value: Any, most: int) -> tuple[str, bool]:
-    """The same of so many characters of JSON, and whether there are more. What is not shown costs nothing."""
+    """`as_text` of the first `most` characters of JSON, and whether there are more. The rest costs no time."""
     parts: list[str] = []
     length = 0
     try:
@@ -73,17 +72,17 @@ def _json(value: Any, indent: int | None = 2) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentRow:
-    """One argument, or one part of a nested one: where it is, and its value as text with real line breaks."""
+    """One argument, or a part of a nested one. Its value is a text with real line breaks."""
 
     name: str
-    """A path, such as `to[0].address`."""
+    """Where it stands, such as `to[0].address`."""
     text: str
     is_text: bool
-    """Whether the value is a text, and not the JSON of something else."""
+    """Whether the value is a text itself, and not shown as JSON."""
 
 
 def argument_rows(arguments: Mapping[str, Any]) -> list[ArgumentRow]:
-    """The whole call, a row for each value. What has too many parts for that is shown as JSON, in full."""
+    """All arguments of a call, with a row for each value. If there are too many, the rest is shown as JSON."""
     rows = list(islice(_rows_of("", arguments, 0), _MOST_ROWS + 1))
     if len(rows) > _MOST_ROWS:
         items = iter(arguments.items())
@@ -94,10 +93,11 @@ def argument_rows(arguments: Mapping[str, Any]) -> list[ArgumentRow]:
 
 
 def _rows_of(path: str, value: Any, depth: int) -> Iterator[ArgumentRow]:
-    if depth < _DEEPEST and isinstance(value, Mapping) and (value or not depth):
+    is_shallow = depth < 8
+    if is_shallow and isinstance(value, Mapping) and (value or not depth):
         for name, inner in value.items():
             yield from _rows_of(_child(path, str(name)), inner, depth + 1)
-    elif depth < _DEEPEST and isinstance(value, list | tuple) and len(value) <= _MOST_ROWS and _is_complex(value):
+    elif is_shallow and isinstance(value, list | tuple) and len(value) <= _MOST_ROWS and _is_complex(value):
         for index, inner in enumerate(value):
             yield from _rows_of(f"{path}[{index}]", inner, depth + 1)
     else:
@@ -105,12 +105,12 @@ def _rows_of(path: str, value: Any, depth: int) -> Iterator[ArgumentRow]:
 
 
 def _is_complex(value: Iterable[Any]) -> bool:
-    """Whether something in it is hard to read on one line; what is long is judged by its beginning."""
+    """Whether one of the first values would be hard to read on one line."""
     return any(map(_wants_rows, islice(value, _MOST_ROWS)))
 
 
 def _wants_rows(value: Any) -> bool:
-    """Whether it would be hard to read inside the JSON of a list: an object, or a text with several lines."""
+    """Whether a value is hard to read inside the JSON of a list: an object, a list, or a text with several lines."""
     return (isinstance(value, Mapping | list | tuple) and bool(value)) or (isinstance(value, str) and "\n" in value)
 
 
@@ -123,7 +123,7 @@ def _row(name: str, value: Any) -> ArgumentRow:
 
 def _laid_out(value: Any) -> str:
     text = _json(value, None)
-    # Characters of JSON that is laid out over several lines; Python takes seconds for megabytes of it.
+    # Python takes seconds to lay out megabytes of JSON over several lines.
     return text if len(text) > 100_000 else _json(value)
 
 
@@ -137,11 +137,11 @@ def _child(path: str, name: str) -> str:
 
 
 def has_mixed_scripts(name: str) -> bool:
-    """Whether letters of several scripts stand in one name, as in a Latin word with a Cyrillic `а`."""
+    """Whether a name has letters of several scripts, such as a Latin word with a Cyrillic `а`."""
     scripts = {unicodedata.name(letter, "UNKNOWN").split()[0] for letter in name if letter.isalpha()}
     return len(scripts - _EAST_ASIAN) > 1
 
 
 def asks_for_secret(*texts: str | None) -> bool:
-    """Whether words like these ask a person for a password."""
+    """Whether one of these texts seems to ask the person for a password."""
     return any(text is not None and _SECRET.search(text) is not None for text in texts)

@@ -1,4 +1,4 @@
-"""What a person is shown of a tool before one of its calls runs, and what stands for it afterwards. Pure."""
+"""Makes the description of a tool that a person sees before a call runs, and its digest. Pure."""
 
 from typing import Final
 
@@ -8,12 +8,12 @@ from a2c_smcp.computer.mcp_clients.catalogue import ShownTool
 
 __all__ = ["DANGEROUS", "definition_of"]
 
-#: The tag in a tool's meta with which the person marks it: its calls are shown with a warning.
+#: With this tag in a tool's meta, the person is shown a warning beside its calls.
 DANGEROUS: Final = "dangerous"
 
 
 def definition_of(tool: ShownTool) -> ToolDefinition:
-    """The tool as its server describes it now; another description, schema or hint has another digest."""
+    """The tool as its server describes it now. If the description, the schema or a hint changes, so does the digest."""
     said = tool.tool
     hints = (
         {} if said.annotations is None else said.annotations.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -52,7 +52,7 @@ def find_target(uri: str, watch: Watch, order: Iterable[SERVER_NAME]) -> Target:
             return _find_window(uri, watch, order)
         case "dpe":
             return _find_document(uri, parse_dpe_uri(uri), watch, order)
-    if any(watch.lists_other(server, uri) for server in order):
+    if any(watch.of(server).lists_other(uri) for server in order):
         raise ForbiddenError("only windows and documents can be read")
     raise InvalidDPEURIError(uri, "neither a window:// nor a dpe:// URI")
 
@@ -60,7 +60,7 @@ def find_target(uri: str, watch: Watch, order: Iterable[SERVER_NAME]) -> Target:
 def _find_window(uri: str, watch: Watch, order: Iterable[SERVER_NAME]) -> Target:
     WindowURI.parse(uri)
     for server in order:
-        if watch.lists(server, uri):
+        if uri in watch.of(server):
             return Target(server)
     raise NotFoundError("no MCP server lists this window", {"uri": cut(uri, 500)})
 
@@ -69,17 +69,17 @@ def _find_document(raw: str, uri: ParsedDPEUri, watch: Watch, order: list[SERVER
     """The server that lists exactly this URI; else one that lists its document; else one that lists parts of that
     document; else one that lists anything of that host.
     """
-    known = {} if uri.doc_ref is None else {name: watch.documents(name, (uri.host, uri.doc_ref)) for name in order}
+    known = {} if uri.doc_ref is None else {name: watch.of(name).documents((uri.host, uri.doc_ref)) for name in order}
 
     def distance(server: SERVER_NAME) -> int:
-        if watch.lists(server, raw):
+        if raw in watch.of(server):
             return 0
         listed = known.get(server, frozenset())
-        if any(watch.lists(server, document) for document in listed):
+        if any(document in watch.of(server) for document in listed):
             return 1
         return 2 if listed else 3
 
-    hosts = [server for server in order if watch.names_host(server, uri.host)]
+    hosts = [server for server in order if watch.of(server).names_host(uri.host)]
     if not hosts:
         raise _document_not_found(uri, uri.host)
     server = min(hosts, key=distance)

@@ -1,1 +1,1 @@
-"""What a watcher of a computer sees: its events, when they are said, and its state at one moment."""
+"""What a watcher of a computer sees: its events, how often they come, and its state at one moment."""

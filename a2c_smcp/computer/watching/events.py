@@ -1,10 +1,10 @@
-"""What happens on a Computer, as values, and the stream that its front ends follow. Knows no sockets and no terminals.
+"""What happens on a Computer, as values, and the streams of these events. Knows no sockets and no terminals.
 
     async with computer.events() as events:
         async for event in events: ...
 
-The Computer waits for no reader: one that falls behind loses the oldest events, and is told how many. Events have
-numbers, so that a reader can start from a snapshot:
+The Computer waits for no reader. A reader that falls behind loses the oldest events, and is told how many. Events have
+numbers, so that a reader can begin with a snapshot:
 
     async with computer.events() as events:
         snapshot = computer.snapshot()
@@ -13,7 +13,7 @@ numbers, so that a reader can start from a snapshot:
                 snapshot = computer.snapshot()
             elif events.number > snapshot.number: ...
 
-What nobody wants to read is not made: a reader that needs few kinds of events says which.
+A reader that needs only some kinds of events says which: an event that nobody reads is not made.
 """
 
 import asyncio
@@ -58,21 +58,21 @@ __all__ = [
     "ToolListChanged",
 ]
 
-#: How many events wait for a reader, and how many bytes of them, about.
+#: How many events may wait for one reader, and about how many bytes they may have together.
 BUFFERED_EVENTS: Final = 256
 BUFFERED_BYTES: Final = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class ToolListChanged:
-    """`get_available_tools` returns something else than before."""
+    """`get_available_tools` returns other tools than before."""
 
     announced_by: ClassVar[str] = UPDATE_TOOL_LIST_EVENT
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigChanged:
-    """`get_config` returns another config than before; how servers do, which is there, too, is in `ServerStatus`."""
+    """`get_config` returns another config than before. `ServerStatus` tells of the servers' states in it."""
 
     announced_by: ClassVar[str] = UPDATE_CONFIG_EVENT
 
@@ -93,7 +93,7 @@ class FinderChanged:
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """The state that an MCP server is in now, and the reason if there is one to tell."""
+    """The state of an MCP server, and sometimes the reason for it."""
 
     server: SERVER_NAME
     state: ServerState
@@ -101,14 +101,14 @@ class ServerStatus:
     restarts: int = 0
     """How many times in a row it had to be started again."""
     ignored: str | None = None
-    """Which of its windows and documents are ignored, and why: there are too many, or their URIs are invalid."""
+    """Which of its windows and documents are ignored because there are too many, or because their URIs are invalid."""
     waits_for: str | None = None
-    """The id of the input that a person is to give before it can start; `reason` says so in words."""
+    """The id of the input that a person must give before it can start; `reason` says so in words."""
 
 
 @dataclass(frozen=True, slots=True)
 class RestartOffered:
-    """A server runs with values that are no longer the configured ones; a restart would take over the new ones."""
+    """A server runs with old values of its config. A restart would use the new ones."""
 
     server: SERVER_NAME
     reason: str
@@ -116,26 +116,26 @@ class RestartOffered:
 
 @dataclass(frozen=True, slots=True)
 class ToolHidden:
-    """A running server lists a new tool under a name that is taken. That tool is not shown; its others are."""
+    """A running server lists a new tool under a name that is taken. Only that tool is not shown."""
 
     error: ToolNameDuplicatedError
 
 
 @dataclass(frozen=True, slots=True)
 class ToolInvalid:
-    """A server lists a tool whose definition breaks MCP's schema. That tool is not shown; its others are."""
+    """A server lists a tool whose definition breaks MCP's schema. Only that tool is not shown."""
 
     server: SERVER_NAME
     tool: TOOL_NAME
     problem: str
 
     def __str__(self) -> str:
-        return f"Tool {self.tool} of server {self.server} is hidden: its definition is invalid: {self.problem}"
+        return f"Tool {self.tool} of server {self.server} is hidden, because its definition is invalid: {self.problem}"
 
 
 @dataclass(frozen=True, slots=True)
 class ServerLogged:
-    """A server wrote a line to its log: without secrets, as `server_logs` has it."""
+    """A server wrote a line to its log. Secrets are taken out of it, as in `server_logs`."""
 
     server: SERVER_NAME
     line: str
@@ -143,14 +143,14 @@ class ServerLogged:
 
 @dataclass(frozen=True, slots=True)
 class CallStarted:
-    """A tool is called. Perhaps it has to be confirmed first: then a decision is asked for next."""
+    """A tool is called. If the call needs a confirmation, `DecisionAsked` comes next."""
 
     call: WatchedCall
 
 
 @dataclass(frozen=True, slots=True)
 class CallProgressed:
-    """A tool that runs says how far it is."""
+    """A tool reports the progress of a call."""
 
     call_id: str
     progress: ProgressReport
@@ -158,21 +158,21 @@ class CallProgressed:
 
 @dataclass(frozen=True, slots=True)
 class CallEnded:
-    """A call has its result, or failed, or was refused, or was cancelled."""
+    """A call has succeeded or failed, or was refused or cancelled."""
 
     ended: EndedCall
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionAsked:
-    """Somebody is to decide something: `Computer.decisions` takes the answer."""
+    """A decision is needed: `Computer.decisions` takes the answer."""
 
     decision: Decision
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionDecided:
-    """A decision was made, or is not needed any more. What was given as a value is never told."""
+    """A decision was made, or is not needed any more. The given value is never in it."""
 
     decision_id: str
     kind: DecisionKind
@@ -181,54 +181,54 @@ class DecisionDecided:
     """Who decided; `None` if nobody did."""
     always: bool = False
     reason: str = ""
-    """Why a person said no, in their words, if they gave some."""
+    """Why the person said no, in their words; may be empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerersChanged:
-    """Somebody who can decide came or went; these are there now."""
+    """Somebody who can decide came or went. `names` are there now."""
 
     names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AllowedChanged:
-    """`always` was answered for a tool, or taken back; these need no confirmation now."""
+    """`always` was answered for a tool, or was taken back. The tools in `allowed` need no confirmation now."""
 
     allowed: frozenset[tuple[SERVER_NAME, TOOL_NAME]]
 
 
 @dataclass(frozen=True, slots=True)
 class OfficeStatus:
-    """How a Computer stands with a server: connected or not, in which office, under which name."""
+    """The state of a Computer's connection to a server: connected or not, in which office, under which name."""
 
     id: str
-    """Which of its connections it is: a Computer may have several."""
+    """The connection: a Computer may have several."""
     state: Literal["connected", "joined", "disconnected", "closed"]
-    """`disconnected` was not wanted, `closed` was: that connection will not come back."""
+    """`disconnected`: the connection was lost. `closed`: it was closed on purpose, and will not come back."""
     url: str
     """Without secrets."""
     office: str | None = None
-    """The office it is in, or was in and will join again."""
+    """The office that it is in, or that it will join again."""
     name: str | None = None
     """Its name there."""
     reason: str | None = None
-    """Why it is disconnected, or not in its office."""
+    """Why it is disconnected, or could not join again."""
     final: bool = False
     """Whether it will not try again by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventsLost:
-    """This reader fell behind: it lost `count` events, which were older than the next one."""
+    """This reader was too slow, and lost `count` events. The next event is newer than these."""
 
     count: int
 
 
-#: What a Computer in an office announces to its agent; each names the event that does.
+#: What a Computer announces to the agent in its office. `announced_by` is the event that does so.
 AnnouncedEvent: TypeAlias = ToolListChanged | ConfigChanged | DesktopChanged | FinderChanged
 
-#: What the store of decisions tells.
+#: The events of `DecisionStore`.
 DecisionEvent: TypeAlias = DecisionAsked | DecisionDecided | AnswerersChanged | AllowedChanged
 
 ComputerEvent: TypeAlias = (
@@ -248,19 +248,19 @@ ComputerEvent: TypeAlias = (
 
 
 class EventStream:
-    """Events for one reader, from the moment when it is entered with `async with`; then `async for event in stream`."""
+    """Events for one reader: enter it with `async with`, then `async for event in stream`."""
 
     def __init__(self, hub: "EventHub", limit: int, kinds: frozenset[type] | None) -> None:
         self._hub = hub
         self.kinds = kinds
-        """What it reads; `None` for everything."""
+        """The classes of events that it reads; `None` for all."""
         self.number = 0
         """The number of the event that was returned last."""
-        # One event alone always fits: it weighs at most as much as all may.
+        # A single event always fits: it never counts for more than all may have.
         self._waiting: BoundedDict[int, tuple[ComputerEvent, int]] = BoundedDict(
             limit, heaviest=BUFFERED_BYTES, weigh=lambda waiting: min(waiting[1], BUFFERED_BYTES)
         )
-        #: The number of the waiting report of each call: only the latest is of use.
+        #: The number of the progress report that waits, for each call. Only the latest report is of use.
         self._reports: dict[str, int] = {}
         self._lost = 0
         self._wake = asyncio.Event()
@@ -290,9 +290,9 @@ class EventStream:
         return event
 
     def put(self, number: int, event: ComputerEvent, size: int) -> None:
-        """Add an event for the reader; of more than it may have waiting, the oldest is lost.
+        """Add an event for the reader. If too many wait, the oldest is lost.
 
-        A report of a call's progress takes the place of the one before, if that still waits.
+        A report of a call's progress replaces the report before, if that still waits.
         """
         if isinstance(event, CallProgressed):
             self._waiting.pop(self._reports.get(event.call_id, 0))
@@ -314,31 +314,31 @@ class EventHub:
         self.number = 0
         """The number of the last event."""
         self._streams: set[EventStream] = set()
-        #: What some reader wants; `None` for everything.
+        #: The classes that some reader reads; `None` for all.
         self._wanted: frozenset[type] | None = frozenset()
 
     def wants(self, kind: type) -> bool:
-        """Whether some reader reads events of this class: otherwise there is no need to make one."""
+        """Whether somebody reads events of this class. Otherwise there is no need to make one."""
         return self._wanted is None or kind in self._wanted
 
     def publish(self, event: ComputerEvent, size: int = 0) -> None:
-        """Add an event to every stream that is open and reads its kind. `size` is about how many bytes it holds."""
+        """Add an event to every open stream that reads its class. It has about `size` bytes."""
         self.number += 1
         for stream in tuple(self._streams):
             if stream.kinds is None or type(event) in stream.kinds:
                 stream.put(self.number, event, size)
 
     def subscribe(self, limit: int = BUFFERED_EVENTS, kinds: Collection[type] | None = None) -> EventStream:
-        """A stream for one reader, which gets events once it is entered."""
+        """A stream for one reader. It gets events once it is entered."""
         return EventStream(self, limit, None if kinds is None else frozenset(kinds))
 
     def open(self, stream: EventStream) -> None:
-        """From now on this stream gets events."""
+        """Give this stream events from now on."""
         self._streams.add(stream)
         self._count()
 
     def close(self, stream: EventStream) -> None:
-        """This stream gets no more events."""
+        """Give this stream no more events."""
         self._streams.discard(stream)
         self._count()
 

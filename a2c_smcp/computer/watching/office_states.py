@@ -1,4 +1,4 @@
-"""How a Computer stands with the servers that it is connected to, put together from what its connections tell. Pure."""
+"""The state of a Computer's connections to servers, made of the events of these connections. Pure."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ __all__ = ["OfficeStates", "office_after"]
 
 
 def office_after(status: OfficeStatus, event: LinkEvent) -> OfficeStatus:
-    """The status after one more event of that connection."""
+    """The status of a connection after one more event."""
     match event:
         case Connected(url=url):
             return replace(status, state="connected", url=masked_url(url), reason=None, final=False)
@@ -36,12 +36,12 @@ class OfficeStates:
         return tuple(self._statuses.values())
 
     def hear(self, connection: str, url: str, event: LinkEvent) -> OfficeStatus:
-        """What a connection tells; `url` is where it goes."""
+        """Take an event of a connection to the server at `url`. Returns its new status."""
         status = self._statuses.get(connection) or OfficeStatus(connection, "disconnected", masked_url(url))
         self._statuses[connection] = status = office_after(status, event)
         return status
 
     def close(self, connection: str) -> OfficeStatus | None:
-        """A connection was closed on purpose; `None` if it never was there."""
+        """Take the end of a connection that was closed on purpose. Returns `None` if it is unknown."""
         status = self._statuses.pop(connection, None)
         return None if status is None else replace(status, state="closed", final=True)

@@ -1,21 +1,24 @@
-"""Changes at a pace that agents can follow: of each kind of `AnnouncedEvent` the first at once, then one in 100 ms.
+"""Publishes changes at a pace that agents can follow: of each `AnnouncedEvent` the first at once, then one in 100 ms.
 
-`Pace` decides when; this has the timers. All other events pass.
+`Pace` decides when; this module has the timers. All other events are published at once.
 """
 
 import asyncio
 from collections.abc import Callable
+from typing import Final
 
-from a2c_smcp.computer.watching.announcements import ANNOUNCE_SECONDS
 from a2c_smcp.computer.watching.events import AnnouncedEvent, ComputerEvent
 from a2c_smcp.utils.pace import Pace
 
-__all__ = ["PacedEvents"]
+__all__ = ["ANNOUNCE_SECONDS", "PacedEvents"]
+
+#: The shortest time between two changes of one kind.
+ANNOUNCE_SECONDS: Final = 0.1
 
 
 class PacedEvents:
-    """Call it with every event, from the event loop. `publish` gets them, and the last change of each kind always:
-    `flush` in the end.
+    """Call it with every event, from the event loop, and `flush` in the end. `publish` gets the events; the last change
+    of each kind is never lost.
     """
 
     def __init__(self, publish: Callable[[ComputerEvent], None]) -> None:
@@ -25,7 +28,7 @@ class PacedEvents:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether something that has changed was not published yet."""
+        """Whether a change was not published yet."""
         return bool(self._waiting)
 
     def __call__(self, event: ComputerEvent) -> None:
@@ -35,7 +38,7 @@ class PacedEvents:
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
-            self._publish(event)  # before anything runs; nobody is in a hurry then
+            self._publish(event)  # before anything runs
             return
         kind, now = type(event), loop.time()
         pace = self._paces[kind] = self._paces.get(kind, Pace(ANNOUNCE_SECONDS)).change(now)
@@ -48,7 +51,7 @@ class PacedEvents:
             self._waiting[kind] = (loop.call_at(pace.due, self._send, event), event)
 
     def flush(self) -> None:
-        """Publish what still waits. The next change of each kind is a first one."""
+        """Publish what still waits. The next change of each kind is published at once."""
         for timer, event in tuple(self._waiting.values()):
             timer.cancel()
             self._publish(event)

@@ -1,4 +1,4 @@
-"""Everything that a watcher needs to begin with, as one value, with the number of the event that it is true after."""
+"""The state of a Computer at one moment, as one value, with the number of the last event before it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ __all__ = ["ComputerSnapshot"]
 class ComputerSnapshot:
     """A Computer at one moment. Events with a greater `number` happened later.
 
-    The desktop, the documents and the logs of servers are not in it: `get_desktop`, `get_finder` and `server_logs` have
-    them, and events say when they change.
+    The desktop, the documents and the logs of servers are not in it. Events say when these change; `get_desktop`,
+    `get_finder` and `server_logs` return them.
     """
 
     number: int
@@ -37,8 +37,8 @@ class ComputerSnapshot:
     ended_calls: tuple[EndedCall, ...]
     """The last hundred, oldest first; `Computer.past_calls` has more."""
     decisions: tuple[Decision, ...]
-    """What waits to be decided, oldest first."""
+    """The decisions that nobody has made yet, oldest first."""
     answerers: tuple[str, ...]
-    """Who can decide."""
+    """Who can decide now."""
     allowed: frozenset[tuple[SERVER_NAME, TOOL_NAME]]
-    """The tools that were allowed with `always`: server, and the server's own name of the tool."""
+    """The tools that were allowed with `always`, by server and by the server's own name for the tool."""
