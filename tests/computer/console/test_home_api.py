@@ -95,7 +95,7 @@ async def test_whatever_people_paste_is_understood(file: Path, wrap: Any) -> Non
         ("hello", "invalid JSON at line 1"),
         ('{"mcpServers": {}}', "no server in it"),
         ('{"mcpServers": {"b": {}}}', "needs a command or a url"),
-        ('{"mcpServers": {"b": {"command": "x", "env": {"K": "***"}}}}', "type it"),
+        ('{"mcpServers": {"b": {"command": "x", "env": {"K": "***"}}}}', "type the value"),
         ('{"mcpServers": {"b": {"command": "${input:k}"}}}', "no input 'k'"),
         ('[{"id": "k", "type": "promptString"}]', "no server in it"),
         ("[" * 200, "nested too deeply"),
@@ -233,7 +233,7 @@ async def test_an_entry_is_edited_without_its_secrets_being_shown(file: Path) ->
         again = await send(visitor, "save-servers", server="a", text=edited, digest=entry["digest"])
         assert "changed meanwhile" in again
         new = edited.replace('"TOKEN"', '"OTHER"')
-        assert "type it" in (await send(visitor, "check-servers", server="a", text=new))["problems"][0]
+        assert "type the value" in (await send(visitor, "check-servers", server="a", text=new))["problems"][0]
         broken = edited.replace('"command"', '"comand"')
         assert "needs a command" in (await send(visitor, "check-servers", server="a", text=broken))["problems"][0]
 
