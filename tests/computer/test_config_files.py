@@ -281,7 +281,7 @@ def test_our_own_entries_may_stand_among_theirs(folder: Folder) -> None:
         (own("a", tool_meta={"${input:x}": {}}), "server 'a': tool_meta.${input:x}: a key must not hold a placeholder"),
         (
             own("${input:x}"),
-            "server '${input:x}': name: must be written out: it is needed before any input is asked for",
+            "server '${input:x}': name: must not hold a placeholder: it is needed before any input is asked for",
         ),
         ({"inputs": [{"id": "k", "type": "command", "command": "echo 'x"}]}, "input 'k': the command cannot be split"),
     ],

@@ -160,7 +160,7 @@ def test_what_no_form_has_is_refused(schema: Any) -> None:
 
 @pytest.mark.parametrize("more", [{"x": "x" * 2_000_000}, {"x" * 2_000_000: 1}, {"x": [[]] * 200_000}])
 def test_a_form_may_not_be_huge(more: dict[str, Any]) -> None:
-    with pytest.raises(InvalidFormError, match="larger than any form's"):
+    with pytest.raises(InvalidFormError, match="too large or nested too deeply"):
         form({"it": {"type": "string", **more}})
 
 
@@ -168,7 +168,7 @@ def test_a_form_may_not_be_deep() -> None:
     deep: dict[str, Any] = {}
     for _ in range(900):
         deep = {"x": deep}
-    with pytest.raises(InvalidFormError, match="larger than any form's"):
+    with pytest.raises(InvalidFormError, match="too large or nested too deeply"):
         form({"it": {"type": "string", "x": deep}})
 
 
@@ -190,7 +190,7 @@ def test_an_option_that_nobody_can_type_is_written_as_its_number() -> None:
 def test_a_form_may_not_be_endless() -> None:
     with pytest.raises(InvalidFormError, match="fields"):
         form({str(number): {"type": "string"} for number in range(101)})
-    with pytest.raises(InvalidFormError, match="no object"):
+    with pytest.raises(InvalidFormError, match="not an object"):
         parse_form({"type": "object", "properties": []})
     assert parse_form({"type": "object"}).fields == ()
 

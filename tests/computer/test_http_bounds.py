@@ -180,7 +180,7 @@ async def test_events_without_an_end_last_as_long_as_the_call(base: str) -> None
 
 async def test_a_stream_that_ends_at_once_is_not_opened_at_once_for_ever(base: str) -> None:
     async with connected(config(base)) as connection:
-        began, before = anyio.current_time(), await seen(connection, "streams")
+        began, before, opened = anyio.current_time(), await seen(connection, "streams"), 0
         while anyio.current_time() < began + 0.5:
             opened = await seen(connection, "streams") - before
         # A second's worth at once, and 32 a second.

@@ -58,7 +58,7 @@ async def test_what_is_no_resource_is_counted_and_spoils_nothing(wrong: Any) -> 
     listed = ResourceList()
     await listed.add([wrong, item("window://h")])
     assert listed.resources == [Resource(uri="window://h", name="n")]
-    assert listed.ignored == "1 that are no MCP resources"
+    assert listed.ignored == "1 items that are not valid MCP resources"
 
 
 def test_a_page_is_taken_out_of_its_answer_and_found_again() -> None:

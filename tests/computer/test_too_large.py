@@ -34,7 +34,7 @@ async def test_the_call_that_a_long_line_answers_fails_with_413_and_no_other(
             other = await _sleeping(computer, tasks)
             failed = await call(computer, "a.blare", size=TOO_MUCH, id=place)
             assert (failed.is_error, code(failed)) == (True, 413)
-            assert "may write 1310720" in text(failed)
+            assert "at most 1310720" in text(failed)
             assert not other
             await alive(computer)
             tasks.cancel_scope.cancel()

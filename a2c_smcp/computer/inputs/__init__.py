@@ -1,4 +1,4 @@
-"""Inputs: what a config leaves open, asked for once and when it is needed."""
+"""Inputs: values that a config leaves open. Each is asked for once, when it is needed."""
 
 from a2c_smcp.computer.inputs.base import BaseInputResolver, InputFailedError
 from a2c_smcp.computer.inputs.command import CommandInputResolver

@@ -1,4 +1,4 @@
-"""The last layer of the inputs: whoever is there to be asked, through the Computer's decisions."""
+"""The last layer of the inputs: it asks a person, through the Computer's decisions."""
 
 from collections.abc import Callable
 from functools import partial
@@ -15,9 +15,9 @@ __all__ = ["AskedInputResolver"]
 
 
 class AskedInputResolver(BaseInputResolver):
-    """Puts each missing input to the people who are there; with nobody there, or no answer, it has no value.
+    """Asks the people who are there for each missing input. If nobody is there or answers, the input has no value.
 
-    `servers_of` says which servers need an input, so that the person sees who asks.
+    `servers_of` says which servers need an input: the person is shown their names.
     """
 
     def __init__(self, decisions: DecisionStore, servers_of: Callable[[str], tuple[SERVER_NAME, ...]]) -> None:

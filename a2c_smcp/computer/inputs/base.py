@@ -1,7 +1,7 @@
 """What a layer that gives values to inputs must offer, and how it fails. Knows no particular layer.
 
-InputNotFoundError         there is no value (in `a2c_smcp.errors`); a layer raises it to pass the question on
-InputFailedError           a layer that should have had a value failed: the question is not passed on
+InputNotFoundError         this layer has no value: the next one is asked (in `a2c_smcp.errors`)
+InputFailedError           this layer should have had a value and failed: no other layer is asked
 """
 
 from abc import ABC, abstractmethod
@@ -30,18 +30,18 @@ class InputFailedError(BadRequestError):
 class BaseInputResolver(ABC):
     """One way to get the value of an input. Subclass it to ask a person: `Computer(input_resolver=…)`.
 
-    The environment, the values that are known already and commands are asked before; defaults count after it.
+    Such a layer is asked after the environment, the known values and the commands, and before defaults count.
     """
 
     @abstractmethod
     async def resolve(self, definition: MCPServerInput) -> Any:
-        """The input's value; `InputNotFoundError` when this layer has none and the next should be asked."""
+        """The input's value; `InputNotFoundError` if this layer has none and the next one should be asked."""
 
     def remember(self, definition: MCPServerInput, value: Any) -> None:  # noqa: B027  # only a cache cares
         """Called with the value that a later layer gave."""
 
 
 def check_value(definition: MCPServerInput, value: Any) -> None:
-    """Raise `InputFailedError` for a value that the definition does not allow. The message does not show it."""
+    """Raise `InputFailedError` if the definition does not allow this value. The message does not show the value."""
     if (problem := definition.problem_with(value)) is not None:
         raise InputFailedError(definition.id, problem)

@@ -18,7 +18,7 @@ _MAX_OUTPUT: Final = 64 * 1024
 
 
 class CommandInputResolver(BaseInputResolver):
-    """Answers `command` inputs, and passes on all others."""
+    """Answers `command` inputs. For other inputs it has no value."""
 
     def __init__(self, timeout: float = 30.0) -> None:
         self._timeout = timeout
@@ -31,7 +31,9 @@ class CommandInputResolver(BaseInputResolver):
         except OSError as error:
             raise InputFailedError(definition.id, f"the command cannot be started: {error.strerror}") from None
         except ValueError:
-            raise InputFailedError(definition.id, "the command cannot be started: a null character is in it") from None
+            raise InputFailedError(
+                definition.id, "the command cannot be started: it contains a null character"
+            ) from None
         try:
             async with asyncio.timeout(self._timeout):
                 output, complaint, status = await _outcome(process)
@@ -52,7 +54,7 @@ async def _start(definition: CommandInput) -> Process:
         arguments = ["/bin/sh", "-c", " ".join([definition.command, *map(shlex.quote, words)])]
     else:
         arguments = [*shlex.split(definition.command), *words]
-    # A group of its own, so that all of it can be ended; without a terminal it fails to ask instead of hanging.
+    # In a group of its own all of it can be ended. Without a terminal a command that asks fails, and does not hang.
     return await start_group(
         *arguments,
         stdin=DEVNULL,
@@ -71,7 +73,7 @@ async def _outcome(process: Process) -> tuple[bytes, bytes, int]:
 
 
 async def _tail(stream: asyncio.StreamReader, size: int) -> bytes:
-    """Read to the end and keep the last part: a command that prints without end costs time, not memory."""
+    """Read to the end, and keep the last part: a command that prints without end must not fill the memory."""
     kept = b""
     while chunk := await stream.read(_MAX_OUTPUT):
         kept = (kept + chunk)[-size:]
@@ -89,5 +91,5 @@ def _value(input_id: str, output: bytes) -> str:
 
 def _last_lines(complaint: bytes) -> str:
     lines = complaint.decode(errors="replace").strip().splitlines()[-5:]
-    # Escape sequences are for the command's own terminal, not for ours.
+    # Without escape sequences: they would act on our terminal.
     return "".join(f"\n  {''.join(c for c in line if c.isprintable())}" for line in lines)

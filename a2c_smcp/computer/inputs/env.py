@@ -20,7 +20,7 @@ def variable_of(input_id: str) -> str:
 
 
 class EnvInputResolver(BaseInputResolver):
-    """Answers from the environment as it is at the time of each question."""
+    """Answers from the environment as it is when the input is needed."""
 
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
         self._environ = environ

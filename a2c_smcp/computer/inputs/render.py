@@ -1,7 +1,7 @@
-"""Placeholders in a config: find what they refer to, then put values in their place. Pure: asks nothing, reads nothing.
+"""Placeholders in a config: which ones there are, and their replacement with values. Pure: asks and reads nothing.
 
-`${input:id}` and `${env:NAME}` may stand in any text value, at any depth. A text that is one placeholder and nothing
-else becomes the value, of whatever type; in any other text the value is written out. Values are not rendered again.
+`${input:id}` and `${env:NAME}` may stand in any text value, at any depth. A text that is exactly one placeholder
+becomes the value, of any type. In a longer text the value is written as text. Values are not rendered again.
 """
 
 import json
@@ -19,16 +19,16 @@ MAX_DEPTH: Final = 32
 
 
 class ConfigRender:
-    """One config as written. `inputs` and `variables` say what it needs; `render` makes it usable once that is known.
+    """One config as written. `inputs` and `variables` say what it needs; `render` puts the values in.
 
     Building one raises `InvalidConfigError` for a placeholder in a key and for nesting deeper than `MAX_DEPTH`.
     """
 
     def __init__(self, raw: Any) -> None:
         self._raw = raw
-        #: The ids of the inputs that it refers to, in order of appearance, each with its first place.
+        #: The ids of the inputs that it refers to, in order, each with the first place where it stands.
         self.inputs: dict[str, str] = {}
-        #: The environment variables that it refers to, likewise.
+        #: The same for environment variables.
         self.variables: dict[str, str] = {}
         problems: list[Problem] = []
         for place, text, is_key in _texts(raw, (), problems):
@@ -41,7 +41,7 @@ class ConfigRender:
             raise InvalidConfigError(problems)
 
     def unset(self, variables: Mapping[str, str]) -> list[Problem]:
-        """The environment variables that it refers to and that are not there."""
+        """A problem for each environment variable that the config refers to and that is not set."""
         return [
             Problem(f"the environment variable {name!r} is not set", place)
             for name, place in self.variables.items()
@@ -49,7 +49,7 @@ class ConfigRender:
         ]
 
     def render(self, inputs: Mapping[str, Any], variables: Mapping[str, str]) -> Any:
-        """The config with every placeholder replaced, or `InvalidConfigError` naming those that have no value."""
+        """The config with every placeholder replaced; `InvalidConfigError` names those that have no value."""
         missing = [
             *(Problem(f"no value for input {name!r}", at) for name, at in self.inputs.items() if name not in inputs),
             *self.unset(variables),
@@ -60,7 +60,7 @@ class ConfigRender:
 
 
 def servers_referencing(input_id: str, servers: Mapping[str, Any]) -> list[str]:
-    """The names of the servers whose configs, as written, refer to this input. Invalid configs are searched, too."""
+    """The names of the servers whose configs refer to this input. Invalid configs are searched, too."""
 
     def refers(raw: Any) -> bool:
         texts = (text for _, text, is_key in _texts(raw, (), []) if not is_key)
@@ -102,5 +102,5 @@ def _substitute(node: Any, values: Mapping[str, Mapping[str, Any]]) -> Any:
 
 
 def _text(value: Any) -> str:
-    """As JSON, because that is what the config around it is written in: `true`, not `True`."""
+    """A value as text: as JSON, like the config around it, so `true` and not `True`."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -1,4 +1,4 @@
-"""How inputs get their values: environment, then cache, then command or prompt, and each question is asked once.
+"""How inputs get their values: from the environment, the known values, a command, or a person. Each is asked once.
 
 Knows no terminal and no window: a program that can ask a person hands in the last layer.
 """
@@ -7,7 +7,7 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import anyio
 
@@ -28,15 +28,12 @@ from a2c_smcp.errors import InputNotFoundError
 
 __all__ = ["CacheInputResolver", "CompositeResolver", "InputResolver"]
 
-#: How long a layer may take to go away once no caller waits for its answer, in seconds.
-_GOING_AWAY: Final = 5.0
-
-#: Told when a server begins to wait for a person who is to give an input, and, with `None`, when that is over.
+#: Called with a server and the input that it begins to wait for, and with `None` when it does not wait any more.
 OnWaiting: TypeAlias = Callable[[str, str | None], None]
 
 
 class CacheInputResolver(BaseInputResolver):
-    """Answers with the values that the store has, and gives it those that later layers found."""
+    """Answers with the values of the store, and gives the store the values that later layers found."""
 
     def __init__(self, store: InputStore) -> None:
         self._store = store
@@ -52,7 +49,7 @@ class CacheInputResolver(BaseInputResolver):
 
 
 class CompositeResolver(BaseInputResolver):
-    """Layers, asked in order: the first that has an answer gives it, and those before it are told."""
+    """Several layers. The first one that has a value gives it, and those before it are told the value."""
 
     def __init__(self, layers: Sequence[BaseInputResolver]) -> None:
         self._layers = tuple(layers)
@@ -71,7 +68,7 @@ class CompositeResolver(BaseInputResolver):
 
 
 class _LastLayer(BaseInputResolver):
-    """The layer that asks a person, between two calls that say so."""
+    """The layer that asks a person. `asks` is told when it begins to ask, and when it ends."""
 
     def __init__(self, layer: BaseInputResolver, asks: Callable[[str, bool], None]) -> None:
         self._layer = layer
@@ -87,7 +84,7 @@ class _LastLayer(BaseInputResolver):
 
 @dataclass(slots=True)
 class _OpenQuestion:
-    """One input being asked for, and the servers that wait for the answer; `None` stands for another caller."""
+    """One input that is asked for, and the servers that wait for it; `None` stands for a caller that is no server."""
 
     definition: MCPServerInput
     answer: asyncio.Task[Any]
@@ -96,9 +93,9 @@ class _OpenQuestion:
 
 
 class InputResolver:
-    """Renders configs with the values of inputs, and asks for each of them once, however many servers start together.
+    """Renders configs with the values of inputs. Each input is asked for once, even if many servers start together.
 
-    What it rendered with, `redaction` takes out of what is said afterwards. `last` is the layer that can ask a person;
+    `redaction` learns every value that was used, and takes it out of texts. `last` is the layer that can ask a person;
     without it, defaults are used. `on_waiting` is told which servers wait for that person; it must return at once.
     """
 
@@ -124,29 +121,29 @@ class InputResolver:
         self.redaction = Redaction()
 
     async def resolve(self, input_id: str, server: str | None = None) -> Any:
-        """The value of an input, for a server that needs it if there is one.
+        """The value of an input. `server` is the one that needs it, if any.
 
-        Raises `InputNotFoundError` if it has none, and `InputFailedError` if a layer failed.
+        Raises `InputNotFoundError` if there is no value, and `InputFailedError` if a layer failed.
         """
         definition = self._store.definition(input_id)
         question = self._questions.get(input_id)
         if question is None or question.definition is not definition:
             question = self._questions[input_id] = _OpenQuestion(definition, asyncio.create_task(self._ask(definition)))
-            # A failure that comes after all callers have left is of no use to them.
+            # If all callers have left, nobody reads the failure: asyncio must not complain.
             question.answer.add_done_callback(lambda answer: answer.cancelled() or answer.exception())
         return await self._wait(question, server)
 
     async def is_disabled(self, raw: dict[str, Any]) -> bool:
-        """Whether this config, as written, is switched off; asks only for inputs that this itself depends on."""
+        """Whether this config, as written, is disabled. Asks only for inputs in `disabled` itself."""
         written = parse_unrendered(raw)
         switch = await self._render({"disabled": written.disabled}, written.name)
         return parse_unrendered({**raw, **switch}).disabled
 
     async def config(self, raw: dict[str, Any]) -> MCPServerConfig:
-        """The config that this one becomes once its placeholders are rendered.
+        """The config with its placeholders rendered.
 
-        `InvalidConfigError` names every offending field, `InputNotFoundError` the input and the server,
-        `InputFailedError` the input. A config that is wrong as written is refused before a person is asked anything.
+        `InvalidConfigError` names every wrong field, `InputNotFoundError` the input and the server, `InputFailedError`
+        the input. A config that is invalid as written is refused before a person is asked anything.
         """
         written = parse_unrendered(raw)
         rendered = await self._render(raw, written.name)
@@ -179,20 +176,20 @@ class InputResolver:
             way_out = f"set {variable_of(input_id)}, or give it a default"
             raise InputNotFoundError(input_id, f"server {server!r} refers to it; {way_out}") from error
 
-    # --- one question, many who wait
+    # --- one question, many waiting callers
 
     async def _ask(self, definition: MCPServerInput) -> Any:
         try:
             return await self._layers.resolve(definition)
         except InputNotFoundError:
-            # Not kept: next time a person may be there to be asked.
+            # The default is not kept: next time a person may be there to be asked.
             if definition.fallback is None:
                 raise
             return definition.fallback
 
     def _person_asked(self, input_id: str, is_asked: bool) -> None:
         question = self._questions.get(input_id)
-        # A question whose last caller has gone, or whose input was defined anew, is ended without anybody's notice.
+        # A question whose last caller has left, or whose input was defined anew, ends without a word.
         if question is not None and question.answer is asyncio.current_task():
             question.is_with_person = is_asked
             for server in question.waiting:
@@ -216,13 +213,13 @@ class InputResolver:
                 await self._close(question)
 
     async def _close(self, question: _OpenQuestion) -> None:
-        """The last caller has stopped waiting: a prompt that is not needed any more goes away, a command is ended."""
+        """The last caller has left: end the prompt or the command, and give it 5 s for that."""
         if self._questions.get(question.definition.id) is question:
             del self._questions[question.definition.id]
         if not question.answer.done():
             question.answer.cancel()
             with anyio.CancelScope(shield=True):
-                await asyncio.wait([question.answer], timeout=_GOING_AWAY)
+                await asyncio.wait([question.answer], timeout=5)
 
 
 def _ignore(*_: object) -> None:

@@ -1,6 +1,6 @@
-"""Definitions of inputs and the values they have got: create, read, update, delete. Does not ask for values.
+"""The definitions of inputs and the values that are known: create, read, update, delete. Asks for no value.
 
-Listeners are told the id of an input whose value may now be another, so that a restart of its servers can be offered.
+Listeners are told the id of each input whose value may have changed, so that a restart of its servers can be offered.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -31,7 +31,7 @@ class InputStore:
 
     @property
     def definitions(self) -> Mapping[str, MCPServerInput]:
-        """The definitions by id, in the order in which they were added: a view, not a copy."""
+        """The definitions by id, in the order in which they were added. A view, not a copy."""
         return MappingProxyType(self._definitions)
 
     def definition(self, input_id: str) -> MCPServerInput:
@@ -49,7 +49,7 @@ class InputStore:
         self._tell(definition.id)
 
     def put(self, definition: MCPServerInput) -> None:
-        """Define an input, or replace its definition; if the definition differs, its value is forgotten."""
+        """Define an input, or replace its definition. If the definition changes, the value is forgotten."""
         before = self._definitions.get(definition.id)
         if before == definition:
             return
@@ -72,7 +72,7 @@ class InputStore:
         return MappingProxyType(self._values)
 
     def set_value(self, input_id: str, value: Any) -> None:
-        """Give an input a value, or raise `InputNotFoundError`, or `InputFailedError` if it does not allow it."""
+        """Give an input a value. Raises `InputNotFoundError`, or `InputFailedError` if the value is not allowed."""
         check_value(self.definition(input_id), value)
         if input_id in self._values and self._values[input_id] == value:
             return
@@ -80,7 +80,7 @@ class InputStore:
         self._tell(input_id)
 
     def clear_value(self, input_id: str) -> bool:
-        """Forget a value, so that it is asked for when next needed; says whether there was one."""
+        """Forget a value: it is asked for when it is needed again. Returns whether there was one."""
         self.definition(input_id)
         if input_id not in self._values:
             return False
@@ -89,14 +89,14 @@ class InputStore:
         return True
 
     def clear_values(self) -> None:
-        """Forget all values, so that they are asked for when next needed."""
+        """Forget all values: they are asked for when they are needed again."""
         for input_id in list(self._values):
             self.clear_value(input_id)
 
     def keep_answer(self, definition: MCPServerInput, value: Any) -> None:
-        """Keep what was answered, unless the question was changed or answered otherwise in the meantime.
+        """Keep an answer, unless the input was defined anew, or got a value, meanwhile.
 
-        Listeners are not told: the server that needed the value has it, and no server used another.
+        Listeners are not told: the server that needed the value gets it, and no server used another value.
         """
         if self._definitions.get(definition.id) is definition:
             self._values.setdefault(definition.id, value)
@@ -104,7 +104,7 @@ class InputStore:
     # --- listeners
 
     def subscribe(self, listener: InputListener) -> Callable[[], None]:
-        """Call `listener` with the id of each input that changes. Call the returned function to end that."""
+        """Call `listener` with the id of each input that changes, until the returned function is called."""
         token = object()
         self._listeners[token] = listener
 

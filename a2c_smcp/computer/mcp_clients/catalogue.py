@@ -1,12 +1,12 @@
 """Which tools are shown, under which names, and what a name means when it is called. Pure: MCP's lists come in.
 
-A `Catalogue` is a value. Each change returns a new one, and a refused change leaves the old one as it was; what
-agents see has changed when `tools` has. Names clash by two rules:
+A `Catalogue` is a value: each change returns a new one, and a refused change changes nothing. There are two rules for
+names that clash:
 
     update    a server that is added, updated or started is refused as a whole; those that run keep their names
-    refresh   a running server whose list changed, or that came back, hides the tools that are newly in the way
+    refresh   a running server whose list changed, or that came back, has only its clashing tools hidden
 
-Servers that start together are taken in with `update` too, in config order: see the manager.
+Servers that start together come in with `update`, too, in config order: see the manager.
 """
 
 import json
@@ -34,17 +34,16 @@ __all__ = [
 ]
 
 _OWN_KEYS: Final = (TOOL_META_MARKER, ANNOTATION_KEY, TITLE_KEY)
-_MAX_NAMED: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
 class ToolListing:
-    """A server's config, and the tools it listed last."""
+    """A server's config, and the tools that it listed last."""
 
     config: MCPServerConfig
     tools: tuple[Tool, ...]
     active: bool = True
-    """A server that has stopped or died keeps its list, so that a call can be told why it fails."""
+    """Whether the server runs. One that does not keeps its list, so that the error of a call can name it."""
 
     @property
     def server(self) -> SERVER_NAME:
@@ -67,8 +66,8 @@ class ShownTool:
 
     @cached_property
     def meta_object(self) -> dict[str, Any] | None:
-        """The meta with every key of the protocol present, `None` where unset, and then the unknown ones. The results
-        of all calls share it.
+        """The meta as JSON: every key of the protocol, `None` where it is unset, then the unknown keys. It is shared by
+        the results of all calls.
         """
         return self.meta.model_dump(mode="json") if self.meta is not None else None
 
@@ -95,16 +94,16 @@ class Catalogue:
             return shown
         for listing in self.listings.values():
             if name in listing.config.forbidden_tools or any(tool.name == name for tool in _offers(listing, True)):
-                raise ToolDisabledError(f"Tool {cut(name, _MAX_NAMED)} is disabled on server {listing.server}")
+                raise ToolDisabledError(f"Tool {cut(name, 200)} is disabled on server {listing.server}")
         for listing in self.listings.values():
             if not listing.active and any(tool.name == name for tool in _offers(listing)):
                 raise ServerNotActiveError(listing.server)
         raise ToolNotFoundError(name)
 
     def update(self, listing: ToolListing, order: Sequence[SERVER_NAME] | None = None) -> "Catalogue":
-        """After a server was added, updated or started; `ToolNameDuplicatedError` if it would clash.
+        """The catalogue after a server was added, updated or started; `ToolNameDuplicatedError` if it would clash.
 
-        `order` is the config order; without it a server that is new goes last.
+        `order` is the config order. Without it a new server goes last.
         """
         others = {name: tool for name, tool in self.shown.items() if tool.server != listing.server}
         if clash := _clash(listing, others):
@@ -113,15 +112,15 @@ class Catalogue:
         if order is not None:
             position = {name: index for index, name in enumerate(order)}
             listings = dict(sorted(listings.items(), key=lambda item: position.get(item[0], len(position))))
-        # The server holds its names now, even if a hidden tool of another server waits for one of them.
+        # The server gets its names, even if a hidden tool of another server waits for one of them.
         return _show(listings, [*others.values(), *_offers(listing)])
 
     def refresh(
         self, server: SERVER_NAME, tools: Iterable[Tool]
     ) -> tuple["Catalogue", tuple[ToolNameDuplicatedError, ...]]:
-        """After a running server's list changed, or a server that died came back; and the clashes that are new.
+        """The catalogue after a running server's list changed, or a server came back; and the clashes that are new.
 
-        The tools that are in the way stay hidden until their name is free.
+        A tool that clashes stays hidden until its name is free.
         """
         known = set(self.hidden())
         listing = replace(self.listings[server], tools=tuple(tools), active=True)
@@ -129,14 +128,14 @@ class Catalogue:
         return new, clashes(found for found in new.hidden() if found not in known)
 
     def stop(self, server: SERVER_NAME) -> "Catalogue":
-        """After a server stopped, died or failed: its tools are gone, its names free."""
+        """The catalogue after a server stopped, died or failed: its tools are gone, its names are free."""
         if server not in self.listings:
             return self
         listing = replace(self.listings[server], active=False)
         return _show({**self.listings, server: listing}, self.shown.values())
 
     def remove(self, server: SERVER_NAME) -> "Catalogue":
-        """After a server's config was removed."""
+        """The catalogue after a server's config was removed."""
         listings = {name: listing for name, listing in self.listings.items() if name != server}
         return _show(listings, self.shown.values())
 
@@ -149,7 +148,7 @@ class Catalogue:
 
 
 def clashes(hidden: Iterable[tuple[TOOL_NAME, tuple[SERVER_NAME, SERVER_NAME]]]) -> tuple[ToolNameDuplicatedError, ...]:
-    """One error for every two servers, with all names that both of them claim."""
+    """One error for each pair of servers, with all names that both of them claim."""
     names: dict[tuple[SERVER_NAME, SERVER_NAME], dict[TOOL_NAME, None]] = {}
     for name, servers in hidden:
         names.setdefault(servers, {})[name] = None
@@ -157,7 +156,7 @@ def clashes(hidden: Iterable[tuple[TOOL_NAME, tuple[SERVER_NAME, SERVER_NAME]]])
 
 
 def merge_meta(config: MCPServerConfig, original: TOOL_NAME) -> ToolMeta | None:
-    """`default_tool_meta` under the tool's own meta, shallow; a `None` overrides nothing. `None` without either."""
+    """The tool's own meta; keys that it leaves unset are those of `default_tool_meta`. `None` if there is neither."""
     parts = [meta for meta in (config.default_tool_meta, config.tool_meta.get(original)) if meta is not None]
     merged: dict[str, Any] = {}
     for meta in parts:
@@ -206,7 +205,7 @@ def _json(value: Any) -> str:
 
 
 def _offers(listing: ToolListing, forbidden: bool = False) -> Iterator[ShownTool]:
-    """A server's tools under the names they want: those that may be called, or those that are forbidden."""
+    """A server's tools under the names that they want: either the allowed ones or the forbidden ones."""
     banned = set(listing.config.forbidden_tools)
     for tool in listing.tools:
         meta = merge_meta(listing.config, tool.name)
@@ -216,7 +215,7 @@ def _offers(listing: ToolListing, forbidden: bool = False) -> Iterator[ShownTool
 
 
 def _clash(listing: ToolListing, taken: Mapping[TOOL_NAME, ShownTool]) -> ToolNameDuplicatedError | None:
-    """All of a server's tools whose names are taken, by other servers or by itself, in one error."""
+    """One error for all tools of a server whose names are taken, by another server or by another tool of its own."""
     own: dict[TOOL_NAME, ShownTool] = {}
     holders: dict[TOOL_NAME, SERVER_NAME] = {}
     for tool in _offers(listing):
@@ -227,7 +226,7 @@ def _clash(listing: ToolListing, taken: Mapping[TOOL_NAME, ShownTool]) -> ToolNa
 
 
 def _show(listings: Mapping[SERVER_NAME, ToolListing], holders: Iterable[ShownTool]) -> Catalogue:
-    """Which tools are shown: a server that holds a name keeps it; the others get free names, in config order."""
+    """Which tools are shown: a tool that holds a name keeps it; free names are given in config order."""
     offers = [tool for listing in listings.values() if listing.active for tool in _offers(listing)]
     held = {(tool.name, tool.server, tool.original) for tool in holders}
     owners: dict[TOOL_NAME, ShownTool] = {}

@@ -1,8 +1,8 @@
-"""What changes on an MCP server, as one kind of event from either era. Knows one session; nothing of restarts.
+"""What changes on an MCP server, as one kind of event for both eras. Knows one session; nothing of restarts.
 
-Before 2026-07-28 a server notifies by itself and takes a subscription per resource. Since then it takes one listen
-stream, whose filter is fixed: watching something else means a new stream, opened before the old one is closed so
-that nothing falls between them. A stream that breaks is opened again, and everything watched counts as changed.
+Before 2026-07-28 a server notifies by itself and takes one subscription for each resource. Since then it takes a listen
+stream with a fixed filter. To watch something else, a new stream is opened before the old one is closed, so that no
+change is missed. A stream that breaks is opened again, and everything that is watched counts as changed.
 """
 
 import logging
@@ -11,7 +11,6 @@ from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
-from typing import Final
 
 import anyio
 import mcp_types as types
@@ -35,11 +34,6 @@ __all__ = ["ChangeFeed", "ChangeFeedTimings", "ChangeKind", "ServerChange"]
 
 logger = logging.getLogger(__name__)
 
-#: How many subscriptions of the old era are under way at once: there may be a hundred thousand to make.
-_SUBSCRIBERS: Final = 8
-#: How many refused subscriptions are logged one by one.
-_REFUSALS_LOGGED: Final = 3
-
 
 class ChangeKind(Enum):
     TOOLS = "tools"
@@ -51,7 +45,7 @@ class ChangeKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ServerChange:
-    """Something changed, and may be read again. It says neither how it changed nor how often."""
+    """Something changed on a server, perhaps several times, and may be read again."""
 
     server: str
     kind: ChangeKind
@@ -60,19 +54,21 @@ class ServerChange:
 
 @dataclass(frozen=True, slots=True)
 class ChangeFeedTimings:
+    """The waits of a `ChangeFeed`, in seconds."""
+
     debounce: float = 0.05
-    """How long to collect changes of what is watched before telling the server."""
+    """How long to collect what is to be watched before the server is told."""
     answer: float = 5.0
     """How long a server may take to acknowledge a stream."""
     subscribe: float = 30.0
-    """How long it may take to answer a subscription. There may be thousands of them, and none is asked for twice."""
+    """How long it may take to answer one subscription. There may be thousands of them, and none is sent twice."""
     retry_first: float = 0.5
     retry_most: float = 30.0
 
 
 @dataclass
 class ChangeFeed:
-    """The changes of one session. Hand `on_message` to the client, then keep `run` running beside the session."""
+    """The changes in one session. Hand `on_message` to the client, then run `run` beside the session."""
 
     server: str
     notify: Callable[[ServerChange], None]
@@ -80,7 +76,7 @@ class ChangeFeed:
     timings: ChangeFeedTimings = field(default_factory=ChangeFeedTimings)
     watched: frozenset[str] = frozenset()
     quote: Callable[[object], str] = str
-    """What the server said, as a log line may have it."""
+    """Makes what the server said fit for a log line."""
 
     _modern: bool = field(default=False, init=False)
     _lost: bool = field(default=False, init=False)
@@ -94,17 +90,17 @@ class ChangeFeed:
         wanted = frozenset(uris)
         if wanted != self.watched and not self._over:
             self.watched = wanted
-            if self._settled.is_set():  # otherwise a task may be waiting for it already
+            if self._settled.is_set():  # if it is not set, a task may wait for this event
                 self._settled = anyio.Event()
             self._wake.set()
 
     async def settled(self) -> None:
-        """Wait until the server has been told what is watched, or it is clear that it cannot be."""
+        """Wait until the server has been told what is watched, or cannot be told."""
         await self._settled.wait()
 
     async def on_message(self, message: IncomingMessage) -> None:
         if self._modern:
-            return  # the listen stream tells, in order and without repetition
+            return  # the listen stream tells it
         match message:
             case types.ToolListChangedNotification():
                 self._tell(ChangeKind.TOOLS)
@@ -114,9 +110,9 @@ class ChangeFeed:
                 self._tell(ChangeKind.RESOURCE, params.uri)
 
     async def run(self, client: Client, dispatcher: PipeDispatcher | None = None) -> None:
-        """Keep the server told of what is watched, until cancelled. Returns early where there is nothing to hear.
+        """Tell the server what is watched, now and when that changes, until cancelled. Returns if it announces nothing.
 
-        Over a pipe subscriptions go to its dispatcher directly: there may be a hundred thousand.
+        Over a pipe, subscriptions go to its dispatcher directly: there may be a hundred thousand.
         """
         self._modern = client.protocol_version in MODERN_PROTOCOL_VERSIONS
         try:
@@ -151,10 +147,11 @@ class ChangeFeed:
         while True:
             wanted = self.watched
             self._refused = 0
-            await for_each(list(wanted - known), partial(self._ask, client, dispatcher, True), _SUBSCRIBERS)
-            await for_each(list(known - wanted), partial(self._ask, client, dispatcher, False), _SUBSCRIBERS)
-            if self._refused > _REFUSALS_LOGGED:
-                logger.warning("MCP server %s: %d subscriptions failed, the others alike", self.server, self._refused)
+            # Eight at a time: there may be a hundred thousand.
+            await for_each(list(wanted - known), partial(self._ask, client, dispatcher, True), 8)
+            await for_each(list(known - wanted), partial(self._ask, client, dispatcher, False), 8)
+            if self._refused > 3:
+                logger.warning("MCP server %s: %d subscriptions failed in all", self.server, self._refused)
             known = wanted
             self._settle(wanted)
             await self._something_to_do()
@@ -164,16 +161,17 @@ class ChangeFeed:
         try:
             if dispatcher is not None:
                 await dispatcher.send_raw_request(method, {"uri": uri}, {"timeout": timeout})
-            elif wanted:
-                # Not `client.subscribe_resource`, which warns of its deprecation.
-                subscribe = types.SubscribeRequest(params=types.SubscribeRequestParams(uri=uri))
-                await client.session.send_request(subscribe, types.EmptyResult, timeout)
             else:
-                unsubscribe = types.UnsubscribeRequest(params=types.UnsubscribeRequestParams(uri=uri))
-                await client.session.send_request(unsubscribe, types.EmptyResult, timeout)
+                # Not `client.subscribe_resource`, which warns of its deprecation.
+                request = (
+                    types.SubscribeRequest(params=types.SubscribeRequestParams(uri=uri))
+                    if wanted
+                    else types.UnsubscribeRequest(params=types.UnsubscribeRequestParams(uri=uri))
+                )
+                await client.session.send_request(request, types.EmptyResult, timeout)
         except MCPError as error:
             self._refused += 1
-            if self._refused <= _REFUSALS_LOGGED:
+            if self._refused <= 3:
                 logger.warning("MCP server %s: %s failed: %s", self.server, method, self.quote(error))
 
     # --- since 2026-07-28
@@ -239,20 +237,20 @@ class ChangeFeed:
         self._wake.set()
 
     def _failures_after(self, failures: int, since: float) -> int:
-        """How often in a row a stream could not be opened or broke soon."""
+        """How many times in a row a stream could not be opened, or broke soon."""
         lost, self._lost = self._lost, False
         if not lost:
             return 0
         return 1 if anyio.current_time() - since > self.timings.retry_most else failures + 1
 
     def _delay(self, failures: int) -> float:
-        """The first time it is opened again at once."""
+        """The pause before a stream is opened again. After the first failure there is none."""
         if failures <= 1:
             return 0.0
         return backoff(failures - 1, self.timings.retry_first, self.timings.retry_most)
 
     async def _tell_everything(self, uris: Iterable[str]) -> None:
-        """There is no replay: what happened while there was no listen stream is unknown."""
+        """Everything counts as changed: what happened while there was no listen stream is unknown."""
         self._tell(ChangeKind.TOOLS)
         self._tell(ChangeKind.RESOURCES)
         async for some in slices(list(uris)):

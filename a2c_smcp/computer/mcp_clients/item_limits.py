@@ -1,8 +1,8 @@
-"""How large an answer of an MCP server may be, and how many items and levels it may have before models are made of
-them. Pure.
+"""How large an answer of an MCP server may be, and how many items and levels it may have. Pure.
 
-A model refuses each wrong item with several errors, 27 µs an item: four megabytes of `[]` in a tool's `content` would
-stop the computer for 36 s. A model of more than 255 levels cannot be written again.
+It is checked before models are made of an answer. A model refuses each wrong item with several errors, 27 µs an item:
+four megabytes of `[]` in a tool's `content` would stop the computer for 36 s. A model of more than 255 levels cannot be
+written as JSON again.
 """
 
 from collections.abc import Mapping
@@ -12,26 +12,26 @@ from a2c_smcp.utils.json_sizes import is_deeper
 
 __all__ = ["MAX_ITEMS", "MAX_LEVELS", "largest_answer", "too_much"]
 
-#: Parts of a tool's result, contents of a resource, tools on a page of a list.
+#: How many parts a tool's result may have, a resource contents, or a page of a list tools.
 MAX_ITEMS: Final = 10_000
-#: Of lists and objects in one another, in a tool's result or the contents of a resource.
+#: How deep lists and objects may be nested in a tool's result or in the contents of a resource.
 MAX_LEVELS: Final = 250
 _LISTS: Final = ("content", "contents", "tools")
 _NESTING: Final = ("content", "contents", "structuredContent")
 
 
 def largest_answer(max_message: int) -> int:
-    """The bytes of an answer: a quarter more than a message, because the same JSON can be written longer than we do."""
+    """How many bytes an answer may have: a quarter more than a message, because we may write the same JSON shorter."""
     return max_message + max_message // 4
 
 
 def too_much(result: object) -> str | None:
-    """What is wrong with an answer that has more items or levels than a caller could use, or `None`."""
+    """What is wrong with an answer that has too many items or levels; `None` if nothing is."""
     if isinstance(result, Mapping):
         for key in _LISTS:
             items: Any = result.get(key)
             if isinstance(items, list) and len(items) > MAX_ITEMS:
-                return f"the server's answer has {len(items)} items in {key!r}, and may have {MAX_ITEMS}"
+                return f"the server's answer has {len(items)} items in {key!r}; at most {MAX_ITEMS} are allowed"
         if any(key in result for key in _NESTING) and is_deeper(result, MAX_LEVELS):
             return f"the server's answer is nested deeper than {MAX_LEVELS} levels"
     return None

@@ -10,17 +10,15 @@ from a2c_smcp.wire import codec
 
 __all__ = ["MAX_LOG_LINE", "log_lines"]
 
-#: How many characters of a line are kept, as of one of stderr.
+#: How many characters of a line are kept, from stderr or from a log message.
 MAX_LOG_LINE: Final = 4096
-#: How many lines a message may have, and how much of it is looked at.
-_MOST_LINES: Final = 20
 
 
 def log_lines(message: LoggingMessageNotificationParams) -> Iterator[str]:
-    """`[warning] name: text`, and each further line of the text on one of its own."""
+    """`[warning] name: text`, and the further lines of the text; after 20 lines it is cut."""
     data = message.data if isinstance(message.data, str) else codec.dumps(message.data)
     named = f"{message.logger}: " if message.logger else ""
-    lines = cut(f"[{message.level}] {named}{data}", _MOST_LINES * MAX_LOG_LINE).splitlines()
-    yield from lines[:_MOST_LINES]
-    if len(lines) > _MOST_LINES:
+    lines = cut(f"[{message.level}] {named}{data}", 20 * MAX_LOG_LINE).splitlines()
+    yield from lines[:20]
+    if len(lines) > 20:
         yield "…"

@@ -21,7 +21,7 @@ _PROTECTED: Final = re.compile("\ue000(\\d+)\ue000")
 
 
 def config_view(servers: Iterable[dict[str, Any]], inputs: Iterable[MCPServerInput]) -> GetComputerConfigRet:
-    """What `client:get_config` answers, from configs as written."""
+    """The answer to `client:get_config`, from configs as written."""
     shown = [server_view(raw) for raw in servers]
     return cast(
         "GetComputerConfigRet",
@@ -33,7 +33,7 @@ def config_view(servers: Iterable[dict[str, Any]], inputs: Iterable[MCPServerInp
 
 
 def server_view(raw: dict[str, Any]) -> dict[str, Any]:
-    """A config as written, with its defaults; `InvalidConfigError` if it could never be used."""
+    """A config as written, defaults filled in, secrets masked; `InvalidConfigError` if it could never be used."""
     shown = wire_server(parse_unrendered(raw))
     parameters = shown["server_parameters"]
     if isinstance(parameters, dict):
@@ -58,11 +58,11 @@ def _masked(value: str) -> str:
 
 
 def masked_url(url: str) -> str:
-    """Hide userinfo and query, except for what a placeholder stands for."""
+    """The URL with its userinfo and query masked, but not the placeholders in them."""
     placeholders: list[str] = []
 
     def protect(match: re.Match[str]) -> str:
-        # Their own colons and braces would be taken for the URL's.
+        # The colons and braces of a placeholder would be taken for those of the URL.
         placeholders.append(match[0])
         return f"\ue000{len(placeholders) - 1}\ue000"
 

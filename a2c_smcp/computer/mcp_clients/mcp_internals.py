@@ -1,36 +1,34 @@
-"""What the Computer uses of mcp and mcp_types that their documentation does not offer. Nothing else in `computer/`
-imports such a thing, and `test_mcp_internals.py` names each of them, so that an upgrade of mcp fails there.
+"""What the Computer uses of mcp and mcp_types that their documentation does not offer. No other module of `computer/`
+imports such a thing. `test_mcp_internals.py` names each of them, so that an upgrade of mcp fails there.
 
-- `Client` makes its session on a `Dispatcher`, and takes none: it asks its own `_connect` for one. `client_over` sets
-  that, and keeps the rest of `Client` as it is: the handshake of either era, listen streams, rounds of
-  `input_required`.
+- `Client` makes its session on a `Dispatcher`, but accepts none: its own `_connect` makes one. `client_over` replaces
+  `_connect`. The rest of `Client` stays: the handshake of either era, listen streams, rounds of `input_required`.
 - A `Dispatcher` of our own needs what mcp's dispatcher is written with: `CallOptions`, `OnRequest`, `OnNotify`,
-  `OnNotifyIntercept`, `Outbound`, `ProgressFnT` and `TransportContext` are the types of its methods;
+  `OnNotifyIntercept`, `Outbound`, `ProgressFnT` and `TransportContext` are the types of its methods. With
   `as_request_id`, `coerce_request_id`, `cancelled_request_id_from_params`, `progress_token_from_params`,
-  `run_notify_intercept`, `handler_exception_to_error_data` and `NoBackChannelError` make it read ids and answer
-  failures as mcp does. Over HTTP mcp's own `JSONRPCDispatcher` is used, on the streams of mcp's transports
-  (`ReadStream`, `WriteStream`, `SessionMessage`, `TransportStreams`), because only a stream of ours can tell when a
-  server was last heard, or keep from mcp's what it cannot encode; `last_context` is what mcp's own streams have
-  besides their items.
+  `run_notify_intercept`, `handler_exception_to_error_data` and `NoBackChannelError` it reads ids and answers failures
+  as mcp does.
+- Over HTTP mcp's own `JSONRPCDispatcher` is used, on the streams of mcp's transports (`SessionMessage`,
+  `TransportStreams`). Our streams stand around them: they tell when a server was last heard, and repair what mcp's
+  streams cannot encode. `last_context` is an attribute that mcp's streams have besides their items.
 - `IncomingMessage` is what a client's `message_handler` is called with.
-- `MODERN_PROTOCOL_VERSIONS` are the versions since 2026-07-28; `parse_server_result` validates an answer by its
+- `MODERN_PROTOCOL_VERSIONS` are the versions since 2026-07-28. `parse_server_result` validates an answer by its
   version, so that one tool with an invalid definition can be left out of a list.
-- `discover` and `ping` ask a session what `Client` asks by itself only while it connects. `check_tool_result` validates
-  the result of a call that did not go through `Client`.
+- `discover` and `ping` send requests that `Client` sends only while it connects. `check_tool_result` validates the
+  result of a call that did not go through `Client`.
 - `says_gone` and `lacks_back_channel` read the words of mcp's errors: their codes are not enough.
-- mcp's client logs under `client` and the names of its transports what a server got wrong, each time with a traceback
-  in which pydantic quotes what was sent, and with it perhaps a secret. `_Brief` leaves a line of it.
+- mcp's client logs what a server got wrong under `client` and the names of its transports, with a traceback in which
+  pydantic quotes what was sent, perhaps a secret. `_Brief` leaves one line of it.
 """
 
 import logging
 import time
-from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any, Final, cast
 
 import mcp_types as types
 from mcp import MCPError
-from mcp.client._transport import ReadStream, Transport, TransportStreams, WriteStream
+from mcp.client._transport import Transport, TransportStreams
 from mcp.client.client import Client
 from mcp.client.session import IncomingMessage
 from mcp.shared.dispatcher import (
@@ -54,7 +52,7 @@ from mcp.shared.jsonrpc_dispatcher import (
 )
 from mcp.shared.message import SessionMessage
 from mcp.shared.transport_context import TransportContext
-from mcp_types import methods
+from mcp_types.methods import parse_server_result
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from a2c_smcp.utils.text import cut
@@ -71,11 +69,9 @@ __all__ = [
     "OnRequest",
     "Outbound",
     "ProgressFnT",
-    "ReadStream",
     "SessionMessage",
     "TransportContext",
     "TransportStreams",
-    "WriteStream",
     "as_request_id",
     "cancelled_request_id_from_params",
     "check_tool_result",
@@ -96,7 +92,7 @@ _LOGGERS: Final = ("client", "mcp.client.sse", "mcp.client.streamable_http")
 
 
 class _Brief(logging.Filter):
-    """Log records without tracebacks, at most one a second of those that say the same."""
+    """Log records without tracebacks. Of records with the same text, one a second passes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -119,7 +115,7 @@ for _name in _LOGGERS:
 
 
 def client_over(way: AbstractAsyncContextManager[Dispatcher[Any]], **options: Any) -> Client:
-    """A client that enters `way` when it is entered, and speaks over the dispatcher that this gives it."""
+    """A client that enters `way` when it is entered itself, and speaks over the dispatcher of `way`."""
 
     async def connect(stack: AsyncExitStack, *_: object) -> Dispatcher[Any]:
         return await stack.enter_async_context(way)
@@ -130,13 +126,13 @@ def client_over(way: AbstractAsyncContextManager[Dispatcher[Any]], **options: An
 
 
 async def discover(client: Client, version: str) -> None:
-    """Ask a server of this version what it can do, which mcp takes a given version to have said already."""
+    """Ask a server what it can do. mcp does not ask a server whose version is given."""
     found = await client.session.send_discover(version)
     client.session.adopt(types.DiscoverResult.model_validate(found))
 
 
 async def ping(client: Client) -> None:
-    """Ask whether the server is there, in its own era."""
+    """Ask whether the server is there, with the request of its era."""
     if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
         await client.session.send_discover(client.protocol_version)
     else:
@@ -144,25 +140,18 @@ async def ping(client: Client) -> None:
 
 
 async def check_tool_result(client: Client, name: str, result: types.CallToolResult) -> None:
-    """Raise what `Client.call_tool` raises for a result that breaks the schema of its tool."""
+    """Raise what `Client.call_tool` raises if the result breaks the output schema of its tool."""
     await client.session.validate_tool_result(name, result)
 
 
-def parse_server_result(method: str, version: str, result: Mapping[str, Any]) -> None:
-    """Raise `ValidationError` for a result that this version of MCP does not allow, `KeyError` or `ValueError` for a
-    version that mcp does not know.
-    """
-    methods.parse_server_result(method, version, result)
-
-
 def lacks_back_channel(error: MCPError) -> bool:
-    """Whether a server of mcp's could not ask because its session is of 2026-07-28, and it asks as before that."""
+    """Whether a server on mcp's SDK could not ask: its session is of 2026-07-28, but it asks in the older way."""
     return error.code == types.INVALID_REQUEST and "no back-channel" in error.message
 
 
 def says_gone(error: MCPError) -> bool:
     """Whether an error means that the session is over: mcp closed it, or an HTTP server has forgotten it."""
-    # By text as well: -32000 is also the first code that is a server's own to use.
+    # The text counts, too: servers may use -32000 for errors of their own.
     match error.code:
         case types.CONNECTION_CLOSED:
             return error.message == "Connection closed" or error.message.startswith("SSE stream ")

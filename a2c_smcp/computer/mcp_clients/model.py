@@ -1,8 +1,8 @@
 """What a person writes in a config file, as frozen models: MCP servers, inputs, tool meta. Connects to nothing.
 
-A config is written with placeholders in it, `${input:id}`, and used after they are rendered. `parse_server` reads the
-rendered one, strictly enough to run; `parse_unrendered` reads it as written, where a text with a placeholder may stand
-for anything. Neither an error nor a `repr` shows a value, because a rendered value may be a secret.
+A config is written with placeholders, `${input:id}`, which are rendered before it is used. `parse_server` reads a
+rendered config that can run. `parse_unrendered` reads a config as written: there a text with a placeholder may stand
+for a value of any type. Neither an error nor a `repr` shows a value, because a rendered value may be a secret.
 """
 
 import codecs
@@ -63,7 +63,7 @@ _UNRENDERED: Final = "unrendered"
 
 
 class _Written(BaseModel):
-    """What all of them share. `coerce_numbers_to_str`: people write `"PORT": 8080`, and inputs may be numbers."""
+    """What all models share. `coerce_numbers_to_str`: people write `"PORT": 8080`, and inputs may be numbers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True, hide_input_in_errors=True)
 
@@ -79,7 +79,7 @@ def _or_placeholder(value: Any, handler: ValidatorFunctionWrapHandler, info: Val
 
 
 class _ConfigPart(_Written):
-    """A part of a server's config: placeholders may stand for it, and for each of its fields."""
+    """A part of a server's config. A placeholder may stand for the whole part, or for any of its fields."""
 
     @model_validator(mode="wrap")
     @classmethod
@@ -102,7 +102,7 @@ def _known_encoding(name: str) -> str:
 
 def _nameable(input_id: str) -> str:
     if not PLACEHOLDER.fullmatch(f"${{input:{input_id}}}") or not input_id.strip():
-        raise ValueError("must not be blank, nor hold a closing brace: no placeholder could name it")
+        raise ValueError("must not be blank or hold a closing brace: no placeholder could name it")
     return input_id
 
 
@@ -110,19 +110,19 @@ def _split(command: str) -> None:
     try:
         words = shlex.split(command)
     except ValueError:
-        raise ValueError("the command cannot be split into words: a quotation is not closed") from None
+        raise ValueError("the command cannot be split into words: a quotation mark is not closed") from None
     if not words:
         raise ValueError("the command is blank")
 
 
 def _written_out(name: str) -> str:
     if holds_placeholder(name):
-        raise ValueError("must be written out: it is needed before any input is asked for")
+        raise ValueError("must not hold a placeholder: it is needed before any input is asked for")
     return name
 
 
 def _on_one_line(name: str) -> str:
-    # It stands in logs, tables and error messages, where a line break in it would pass for a line of ours.
+    # It stands in logs, tables and error messages: with a line break in it, its second line would look like ours.
     if name != name.strip() or has_control_characters(name):
         raise ValueError("must not have control characters or surrounding blanks")
     return name
@@ -132,7 +132,7 @@ def _http_url(url: str) -> str:
     try:
         parts = urlsplit(url)
         acceptable = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port > 0)
-    except ValueError:  # a port that is no number, a bracket that is not closed
+    except ValueError:  # an invalid port, or a bracket that is not closed
         acceptable = False
     if not acceptable:
         raise ValueError("must be an http:// or https:// URL with a host")
@@ -155,7 +155,7 @@ _Seconds: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class ToolMeta(_ConfigPart):
-    """What the Computer knows of a tool beyond MCP. Unknown keys are kept."""
+    """What a config says of a tool. Unknown keys are kept."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -204,13 +204,13 @@ class BaseServerConfig(_Written):
     default_tool_meta: ToolMeta | None = None
     vrl: Annotated[str, AfterValidator(_vrl_available)] | None = None
     tool_prefix: str | None = None
-    """Our own key: put before the name of every tool that has no alias."""
+    """Our own key: stands before the name of every tool that has no alias."""
     protocol: Literal["auto", "legacy", "2026-07-28"] | None = None
-    """Our own key: which era of MCP to speak; unset means that the Computer finds out."""
+    """Our own key: which era of MCP to speak. If it is unset, the Computer finds out."""
     start_timeout: _Seconds | None = None
-    """Our own key: how many seconds a start may take; unset means 30, or 180 where the command downloads first."""
+    """Our own key: how many seconds a start may take. If it is unset: 30, or 180 for a command that downloads first."""
 
-    # Not `name` and `type`, which say what this is before any input is asked for.
+    # Not `name` and `type`: they are needed before any input is asked for.
     _stood_for = field_validator(
         *("disabled", "forbidden_tools", "tool_meta", "default_tool_meta", "vrl"),
         *("tool_prefix", "protocol", "start_timeout", "server_parameters"),
@@ -248,11 +248,11 @@ class _Input(_Written):
     id: Annotated[str, AfterValidator(_nameable)]
     description: str = ""
 
-    # What every kind answers about itself, so that its users need not know the kinds.
+    # Each kind answers these about itself, so that their users need not know the kinds.
 
     @property
     def fallback(self) -> str | None:
-        """The value that it has when no layer gives one."""
+        """The value that it has if no layer gives one."""
         return None
 
     @property
@@ -266,7 +266,7 @@ class _Input(_Written):
         return self.is_password
 
     def problem_with(self, value: Any) -> str | None:
-        """Why it cannot have this value, in words that do not show it."""
+        """Why the input cannot have this value, in words that do not show the value; `None` if it can."""
         return None
 
 
@@ -308,7 +308,7 @@ class CommandInput(_Input):
     command: _Name
     args: dict[str, str] | None = None
     shell: bool = False
-    """Our own key: hand the command to a shell instead of splitting it as a shell would."""
+    """Our own key: a shell runs the command. Otherwise it is only split into words as a shell would."""
 
     @model_validator(mode="after")
     def _command_can_be_split(self) -> Self:
@@ -318,7 +318,7 @@ class CommandInput(_Input):
 
     @property
     def is_secret(self) -> bool:
-        """What a command prints is mostly a token that a password store gave away."""
+        """A command mostly prints a token from a password store."""
         return True
 
 
@@ -340,23 +340,23 @@ _KNOWN_KEYS: Final = sorted(
 
 
 def parse_server(rendered: object) -> MCPServerConfig:
-    """A config that can be run, or `InvalidConfigError` naming every offending field."""
+    """A config that can run; `InvalidConfigError` names every wrong field."""
     return _parse(_SERVER, rendered, "server")
 
 
 def parse_unrendered(raw: object) -> MCPServerConfig:
-    """A config as written, defaults filled in; a field with a placeholder is that text, whatever its declared type."""
+    """A config as written, defaults filled in. A field with a placeholder stays a text, whatever type it declares."""
     return _parse(_SERVER, raw, "server", context=_UNRENDERED)
 
 
 def parse_input(raw: object) -> MCPServerInput:
-    """The definition of an input, or `InvalidConfigError` naming every offending field."""
+    """The definition of an input; `InvalidConfigError` names every wrong field."""
     return _parse(_INPUT, raw, "input")
 
 
 def wire_server(config: MCPServerConfig) -> dict[str, Any]:
-    """The config in the full shape of the protocol; durations are ISO 8601, our own keys are there only when set."""
-    # `warnings=False`: in an unrendered config a placeholder may stand where a bool or a duration is declared.
+    """The config in the full shape of the protocol. Durations are ISO 8601; our own keys are there only if set."""
+    # `warnings=False`: in a config as written a text may stand where a bool or a duration is declared.
     data = config.model_dump(mode="json", warnings=False)
     for key in ("tool_prefix", "protocol", "start_timeout"):
         if data[key] is None:
@@ -365,7 +365,7 @@ def wire_server(config: MCPServerConfig) -> dict[str, Any]:
 
 
 def wire_input(definition: MCPServerInput) -> dict[str, Any]:
-    """The definition in the shape of the protocol; `shell`, our own key, is there only when set."""
+    """The definition in the shape of the protocol; `shell`, our own key, is there only if set."""
     data = definition.model_dump(mode="json")
     if not data.get("shell"):
         data.pop("shell", None)
@@ -384,7 +384,7 @@ def _parse(adapter: TypeAdapter[_T], data: object, kind: str, context: str | Non
 
 
 def _problem(finding: ErrorDetails, subject: str) -> Problem:
-    """A finding of pydantic's, without the value that it was found in."""
+    """A problem that pydantic found, without the value."""
     match finding["type"]:
         case "union_tag_not_found":
             return Problem("required, and missing", "type", subject)
@@ -400,5 +400,5 @@ def _problem(finding: ErrorDetails, subject: str) -> Problem:
             message = 'must be an ISO 8601 duration like "PT30S", or a number of seconds'
         case _:
             message = finding["msg"].removeprefix("Value error, ")
-    # The first part is the tag of the union, which is not a place in the file.
+    # The first part is the tag of the union, not a place in the file.
     return Problem(message, field_path(finding["loc"][1:]), subject)

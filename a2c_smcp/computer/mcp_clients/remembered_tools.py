@@ -1,6 +1,6 @@
-"""Which server had which tool in earlier runs, so that a call of a tool whose server is down can be told why.
+"""Which server had which tool in earlier runs: the error of a call can then name the server that is down.
 
-Names only. A file that cannot be read or written costs nothing but that.
+Only names are kept. If the file cannot be read or written, nothing else fails.
 """
 
 import json
@@ -8,7 +8,6 @@ import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
 
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME
 from a2c_smcp.utils.replacing import replace_file
@@ -17,12 +16,9 @@ __all__ = ["RememberedTools"]
 
 logger = logging.getLogger(__name__)
 
-_MOST_TOOLS: Final = 2000
-_LONGEST_NAME: Final = 256
-
 
 class RememberedTools:
-    """The tools that were shown last, by their names. Without a `file` they are remembered until this one goes."""
+    """The servers of the tools that were shown last. Without a `file` they are remembered for this run only."""
 
     def __init__(self, file: Path | None = None) -> None:
         self._file = file
@@ -36,13 +32,13 @@ class RememberedTools:
         return self._servers.get(tool)
 
     def note(self, shown: Mapping[TOOL_NAME, SERVER_NAME]) -> None:
-        """These are shown now. What other servers showed before is kept: they may be down."""
+        """These are shown now. The tools of other servers are kept: those servers may be down."""
         now = set(shown.values())
         kept = {tool: server for tool, server in self._servers.items() if server not in now}
         self._servers = _checked({**kept, **shown})
 
     def save(self) -> None:
-        """Keep them for the next run. Blocking."""
+        """Write them to the file for the next run. Blocking."""
         names = self._servers
         if self._file is None or names == self._saved:
             return
@@ -60,6 +56,6 @@ def _checked(found: object) -> dict[TOOL_NAME, SERVER_NAME]:
     usable = [
         (tool, server)
         for tool, server in found.items()
-        if isinstance(server, str) and max(len(tool), len(server)) <= _LONGEST_NAME
+        if isinstance(server, str) and max(len(tool), len(server)) <= 256
     ]
-    return dict(usable[-_MOST_TOOLS:])
+    return dict(usable[-2000:])

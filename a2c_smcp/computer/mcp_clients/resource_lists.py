@@ -1,7 +1,7 @@
 """The windows and documents in an MCP server's list of resources, taken out a few at a time and within bounds.
 
-mcp makes models of a whole page at once. A page may have a hundred thousand resources, most of them of no use here, so
-the pages are taken out of the answers before mcp sees those (`Pages`), and looked through in slices (`ResourceList`).
+mcp makes models of a whole page at once. A page may have a hundred thousand resources, most of them of no use here. So
+`Pages` takes the resources out of an answer before mcp sees it, and `ResourceList` looks through them in slices.
 """
 
 import itertools
@@ -27,27 +27,24 @@ _WINDOWS: Final = "windows"
 _DOCUMENTS: Final = "documents"
 _MOST: Final[Mapping[str, int]] = {_WINDOWS: MAX_WINDOWS, _DOCUMENTS: MAX_DOCUMENTS}
 
-_MAX_OTHERS: Final = 10_000
-
 _PAGE: Final = "a2c-smcp/page"
-_PAGES_KEPT: Final = 4
 
 
 class Pages:
-    """Pages on their way past mcp. Only the last few are kept: the callers of the others have given up."""
+    """Pages on their way past mcp. Only the last four are kept: the callers of the others have given up."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
         self._waiting: dict[int, list[Any]] = {}
 
     def take_out(self, result: Mapping[str, Any]) -> Mapping[str, Any]:
-        """An answer to `resources/list` without its resources, and a number to ask for them; others as they are."""
+        """An answer to `resources/list` with a number in `_meta` instead of its resources: `of` returns them."""
         resources = result.get("resources")
         if not isinstance(resources, list):
             return result
         number = next(self._numbers)
         self._waiting[number] = resources
-        self._waiting.pop(number - _PAGES_KEPT, None)
+        self._waiting.pop(number - 4, None)
         meta = result.get("_meta")
         return {**result, "resources": [], "_meta": {**(meta if isinstance(meta, dict) else {}), _PAGE: number}}
 
@@ -57,7 +54,7 @@ class Pages:
 
 
 class ListedDocument(msgspec.Struct, frozen=True, gc=False):
-    """What a list says of a document. No model: the garbage collector would look at each of a hundred thousand."""
+    """What a list says of a document. Not a model: the garbage collector would look at each of a hundred thousand."""
 
     uri: str
     name: str
@@ -68,12 +65,12 @@ ListedResource: TypeAlias = Resource | ListedDocument
 
 
 class ResourceList:
-    """A server's windows and documents, page by page; what is over the bounds, or no resource, is only counted."""
+    """A server's windows and documents, page by page. Items over the bounds and invalid items are only counted."""
 
     def __init__(self) -> None:
         self.resources: list[ListedResource] = []
         self.others: set[int] = set()
-        """The hashes of the first other URIs, which are of no use here but to tell that they are listed."""
+        """The hashes of other URIs, up to 10,000: they tell whether the server lists a URI."""
         self._found: Counter[str] = Counter()
         self._invalid = 0
 
@@ -89,7 +86,7 @@ class ResourceList:
             return
         kind = _WINDOWS if is_window_uri(uri) else _DOCUMENTS if is_dpe_uri(uri) else None
         if kind is None:
-            if len(self.others) < _MAX_OTHERS:
+            if len(self.others) < 10_000:
                 self.others.add(hash(uri))
             return
         self._found[kind] += 1
@@ -108,13 +105,13 @@ class ResourceList:
 
     @property
     def ignored(self) -> str | None:
-        """What is not looked at, in words."""
+        """What is ignored, in words."""
         over = [
             f"{self._found[kind] - most} {kind} over the first {most}"
             for kind, most in _MOST.items()
             if self._found[kind] > most
         ]
-        invalid = [f"{self._invalid} that are no MCP resources"] if self._invalid else []
+        invalid = [f"{self._invalid} items that are not valid MCP resources"] if self._invalid else []
         return " and ".join([*over, *invalid]) or None
 
 

@@ -1,4 +1,4 @@
-"""The states of an MCP server, and which one may follow which. Pure, and light: front ends import it without mcp."""
+"""The states of an MCP server, and which state may follow which. Pure. Imports no mcp: front ends use it, too."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ TRANSITIONS: Final[Mapping[ServerState, frozenset[ServerState]]] = {
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """A server went from one state to another, for `reason` if there is one to tell."""
+    """A server went from one state to another; `reason` says why, if there is something to say."""
 
     name: str
     old: ServerState

@@ -1,4 +1,4 @@
-"""Who may work on which MCP server now: one operation on a server at a time, and starts together in config order.
+"""Whose turn it is: one operation at a time on each MCP server, and starts together in config order.
 
 Knows names of servers; nothing of connections or configs.
 """
@@ -24,19 +24,19 @@ class ServerTurns:
         self._locks: weakref.WeakValueDictionary[SERVER_NAME, asyncio.Lock] = weakref.WeakValueDictionary()
         #: The starts of each server: the first one is under way, the others wait for their turn.
         self._starts: dict[SERVER_NAME, list[anyio.CancelScope]] = {}
-        #: The servers that start together, in config order, and whether each of them is still to be waited for.
+        #: The servers that start together, in config order. The event of each is set when nobody needs to wait for it.
         self._together: dict[SERVER_NAME, asyncio.Event] = {}
         self._deadline = 0.0
 
     @property
     def starting(self) -> KeysView[SERVER_NAME]:
-        """The servers that are being started now, or when their turn comes."""
+        """The servers whose start is under way, or waits for its turn."""
         return self._starts.keys()
 
     @asynccontextmanager
     async def take(self, name: SERVER_NAME, *, is_start: bool = False) -> AsyncIterator[None]:
-        """One operation on a server at a time; one that stops it ends the starts that it would have to wait for, which
-        raise `ServerNotActiveError`.
+        """Wait for the turn of an operation. An operation that is no start ends the starts before it: they raise
+        `ServerNotActiveError`.
         """
         lock = self._locks.setdefault(name, asyncio.Lock())
         if not is_start:
@@ -59,14 +59,14 @@ class ServerTurns:
             raise ServerNotActiveError(name)
 
     def interrupt(self, name: SERVER_NAME) -> None:
-        """End the start of a server that is under way, if there is one: it raises `ServerNotActiveError`."""
+        """End the start of a server that is under way, if there is one. That start raises `ServerNotActiveError`."""
         if name in self._starts:
             self._starts[name][0].cancel()
 
     # --- starting together
 
     def begin(self, names: Iterable[SERVER_NAME], seconds: float) -> None:
-        """These start together from now on; a later one waits so long at most for those before it."""
+        """These servers start together. Each of them waits at most so many seconds for those before it."""
         self._together = {name: asyncio.Event() for name in names}
         self._deadline = anyio.current_time() + seconds
 
@@ -76,22 +76,22 @@ class ServerTurns:
         self._together = {}
 
     async def ended(self) -> None:
-        """Wait until each server that starts together with others has settled."""
+        """Wait until all of them have settled."""
         for settled in tuple(self._together.values()):
             await settled.wait()
 
     async def after_these(self) -> None:
-        """Wait for them before an operation that comes later, no longer than those that start together wait."""
+        """Wait for them before another operation, no longer than they wait for each other."""
         with anyio.CancelScope(deadline=self._deadline):
             await self.ended()
 
     def settle(self, name: SERVER_NAME) -> None:
-        """A server that may start together with others runs, never will, or waits for a person: go on without it."""
+        """A server runs, has failed, or waits for a person: the others need not wait for it any more."""
         if name in self._together:
             self._together[name].set()
 
     async def wait_for_earlier(self, name: SERVER_NAME) -> None:
-        """Wait for those before this one in the config, as long as is reasonable."""
+        """Wait for those before this one in the config, until the deadline of `begin`."""
         if name in self._together:
             earlier = list(itertools.takewhile(lambda other: other != name, self._together))
             with anyio.CancelScope(deadline=self._deadline):

@@ -1,6 +1,6 @@
-"""Answers to `tools/list` without the tools that are no tools. Pure: what a server said comes in.
+"""Answers to `tools/list` without the tools whose definition is invalid. Pure: what a server said comes in.
 
-mcp refuses the whole list for one definition that breaks its schema, and with it a server whose other tools work.
+mcp refuses the whole list for one definition that breaks its schema. Then a server whose other tools work has none.
 """
 
 from collections.abc import Mapping
@@ -13,15 +13,14 @@ from a2c_smcp.computer.mcp_clients.mcp_internals import parse_server_result
 
 __all__ = ["without_invalid_tools"]
 
-_METHOD = "tools/list"
-
 
 def without_invalid_tools(
     result: Mapping[str, Any], version: str | None
 ) -> tuple[Mapping[str, Any], tuple[tuple[str, str], ...]]:
-    """A result as this version of MCP allows it, and the name of each tool that was left out, with what is wrong.
+    """The result without the tools that this version of MCP does not allow; and each tool that was left out, with what
+    is wrong with it.
 
-    Results of other requests, and lists that are wrong in other ways, come back as they are.
+    A result without tools, or one that is wrong in other ways, comes back as it is.
     """
     tools = result.get("tools")
     if not isinstance(tools, list) or version is None or _problem(result, version) is None:
@@ -36,7 +35,7 @@ def without_invalid_tools(
 
 def _problem(result: Mapping[str, Any], version: str) -> str | None:
     try:
-        parse_server_result(_METHOD, version, result)
+        parse_server_result("tools/list", version, result)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         place = field_path(part for part in first["loc"] if part not in ("tools", 0))

@@ -86,30 +86,33 @@ class ServerTransport:
         """The methods of the requests over HTTP that were not answered yet, oldest first."""
         self._http: BoundedTransport | None = None
         self._url = "" if isinstance(config, StdioServerConfig) else config.server_parameters.url
-        self._way: AbstractAsyncContextManager[Dispatcher[Any]]
-        largest = largest_answer(options.max_message)
+        self._way = self._way_to(config, options, on_stderr, probe)
+
+    def _way_to(
+        self, config: MCPServerConfig, options: ConnectionOptions, on_stderr: Callable[[str], None], probe: bool
+    ) -> AbstractAsyncContextManager[Dispatcher[Any]]:
         if isinstance(config, StdioServerConfig):
             if not IS_UNIX:
-                self._way = self._over_streams(_stdio_of_the_sdk(config.server_parameters))
-            else:
-                self._way = self.process = StdioTransport(
-                    config.server_parameters,
-                    timings=options.timings.stdio,
-                    on_stderr=on_stderr,
-                    on_end=self.note_end,
-                    screen=self._screen,
-                    redaction=options.redaction,
-                    probe=Probe(options.timings.probe, lambda: self.on_stuck()) if probe else None,
-                    max_message=options.max_message,
-                )
-        elif isinstance(config, SSEServerConfig):
-            # Of one event mcp's SSE client takes a mebibyte: over it the session would die.
+                return self._over_streams(_stdio_of_the_sdk(config.server_parameters))
+            self.process = StdioTransport(
+                config.server_parameters,
+                timings=options.timings.stdio,
+                on_stderr=on_stderr,
+                on_end=self.note_end,
+                screen=self._screen,
+                redaction=options.redaction,
+                probe=Probe(options.timings.probe, lambda: self.on_stuck()) if probe else None,
+                max_message=options.max_message,
+            )
+            return self.process
+        largest = largest_answer(options.max_message)
+        if isinstance(config, SSEServerConfig):
+            # mcp's SSE client takes a mebibyte for one event. With a larger one the session would die.
             bounds = AnswerBounds(largest, min(largest, 2**20), answers_posts=False)
             self._http = BoundedTransport(config.name, bounds, lambda: self._waiting)
-            self._way = self._over_streams(_sse(config.server_parameters, self._http))
-        else:
-            self._http = BoundedTransport(config.name, AnswerBounds(largest, largest), lambda: self._waiting)
-            self._way = self._over_streams(_streamable(config.server_parameters, self._http))
+            return self._over_streams(_sse(config.server_parameters, self._http))
+        self._http = BoundedTransport(config.name, AnswerBounds(largest, largest), lambda: self._waiting)
+        return self._over_streams(_streamable(config.server_parameters, self._http))
 
     async def __aenter__(self) -> Dispatcher[Any]:
         return DeclaringDispatcher(await self._way.__aenter__(), self._declares)
@@ -179,21 +182,21 @@ class ServerTransport:
             self.on_end()
 
     def describe(self, failure: Exception | None) -> str | None:
-        """Why the server could not be reached, in a few words; `failure` is what its session failed with."""
+        """Why the server could not be reached, in a few words. `failure` is the error of its session."""
         if self._http is not None and (said := describe_http(self._http.failed, self._url, os.environ)) is not None:
             return said
         cause = self.failure or failure
         return None if cause is None else _described(cause)
 
     def is_lasting(self, failure: Exception | None) -> bool:
-        """Whether it will not be reached later either: its command is missing, or a key is refused."""
+        """Whether a later try would fail as well: its command is missing, or a key is refused."""
         if self._http is not None:
             return is_refusal(self._http.failed)
         return _is_missing(self.failure or failure)
 
 
 def _described(error: BaseException) -> str:
-    """An error of a transport or session in a few words; never a URL, which may carry credentials."""
+    """An error of a transport or session in a few words, without URLs: they may carry credentials."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, FileNotFoundError) and error.filename:

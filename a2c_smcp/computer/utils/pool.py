@@ -1,21 +1,18 @@
-"""Work on many items, a few at a time, so that other tasks get their turns in between."""
+"""Work on many items, a few at a time, so that other tasks can run in between."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import anyio
 
 __all__ = ["for_each", "slices"]
 
-#: How many items are worked on before others have their turn: a millisecond or two of what is done with them here.
-_SLICE: Final = 100
-
 _Item = TypeVar("_Item")
 
 
 async def for_each(items: Sequence[_Item], work: Callable[[_Item], Awaitable[None]], workers: int) -> None:
-    """Work on a few items at a time, in order. There is no task per item: there may be a hundred thousand items."""
+    """Work on all items, `workers` at a time, in order. No task for each item: there may be a hundred thousand."""
     waiting = iter(items)
 
     async def keep_working() -> None:
@@ -31,8 +28,8 @@ async def for_each(items: Sequence[_Item], work: Callable[[_Item], Awaitable[Non
 
 
 async def slices(items: Sequence[_Item]) -> AsyncIterator[Sequence[_Item]]:
-    """The items in pieces, with a turn of the loop for other tasks between two of them."""
-    for start in range(0, len(items), _SLICE):
+    """The items in pieces of 100. Between two pieces other tasks can run: a piece takes a millisecond or two here."""
+    for start in range(0, len(items), 100):
         if start:
             await asyncio.sleep(0)
-        yield items[start : start + _SLICE]
+        yield items[start : start + 100]

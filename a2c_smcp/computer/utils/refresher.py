@@ -1,4 +1,4 @@
-"""Reads something again when it has changed: one reading at a time, and none too few. Knows nothing of what is read."""
+"""Reads something again when it has changed, one reading at a time. Knows nothing of what is read."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -7,8 +7,8 @@ __all__ = ["Refresher"]
 
 
 class Refresher:
-    """What changes during a reading is read once more, however often it changes meanwhile: after as long as that
-    reading took, because what changes all the time must not have all of this computer's time.
+    """If something changes during a reading, even many times, it is read once more afterwards. Before that comes a
+    pause as long as the reading was, so that constant changes do not take all of this computer's time.
 
     It keeps `read` only while it runs, so that it keeps nothing else alive.
     """
@@ -21,7 +21,7 @@ class Refresher:
         """When it began to run, by the event loop's clock."""
 
     def soon(self, read: Callable[[], Awaitable[None]], name: str) -> asyncio.Task[None]:
-        """Have it read in a task of its own, which is called `name` and ends when nothing is stale any more."""
+        """Call `read` in a task called `name`. The task ends when nothing is stale any more."""
         self.is_stale = True
         if self.running is None:
             self.since = asyncio.get_running_loop().time()

@@ -1,1 +1,1 @@
-"""Programs in VRL, which change the results of tools, in a process of their own."""
+"""Programs in VRL that transform the results of tools. They run in a process of their own."""

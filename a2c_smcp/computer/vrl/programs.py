@@ -1,8 +1,8 @@
-"""VRL: a config's program that transforms what its server's tools return. Needs the extra `vrl`.
+"""VRL: a program in a server's config transforms what the server's tools return. Needs the extra `vrl`.
 
-The library holds the GIL while a program runs, so programs run in a kept worker process, which is killed at the
-deadline, aborts when it needs too much memory, and is replaced by the next call. A program that fails never harms a
-result: it is logged, and the result stays.
+The library holds the GIL while a program runs, so programs run in a worker process. The worker is killed at the
+deadline and aborts when it needs too much memory; the next call then starts a new one. When a program fails, that is
+logged, and the result stays as it was.
 """
 
 import json
@@ -18,37 +18,29 @@ from a2c_smcp.types import TOOL_NAME
 from a2c_smcp.utils.kept_child import ChildOutOfMemoryError, KeptChild
 from a2c_smcp.utils.serving_child import ChildBounds
 
-__all__ = ["VRL_MEMORY", "VRL_SECONDS", "VRLWorker"]
+__all__ = ["VRLWorker"]
 
 logger = logging.getLogger(__name__)
 
-#: How long one run of a program may take.
-VRL_SECONDS: Final = 5.0
-#: How many bytes of memory the worker may have. A result of 16 MiB that is one text takes 550 MiB there and back.
-VRL_MEMORY: Final = 768 * 1024 * 1024
-
 # By its file, not as a module: importing the packages around it would cost the worker a second.
 _WORKER: Final = (str(Path(__file__).with_name("worker.py")),)
-_LARGEST_ANSWER: Final = 64 * 2**20
 
 
 class VRLWorker(KeptChild):
-    """One worker process, started by the first transformation, closed with `aclose`; runs one program at a time.
+    """One worker process, started by the first transformation, closed with `aclose`. It runs one program at a time.
 
-    `quote` is how a program's failure is logged, which may quote the program. `memory` are the bytes of memory that
-    the worker may have.
+    `deadline` is how many seconds a run may take, `memory` how many bytes the worker may use: a result that is one text
+    of 16 MiB needs 550 MiB. `quote` redacts the message of a failure: it may quote the program.
     """
 
-    def __init__(
-        self, deadline: float = VRL_SECONDS, quote: Callable[[object], str] = str, memory: int = VRL_MEMORY
-    ) -> None:
-        super().__init__(_WORKER, ChildBounds(memory, deadline, _LARGEST_ANSWER))
+    def __init__(self, deadline: float = 5.0, quote: Callable[[object], str] = str, memory: int = 768 * 2**20) -> None:
+        super().__init__(_WORKER, ChildBounds(memory, deadline, 64 * 2**20))
         self._quote = quote
 
     async def transform(
         self, program: str, result: CallToolResult, tool_name: TOOL_NAME, parameters: Mapping[str, Any]
     ) -> CallToolResult:
-        """The result with what the program made of it in its meta.
+        """The result, with the output of the program in its meta.
 
         An error result comes back as it was, and so does any result when the program fails.
         """
@@ -62,7 +54,7 @@ class VRLWorker(KeptChild):
         return with_markers(result, {VRL_MARKER: json.dumps(answer["event"], ensure_ascii=False)})
 
     async def _run(self, program: str, event: Mapping[str, Any]) -> dict[str, Any]:
-        """The `event` that the program made, or an `error` in words."""
+        """A dict with the `event` that the program made, or with an `error` in words."""
         try:
             async with self.exchange({"program": program, "event": event}) as next_answer:
                 answer: dict[str, Any] = await next_answer()
@@ -72,7 +64,7 @@ class VRLWorker(KeptChild):
         except ChildOutOfMemoryError:
             return {"error": f"it took more than {self.bounds.memory_bytes // 2**20} MiB of memory"}
         except (OSError, RuntimeError, ValueError, TypeError) as error:
-            # The worker ended or is closed, the answer is larger than any result may be, or the event is no JSON.
+            # The worker ended or is closed, the answer is too large, or the event cannot be written as JSON.
             return {"error": str(error)}
 
 

@@ -1,4 +1,4 @@
-"""Whether a VRL program compiles, said when a config is loaded. Runs none, and needs neither MCP nor an event loop."""
+"""Checks that a VRL program compiles, when a config is loaded. Runs no program; needs no MCP and no event loop."""
 
 from a2c_smcp.computer.mcp_clients.model import BaseServerConfig
 from a2c_smcp.computer.utils.placeholder import holds_placeholder
@@ -9,10 +9,9 @@ __all__ = ["check_vrl", "check_written_vrl"]
 
 
 def check_vrl(program: str, subject: str = "") -> None:
-    """Refuse a program that does not compile: `VRLSyntaxError` with the compiler's own message.
+    """Raise `VRLSyntaxError` with the compiler's message if a program does not compile.
 
-    `InvalidConfigError`, naming the extra, where it is not installed. `subject` is the entry that the program is in, if
-    the caller does not know it.
+    Raises `InvalidConfigError` if the extra `vrl` is not installed. `subject` names the config in these errors.
     """
     try:
         from vrl_python import VRLRuntime
@@ -25,9 +24,9 @@ def check_vrl(program: str, subject: str = "") -> None:
 
 
 def check_written_vrl(config: BaseServerConfig) -> None:
-    """Refuse a config whose program does not compile, be the server disabled or not: `InvalidConfigError`.
+    """Raise `InvalidConfigError` if the program of a config does not compile, even if the server is disabled.
 
-    A program with placeholders is another one when they are rendered, and is checked then.
+    A program with placeholders is checked when they are rendered.
     """
     if config.vrl is not None and not holds_placeholder(config.vrl):
         check_vrl(config.vrl, f"server {config.name!r}")

@@ -1,4 +1,4 @@
-"""Runs VRL programs for `programs`, in a process of its own. Knows nothing of tools.
+"""The worker process of `programs`: runs VRL programs. Knows nothing of tools.
 
 A request is `{"program", "event"}`, its answer `{"event"}` or `{"error"}`.
 """
@@ -17,7 +17,7 @@ def _answers(runtime: VRLRuntime, request: dict[str, Any]) -> Iterator[dict[str,
         yield {"event": runtime.execute(request["program"], request["event"]).processed_event}
     except MemoryError:
         raise
-    except Exception as error:  # whatever the program or the library does, the next request is answered
+    except Exception as error:  # a boundary: the next request must be answered
         yield {"error": str(error)}
 
 

@@ -1,10 +1,10 @@
 """The questions that an MCP server asks while its tools run, and their way to a person and back.
 
-Knows MCP's elicitation in both eras, and one session. Who the person is, and how they are asked, is the `Asker`'s.
+Knows MCP's elicitation in both eras, and one session. Who the person is and how they are asked is up to the `Asker`.
 
-Before 2026-07-28 a question is a request of the server's own, which does not say whose call it belongs to: that is
-certain only while exactly one call runs there. Since then it is the answer to a call, which is sent again with what the
-person said. A question ends with the calls that it may belong to, and with the session.
+Before 2026-07-28 a question is a request of the server. It does not say which call it belongs to: that is certain only
+if exactly one call runs. Since then a question is the answer to a call, and the call is sent again with what the person
+said. A question ends with the calls that it may belong to, and with the session.
 """
 
 import logging
@@ -41,56 +41,63 @@ __all__ = ["AskedCall", "Asker", "GivenAnswer", "Questions", "ServerQuestion"]
 
 logger = logging.getLogger(__name__)
 
-#: How many questions of one server may wait at a time; of more, each is answered `cancel`.
-_MOST_WAITING: Final = 16
-#: How many questions a call may ask before 2026-07-28, and a session without any call: nobody is asked for ever.
-_MOST_ASKED: Final = 10
-_LONGEST_URL: Final = 8192
+
+@dataclass(frozen=True, slots=True)
+class _QuestionBounds:
+    """How many questions a person is asked at most."""
+
+    waiting: int = 16
+    """Questions of one server at a time. Each further one is answered `cancel`."""
+    asked: int = 10
+    """Questions of one call before 2026-07-28, and those that belong to no call."""
+
+
+_MOST: Final = _QuestionBounds()
 
 
 @dataclass(frozen=True, slots=True)
 class GivenAnswer:
-    """What a person said. `decline` is a no; `cancel` means that nobody answered, whatever the reason."""
+    """What a person said. `decline` means no; `cancel` means that nobody answered, for any reason."""
 
     action: Literal["accept", "decline", "cancel"]
     content: Mapping[str, FieldValue] | None = field(default=None, repr=False)
-    """What was filled in. It is the server's alone: not for logs, events or history."""
+    """What was filled in. It is for the server only: not for logs, events or history."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerQuestion:
-    """Something that a server wants to know from the person: a form to fill in, or a URL to visit."""
+    """A server's question to the person: a form to fill in, or a URL to visit."""
 
     server: str
     message: str
     schema: Mapping[str, Any] | None = None
     form: QuestionForm | None = None
-    """What the schema says, checked; a URL has none."""
+    """The checked form of the schema; a URL has none."""
     url: str | None = None
     call: object | None = None
-    """The call that it belongs to, if that is certain."""
+    """The call that the question belongs to, if that is certain."""
     calls: tuple[object, ...] = ()
-    """The calls that it may belong to: those that run on the server."""
+    """The calls that the question may belong to: those that run on the server."""
 
 
 class Asker(Protocol):
-    """Who puts questions to a person. Its calls are what it says itself: here they are only passed on."""
+    """Puts questions to a person. It decides what a call is: here calls are only passed on."""
 
     def can_ask(self) -> bool:
-        """Whether somebody is there who can answer now."""
+        """Whether somebody can answer now."""
 
     def current_call(self) -> object | None:
-        """The call that this task makes."""
+        """The call that the current task makes."""
 
     async def ask(self, question: ServerQuestion) -> GivenAnswer:
         """The person's answer. Cancelling this withdraws the question."""
 
     def done(self, question: ServerQuestion) -> None:
-        """The server says that what its question asked for was done: it is answered with that."""
+        """The server says that the person has done what the question asked for: that answers the question."""
 
 
 class AskedCall:
-    """A call that runs on the server, and may ask. `call` is what the asker calls it."""
+    """A call that runs on the server and may ask. `call` is the asker's value for it."""
 
     __slots__ = ("asked", "call", "progress")
 
@@ -119,9 +126,9 @@ class Questions:
         self._no_call = AskedCall(None, None)
         self._reads = 0
         self.is_modern = False
-        """Whether the server speaks 2026-07-28, where calls ask, and nothing else may."""
+        """Whether the server speaks 2026-07-28. Then only calls may ask."""
         self.was_declared = False
-        """Whether the handshake said that somebody answers."""
+        """Whether the handshake declared that somebody answers."""
         self._waiting: set[_Waiting] = set()
 
     @property
@@ -130,15 +137,16 @@ class Questions:
         return self._asker is not None and self._asker.can_ask()
 
     def declares(self, method: str) -> bool:
-        """Whether a request of mcp's client may say that somebody answers."""
+        """Whether a request of mcp's client may declare that somebody answers."""
         can_ask = self.can_ask
         if method == "initialize":
             self.was_declared = can_ask
         return can_ask
 
     def is_missed_by(self, error: MCPError) -> bool:
-        """Whether a call failed only because the server was told at its start that nobody answers, as somebody can by
-        now. Since 2026-07-28 it is told anew with every call.
+        """Whether a call failed only because the server was told at its start that nobody answers. Somebody can now.
+
+        Since 2026-07-28 every call tells it again.
         """
         required = error.data.get("requiredCapabilities") if isinstance(error.data, Mapping) else None
         return (
@@ -153,13 +161,13 @@ class Questions:
     # --- what runs
 
     def begin(self, progress: CallProgress | None) -> AskedCall:
-        """The current task makes a call that may ask, until `end`."""
+        """The current task begins a call that may ask. `end` it."""
         call = AskedCall(self._asker.current_call() if self._asker is not None else None, progress)
         self._calls.append(call)
         return call
 
     def end(self, call: AskedCall) -> None:
-        """The call has ended: what only it can have asked is withdrawn."""
+        """The call has ended: questions that can belong to no other call are withdrawn."""
         self._calls.remove(call)
         for waiting in self._waiting:
             if call in waiting.calls:
@@ -169,7 +177,7 @@ class Questions:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """While inside, a resource is read. Nobody is asked about that: it happens in the background."""
+        """While a resource is read. Nobody is asked about that: it happens in the background."""
         self._reads += 1
         try:
             yield
@@ -179,14 +187,14 @@ class Questions:
     # --- before 2026-07-28
 
     async def elicit(self, _context: object, params: ElicitRequestParams) -> ElicitResult | ErrorData:
-        """Answer a request of the server's own."""
+        """Answer a request of the server: mcp's callback."""
         calls = list(self._calls)
         if self.is_modern or (self._reads and not calls):
-            return self._unasked("nobody is asked about what is read")
-        # Which of them asks is not known: it counts as the one that has asked least.
+            return self._unasked("a resource is read, and nobody is asked about that")
+        # It is not known which of them asks: it counts for the one that has asked least.
         asking = min(calls, key=lambda each: each.asked, default=self._no_call)
-        if asking.asked >= _MOST_ASKED:
-            return self._unasked(f"it has asked {_MOST_ASKED} times")
+        if asking.asked >= _MOST.asked:
+            return self._unasked(f"it has asked {_MOST.asked} times")
         asking.asked += 1
         try:
             return await self._ask(params, calls, calls[0] if len(calls) == 1 and not self._reads else None)
@@ -194,14 +202,14 @@ class Questions:
             return error.error
 
     def on_message(self, message: IncomingMessage) -> None:
-        """The server may say that what it sent the person to a URL for is done."""
+        """The server may say that the person has done what a URL was for."""
         if isinstance(message, ElicitCompleteNotification):
             for waiting in self._waiting:
                 if waiting.elicitation_id == message.params.elicitation_id and self._asker is not None:
                     self._asker.done(waiting.question)
 
     async def visit_required(self, error: MCPError, call: AskedCall) -> None:
-        """Have the person visit what a call was refused for (-32042). Raises what the call fails with otherwise."""
+        """Have the person visit the URLs that a call was refused for (-32042). Raises `MCPError` if they do not."""
         try:
             required = ElicitationRequiredErrorData.model_validate(error.data).elicitations
         except ValidationError:
@@ -217,9 +225,10 @@ class Questions:
     # --- since 2026-07-28
 
     async def answer(self, requests: Mapping[str, InputRequest], call: AskedCall) -> dict[str, ElicitResult]:
-        """The answers to what a call asks, all asked at once. Raises `MCPError` for what nobody can be asked."""
-        if len(requests) > _MOST_WAITING:
-            raise MCPError(INTERNAL_ERROR, f"the tool asks {len(requests)} questions at once, and may {_MOST_WAITING}")
+        """The answers to the questions of a call. All are asked at once. Raises `MCPError` if one cannot be asked."""
+        if len(requests) > _MOST.waiting:
+            text = f"the tool asks {len(requests)} questions at once; at most {_MOST.waiting} are allowed"
+            raise MCPError(INTERNAL_ERROR, text)
         answers: dict[str, ElicitResult] = {}
         refusals: list[MCPError] = []
 
@@ -233,7 +242,7 @@ class Questions:
         asked = {key: request.params for key, request in requests.items() if isinstance(request, ElicitRequest)}
         if other := requests.keys() - asked.keys():
             method = requests[min(other)].method
-            raise MCPError(INTERNAL_ERROR, f"the tool asks for {method}, which nobody can give here")
+            raise MCPError(INTERNAL_ERROR, f"the tool asks for {method}, and only forms and URLs can be answered here")
         async with anyio.create_task_group() as tasks:
             for key, params in asked.items():
                 tasks.start_soon(ask, key, params, tasks.cancel_scope)
@@ -246,10 +255,10 @@ class Questions:
     async def _ask(
         self, params: ElicitRequestParams, calls: Sequence[AskedCall], call: AskedCall | None
     ) -> ElicitResult:
-        """The person's answer. Nobody there, or too many questions: `cancel`. `MCPError` for one that is none."""
+        """The person's answer; `cancel` if nobody is there or too many questions wait. `MCPError` if it is invalid."""
         if self._asker is None or not self._asker.can_ask():
             return self._unasked("nobody can answer here")
-        if len(self._waiting) >= _MOST_WAITING:
+        if len(self._waiting) >= _MOST.waiting:
             return self._unasked("too many of its questions wait already")
         question, elicitation_id = self._question(params, calls, call)
         if call is not None and call.progress is not None:
@@ -284,7 +293,7 @@ class Questions:
             raise MCPError(INVALID_PARAMS, f"the form of a question cannot be shown: {problem}") from None
 
     def _unasked(self, why: str) -> ElicitResult:
-        logger.debug("MCP server %s asked a question, and nobody is told: %s", self._server, why)
+        logger.debug("a question of MCP server %s is put to nobody: %s", self._server, why)
         return ElicitResult(action="cancel")
 
     def _result(self, question: ServerQuestion, answer: GivenAnswer) -> ElicitResult:
@@ -296,13 +305,13 @@ class Questions:
 
 
 def _url_problem(url: str) -> str | None:
-    """Why a person cannot be sent there. What they are shown is what they would open: nothing may hide in it."""
-    if len(url) > _LONGEST_URL:
-        return f"has {len(url)} characters, and may have {_LONGEST_URL}"
+    """Why a person cannot be sent to this URL; `None` if they can. They must see exactly what they would open."""
+    if len(url) > 8192:
+        return f"has {len(url)} characters; at most 8192 are allowed"
     if has_control_characters(url) or first_invisible_character(url) or any(map(str.isspace, url)):
-        return "has characters that no URL has"
+        return "has characters that are not allowed in URLs"
     try:
         parts = urlsplit(url)
     except ValueError:
-        return "is none"
-    return None if parts.scheme in ("http", "https") and parts.hostname else "is none of the web's"
+        return "cannot be parsed"
+    return None if parts.scheme in ("http", "https") and parts.hostname else "is no http:// or https:// URL with a host"

@@ -1,7 +1,7 @@
-"""What this side declares to MCP servers that it can do: to put their questions to a person, while there is one.
+"""What we declare to MCP servers: that a person answers their questions, while there is one.
 
-Servers change their path by it: one that cannot ask may do without asking what it would have asked about. mcp's client
-declares what it has a callback for, always; here that is taken back where nobody would be asked.
+It matters to servers: one that cannot ask may act without asking. mcp's client always declares what it has a callback
+for. Here that declaration is removed if nobody would answer.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,16 +24,14 @@ __all__ = ["QUESTIONS", "DeclaringDispatcher", "declared"]
 #: The capability as MCP spells it: forms to fill in, and URLs to visit.
 QUESTIONS: Final[Mapping[str, Any]] = {"elicitation": {"form": {}, "url": {}}}
 
-#: Windows and documents are read in the background, where nobody is asked anything.
-_NEVER_ASKS: Final = frozenset({"resources/read"})
-
 
 def declared(method: str, params: Mapping[str, Any] | None, can_ask: bool) -> Mapping[str, Any] | None:
-    """The parameters of a request of mcp's client, with questions declared only where somebody answers them.
+    """The parameters of a request of mcp's client, with questions declared only if somebody answers them.
 
-    Before 2026-07-28 the handshake declares it, for the whole session. Since then every request does.
+    Before 2026-07-28 the handshake declares it for the whole session. Since then every request does.
     """
-    if params is None or (can_ask and method not in _NEVER_ASKS):
+    # Windows and documents are read in the background: nobody is asked about that.
+    if params is None or (can_ask and method != "resources/read"):
         return params
     if method == "initialize":
         return {**params, "capabilities": _without_questions(params.get("capabilities"))}
@@ -49,9 +47,9 @@ def _without_questions(capabilities: Mapping[str, Any] | None) -> dict[str, Any]
 
 
 class DeclaringDispatcher(Dispatcher[Any]):
-    """The dispatcher that mcp's session is given: the one of the wire, with `declared` requests.
+    """The dispatcher for mcp's session: it sends `declared` requests over the dispatcher of the transport.
 
-    `declares` is asked for each method whether somebody answers questions now.
+    `declares` says for a method whether somebody answers questions now.
     """
 
     def __init__(self, inner: Dispatcher[Any], declares: Callable[[str], bool]) -> None:

@@ -1,4 +1,4 @@
-"""The form that an MCP server asks a person to fill in: which fields it has, and what each of them may be given.
+"""The form that an MCP server asks a person to fill in: its fields, and which values each of them takes.
 
 Pure. Knows MCP's restricted JSON Schema, a flat object of plain values; nothing of who shows the form, or how.
 """
@@ -6,7 +6,7 @@ Pure. Knows MCP's restricted JSON Schema, a flat object of plain values; nothing
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from enum import Enum
 from typing import Any, Final, TypeAlias
@@ -23,11 +23,11 @@ FieldValue: TypeAlias = str | int | float | bool | list[str]
 
 @dataclass(frozen=True, slots=True)
 class _FormBounds:
-    """More than a person would fill in, or read."""
+    """How large a form may be: more than a person would read or fill in."""
 
     fields: int = 100
     options: int = 1000
-    schema_bytes: int = 1024 * 1024  # of everything that a schema says, also of what no form shows, about
+    schema_bytes: int = 1024 * 1024  # about; of the whole schema, also of the parts that no form shows
     schema_levels: int = 16
     text: int = 100_000  # characters that a person may type into one field
 
@@ -36,11 +36,11 @@ _MOST: Final = _FormBounds()
 
 
 class InvalidFormError(ValueError):
-    """A schema that is no form: what MCP does not allow in one, or more than a person can be shown."""
+    """A schema that cannot be shown as a form: MCP does not allow it, or it is too large."""
 
 
 class FieldKind(Enum):
-    """What a field is given: a text, a number, a yes or a no, one option or several."""
+    """The kind of value that a field takes."""
 
     TEXT = "text"
     NUMBER = "number"
@@ -52,7 +52,7 @@ class FieldKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FieldOption:
-    """One of the values that a field may have."""
+    """One of the values that a field offers."""
 
     value: str
     title: str
@@ -60,7 +60,7 @@ class FieldOption:
 
 @dataclass(frozen=True, slots=True)
 class FormField:
-    """One question of a form. `read` takes what a person typed, `check` a value; both say in words what is wrong."""
+    """One field of a form. `read` takes what a person typed, `check` a value; both say in words what is wrong."""
 
     name: str
     kind: FieldKind
@@ -69,12 +69,12 @@ class FormField:
     required: bool = False
     default: FieldValue | None = None
     options: tuple[FieldOption, ...] = ()
-    """Of a choice, or of several."""
+    """For `CHOICE` and `SEVERAL`."""
     least: int | float | None = None
     """The smallest number, the shortest text, or the fewest options."""
     most: int | float | None = None
     format: str | None = None
-    """Of a text: `email`, `uri`, `date` or `date-time`."""
+    """For `TEXT`: `email`, `uri`, `date` or `date-time`."""
 
     def check(self, value: object) -> FieldValue:
         """The value, or `ValueError` with a sentence that says what it must be."""
@@ -92,7 +92,7 @@ class FormField:
         raise ValueError(_WANTED[self.kind])
 
     def read(self, text: str) -> FieldValue | None:
-        """What the person means; `None` where they leave out what need not be given. `ValueError` as for `check`."""
+        """The value that the person typed; `None` if they left an optional field empty. `ValueError` as for `check`."""
         typed = text if self.kind is FieldKind.TEXT else text.strip()
         if not typed:
             if self.kind is FieldKind.SEVERAL and self.required:
@@ -103,7 +103,7 @@ class FormField:
         return self.check(_READERS[self.kind](self, typed))
 
     def written(self, value: FieldValue) -> str:
-        """A value as a person would type it: `read` takes it back."""
+        """A value as a person would type it, so that `read` returns it."""
         if isinstance(value, bool):
             return "yes" if value else "no"
         if isinstance(value, list):
@@ -111,7 +111,7 @@ class FormField:
         return self._written_option(value) if isinstance(value, str) and self.options else str(value)
 
     def _written_option(self, value: str) -> str:
-        """The option itself, or its number if a person could not type it."""
+        """The option itself, or its number if `read` could not read it."""
         if value and value == value.strip() and "," not in value:
             return value
         return str([option.value for option in self.options].index(value) + 1)
@@ -173,7 +173,7 @@ class FormField:
             raise ValueError(_WANTED[self.kind]) from None
 
     def _option(self, text: str) -> str:
-        """An option by its value, its title or its number. One whose value is itself a number is meant literally."""
+        """An option by its value, its title or its number. A number that is itself a value means that value."""
         if text in self._values:
             return text
         titled = [option.value for option in self.options if option.title.lower() == text.lower()]
@@ -208,14 +208,14 @@ _READERS: Final[Mapping[FieldKind, Callable[[FormField, str], object]]] = {
 
 @dataclass(frozen=True, slots=True)
 class QuestionForm:
-    """The fields of a form, in their order. One without any asks for a yes or a no and nothing else."""
+    """The fields of a form, in order. A form without fields asks only for a yes or a no."""
 
     fields: tuple[FormField, ...] = ()
 
     def check(self, content: Mapping[str, Any]) -> dict[str, FieldValue]:
-        """The content to answer with; `BadRequestError` names the first field that is wrong, and never its value.
+        """The checked content; `BadRequestError` names the first wrong field, and never its value.
 
-        A `null` means that the field is left out.
+        A `None` means that the field is left out.
         """
         given = {name: value for name, value in content.items() if value is not None}
         if unknown := given.keys() - {field.name for field in self.fields}:
@@ -234,15 +234,15 @@ class QuestionForm:
 
 
 def parse_form(schema: Mapping[str, Any]) -> QuestionForm:
-    """The form that MCP's `requestedSchema` describes; `InvalidFormError` if a person cannot be shown it."""
+    """The form that MCP's `requestedSchema` describes; `InvalidFormError` if it cannot be shown to a person."""
     properties, required = schema.get("properties", {}), schema.get("required") or []
     if not isinstance(properties, Mapping) or not isinstance(required, list):
-        raise InvalidFormError("its schema is no object with properties")
+        raise InvalidFormError("its schema is not an object with properties")
     if len(properties) > _MOST.fields:
-        raise InvalidFormError(f"it has {len(properties)} fields, and may have {_MOST.fields}")
-    # Whoever shows the form, or remembers it, holds all of the schema.
+        raise InvalidFormError(f"it has {len(properties)} fields; at most {_MOST.fields} are allowed")
+    # A front end that shows the form, or remembers it, keeps the whole schema.
     if weight(schema, _MOST.schema_bytes) > _MOST.schema_bytes or is_deeper(schema, _MOST.schema_levels):
-        raise InvalidFormError("its schema is larger than any form's")
+        raise InvalidFormError("its schema is too large or nested too deeply for a form")
     needed = {name for name in required if isinstance(name, str)}
     return QuestionForm(tuple(_field(str(name), part, name in needed) for name, part in properties.items()))
 
@@ -289,22 +289,22 @@ def _kind(name: str, schema: Mapping[str, Any]) -> tuple[FieldKind, tuple[FieldO
             return FieldKind.INTEGER, ()
         case "boolean":
             return FieldKind.YES_NO, ()
-    raise InvalidFormError(f"its field {name!r} is of a kind that no form has")
+    raise InvalidFormError(f"its field {name!r} has a type that is not allowed in a form")
 
 
 def _options(name: str, schema: Mapping[str, Any]) -> tuple[FieldOption, ...]:
-    """The options in any of MCP's spellings: `enum`, with `enumNames` perhaps, or `oneOf`, or `anyOf`."""
+    """The options, in any spelling of MCP: `enum`, perhaps with `enumNames`, or `oneOf`, or `anyOf`."""
     values, titles = schema.get("enum"), schema.get("enumNames")
     if not isinstance(values, list):
         titled = schema.get("oneOf") or schema.get("anyOf") or []
         if not isinstance(titled, list) or not all(isinstance(entry, Mapping) for entry in titled):
-            raise InvalidFormError(f"the options of its field {name!r} are none")
+            raise InvalidFormError(f"the options of its field {name!r} are not a list of objects")
         values = [entry.get("const") for entry in titled]
         titles = [entry.get("title") for entry in titled]
     if len(values) > _MOST.options:
-        raise InvalidFormError(f"its field {name!r} has {len(values)} options, and may have {_MOST.options}")
+        raise InvalidFormError(f"its field {name!r} has {len(values)} options; at most {_MOST.options} are allowed")
     if not all(isinstance(value, str) for value in values):
-        raise InvalidFormError(f"the options of its field {name!r} are no texts")
+        raise InvalidFormError(f"the options of its field {name!r} are not texts")
     if not isinstance(titles, list) or len(titles) != len(values):
         titles = values
     return tuple(
@@ -313,16 +313,13 @@ def _options(name: str, schema: Mapping[str, Any]) -> tuple[FieldOption, ...]:
 
 
 def _with_default(field: FormField, default: Any) -> FormField:
-    """The field with its default, where that is one which it may have."""
+    """The field with its default, if the default is a valid value."""
     if default is None:
         return field
     try:
-        checked = field.check(default)
+        return replace(field, default=field.check(default))
     except ValueError:
         return field
-    return FormField(
-        **{name: getattr(field, name) for name in FormField.__slots__ if name != "default"}, default=checked
-    )
 
 
 def _text(value: Any) -> str | None:

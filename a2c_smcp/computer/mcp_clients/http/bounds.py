@@ -1,9 +1,9 @@
-"""What an MCP server may send us over HTTP, counted before anybody keeps it. Knows HTTP and the ids of JSON-RPC.
+"""What an MCP server may send us over HTTP, counted before it is kept. Knows HTTP and the ids of JSON-RPC.
 
-mcp's HTTP clients read whatever comes, into memory, and some failures in the middle of an answer end their session
-with every call of it. So the answers to requests pass through `BoundedTransport`. An answer that is too large, or cut
-short, is replaced there with a JSON-RPC error for the request that it belongs to, which mcp hands to that one call.
-Where no request shows, `RefusedAnswerError` is raised.
+mcp's HTTP clients read any answer into memory, and some failures in the middle of an answer end their session with all
+its calls. So the answers pass through `BoundedTransport`. It replaces an answer that is too large, or cut short, with a
+JSON-RPC error for the same request. mcp fails that one call with it. If it does not know the request, it raises
+`RefusedAnswerError`.
 """
 
 import json
@@ -35,24 +35,22 @@ _T = TypeVar("_T")
 _EVENTS: Final = "text/event-stream"
 _SESSION_HEADER: Final = "mcp-session-id"
 _TOO_LARGE: Final = PayloadTooLargeError.default_code
-#: mcp has a task for each request. There it also resumes, with a GET, the stream of an answer that ended too early.
+#: mcp has a task for each request. If the stream of the answer ends too early, that task resumes it with a GET.
 _exchange: ContextVar["_Exchange | None"] = ContextVar("_exchange", default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class _Costs:
-    """What answers of an MCP server over HTTP may take, in bytes if nothing else is said."""
+    """What the answers of one server may cost."""
 
-    # Up to here any number of answers is read at a time; so many larger ones, and the others wait.
-    small: int = 1024 * 1024
-    large_answers: int = 4
-    # What the pace counts for an event besides its bytes, and for the opening of a stream: they cost time, too.
+    small: int = 1024 * 1024  # bytes of an answer that needs no place
+    large_answers: int = 4  # places for larger ones: the others wait
+    # Opening a stream and reading an event cost time, too: the pace counts so many bytes for each.
     event: int = 16 * 1024
     stream: int = 1024 * 1024
-    # How many pieces of one body are read before others get a turn: a server may send each byte in a chunk of its own.
-    reads_a_turn: int = 16
-    ends: int = 4096
-    logged: int = 3
+    reads_a_turn: int = 16  # pieces of one body before other tasks get a turn: a piece may be one byte
+    ends: int = 4096  # bytes at the ends of a request that are searched for its id
+    logged: int = 3  # refusals
 
 
 _COSTS: Final = _Costs()
@@ -69,13 +67,13 @@ class AnswerBounds:
     events_per_second: int = 32 * 1024 * 1024
     """Bytes of events, on average over all streams; what comes faster waits."""
     resumptions: int = 500
-    """How many times the stream of one answer may be resumed; mcp's session dies of a thousand."""
+    """How many times the stream of one answer may be resumed. After a thousand times mcp's session would die."""
     answers_posts: bool = True
-    """Whether a request is answered by the response to its POST; with SSE it is answered on the one stream."""
+    """Whether the response to a POST answers it. With SSE all answers come on one stream."""
 
 
 class RefusedAnswerError(httpx2.StreamError):
-    """An answer that is not read. mcp fails one call with a `StreamError`, and the whole session with any other."""
+    """An answer that is not read. With a `StreamError` mcp fails one call, with other errors the whole session."""
 
     def __init__(self, message: str, code: int = _TOO_LARGE) -> None:
         super().__init__(message)
@@ -83,14 +81,14 @@ class RefusedAnswerError(httpx2.StreamError):
 
 
 class _WithdrawnError(RefusedAnswerError):
-    """Nobody waits for the answer any more."""
+    """The request was withdrawn: nobody waits for its answer any more."""
 
     def __init__(self) -> None:
         super().__init__("the request was withdrawn", INTERNAL_ERROR)
 
 
 class BoundedTransport(httpx2.AsyncBaseTransport):
-    """The way to one server, entered once. `unanswered` gives the ids of the requests that wait for it."""
+    """The way to one server, entered once. `unanswered` returns the ids of the requests that wait for an answer."""
 
     def __init__(self, name: str, bounds: AnswerBounds, unanswered: Callable[[], Iterable[RequestId]]) -> None:
         self.name = name
@@ -120,10 +118,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         await self._client.__aexit__(exc_type, exc_value, traceback)
 
     def withdraw(self, request_id: RequestId) -> None:
-        """Nobody waits for this request any more: leave its answer unread, however slowly it comes.
-
-        Before 2026-07-28 mcp reads on.
-        """
+        """Nobody waits for this request any more: stop reading its answer. Before 2026-07-28 mcp itself reads on."""
         if (exchange := self._exchanges.get(request_id)) is not None:
             exchange.withdraw()
 
@@ -147,7 +142,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         except Exception as error:
             self.failed = error
             raise
-        # The stream that a GET opens beside the answers of POSTs is one that a server may refuse.
+        # A server that answers POSTs may refuse the stream of a GET.
         if request.method == "POST" or not self.bounds.answers_posts:
             self.failed = response.status_code if response.status_code >= 400 else None
             if response.status_code == 404 and self._is_of_a_session(request):
@@ -158,7 +153,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
     def _is_of_a_session(self, request: httpx2.Request) -> bool:
         if self.bounds.answers_posts:
             return _SESSION_HEADER in request.headers
-        return request.method == "POST"  # to an address that the server has told in the stream of the session
+        return request.method == "POST"  # its address was told in the stream of the session
 
     async def _exchange_of(self, request: httpx2.Request) -> "_Exchange":
         if not self.bounds.answers_posts:
@@ -174,7 +169,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         return exchange
 
     def pause_after(self, size: int) -> float:
-        """Count what an event stream brought. Returns how long to wait before more of it is read, in seconds."""
+        """Count bytes of an event stream. Returns for how many seconds nothing more of it is to be read."""
         return self._pace.spend(size, anyio.current_time())
 
     def note(self, why: RefusedAnswerError, failed: int) -> None:
@@ -185,7 +180,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
 
 
 class _Exchange:
-    """A request and its response, until somebody withdraws it."""
+    """A request and its response. It may be withdrawn."""
 
     def __init__(self, request_id: RequestId | None) -> None:
         self.request_id = request_id
@@ -199,7 +194,7 @@ class _Exchange:
             self._scope.cancel()
 
     async def wait(self, awaited: Awaitable[_T]) -> _T:
-        """Raises `_WithdrawnError` when it is withdrawn."""
+        """Wait for something. Raises `_WithdrawnError` if the request is withdrawn meanwhile."""
         with anyio.CancelScope() as self._scope:
             if self._withdrawn:
                 self._scope.cancel()
@@ -208,7 +203,7 @@ class _Exchange:
 
 
 class _Body(httpx2.AsyncByteStream):
-    """The body of a response as mcp gets it: whole, or whole events, or an error in their place."""
+    """The body of a response as mcp gets it: all of it, or whole events, or an error instead."""
 
     def __init__(self, transport: BoundedTransport, exchange: _Exchange, response: httpx2.Response) -> None:
         self._transport = transport
@@ -220,7 +215,7 @@ class _Body(httpx2.AsyncByteStream):
         kind = response.headers.get("content-type", "").lower()
         self._has_events = response.status_code < 400 and kind.startswith(_EVENTS)
         self._encoding = response.headers.get("content-encoding", "").strip().lower()
-        # Nobody wants to know what a redirect says, or, with SSE, the answer to a POST.
+        # The body of a redirect is of no use; with SSE, neither is the answer to a POST.
         is_answer = self._bounds.answers_posts or response.request.method != "POST"
         self._is_read = is_answer and not 300 <= response.status_code < 400
         self.headers = response.headers.copy()
@@ -252,8 +247,8 @@ class _Body(httpx2.AsyncByteStream):
         if self._encoding not in ("", "identity"):
             limit = self._bounds.event if self._has_events else self._bounds.body
             raise RefusedAnswerError(
-                f"the server's answer is encoded as {self._encoding[:40]!a}, and may only have {limit} bytes"
-                " that are not encoded"
+                f"the server's answer is encoded as {self._encoding[:40]!a}; only answers without an encoding are"
+                f" read, up to {limit} bytes"
             )
 
     async def _whole(self) -> bytes:
@@ -286,7 +281,7 @@ class _Body(httpx2.AsyncByteStream):
                 await self._exchange.wait(anyio.sleep(pause))
 
     async def _next(self, chunks: AsyncIterator[bytes], size: int) -> bytes:
-        """The next bytes, or none at the end; when much has come already, after a place for it was found."""
+        """The next bytes; none at the end. A large answer waits here for its place."""
         self._reads += 1
         if self._reads % _COSTS.reads_a_turn == 0:
             await anyio.lowlevel.checkpoint()
@@ -318,11 +313,11 @@ class _Body(httpx2.AsyncByteStream):
         return RefusedAnswerError(f"an event of the server has more than {self._bounds.event} bytes")
 
     def _instead(self, refusal: RefusedAnswerError) -> bytes:
-        """What mcp is given in the place of an answer; where it must not be answered, the refusal is raised."""
+        """What mcp is given instead of an answer. If mcp waits for no answer, the refusal is raised."""
         if self._exchange.request_id is None and self._has_events:
-            raise httpx2.SSEError(str(refusal)) from refusal  # which ends a start with these words
+            raise httpx2.SSEError(str(refusal)) from refusal  # a start then fails with these words
         if self._exchange.request_id is None or self._response.status_code >= 400:
-            raise refusal  # mcp then goes by the status
+            raise refusal  # mcp then looks at the status
         if not isinstance(refusal, _WithdrawnError):
             self._transport.note(refusal, 1)
         message = json.dumps(_error(self._exchange.request_id, refusal)).encode()
@@ -330,7 +325,7 @@ class _Body(httpx2.AsyncByteStream):
 
 
 async def _posted(request: httpx2.Request) -> RequestId | None:
-    """The id of the JSON-RPC request that is posted; `None` for anything else."""
+    """The id of the JSON-RPC request that is posted; `None` if it is something else."""
     if request.method != "POST" or not request.headers.get("content-type", "").startswith("application/json"):
         return None
     content = await request.aread()

@@ -1,4 +1,4 @@
-"""The events of a stream that an MCP server sends over HTTP, cut apart, and how fast they may come. Pure: no clock."""
+"""An event stream of an MCP server over HTTP, cut into events, and how fast they may come. Pure: no clock."""
 
 import re
 
@@ -7,16 +7,17 @@ from a2c_smcp.utils.pipes import Line, LineSplitter, LongLine
 __all__ = ["EventPace", "EventSplitter", "as_event", "message_in"]
 
 _END = b"\n\n"
-#: How many milliseconds to wait before a stream is opened again, where that is 100 s or more.
+#: The server's wish to pause before a stream is opened again, in milliseconds, if that is 100 s or more.
 _LONG_PAUSE = re.compile(rb"^retry: ?\d{6,}$", re.MULTILINE)
 _LONGEST_PAUSE = b"retry: 60000"
 _OTHER_FIELDS = (b"id:", b"event:", b"retry:", b":")
 
 
 class EventSplitter:
-    """Cuts bytes into whole events, with `\\n` for every end of a line, which SSE writes in three ways.
+    """Cuts bytes into whole events. SSE has three ways to end a line: in these events it is always `\\n`.
 
-    Of an event over `limit` bytes only the ends are kept. Comments alone are left out. Long pauses become a minute.
+    Of an event over `limit` bytes only the ends are kept. Events that are only a comment are left out. A long pause
+    becomes a minute.
     """
 
     def __init__(self, limit: int) -> None:
@@ -27,7 +28,7 @@ class EventSplitter:
 
     @property
     def size(self) -> int:
-        """The bytes so far of the event that has not ended."""
+        """How many bytes of the unfinished event have come."""
         return self._events.size
 
     def feed(self, chunk: bytes) -> list[Line]:
@@ -45,12 +46,12 @@ class EventSplitter:
         return [event for event in map(self._readable, found) if event and not _is_comment(event)]
 
     def _readable(self, event: Line) -> Line:
-        """An event in UTF-8: bytes that are none grow when they are read, and must not grow over the limit."""
+        """An event in valid UTF-8. Each invalid byte becomes three bytes, so that the event may grow over the limit."""
         if isinstance(event, LongLine):
             return event
         event = event.lstrip(b"\n")  # of several blank lines
         if b"retry:" in event:
-            # mcp waits so long for a request, even when its call is over.
+            # mcp would wait so long, even when the call of the request is over.
             event = _LONG_PAUSE.sub(_LONGEST_PAUSE, event)
         if event.isascii():
             return event
@@ -63,12 +64,12 @@ def _is_comment(event: Line) -> bool:
 
 
 def as_event(message: bytes) -> bytes:
-    """One message on one line as it is written into a stream."""
+    """A message of one line as an event."""
     return b"data: " + message + _END
 
 
 def message_in(event: LongLine) -> LongLine:
-    """The ends of the message that an event carries, without the event's other fields."""
+    """The ends of the message in an event, without the other fields of the event."""
     _, found, head = (b"\n" + event.head).partition(b"\ndata:")
     tail = event.tail.split(b"\n")
     while len(tail) > 1 and tail[-1].startswith(_OTHER_FIELDS):
@@ -77,7 +78,7 @@ def message_in(event: LongLine) -> LongLine:
 
 
 class EventPace:
-    """How many bytes of events come in a second, on average, from one server; a second's worth at once."""
+    """How many bytes of events one server may send in a second, on average. A second's worth may come at once."""
 
     def __init__(self, per_second: float) -> None:
         self._per_second = per_second

@@ -1,4 +1,4 @@
-"""Why an MCP server does not start over HTTP, in words that say what to do. Pure; shows no URL: it may hold a key."""
+"""Why an MCP server does not start over HTTP, and what to do about it. Pure. Shows no URL: it may hold a key."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from a2c_smcp.link.proxies import Proxy, find_proxy
 __all__ = ["HttpFailure", "LostSessionError", "describe_http", "explain_error", "is_refusal"]
 
 _STATUSES: Final = {
-    401: "it wants a key, or another one; look at the headers in its config",
-    403: "the key may not use it; look at the headers in its config",
+    401: "it wants a key, or refuses this one; look at the headers in its config",
+    403: "this key may not use it; look at the headers in its config",
     404: "there is no MCP server at this path; look at the url in its config",
     405: "there is no MCP server of this type at this path; look at the type and the url in its config",
     407: "the proxy wants a user and a password; put them into the URL of the proxy",
-    429: "it has too many requests",
+    429: "it gets too many requests",
 }
 _BROKEN: Final = "it is not ready, or broken"
 _PROXY_ADVICE: Final = "correct the variable HTTPS_PROXY, HTTP_PROXY or ALL_PROXY"
@@ -27,20 +27,20 @@ _NO_TLS: Final = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE"
 
 
 class LostSessionError(Exception):
-    """An HTTP server does not know the session that a request belongs to: mostly it was restarted."""
+    """An HTTP server does not know the session of a request. In most cases the server was restarted."""
 
     def __init__(self) -> None:
         super().__init__("the server has lost its session; starting it again makes a new one")
 
 
 def is_refusal(failed: int | Exception | None) -> bool:
-    """Whether the server refuses the key, which waiting does not change."""
+    """Whether the server refuses the key. Then waiting does not help."""
     return failed in (401, 403)
 
 
 @dataclass(frozen=True, slots=True)
 class HttpFailure:
-    """Why a request failed, and what can be done about it; `advice` is empty where that is unknown."""
+    """Why a request failed, and what to do about it; `advice` is empty if that is unknown."""
 
     problem: str
     advice: str = ""
@@ -50,7 +50,7 @@ class HttpFailure:
 
 
 def describe_http(failed: int | Exception | None, url: str, environ: Mapping[str, str]) -> str | None:
-    """The last request to `url` failed with this status or error; `None` if there is nothing better to say of it."""
+    """Why the last request to `url` failed, by its status or error; `None` if there is nothing better to say."""
     if isinstance(failed, int):
         advice = _STATUSES.get(failed, _BROKEN if failed >= 500 else "")
         return f"HTTP {failed}: {advice}".removesuffix(": ")
@@ -59,7 +59,7 @@ def describe_http(failed: int | Exception | None, url: str, environ: Mapping[str
 
 
 def explain_error(failed: Exception, url: str, environ: Mapping[str, str]) -> HttpFailure | None:
-    """What it means that a request to `url` was not answered; `None` if there is nothing better to say of it."""
+    """Why a request to `url` got no answer; `None` if there is nothing better to say than the error itself."""
     text = str(failed)
     proxy = _proxy(url, environ)
     match failed:
@@ -90,7 +90,7 @@ def explain_error(failed: Exception, url: str, environ: Mapping[str, str]) -> Ht
 
 
 def _is_lookup(failed: BaseException | None) -> bool:
-    """Whether a name was not found; the numbers and the words of that differ by system."""
+    """Whether a host name was not found. Each system has other numbers and words for that."""
     while failed is not None and not isinstance(failed, gaierror):
         failed = failed.__cause__ or failed.__context__
     return failed is not None

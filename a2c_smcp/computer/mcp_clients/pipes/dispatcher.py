@@ -2,9 +2,9 @@
 
 Knows JSON-RPC: ids, answers, cancellation, progress. Knows no MCP beyond that, and no bytes.
 
-A message of the server is acted on in the very callback that read it: no stream and no task lies between the pipe and
-the caller. The event loop runs callbacks in the order in which they were scheduled. So an announcement is handled
-before the caller sees an answer that came after it, as long as its handler does not wait for something else.
+A message of the server is handled in the callback that read it: no stream and no task lies between the pipe and the
+caller. The event loop runs callbacks in the order in which they were scheduled. So an announcement is handled before
+the caller sees an answer that came after it, as long as the handler does not wait for something else.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import anyio
 from anyio.abc import TaskStatus
@@ -39,16 +39,11 @@ __all__ = ["InvalidAnswerError", "PipeDispatcher"]
 
 logger = logging.getLogger(__name__)
 
-#: An id is also a progress token. Servers count their own requests from 0 or 1, and a server that keeps both kinds in
-#: one table must not mix them up; some keep ids in 32 bits.
-_FIRST_ID: Final = 2**30
-
-
 _OnReport: TypeAlias = Callable[[float, float | None, str | None], None]
 
 
 class InvalidAnswerError(MCPError):
-    """A server answered with something that JSON-RPC does not know as an answer."""
+    """A server answered with something that is no answer in JSON-RPC."""
 
     def __init__(self) -> None:
         super().__init__(INTERNAL_ERROR, "the server answered with something that is no MCP result")
@@ -56,7 +51,7 @@ class InvalidAnswerError(MCPError):
 
 @dataclass(slots=True)
 class _Waiter:
-    """Who waits for the answer to a request."""
+    """The caller that waits for the answer to a request."""
 
     request_id: RequestId
     """As it was sent."""
@@ -67,15 +62,17 @@ class _Waiter:
 
 
 class PipeDispatcher(Dispatcher[TransportContext]):
-    """The requests of one session. From `run` on, `take` is to be given what the server says.
+    """The requests of one session. While `run` runs, `take` is to be given each message of the server.
 
-    `screen` is given the method and the result of every request, and returns the result that the session is to see.
+    `screen` takes the method and the result of every request, and returns the result that the session sees.
     """
 
     def __init__(self, pipe: Pipe, screen: Callable[[str, dict[str, Any]], dict[str, Any]] | None = None) -> None:
         self._pipe = pipe
         self._screen = screen
-        self._ids = itertools.count(_FIRST_ID)
+        # An id is also a progress token. Servers count their own requests from 0 or 1, and one that keeps both kinds in
+        # one table must not mix them up. Some servers keep ids in 32 bits.
+        self._ids = itertools.count(2**30)
         self._asks: AskTable[RequestId, _Waiter] = AskTable()
         self._handlers: ServerInitiated | None = None
         self._loop = asyncio.get_running_loop()
@@ -99,14 +96,13 @@ class PipeDispatcher(Dispatcher[TransportContext]):
         opts: CallOptions | None = None,
         on_report: _OnReport | None = None,
     ) -> dict[str, Any]:
-        """The result of a request. Cancelling this, or its timeout, tells the server.
+        """The result of a request. If this is cancelled, or its time is up, the server is told.
 
-        `on_report` is called with the progress of the request as soon as that is read. Unlike the `on_progress` of
-        mcp's options it waits for nothing, so that a server which reports thousands of times costs no task for each.
-        It must not raise.
+        `on_report` is called with each report of progress, in the callback that read it. It must not wait or raise. The
+        `on_progress` of mcp's options has a task for each report, and a server may report thousands of times.
 
-        Raises `MCPError` with what the server answered, or that the connection is closed or the time is up;
-        `InvalidAnswerError` when what came was no answer.
+        Raises `MCPError` with what the server answered, or when the connection is closed or the time is up;
+        `InvalidAnswerError` when what came is no answer.
         """
         if self._over.is_set():
             raise _closed()
@@ -134,7 +130,7 @@ class PipeDispatcher(Dispatcher[TransportContext]):
                 self._pipe.write(text)
             message = await answer
         except BaseException:
-            # An ask that has ended may have left its id to another one.
+            # If this ask has ended, another one may have its id now.
             if self._asks.get(key) is ask and self._asks.withdraw(key):
                 self._tell_withdrawn(waiter, "caller cancelled")
             raise
@@ -183,17 +179,17 @@ class PipeDispatcher(Dispatcher[TransportContext]):
     # --- for the pipes
 
     def take(self, message: Mapping[str, Any]) -> None:
-        """Act on what the server says. What is no message of JSON-RPC is skipped."""
+        """Act on a message of the server. What is no JSON-RPC message is skipped."""
         method, params = message.get("method"), message.get("params")
         if method is None:
             self._take_answer(message)
         elif self._handlers is None or self._over.is_set():
             logger.debug("a message outside the session was skipped")
         elif not isinstance(method, str) or not (params is None or isinstance(params, dict)):
-            logger.debug("a message that is none of JSON-RPC's was skipped")
+            logger.debug("a message that is not JSON-RPC was skipped")
         elif message.get("id") is None:
             if method == "notifications/progress" and params is not None:
-                # The session would only hand it on to handlers of which none wants it.
+                # mcp's session would hand it to its handlers, and none of them wants it.
                 self._take_progress(self._handlers, params)
                 return
             self._handlers.take_notification(method, params)
@@ -210,13 +206,13 @@ class PipeDispatcher(Dispatcher[TransportContext]):
                 self._tell_withdrawn(ask.waiter, "connection closed")
             if not (answer := ask.waiter.answer).done():
                 answer.set_exception(_closed())
-                answer.exception()  # its caller may be cancelled in the same moment, and never look
+                answer.exception()  # the caller may be cancelled at the same moment, and then nobody reads it
 
     # --- requests of ours
 
     async def _wait_for_room(self, answer: asyncio.Future[Mapping[str, Any]]) -> None:
-        """Until the pipe takes more or the session is closed: a server that does not read must not find later, when it
-        does, what its callers have given up by then.
+        """Wait until the pipe takes more, or the session is closed. A request is not written before: a server that does
+        not read would find it later, when its caller has given up.
         """
         while self._pipe.is_full() and not answer.done():
             flushing: asyncio.Future[Any] = asyncio.ensure_future(self._pipe.flushed())
@@ -229,13 +225,13 @@ class PipeDispatcher(Dispatcher[TransportContext]):
         request_id = as_request_id(message.get("id"))
         if request_id is None or not ("result" in message or "error" in message):
             return
-        # Some servers write ids as text, whatever they were.
+        # Some servers write each id as text.
         ask = self._asks.answer(coerce_request_id(request_id))
-        if ask is not None and not ask.waiter.answer.done():  # its caller may be cancelled in the same moment
+        if ask is not None and not ask.waiter.answer.done():  # its caller may be cancelled at the same moment
             ask.waiter.answer.set_result(message)
 
     def _tell_withdrawn(self, waiter: _Waiter, reason: str) -> None:
-        """Tell the server that a request which it was sent needs no answer any more."""
+        """Tell the server that a request needs no answer any more."""
         if waiter.may_be_cancelled:
             params = {"requestId": waiter.request_id, "reason": reason}
             self._pipe.write(encode({"jsonrpc": "2.0", "method": "notifications/cancelled"}, params))
@@ -254,7 +250,7 @@ class PipeDispatcher(Dispatcher[TransportContext]):
 
 
 def _result(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Raises what the server answered instead."""
+    """The result in an answer; raises the error in it."""
     error, result = answer.get("error"), answer.get("result")
     if error is None and isinstance(result, dict):
         return result

@@ -1,6 +1,6 @@
-"""Which request a message is, or answers, from its ends: it may be too long to be kept, or to be read for that. Pure.
+"""The id in a long JSON-RPC message, found at its two ends: the message is too long to be kept or parsed. Pure.
 
-A JSON-RPC message is an object whose `id` stands among its first members or its last ones; what is large is between.
+The `id` of a JSON-RPC message stands among its first members or among its last ones. The large part is between them.
 """
 
 import json
@@ -13,22 +13,22 @@ from a2c_smcp.utils.pipes import LongLine
 __all__ = ["Answered", "answered_by", "request_in"]
 
 _TEXT: Final = rb'"(?:[^"\\]|\\.)*"'
-#: A member whose value is no object and no list.
+#: A member whose value is neither an object nor a list.
 _MEMBER: Final = re.compile(rb"\s*(%b)\s*:\s*(%b|-?\d+|true|false|null)\s*" % (_TEXT, _TEXT))
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What a line says of the request that it answers."""
+    """Which request a line answers."""
 
     is_answer: bool
-    """Whether it may answer a request: a line with a `method` is a request or a notification of the server's own."""
+    """`False` for a line with a `method`: it is a request or a notification of the server."""
     request_id: int | str | None = None
-    """`None` where it does not show."""
+    """`None` if the ends of the line do not show it."""
 
 
 def answered_by(line: LongLine) -> Answered:
-    """The request that this line answers, as far as its ends tell."""
+    """The request that this line answers, as far as its ends show."""
     members = _members(line)
     if "method" in members:
         return Answered(is_answer=False)
@@ -36,7 +36,7 @@ def answered_by(line: LongLine) -> Answered:
 
 
 def request_in(line: LongLine) -> int | str | None:
-    """The id of the request that this line is; `None` if it is a notification or an answer."""
+    """The id of this line if it is a request; `None` if it is a notification or an answer."""
     members = _members(line)
     return _id(members) if "method" in members else None
 
@@ -62,7 +62,7 @@ def _first_members(head: bytes) -> dict[str, object]:
 
 
 def _last_members(tail: bytes) -> dict[str, object]:
-    """The members after the last object or list; a text with a comma in it ends the search."""
+    """The members after the last object or list. The search stops at a text with a comma in it."""
     members: dict[str, object] = {}
     rest = tail.rstrip()
     if rest.endswith(b"}"):
@@ -76,6 +76,6 @@ def _last_members(tail: bytes) -> dict[str, object]:
 def _note(members: dict[str, object], found: re.Match[bytes]) -> None:
     try:
         key, value = json.loads(found[1]), json.loads(found[2])
-    except ValueError:  # not UTF-8, or an escape that is none
+    except ValueError:  # invalid UTF-8, or an invalid escape
         return
     members.setdefault(key, value)

@@ -1,12 +1,12 @@
 """A child process that is never left behind. Knows processes and their pipes, nothing of what is said over them.
 
-It leads a session and process group of its own; whatever it leaves behind in that group ends with it. If the event loop
-is dropped, the group is killed when the process object is collected; and if this process is killed, the child sees EOF
-and, on Linux, gets a SIGTERM. A descendant that starts a session of its own is out of reach.
+The child leads a process group and a session of its own, and the whole group ends with it. If the event loop is
+dropped, the group is killed when the `Process` is collected. If this process is killed, the child sees EOF and, on
+Linux, gets a SIGTERM. A descendant that starts a session of its own is out of reach.
 """
 
-# Imported by the standard library when an executor is first used: in another thread that may be in the middle of our
-# fork, whose hooks would then release a lock that they never took.
+# The standard library imports this when an executor is first used. If another thread did so in the middle of our fork,
+# the hooks of the fork would release a lock that they never took.
 import concurrent.futures.thread  # noqa: F401
 import ctypes
 import logging
@@ -20,7 +20,7 @@ from array import array
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import IO, Final
+from typing import IO
 
 import anyio
 from mcp.client.stdio import get_default_environment
@@ -31,27 +31,25 @@ __all__ = ["Process", "StdioTimings", "describe_exit"]
 
 logger = logging.getLogger(__name__)
 
-_PR_SET_PDEATHSIG: Final = 1
-
 
 @dataclass(frozen=True, slots=True)
 class StdioTimings:
     """How long each step of the shutdown may take, in seconds."""
 
     flush: float = 0.5
-    """For messages that were accepted to reach the server."""
+    """For the messages that were accepted to reach the server."""
     eof: float = 0.5
-    """For the server to leave by itself when its stdin closes; a clean exit beats a signal."""
+    """For the server to exit by itself when its stdin closes: a clean exit is better than a signal."""
     terminate: float = 2.0
-    """The grace between SIGTERM and SIGKILL."""
+    """Between SIGTERM and SIGKILL."""
     kill: float = 2.0
     """For the kernel to end what was killed."""
     drain: float = 0.5
-    """For output that a dead server left in its pipes; a child of its own may hold them open."""
+    """For the output that a dead server left in its pipes. A child of the server may keep them open."""
 
 
 class Process:
-    """A child that leads a process group, and how the whole group is ended. Spawned from the event loop's thread."""
+    """A child that leads a process group. `stop` ends the whole group. Made in the event loop's thread."""
 
     def __init__(self, parameters: StdioParameters) -> None:
         # Not asyncio's own subprocess: its `wait` waits for the pipes too, which a grandchild may hold.
@@ -79,7 +77,7 @@ class Process:
 
     @property
     def has_unread(self) -> bool:
-        """Whether something that was written to it waits in the pipe; where the system cannot tell, nothing does."""
+        """Whether the child has not read everything yet. On a system that cannot tell, it counts as read."""
         if sys.platform != "linux" or self.stdin.closed:
             return False
         import fcntl
@@ -93,29 +91,29 @@ class Process:
         return waiting[0] > 0
 
     async def wait(self) -> None:
-        """Wait until the server itself has exited, even if a process that it started still holds its pipes."""
+        """Wait until the server itself has exited, even if a process that it started keeps its pipes open."""
         if sys.platform == "linux":
-            with suppress(OSError):  # a kernel that has none
+            with suppress(OSError):  # an old kernel has no pidfd
                 pidfd = os.pidfd_open(self.pid)
                 try:
                     await anyio.wait_readable(pidfd)
                 finally:
                     os.close(pidfd)
-        # On other systems ask now and then: mostly EOF on stdout tells first.
+        # Other systems are asked now and then. In most cases EOF on stdout comes first.
         await self._until(self._has_exited, math.inf, every=0.5)
 
     async def stop(self, timings: StdioTimings) -> None:
-        """Let it leave, then SIGTERM, grace, SIGKILL. It does not rely on any other task, as those may be cancelled."""
+        """Wait for its exit, then SIGTERM, wait, SIGKILL. Needs no other task: those may be cancelled."""
         if not await self._until(self._has_exited, timings.eof):
             self._signal(signal.SIGTERM)
         if not await self._until(self._group_is_gone, timings.terminate):
             self._signal(signal.SIGKILL)
-            # Only for itself: the others are dead by now, or zombies that an init process has yet to reap.
+            # Wait for the leader only: the others are dead, or zombies that the init process has not reaped yet.
             if not await self._until(self._has_exited, timings.kill):
                 logger.warning("MCP server %d survived SIGKILL", self.pid)
 
     def destroy(self) -> None:
-        """Kill what is left, without an event loop, as it may be gone. After `stop` nothing is. Closes the pipes."""
+        """Kill what is left, and close the pipes. Needs no event loop. After `stop` nothing is left."""
         if not self._over:
             self._signal(signal.SIGKILL)
             with suppress(subprocess.TimeoutExpired):
@@ -142,7 +140,7 @@ class Process:
         # Asked only once the leader is reaped: a zombie counts as a member.
         if self._has_exited() and not self._over:
             with suppress(ChildProcessError):
-                os.waitpid(-self.pid, os.WNOHANG)  # in a container we may be the init process that orphans fall to
+                os.waitpid(-self.pid, os.WNOHANG)  # in a container we may be the init process, which reaps orphans
             try:
                 os.killpg(self.pid, 0)
             except ProcessLookupError:
@@ -164,27 +162,27 @@ def _non_blocking(pipe: IO[bytes] | None) -> IO[bytes]:
 
 
 def _roomy(pipe: IO[bytes]) -> IO[bytes]:
-    """A pipe that takes a message of some size at once: with 64 KiB both ends wake for every piece of it."""
+    """The pipe with a larger buffer: with 64 KiB both ends wake up for every piece of a large message."""
     if sys.platform == "linux":
         import fcntl  # there is none on Windows, where this module is only imported
 
-        with suppress(OSError):  # the user's pipes have all the memory that they may have
+        with suppress(OSError):  # the limit of the user's pipes is reached
             fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, 256 * 1024)
     return pipe
 
 
 def _kill_group(pid: int, owner: int) -> None:
-    # A fork of ours inherits the finalizer, but not the right to use it.
+    # A fork of this process has the finalizer, too, and must not kill.
     if os.getpid() == owner:
         with suppress(OSError):
             os.killpg(pid, signal.SIGKILL)
 
 
 def _die_with_parent() -> Callable[[], None] | None:
-    """What the child does between fork and exec so that it gets SIGTERM when the thread that spawned it ends.
+    """The child calls this between fork and exec. It then gets SIGTERM when the thread that made it ends.
 
-    Runs Python code after a fork, so it does next to nothing: one system call that was looked up before, and one
-    comparison. `PyDLL` keeps the interpreter's lock: after the fork no other thread waits for it.
+    Python code that runs after a fork must do little: here one system call, looked up before, and one comparison.
+    `PyDLL` keeps the interpreter's lock: after the fork no other thread waits for it.
     """
     if sys.platform != "linux":
         return None
@@ -192,7 +190,7 @@ def _die_with_parent() -> Callable[[], None] | None:
     parent = os.getpid()
 
     def arm() -> None:
-        prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+        prctl(1, int(signal.SIGTERM), 0, 0, 0)  # PR_SET_PDEATHSIG
         if os.getppid() != parent:  # it died before the signal was armed
             os._exit(1)
 

@@ -1,7 +1,7 @@
-"""What an MCP server asks and tells by itself over its pipes, beside its answers. Knows JSON-RPC and no MCP.
+"""The requests and notifications that an MCP server sends by itself over its pipes. Knows JSON-RPC and no MCP.
 
-Every message has a task of its own, started in the order of the wire. A server that says more than its handlers take,
-or asks and does not read the answers, is not read for a while.
+Every message has a task of its own; the tasks start in the order of the messages. If a server sends faster than the
+handlers work, or does not read our answers, nothing more is read from it for a while.
 """
 
 import logging
@@ -37,28 +37,28 @@ __all__ = ["Pipe", "ServerInitiated", "encode"]
 
 logger = logging.getLogger(__name__)
 
-#: Announcements that are handled, and answers that wait for room, before nothing more is read.
+#: How many notifications are handled, and answers wait for room in the pipe, before reading pauses.
 _MOST_UNDER_WAY: Final = 64
 _TRANSPORT: Final = TransportContext(kind="stdio", can_send_request=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Pipe:
-    """What a dispatcher needs of the pipes below it."""
+    """The pipes to a server, as a dispatcher uses them."""
 
     write: Callable[[str], None]
-    """Takes one message and does not wait."""
+    """Write one message, without waiting."""
     is_full: Callable[[], bool]
     flushed: Callable[[], Awaitable[None]]
-    """Waits until the pipe has taken everything, or is broken."""
+    """Wait until the pipe has taken everything, or is broken."""
     pause: Callable[[], None]
-    """Nothing more is to be read for now."""
+    """Read nothing more until `resume`."""
     resume: Callable[[], None]
 
 
 @dataclass(slots=True)
 class ServerInitiated:
-    """Hands on what a server says by itself, in tasks of `tasks`. `outbound` is the way back for handlers that ask."""
+    """Calls the handlers in tasks of `tasks`. `outbound` is how a handler asks the server something."""
 
     outbound: Outbound
     pipe: Pipe
@@ -101,7 +101,7 @@ class ServerInitiated:
             await react()
         except Exception:
             # A boundary: the handler is not ours, and the session goes on.
-            logger.exception("a handler of what an MCP server said failed")
+            logger.exception("the handler of a notification of an MCP server failed")
         finally:
             self._done()
 
@@ -121,7 +121,7 @@ class ServerInitiated:
                 answer = {"error": _refusal(error, method)}
             finally:
                 context.close()
-                # A request that was withdrawn is not in the table, and may have left its id to another one.
+                # A request that was withdrawn is not in the table, and another one may have its id now.
                 is_wanted = not context.cancel_requested.is_set() and self._errands.finished(
                     coerce_request_id(request_id)
                 )
@@ -142,7 +142,7 @@ class ServerInitiated:
 
 
 class _MessageContext:
-    """What the handler of a message is told of it, and its way back to the server: mcp's `DispatchContext`."""
+    """What a handler is told of its message, and how it answers: mcp's `DispatchContext`."""
 
     transport = _TRANSPORT
     message_metadata = None
@@ -160,7 +160,7 @@ class _MessageContext:
         return self._is_open
 
     def cancel(self) -> None:
-        """The server does not want the answer any more, and must not get one."""
+        """The server has withdrawn its request, and must get no answer."""
         self.cancel_requested.set()
         self.scope.cancel()
 
@@ -186,22 +186,22 @@ class _MessageContext:
 
 
 def encode(message: dict[str, Any], params: Mapping[str, Any] | None) -> str:
-    """A message of ours as its line. It is given its parameters, if it has any.
+    """A message of ours, with its parameters if it has any, as a line.
 
-    Half a character in it becomes U+FFFD: a server on mcp's Python SDK drops a line that has one, with its id.
+    Half a character (a lone surrogate) becomes U+FFFD: servers on mcp's Python SDK drop a line that has one.
     """
     if params:
         message["params"] = params
     try:
         return codec.dumps_well_formed(message)
-    except TypeError:  # a call from this process may have what only pydantic can write, a path for instance
+    except TypeError:  # a call from this process may have a value that only pydantic can write, such as a path
         return codec.dumps_well_formed(to_jsonable_python(message))
 
 
 def _refusal(error: Exception, method: str) -> dict[str, Any]:
     data = handler_exception_to_error_data(error)
     if data is None:
-        # A boundary: the handler is not ours, and the server must not wait for ever.
+        # A boundary: the handler is not ours, and the server must get an answer.
         logger.error("the handler of %s failed", method, exc_info=error)
         data = ErrorData(code=INTERNAL_ERROR, message="Internal error")
     return data.model_dump(mode="json", exclude_none=True)

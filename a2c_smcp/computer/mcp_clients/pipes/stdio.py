@@ -1,8 +1,8 @@
 """One MCP server that talks over the stdin and stdout of a process. Knows no MCP beyond its framing.
 
-Leaving a `StdioTransport` follows a fixed order, shielded from cancellation and bounded at every step: flush what was
-accepted, close stdin, SIGTERM the group, SIGKILL the group, reap, join the pumps. If even that is interrupted, the
-group is killed on the spot. POSIX only: on Windows `transports` uses mcp's own.
+Leaving a `StdioTransport` has a fixed order, shielded from cancellation, with a time limit for each step: flush what
+was accepted, close stdin, SIGTERM the group, SIGKILL the group, reap, join the pumps. If even that is interrupted, the
+group is killed at once. POSIX only: on Windows `transports` uses mcp's own.
 """
 
 import asyncio
@@ -18,6 +18,7 @@ import anyio
 from mcp_types import PARSE_ERROR
 
 from a2c_smcp.computer.mcp_clients.item_limits import largest_answer
+from a2c_smcp.computer.mcp_clients.log_messages import MAX_LOG_LINE
 from a2c_smcp.computer.mcp_clients.model import StdioParameters
 from a2c_smcp.computer.mcp_clients.pipes.dispatcher import PipeDispatcher
 from a2c_smcp.computer.mcp_clients.pipes.long_lines import answered_by
@@ -32,13 +33,8 @@ __all__ = ["StdioTransport"]
 
 logger = logging.getLogger(__name__)
 
-#: What is kept of a line, and what is looked at before it is cut: half a secret would not be found.
-_MAX_STDERR_LINE: Final = 4096
-_MAX_STDERR_LOOKED_AT: Final = 64 * 1024
-_STDERR_LINES: Final = 200
-_NOISE_LOGGED: Final = 3
-#: How much of a line that cannot be read is searched for an id.
-_ENDS: Final = 4096
+#: How many bad lines of each kind are logged.
+_LOGGED: Final = 3
 
 
 def _nothing() -> None:
@@ -48,12 +44,12 @@ def _nothing() -> None:
 class StdioTransport:
     """An async context manager that runs a server and yields the dispatcher of its session. Entered once.
 
-    `on_end` is called when the server hangs up on the session. `screen` is the dispatcher's. `redaction` takes secrets
-    out of what the server writes to stderr. `probe` follows the first requests, where they are a probe. A line of its
-    stdout may have what `largest_answer` says of `max_message`. Of a longer one nothing is kept, and the request that
-    it answers fails with an error of code 413. A request whose answer cannot be read fails, too.
+    `on_end` is called when the server ends the session. `screen` is the dispatcher's. `redaction` takes secrets out of
+    what the server writes to stderr. `probe` watches the first requests, if they are a probe. `largest_answer` of
+    `max_message` is how long a line of stdout may be. A longer line is not kept, and the request that it answers fails
+    with code 413. A request whose answer cannot be read fails, too.
 
-    Entering raises `OSError` when the command cannot be run, `ValueError` when its parameters are impossible.
+    Entering raises `OSError` if the command cannot be run, `ValueError` if its parameters are impossible.
     """
 
     def __init__(
@@ -76,13 +72,13 @@ class StdioTransport:
         self._on_stderr = on_stderr
         self._on_end = on_end
         self._screen = screen
-        self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
+        self._stderr: deque[str] = deque(maxlen=200)
         self._process: Process | None = None
         self._noise = 0
         self._long_lines = 0
         self._stdout_ended = asyncio.Event()
         self.dispatcher: PipeDispatcher | None = None
-        """Of the running session."""
+        """The dispatcher of the running session."""
         self._context: AbstractAsyncContextManager[PipeDispatcher] | None = None
 
     @property
@@ -112,12 +108,12 @@ class StdioTransport:
     @asynccontextmanager
     async def _run(self) -> AsyncGenerator[PipeDispatcher, None]:
         if "\n".encode(self._parameters.encoding) != b"\n":
-            raise ValueError("the encoding of an MCP server must contain ASCII")
-        # From here to the `try` nothing is awaited: a cancellation in between would leak the process.
+            raise ValueError("the encoding of an MCP server must be an extension of ASCII")
+        # Nothing is awaited from here to the `try`: a cancellation in between would leak the process.
         process = self._process = Process(self._parameters)
         writer = Writer(process.stdin.fileno(), on_broken=self._on_broken)
         reader = LineReader(process.stdout.fileno(), self._max_line, self._on_line, self._on_stdout_end)
-        reader.pause()  # until there is a session to hear it
+        reader.pause()  # until the session runs
         pipe = Pipe(
             write=lambda text: writer.write(self._encode(text)),
             is_full=lambda: writer.is_blocked,
@@ -144,15 +140,7 @@ class StdioTransport:
                 finally:
                     try:
                         with anyio.CancelScope(shield=True):
-                            dispatcher.close()
-                            reader.resume()  # what it still says is dropped, but a full pipe would hold it up
-                            with anyio.move_on_after(self._timings.flush):
-                                await writer.flushed()
-                            writer.close()
-                            process.stdin.close()
-                            await process.stop(self._timings)
-                            await self._drain()
-                            reader.close()
+                            await self._shut_down(process, dispatcher, reader, writer)
                             await stderr.join(self._timings.drain)
                     finally:
                         for pump in pumps:
@@ -163,14 +151,27 @@ class StdioTransport:
             writer.close()
             process.destroy()
 
+    async def _shut_down(
+        self, process: Process, dispatcher: PipeDispatcher, reader: LineReader, writer: Writer
+    ) -> None:
+        dispatcher.close()
+        reader.resume()  # its last words are dropped, but a full pipe would block it
+        with anyio.move_on_after(self._timings.flush):
+            await writer.flushed()
+        writer.close()
+        process.stdin.close()
+        await process.stop(self._timings)
+        await self._drain()
+        reader.close()
+
     async def _watch(self, process: Process) -> None:
-        """Ends the session when the server exits, even if a child that it left behind holds its stdout open."""
+        """End the session when the server exits, even if a child of the server keeps stdout open."""
         await process.wait()
         await self._drain()
         self._end()
 
     async def _drain(self) -> None:
-        """Let the server's last words come in."""
+        """Wait a moment for the server's last words."""
         with anyio.move_on_after(self._timings.drain):
             await self._stdout_ended.wait()
 
@@ -179,7 +180,7 @@ class StdioTransport:
         self._end()
 
     def _on_broken(self) -> None:
-        """The server does not read any more. What it answered before may still wait in the other pipe."""
+        """The server does not read any more. Its last answers may still wait in the other pipe."""
         asyncio.get_running_loop().call_later(self._timings.drain, self._end)
 
     def _end(self) -> None:
@@ -205,11 +206,11 @@ class StdioTransport:
         try:
             return (text + "\n").encode(encoding, errors)
         except UnicodeEncodeError:
-            # A character that the encoding lacks: escaped, it is fine.
+            # A character that the encoding lacks is written as an escape.
             return (json.dumps(json.loads(text), separators=(",", ":")) + "\n").encode(encoding, errors)
 
     def _failures(self, line: LongLine) -> list[dict[str, Any]]:
-        """An error for the request that a line answers; for all that wait, when it does not show which that is."""
+        """An error for the request that a long line answers. If the line does not show which: for all that wait."""
         answered = answered_by(line)
         if not answered.is_answer or self.dispatcher is None:
             failed = []
@@ -218,16 +219,16 @@ class StdioTransport:
         else:
             failed = [answered.request_id]
         self._long_lines += 1
-        if self._long_lines <= _NOISE_LOGGED:
-            text = "MCP server %s wrote a line of %d bytes, and may write %d: %d requests fail with it%s"
-            last = "; further ones are not logged" if self._long_lines == _NOISE_LOGGED else ""
+        if self._long_lines <= _LOGGED:
+            text = "MCP server %s wrote a line of %d bytes; at most %d are allowed: %d requests fail with it%s"
+            last = "; further ones are not logged" if self._long_lines == _LOGGED else ""
             logger.warning(text, self.pid, line.size, self._max_line, len(failed), last)
-        text = f"the server wrote {line.size} bytes on one line, and may write {self._max_line}"
+        text = f"the server wrote {line.size} bytes on one line; at most {self._max_line} are allowed"
         error = {"code": PayloadTooLargeError.default_code, "message": text}
         return [{"jsonrpc": "2.0", "id": request_id, "error": error} for request_id in failed]
 
     def _decode(self, line: bytes) -> dict[str, Any] | None:
-        """The message in a line, or what stands for it, or `None`: servers print what they should log."""
+        """The message in a line, or an error instead. `None` for other lines: servers print what they should log."""
         line = line.strip()
         if line.startswith(b"{"):
             with suppress(ValueError, RecursionError):
@@ -237,21 +238,22 @@ class StdioTransport:
                     return message
         if line:
             self._noise += 1
-            if self._noise <= _NOISE_LOGGED:
-                last = "; further ones are skipped silently" if self._noise == _NOISE_LOGGED else ""
+            if self._noise <= _LOGGED:
+                last = "; further ones are not logged" if self._noise == _LOGGED else ""
                 logger.warning("MCP server %s wrote a line to stdout that is no JSON-RPC message%s", self.pid, last)
         return self._failure(line) if line.startswith(b"{") else None
 
     def _failure(self, line: bytes) -> dict[str, Any] | None:
-        """An error for the request that a line answers which cannot be read: its caller would wait in vain."""
-        request_id = answered_by(LongLine(line[:_ENDS], line[-_ENDS:], len(line))).request_id
+        """An error for the request that an unreadable line answers: its caller would wait in vain."""
+        request_id = answered_by(LongLine(line[:4096], line[-4096:], len(line))).request_id
         if request_id is None:
             return None
         text = f"the server's answer cannot be read: it is no JSON-RPC message in {self._parameters.encoding}"
         return {"jsonrpc": "2.0", "id": request_id, "error": {"code": PARSE_ERROR, "message": text}}
 
     async def _read_stderr(self, pipe: IO[bytes]) -> None:
-        lines = LineSplitter(_MAX_STDERR_LOOKED_AT, ends=_MAX_STDERR_LOOKED_AT)
+        # More than is kept of a line: a secret that is cut in half would not be found.
+        lines = LineSplitter(64 * 1024, ends=64 * 1024)
         while chunk := await read(pipe.fileno()):
             for line in lines.feed(chunk):
                 self._note_stderr(line)
@@ -260,7 +262,7 @@ class StdioTransport:
 
     def _note_stderr(self, line: Line) -> None:
         said = line.head if isinstance(line, LongLine) else line
-        text = self._redaction(said.decode("utf-8", "replace").rstrip())[:_MAX_STDERR_LINE]
+        text = self._redaction(said.decode("utf-8", "replace").rstrip())[:MAX_LOG_LINE]
         self._stderr.append(text)
         if self._on_stderr is not None:
             try:
@@ -274,14 +276,14 @@ def _loads(text: str) -> Any:
     try:
         return codec.loads(text)
     except ValueError:
-        return json.loads(text)  # servers write NaN, too
+        return json.loads(text)  # which reads NaN, too: servers write it
 
 
 # --- the pumps
 
 
 class _Pump:
-    """A task that the owner's cancellation does not reach, because the shutdown needs it."""
+    """A task that is not cancelled with its owner, because the shutdown needs it."""
 
     def __init__(self, work: Callable[[], Awaitable[None]]) -> None:
         self._work = work
@@ -296,7 +298,7 @@ class _Pump:
             self._done.set()
 
     async def join(self, timeout: float) -> None:
-        """Let it come to its end, and when the time is up, put an end to it."""
+        """Wait until it ends. When the time is up, cancel it."""
         with anyio.move_on_after(timeout):
             await self._done.wait()
         self._scope.cancel()
