@@ -51,12 +51,12 @@ def create_app(
     """
     limits = limits or Limits()
     tie = _tie(cluster) if cluster is not None else None
-    if tie is not None:
-        registry = tie.registry
-    registry = registry or LocalRegistry()
+    registry = tie.registry if tie is not None else registry or LocalRegistry()
     metrics = Metrics(registry)
-    bus = tie.measure(metrics) if tie is not None else None
-    namespace = SMCPNamespace(auth, limits=limits, registry=registry, bus=bus, observer=metrics)
+    if tie is not None:
+        namespace = tie.namespace(auth, limits, metrics)
+    else:
+        namespace = SMCPNamespace(auth, limits=limits, registry=registry, observer=metrics)
     options = server_options(limits.max_message, ping_interval, ping_timeout)
     hosts = auth.hosts if isinstance(auth, OpenAuthentication) else None
     if hosts is not None:

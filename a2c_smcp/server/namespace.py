@@ -2,10 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Final
 
 import socketio
@@ -15,20 +14,17 @@ from a2c_smcp.errors import (
     NotFoundError,
     NotInRoomError,
     RequestTimeoutError,
-    SMCPError,
     TooManyRequestsError,
 )
 from a2c_smcp.server import offices
 from a2c_smcp.server.auth import AuthenticationProvider, credentials_of
 from a2c_smcp.server.base_namespace import BaseSMCPNamespace, Client, PendingAck
-from a2c_smcp.server.boundary import Observer, ack_packet, cancellation, log_refusal, notice_of, remote_address
+from a2c_smcp.server.boundary import Observer, ack_packet, cancellation, notice_of, remote_address
 from a2c_smcp.server.broadcast import SMCPManager
-from a2c_smcp.server.bus import Bus, LocalBus, RemoteRequest
 from a2c_smcp.server.effects import Broadcast, EnterRoom, RoomChange, room_of
 from a2c_smcp.server.envelopes import Answer, Message
 from a2c_smcp.server.limits import Limits
-from a2c_smcp.server.offices import Member, MemberChange
-from a2c_smcp.server.outbox import NoticePacket
+from a2c_smcp.server.offices import Member
 from a2c_smcp.server.registry import LocalRegistry, Registry
 from a2c_smcp.server.relays import RelayAsk
 from a2c_smcp.server.sockets import BoundedAsyncSocket, unwritten_sockets
@@ -36,13 +32,11 @@ from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
     JOIN_OFFICE_EVENT,
     SMCP_NAMESPACE,
-    TOOL_CALL_EVENT,
     TOOL_PROGRESS_EVENT,
     Event,
     Kind,
 )
 from a2c_smcp.utils.engineio_internals import SocketIsClosedError
-from a2c_smcp.utils.socketio_internals import is_connected, socket_of
 from a2c_smcp.wire import Encoded
 
 __all__ = ["SMCPNamespace"]
@@ -51,15 +45,11 @@ logger = logging.getLogger(__name__)
 
 #: Joins and leaves of one session that may be under way, most of them waiting for the one before.
 _MOST_CHANGES: Final = 8
-#: How much longer a call to another process is waited for than that process waits: its answer should come first.
-_ELSEWHERE_GRACE: Final = 1.0
 
 
 @dataclass(slots=True, eq=False)
 class _LockedClient(Client):
     gone: bool = False
-    leaves: int = 0
-    """How often it has left an office. Who waits notes this number, and looks at it again."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Join, leave and disconnect of one session are serialised."""
     changes: int = 0
@@ -83,8 +73,6 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
 
     Create the server with `socketio.AsyncServer(**server_options(...))` for the protocol's message size and fast
     broadcasts. Before the process stops, await `drain`. `create_app` does all of this, and adds health and metrics.
-
-    It is the `RegistryListener` of its registry and the `BusInbox` of its bus.
     """
 
     def __init__(
@@ -93,15 +81,11 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
         *,
         limits: Limits | None = None,
         registry: Registry | None = None,
-        bus: Bus | None = None,
         observer: Observer | None = None,
         namespace: str = SMCP_NAMESPACE,
     ) -> None:
         super().__init__(limits, observer, namespace)
         self.registry: Registry = registry or LocalRegistry()
-        self.registry.listen(self)
-        self._bus: Bus = bus or LocalBus()
-        self._bus.serve(self)
         self._auth = auth
         self._serving: set[asyncio.Task[None]] = set()
         self._draining = False
@@ -152,7 +136,7 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
             grant = await self._auth.authenticate(credentials_of(environ, auth, address))
             self.admission.wrong_keys.right(address)
             self._check_connected(sid)
-            await self.registry.connect(sid, grant)
+            self.registry.connect(sid, grant)
             self._let_in(_LockedClient(sid, self._new_bucket()), socket)
         except Exception as error:
             await asyncio.sleep(self._seconds_to_refusal(address, error))
@@ -192,23 +176,11 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
                 return True, None
             case Kind.ANNOUNCE:
                 self._check_backlog(client.sid)
-                leaves = client.leaves
-                notice = offices.announce(await self.registry.session(client.sid), row, request)
-                self._check_stayed(client, leaves)
-                self._bus.publish(notice, await self._tell(notice))
+                await self._announce(offices.announce(self.registry.session(client.sid), row, request))
                 return {}
             case _:
-                leaves = client.leaves
-                office_id = offices.list_room(await self.registry.session(client.sid), row, request)
-                members = await self.registry.members(office_id)
-                self._check_stayed(client, leaves)
-                return offices.listing(members, request)
-
-    @staticmethod
-    def _check_stayed(client: _LockedClient, leaves: int) -> None:
-        """Raise when a session has left its office, or has ended, since it had left that many."""
-        if client.gone or client.leaves != leaves:
-            raise NotInRoomError("this session has left the office meanwhile")
+                office_id = offices.list_room(self.registry.session(client.sid), row, request)
+                return offices.listing(self.registry.members(office_id), request)
 
     async def _change_membership(self, client: _LockedClient, row: Event, request: Any) -> None:
         # Before the lock: what waits for it is kept.
@@ -226,7 +198,6 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
                 # The session ended while the registry was asked: the office is told nothing.
                 await self.registry.disconnect(client.sid)
                 raise NotInRoomError("this session has ended")
-            client.leaves += transition.left_office
             await self._perform(transition.rooms, ())
         # Outside the lock, because a broadcast may come upon a dead member and wait for its disconnect. Nothing is
         # awaited in between, so the notices of one session stay in order.
@@ -241,8 +212,12 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
         for notice in notices:
             await self._tell(notice)
 
+    async def _announce(self, notice: Broadcast) -> None:
+        """Tell an office what one of its members announces."""
+        await self._tell(notice)
+
     async def _tell(self, notice: Broadcast) -> str:
-        """Tell the members of an office that are here; returns the packet's text."""
+        """Tell the members of an office that are connected to this process; returns the text of the packet."""
         manager, room, packet = self.server.manager, room_of(notice.office_id), notice_of(self.namespace, notice)
         if isinstance(manager, SMCPManager):
             manager.broadcast(self.namespace, room, packet)
@@ -259,12 +234,9 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
 
     async def _relay(self, client: _LockedClient, row: Event, message: Message) -> Encoded:
         with self._observed(row.name) as observed:
-            leaves = client.leaves
-            target = await self.registry.route(client.sid, row, message.request["computer"])
-            # From here on the end of either session finds the relay in the table; what ended before does not.
-            self._check_stayed(client, leaves)
-            ask = self._ask if target.process == self.registry.process else self._ask_elsewhere
-            answer = await ask(client.sid, target, message, asyncio.get_running_loop().create_future())
+            target = self.registry.route(client.sid, row, message.request["computer"])
+            # Nothing is awaited between the look-up and the table of relays: the end of either session finds the relay.
+            answer = await self._ask(client.sid, target, message, asyncio.get_running_loop().create_future())
             return self._passed_on(client, message, answer, observed)
 
     async def _ask(
@@ -282,24 +254,6 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
         with self._waiting(caller, target, message, future, report=report) as (ask, pending):
             await self._send(ask, message, pending)
             return await future
-
-    async def _ask_elsewhere(
-        self, caller: str, target: Member, message: Message, future: "asyncio.Future[Answer | None]"
-    ) -> Answer | None:
-        """The same for a computer that another process holds."""
-        with self._waiting(caller, target, message, future, _ELSEWHERE_GRACE) as (ask, _):
-            relay, timeout = ask.waiter, message.request.get("timeout")
-            seconds = self.limits.deadline(relay.event, timeout) + _ELSEWHERE_GRACE
-            report = partial(self._mention, ask) if relay.on_progress is not None else None
-            body = message.take_body()
-            remote = RemoteRequest(
-                caller, target, relay.event, relay.agent, relay.req_id, timeout, body, report, seconds
-            )
-            try:
-                await self._bus.ask(remote, future)
-                return await future
-            finally:
-                self._bus.forget(remote)
 
     @contextmanager
     def _waiting(
@@ -339,97 +293,3 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
 
     async def _cancel(self, sid: str, call: dict[str, str]) -> None:
         await self.emit(CANCEL_TOOL_CALL_NOTIFICATION, call, to=sid)
-
-    # --- for other processes: the inbox of the bus
-
-    async def answer(self, remote: RemoteRequest, answer: "asyncio.Future[Answer | None]") -> Answer | None:
-        """Ask a computer of this process for an agent of another one. For the bus."""
-        request = {
-            "agent": remote.agent,
-            "req_id": remote.req_id,
-            "computer": remote.target.name,
-            "timeout": remote.timeout,
-            "progress": remote.report is not None,
-        }
-        message = Message(remote.event, request, body=remote.take_body())
-        try:
-            await self._check_is_here(remote.target)
-            return await self._ask(remote.caller, remote.target, message, answer, remote.report)
-        except NotInRoomError:
-            # The caller has gone, or its process has. A computer that has not got the call ignores this.
-            if remote.event == TOOL_CALL_EVENT and remote.target.sid in self._clients:
-                await self._cancel(remote.target.sid, {"agent": remote.agent, "req_id": remote.req_id})
-            raise
-        except SMCPError as error:
-            peer = self._peer_in_log(remote.caller)
-            log_refusal(self.admission.session_log, peer, message, remote.caller, error)
-            raise
-
-    async def _check_is_here(self, target: Member) -> None:
-        """Another process has looked up a computer; look whether it is still there."""
-        if self._draining:
-            raise InternalError("the server is shutting down")
-        session = await self.registry.session(target.sid) if target.sid in self._clients else None
-        if session is None or session.member is None or session.member.office_id != target.office_id:
-            raise NotFoundError("the computer has gone")
-
-    def hear(self, notice: Broadcast, text: str) -> None:
-        """Tell the members that are here what was said in another process. For the bus."""
-        manager = self._rooms
-        if manager.is_behind(notice.skip_sid):
-            # Its own process refuses what it says when that is too much there; it cannot know of this process's rooms.
-            sender = notice.skip_sid
-            self.admission.session_log.warn(
-                self._peer_in_log(sender), "left out %s of %s: too much of it waits", notice.event, sender
-            )
-            return
-        packet = NoticePacket(text, notice.skip_sid, notice.event, collapses=notice.collapses)
-        manager.broadcast(self.namespace, room_of(notice.office_id), packet)
-
-    # --- for a registry that several processes share: its listener
-
-    async def began(self, process: str) -> None:
-        """This process is about to be known under a name. For the registry."""
-        await self._bus.began(process)
-
-    def ended(self, process: str) -> None:
-        """Nobody is a member through this process any more: close every connection. For the registry."""
-        self._bus.ended(process)
-        for sid in list(self._clients):
-            self.lost(sid)
-
-    def lost(self, sid: str) -> None:
-        """Close the connection of a session that is not a member any more. For the registry."""
-        if (socket := socket_of(self.server, self.namespace, sid)) is not None:
-            self.server.start_background_task(socket.cut_off)
-
-    def changed(self, changes: Sequence[MemberChange]) -> None:
-        """Perform what follows from changes in any process: rooms, notices, calls that end. For the registry."""
-        for change in changes:
-            rooms, notices = offices.effects_of(change)
-            member = change.after or change.before
-            assert member is not None
-            if member.process == self.registry.process:
-                self._change_rooms(rooms)
-            elif change.left_office:
-                # What it asked of computers here, and what was asked of it from here. A shell ends those of its own.
-                self._fail_relays(f"{member.process}/{member.sid}")
-                self._fail_relays(member.sid)
-            for notice in notices:
-                # When another process ends, thousands may go at once, most of them from offices that nobody here is in.
-                if not self._draining and self.registry.process in self.registry.holders(notice.office_id):
-                    packet = notice_of(self.namespace, notice)
-                    self._rooms.broadcast(self.namespace, room_of(notice.office_id), packet)
-
-    def _change_rooms(self, rooms: Iterable[RoomChange]) -> None:
-        for change in rooms:
-            if not is_connected(self.server, self.namespace, change.sid):
-                continue  # it has gone meanwhile, and is in no room
-            act = self._rooms.enter if isinstance(change, EnterRoom) else self._rooms.leave
-            act(change.sid, self.namespace, room_of(change.office_id))
-
-    @property
-    def _rooms(self) -> SMCPManager:
-        manager = self.server.manager
-        assert isinstance(manager, SMCPManager), "create the server with server_options()"
-        return manager

@@ -1,20 +1,19 @@
-"""Where membership is kept. In this process here; the asyncio shell goes through an async interface so that
-membership can also be kept for several processes.
+"""Where membership is kept: the interface that the asyncio shell uses, and the registry of a process that is alone.
 
 A registry looks up what a decision needs, decides, and commits in one atomic step; the decisions are in `offices`.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from a2c_smcp.errors import NotInRoomError
 from a2c_smcp.server import offices
 from a2c_smcp.server.directory import Directory
-from a2c_smcp.server.offices import Grant, Member, MemberChange, Session, Transition
+from a2c_smcp.server.offices import Grant, Member, Session, Transition
 from a2c_smcp.smcp import EnterOfficeReq, Event, LeaveOfficeReq
 
-__all__ = ["Counts", "LocalRegistry", "MemoryRegistry", "Registry", "RegistryListener"]
+__all__ = ["Counts", "LocalRegistry", "MemoryRegistry", "Registry"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,66 +26,26 @@ class Counts:
     offices: int
 
 
-class RegistryListener(Protocol):
-    """Is told by a registry that several processes share what it did not ask for itself. None of these may raise."""
-
-    async def began(self, process: str) -> None:
-        """This process is about to be known to the others under this name."""
-
-    def changed(self, changes: Sequence[MemberChange]) -> None:
-        """Members of any process came, went or moved. All processes are told the same, in the same order."""
-
-    def ended(self, process: str) -> None:
-        """This process is not known under this name any more, and nobody is a member through it: all its connections
-        must be closed at once.
-        """
-
-    def lost(self, sid: str) -> None:
-        """A session of this process is not a member any more, and did not ask for it: close its connection."""
-
-
 class Registry(Protocol):
     """What the asyncio shell asks of membership. Each method is atomic; `join` and `leave` raise coded refusals.
 
-    What follows from a change is in the `Transition`, to be performed by the caller, or is told to the listener before
-    the method returns; never both.
+    What follows from a change is in the `Transition`, and the caller performs it. A registry that several processes
+    share tells its listener instead, before the method returns, and returns an empty `Transition`.
     """
 
-    @property
-    def process(self) -> str:
-        """The name by which the members say that this process holds them."""
-
-    @property
-    def processes(self) -> Collection[str]:
-        """The names of all processes."""
-
-    @property
-    def revision(self) -> int:
-        """How much of the membership's history is known here."""
-
-    def listen(self, listener: RegistryListener) -> None: ...
-    def check(self) -> None:
-        """Raise `InternalError` when this process may not act for its members any more."""
-
     def unavailable(self) -> str | None:
-        """Why nobody could join now."""
+        """Why nobody could join now; `None` if joins work."""
 
-    async def reached(self, revision: int) -> None:
-        """Wait until that much is known here; raises `InternalError` when it takes too long."""
-
-    async def connect(self, sid: str, grant: Grant) -> None: ...
+    def connect(self, sid: str, grant: Grant) -> None: ...
     async def disconnect(self, sid: str) -> Transition | None: ...
     async def join(self, sid: str, request: EnterOfficeReq) -> Transition: ...
     async def leave(self, sid: str, request: LeaveOfficeReq) -> Transition: ...
-    async def session(self, sid: str) -> Session: ...
-    async def route(self, sid: str, event: Event, computer: str) -> Member: ...
-    async def members(self, office_id: str) -> Sequence[Member]: ...
-    def holders(self, office_id: str) -> Collection[str]:
-        """The processes that hold members of an office."""
-
+    def session(self, sid: str) -> Session: ...
+    def route(self, sid: str, event: Event, computer: str) -> Member: ...
+    def members(self, office_id: str) -> Sequence[Member]: ...
     def counts(self) -> Counts: ...
     async def release(self) -> None:
-        """Give up every membership of this process at once: it is about to end."""
+        """Give up every membership of this process at once, because it is about to end."""
 
 
 class MemoryRegistry:
@@ -100,7 +59,7 @@ class MemoryRegistry:
         self._sessions[sid] = Session(sid, grant)
 
     def disconnect(self, sid: str) -> Transition | None:
-        """Forget a session; `None` when it is not known (any more)."""
+        """Forget a session; returns `None` if it is unknown."""
         session = self._sessions.get(sid)
         return self._commit(sid, offices.disconnect(session)) if session else None
 
@@ -144,62 +103,20 @@ class MemoryRegistry:
         return transition
 
 
-class LocalRegistry:
-    """The in-memory registry behind the async interface."""
-
-    def __init__(self) -> None:
-        self._memory = MemoryRegistry()
-
-    @property
-    def process(self) -> str:
-        return ""
-
-    @property
-    def processes(self) -> Collection[str]:
-        return ("",)
-
-    @property
-    def revision(self) -> int:
-        return 0
-
-    def listen(self, listener: RegistryListener) -> None:
-        """Nothing happens here that was not asked for."""
-
-    def check(self) -> None:
-        """This process is the only one."""
+class LocalRegistry(MemoryRegistry):
+    """The `Registry` of a process that is alone. Nothing in it waits."""
 
     def unavailable(self) -> str | None:
         return None
 
-    async def reached(self, revision: int) -> None:
-        """Everything is known here at once."""
+    async def disconnect(self, sid: str) -> Transition | None:  # type: ignore[override]  # awaited by its shell
+        return super().disconnect(sid)
 
-    async def connect(self, sid: str, grant: Grant) -> None:
-        self._memory.connect(sid, grant)
+    async def join(self, sid: str, request: EnterOfficeReq) -> Transition:  # type: ignore[override]
+        return super().join(sid, request)
 
-    async def disconnect(self, sid: str) -> Transition | None:
-        return self._memory.disconnect(sid)
-
-    async def join(self, sid: str, request: EnterOfficeReq) -> Transition:
-        return self._memory.join(sid, request)
-
-    async def leave(self, sid: str, request: LeaveOfficeReq) -> Transition:
-        return self._memory.leave(sid, request)
-
-    async def session(self, sid: str) -> Session:
-        return self._memory.session(sid)
-
-    async def route(self, sid: str, event: Event, computer: str) -> Member:
-        return self._memory.route(sid, event, computer)
-
-    async def members(self, office_id: str) -> Sequence[Member]:
-        return self._memory.members(office_id)
-
-    def holders(self, office_id: str) -> Collection[str]:
-        return ("",)
-
-    def counts(self) -> Counts:
-        return self._memory.counts()
+    async def leave(self, sid: str, request: LeaveOfficeReq) -> Transition:  # type: ignore[override]
+        return super().leave(sid, request)
 
     async def release(self) -> None:
         """The members end with this process."""

@@ -2,19 +2,18 @@
 
 import asyncio
 import logging
+from collections.abc import Iterable
 from contextlib import suppress
-from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from nats.aio.client import Client as NatsClient
 from nats.errors import Error as NatsError
 
 from a2c_smcp.errors import InternalError
 from a2c_smcp.server.cluster import tuning
-from a2c_smcp.server.cluster.ending import end_tasks
 from a2c_smcp.server.cluster.options import ClusterOptions
 
-__all__ = ["OUT_OF_REACH", "NatsConnection"]
+__all__ = ["OUT_OF_REACH", "NatsConnection", "end_tasks"]
 
 logger = logging.getLogger(__name__)
 
@@ -38,9 +37,7 @@ class NatsConnection:
         self._connecting = asyncio.create_task(self._connect())
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         assert self._connecting is not None
         await end_tasks([self._connecting])
         # nats-py asserts that a client which is closed was connected once, or tried.
@@ -101,3 +98,16 @@ class NatsConnection:
         if complaint != self._complaint:
             self._complaint = complaint
             logger.warning("NATS: %s", complaint)
+
+
+async def end_tasks(tasks: Iterable["asyncio.Task[Any]"]) -> None:
+    """Cancel tasks, and wait until they have ended.
+
+    nats-py waits with `asyncio.wait_for`, which in Python 3.11 forgets a cancellation that comes together with the
+    result: once is not enough.
+    """
+    pending = set(tasks)
+    while pending:
+        for task in pending:
+            task.cancel()
+        _, pending = await asyncio.wait(pending, timeout=tuning.TIMES.retry)

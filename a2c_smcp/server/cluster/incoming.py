@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from a2c_smcp.errors import InternalError, NotInRoomError, SMCPError, TooManyRequestsError
 from a2c_smcp.relay.errands import Errand, ErrandTable
-from a2c_smcp.server.bus import BusInbox, RemoteRequest
+from a2c_smcp.server.cluster.bus import BusInbox, RemoteRequest
 from a2c_smcp.server.cluster.bus_frames import (
     CHUNK_BYTES,
     AskFrame,

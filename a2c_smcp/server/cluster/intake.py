@@ -6,8 +6,8 @@ from contextlib import suppress
 from typing import Any
 
 from a2c_smcp.errors import SMCPError
-from a2c_smcp.server.bus import BusObserver
 from a2c_smcp.server.cluster import tuning
+from a2c_smcp.server.cluster.bus import BusObserver
 from a2c_smcp.server.cluster.clock import now as elapsed
 from a2c_smcp.server.cluster.newcomers import Newcomers
 from a2c_smcp.server.cluster.other_process import BusMembership

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from a2c_smcp.server.bus import BusObserver
 from a2c_smcp.server.cluster import tuning
+from a2c_smcp.server.cluster.bus import BusObserver
 from a2c_smcp.server.cluster.bus_frames import CHUNK_BYTES, BusFrame, FrameText, encode, kind_of
 from a2c_smcp.server.cluster.clock import now as elapsed
 from a2c_smcp.server.cluster.peers import ProcessHealth, RemoteClock

@@ -24,8 +24,8 @@ from typing import Any, Final
 from nats.errors import Error as NatsError
 
 from a2c_smcp.errors import InternalError, PayloadTooLargeError, SMCPError, TooManyRequestsError
-from a2c_smcp.server.bus import BusInbox, BusObserver, RemoteRequest
 from a2c_smcp.server.cluster import tuning
+from a2c_smcp.server.cluster.bus import BusInbox, BusObserver, RemoteRequest
 from a2c_smcp.server.cluster.bus_frames import (
     MOST_WHOLE,
     AgainFrame,

@@ -17,7 +17,7 @@ from a2c_smcp.errors import (
     error_from_payload,
 )
 from a2c_smcp.relay.asks import Ask, AskTable
-from a2c_smcp.server.bus import BusObserver, RemoteRequest
+from a2c_smcp.server.cluster.bus import BusObserver, RemoteRequest
 from a2c_smcp.server.cluster.bus_frames import (
     CHUNK_BYTES,
     MOST_WHOLE,

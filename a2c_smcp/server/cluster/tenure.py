@@ -1,7 +1,7 @@
-"""The time for which a server process is one of those that know each other: from a lease until it is over, and again.
+"""The lease by which a server process is known to the others: taken, renewed, and taken anew after it has ended.
 
-The lease is looked at whenever something is done, not by a timer: a process that was stopped does nothing in its old
-name when it wakes. One whose lease is over never gets it back. It begins anew, under another name.
+The lease is checked whenever something is done, not by a timer. So a process that was stopped does nothing in its old
+name when it wakes up. A lease that has ended does not come back: the process begins anew, under another name.
 """
 
 import asyncio
@@ -9,58 +9,67 @@ import logging
 import os
 import secrets
 import socket
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
 from contextlib import suppress
-from types import TracebackType
-from typing import Final, Protocol, Self
+from typing import Final, Self
 
 import msgspec
 
 from a2c_smcp.errors import InternalError
 from a2c_smcp.server.cluster import clock, tuning
 from a2c_smcp.server.cluster.bucket import Bucket, WrongRevisionError
-from a2c_smcp.server.cluster.connection import OUT_OF_REACH, NatsConnection
-from a2c_smcp.server.cluster.ending import end_tasks
+from a2c_smcp.server.cluster.connection import OUT_OF_REACH, NatsConnection, end_tasks
 from a2c_smcp.server.cluster.keys import lease_key
-from a2c_smcp.server.cluster.lease import Lease
 from a2c_smcp.server.cluster.replica import Replica
 from a2c_smcp.server.cluster.watcher import ReplicaWatcher
 from a2c_smcp.server.offices import MemberChange
 
-__all__ = ["Tenant", "Tenure"]
+__all__ = ["Lease", "Tenure"]
 
 logger = logging.getLogger(__name__)
 
-#: As after a power cut, without copies on other servers: revisions that are known here are given a second time.
+#: This happens after a power cut, if no other NATS server has a copy: revisions that are known here are given again.
 _SET_BACK: Final = "NATS has lost what was written last"
 _NO_LEASE: Final = "NATS has not given this process a lease yet"
 
 
-class Tenant(Protocol):
-    """What happens to the one whose tenure it is."""
+class Lease:
+    """The right of a process to act for its members, for some seconds after each renewal. Pure.
 
-    async def began(self, process: str) -> None:
-        """The lease of this name is about to be taken."""
+    NATS counts these seconds from when it heard of the renewal, this process from before it asked. So the lease ends
+    here first.
+    """
 
-    def changed(self, changes: Sequence[MemberChange]) -> None:
-        """The replica shows these changes; the lease is there."""
+    __slots__ = ("_until", "process", "renewed_at", "revision", "seconds")
 
-    def ended(self, process: str) -> None:
-        """The lease is over: nobody is a member through this process any more."""
+    def __init__(self, process: str, seconds: float, asked_at: float, revision: int) -> None:
+        self.process = process
+        self.seconds = seconds
+        self.renew(asked_at, revision)
 
-    async def upkeep(self) -> None:
-        """The time of a renewal has passed."""
+    def renew(self, asked_at: float, revision: int) -> None:
+        """NATS has taken a renewal that was sent at this moment."""
+        self.revision = revision
+        self.renewed_at = asked_at
+        # The last tenth is not used. Clocks differ, so the lease may have ended at NATS by then.
+        self._until = asked_at + self.seconds * 0.9
+
+    def is_over(self, now: float) -> bool:
+        return now >= self._until
 
 
-class Tenure:
-    """`async with Tenure(...)` takes a lease as soon as NATS lets it, renews it, and takes another when it is over."""
+class Tenure(ABC):
+    """`async with` takes a lease as soon as NATS lets it, renews it, and takes another one when it has ended.
 
-    def __init__(self, connection: NatsConnection, bucket: Bucket, tenant: Tenant) -> None:
+    A subclass is told by `began`, `changed`, `ended` and `upkeep` what happens.
+    """
+
+    def __init__(self, connection: NatsConnection) -> None:
         self._options = connection.options
         self._connection = connection
-        self._bucket = bucket
-        self._tenant = tenant
-        self._watcher = ReplicaWatcher(bucket, self._on_changes)
+        self._bucket = Bucket(connection)
+        self._watcher = ReplicaWatcher(self._bucket, self._on_changes)
         self._lease: Lease | None = None
         self._trouble: str | None = _NO_LEASE
         self._over = asyncio.Event()
@@ -71,13 +80,27 @@ class Tenure:
         self._running = asyncio.create_task(self._run())
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.release()
         assert self._running is not None
         await end_tasks([self._running])
         await self._watcher.close()
+
+    @abstractmethod
+    async def began(self, process: str) -> None:
+        """The lease of this name is about to be taken."""
+
+    @abstractmethod
+    def changed(self, changes: Sequence[MemberChange]) -> None:
+        """The replica shows these changes, while there is a lease."""
+
+    @abstractmethod
+    def ended(self, process: str) -> None:
+        """The lease has ended: nobody is a member through this process any more."""
+
+    @abstractmethod
+    async def upkeep(self) -> None:
+        """Called once in the time of a renewal."""
 
     @property
     def process(self) -> str:
@@ -85,12 +108,17 @@ class Tenure:
         return self._lease.process if self._lease is not None else ""
 
     @property
+    def processes(self) -> Collection[str]:
+        """The names of all processes."""
+        return self.replica.processes
+
+    @property
     def replica(self) -> Replica:
         return self._watcher.replica
 
     @property
     def revision(self) -> int:
-        """The revision up to which the tenant was told everything."""
+        """The revision up to which `changed` was told everything."""
         return self._watcher.revision
 
     async def reached(self, revision: int) -> None:
@@ -98,13 +126,12 @@ class Tenure:
         await self._watcher.reached(revision)
 
     @property
-    def age(self) -> float:
+    def lease_age(self) -> float:
         """Seconds since the last renewal; not a number without a lease."""
         return clock.now() - self._lease.renewed_at if self._lease is not None else float("nan")
 
-    @property
-    def trouble(self) -> str | None:
-        """Why nothing can be changed now."""
+    def unavailable(self) -> str | None:
+        """Why nobody could join now; `None` if joins work."""
         return self._trouble if self._lease is None or self._connection.is_connected else OUT_OF_REACH
 
     def check(self) -> None:
@@ -113,6 +140,12 @@ class Tenure:
             self._end("NATS was out of reach for longer than the lease of this process")
         if self._lease is None:
             raise InternalError(self._trouble or _NO_LEASE)
+
+    def check_writable(self) -> None:
+        """Raise `InternalError` when the membership cannot be changed now."""
+        self.check()
+        if (reason := self.unavailable()) is not None:
+            raise InternalError(reason)
 
     async def release(self) -> None:
         """Give up the lease, and every membership with it. This process does not begin again."""
@@ -143,7 +176,7 @@ class Tenure:
         logger.error("%s; closing all connections", reason)
         self._trouble = reason
         self._over.set()
-        self._tenant.ended(lease.process)
+        self.ended(lease.process)
 
     def _on_changes(self, changes: Sequence[MemberChange]) -> None:
         if self._lease is None:
@@ -151,7 +184,7 @@ class Tenure:
         if self._lease.process not in self.replica.processes:
             self._end("NATS ended the lease of this process")
         elif changes:
-            self._tenant.changed(changes)
+            self.changed(changes)
 
     async def _run(self) -> None:
         while not self._released:
@@ -161,7 +194,7 @@ class Tenure:
             except InternalError as error:
                 self._note(error.message)
             except Exception:
-                # The tenant is not ours; without another attempt this process would stay out for ever.
+                # A listener is not our code. Without another attempt this process would stay out for ever.
                 logger.exception("failed to join the other processes")
             else:
                 await self._stay()
@@ -173,7 +206,7 @@ class Tenure:
         await self._bucket.open()
         await self._watcher.look()
         process = secrets.token_urlsafe(16)
-        await self._tenant.began(process)
+        await self.began(process)
         asked_at = clock.now()
         revision = await self._bucket.write(lease_key(process), _about_us(), 0, self._options.lease)
         await self.reached(revision)
@@ -193,7 +226,7 @@ class Tenure:
         while True:
             await asyncio.sleep(self._options.renewal)
             try:
-                await self._tenant.upkeep()
+                await self.upkeep()
             except InternalError as error:
                 logger.info("what is left over in the bucket stays for now: %s", error)
 
@@ -209,7 +242,7 @@ class Tenure:
                 return
             is_connected = self._connection.is_connected
             # What this process wrote itself does not show: the watch has stopped.
-            behind = self.revision < lease.revision and self.age >= self._options.renewal
+            behind = self.revision < lease.revision and self.lease_age >= self._options.renewal
             if behind or (is_connected and not was_connected):
                 self._watcher.expire()
             was_connected = is_connected

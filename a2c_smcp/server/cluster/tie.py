@@ -2,15 +2,17 @@
 
 import logging
 from contextlib import AsyncExitStack
-from types import TracebackType
 from typing import Final, Self
 
+from a2c_smcp.server.auth import AuthenticationProvider
+from a2c_smcp.server.cluster.cluster_namespace import ClusterNamespace
 from a2c_smcp.server.cluster.connection import NatsConnection
 from a2c_smcp.server.cluster.line import REMEMBERED_FOR_CUTS
 from a2c_smcp.server.cluster.nats_bus import NatsBus
 from a2c_smcp.server.cluster.options import ClusterOptions
 from a2c_smcp.server.cluster.registry import ClusterRegistry
 from a2c_smcp.server.cluster.seal import FrameSeal
+from a2c_smcp.server.limits import Limits
 from a2c_smcp.server.metrics import Metrics
 
 __all__ = ["ClusterTie"]
@@ -28,7 +30,7 @@ _UNSIGNED: Final = (
 
 
 class ClusterTie:
-    """`async with ClusterTie(options)`, after `measure`: from then on it joins the others, as soon as NATS lets it."""
+    """`async with ClusterTie(options)`, after `namespace`: it joins the others as soon as NATS lets it."""
 
     def __init__(self, options: ClusterOptions) -> None:
         self.connection = NatsConnection(options)
@@ -45,13 +47,11 @@ class ClusterTie:
             await self._stack.enter_async_context(part)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
 
-    def measure(self, metrics: Metrics) -> NatsBus:
-        """Show in the metrics how it goes, and what crosses the bus, which is returned."""
+    def namespace(self, auth: AuthenticationProvider, limits: Limits, metrics: Metrics) -> ClusterNamespace:
+        """The namespace of this process. The metrics show how its lease goes, and what crosses the bus."""
         metrics.gauge("a2c_processes", "Server processes that know each other.", lambda: len(self.registry.processes))
         metrics.gauge("a2c_lease_age_seconds", "Time since the last renewal.", lambda: self.registry.lease_age)
         options = self.connection.options
@@ -62,4 +62,4 @@ class ClusterTie:
             longest_way=options.lease + REMEMBERED_FOR_CUTS,
         )
         self.bus = NatsBus(self.connection, self.registry, options.prefix, metrics, seal)
-        return self.bus
+        return ClusterNamespace(auth, registry=self.registry, bus=self.bus, limits=limits, observer=metrics)

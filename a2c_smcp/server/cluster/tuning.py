@@ -47,6 +47,9 @@ class ClusterTimes:
     """In which at least one chunk must arrive while others wait for their turn."""
     look_for_room: float = 0.05
     """Between looks whether NATS is back, while something waits for it."""
+    claim_pauses: tuple[float, float] = (0.01, 0.5)
+    """The first and the longest pause before a join looks again at a key that others change meanwhile. While NATS
+    elects a leader, it refuses changes for the sake of one that is then lost."""
     flush: float = 1.0
     """For the last answers to leave when a process ends."""
 
@@ -78,6 +81,8 @@ class ClusterBounds:
     changes: int = 64
     """Claims and deletions that NATS is asked for at a time. When thousands come back at once, the last one must not
     find its time for an answer over before it is sent."""
+    claim_attempts: int = 20
+    """How often a join looks at a key that others change meanwhile."""
     tidied: int = 100
     """Claims of processes that have gone that are deleted at a time."""
 

@@ -81,7 +81,7 @@ class Process:
 
     async def join(self, sid: str, role: Role, name: str, office_id: str) -> None:
         """Connect a session and let it join; raises what refuses it."""
-        await self.registry.connect(sid, Grant())
+        self.registry.connect(sid, Grant())
         await self.registry.join(sid, request(role, name, office_id))
 
     async def until_joined(self, name: str, office_id: str = "o") -> str:
@@ -114,7 +114,7 @@ class Process:
                 await asyncio.sleep(0.05)
 
     def names(self, office_id: str) -> list[str]:
-        return sorted(member.name for member in self.registry._tenure.replica.directory.members(office_id))
+        return sorted(member.name for member in self.registry.replica.directory.members(office_id))
 
 
 def request(role: Role, name: str, office_id: str) -> EnterOfficeReq:

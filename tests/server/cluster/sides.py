@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from a2c_smcp.errors import InternalError, NotInRoomError
-from a2c_smcp.server.bus import RemoteRequest
+from a2c_smcp.server.cluster.bus import RemoteRequest
 from a2c_smcp.server.cluster.connection import NatsConnection
 from a2c_smcp.server.cluster.nats_bus import NatsBus
 from a2c_smcp.server.cluster.options import ClusterOptions

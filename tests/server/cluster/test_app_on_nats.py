@@ -101,7 +101,7 @@ async def test_a_restart_of_nats_is_not_noticed_by_clients(tmp_path: Path, make_
             agent, computer = await make_peer(server), await make_peer(server)
             await agent.call("server:join_office", {"role": "agent", "name": "a", "office_id": "o"})
             await computer.call("server:join_office", {"role": "computer", "name": "c", "office_id": "o"})
-            client = server.namespace.registry._tenure._connection.client
+            client = server.namespace.registry._connection.client
             nats.restart()
             # A server that has not noticed yet is ready, too.
             await eventually(lambda: client.stats["reconnects"])

@@ -12,8 +12,8 @@ from nats.errors import NoRespondersError
 from nats.errors import TimeoutError as NatsTimeoutError
 
 from a2c_smcp.errors import InternalError, NotFoundError, SMCPError, TooManyRequestsError
-from a2c_smcp.server.bus import RemoteRequest
 from a2c_smcp.server.cluster import tuning
+from a2c_smcp.server.cluster.bus import RemoteRequest
 from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.server.envelopes import Answer
 from a2c_smcp.wire import Encoded

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from a2c_smcp.errors import InternalError
-from a2c_smcp.server.bus import RemoteRequest
 from a2c_smcp.server.cluster import tuning
+from a2c_smcp.server.cluster.bus import RemoteRequest
 from a2c_smcp.server.cluster.bus_frames import CreditFrame, NoticeFrame, PingFrame, encode
 from a2c_smcp.server.cluster.post import ChunkWindow
 from a2c_smcp.server.effects import Broadcast

@@ -28,7 +28,7 @@ async def test_a_nats_that_is_well(nats: NatsServer, prefix: str) -> None:
         assert [advice for _, advice in said] == [""] * 4
         assert "can be read and written; copies: 1" in said[2][0]
         # It was looked at, and nothing was written.
-        assert here.registry.revision - revision <= 3 and here.registry._tenure.replica.revision_of("doctor") == 0
+        assert here.registry.revision - revision <= 3 and here.registry.replica.revision_of("doctor") == 0
         entry = await here.registry._bucket.read("doctor")
         assert entry.revision == 0
 
@@ -103,7 +103,7 @@ async def test_a_user_with_the_documented_rights_can_do_everything(tmp_path: Pat
             await here.join("s1", "computer", "c", "o")
             await here.registry.leave("s1", {"office_id": "o"})
             await there.join("s2", "computer", "c", "o")
-            here.registry._tenure._watcher.expire()
+            here.registry._watcher.expire()
             await eventually(lambda: here.names("o") == ["c"])
 
 

@@ -1,6 +1,6 @@
 import asyncio
 
-from a2c_smcp.server.cluster.ending import end_tasks
+from a2c_smcp.server.cluster.connection import end_tasks
 
 
 async def test_a_task_that_misses_its_first_cancellation_is_cancelled_again() -> None:

@@ -1,4 +1,4 @@
-from a2c_smcp.server.cluster.lease import Lease
+from a2c_smcp.server.cluster.tenure import Lease
 
 
 def test_a_lease_is_counted_from_before_it_was_asked_for_and_ends_here_before_it_does_at_nats() -> None:

@@ -47,11 +47,11 @@ class Roamer:
             await self.registry.disconnect(before)
         self.sessions += 1
         sid = f"{self.number}-{self.sessions}"
-        await self.registry.connect(sid, Grant())
+        self.registry.connect(sid, Grant())
         return sid
 
     async def act(self, sid: str) -> None:
-        member = (await self.registry.session(sid)).member
+        member = (self.registry.session(sid)).member
         if member is not None and self.choice.random() < 0.15:
             await self.registry.leave(sid, {"office_id": member.office_id})
         else:
@@ -88,7 +88,7 @@ def sessions_of(processes: list[Process]) -> set[Member]:
 
 def agree(processes: list[Process]) -> bool:
     members = sessions_of(processes)
-    replicas = [each.registry._tenure.replica for each in processes]
+    replicas = [each.registry.replica for each in processes]
     claims = [{claim.member for claim in replica._claims.values()} for replica in replicas]
     return all(set(replica.directory) == members for replica in replicas) and all(each == members for each in claims)
 
@@ -109,4 +109,4 @@ async def test_all_agree_in_the_end_on_who_is_where(tmp_path: Path) -> None:
             outcomes = sum((roamer.outcomes for roamer in roamers), Counter[str]())
             assert outcomes["joined"] > 100 and outcomes["refused"] > 10
             async with registry(ClusterOptions((nats.url,))) as late:
-                assert set(late.registry._tenure.replica.directory) == sessions_of(processes)
+                assert set(late.registry.replica.directory) == sessions_of(processes)

@@ -64,7 +64,7 @@ async def test_the_names_of_a_killed_process_are_free_when_its_lease_is_over(opt
                 await eventually(lambda: here.names("o") == [])
         assert [after for _, after in here.heard.told[-2:]] == [None, None]
         await here.registry.join("s1", request("computer", "c", "o"))
-        await eventually(lambda: here.registry._tenure.replica.abandoned() == [])
+        await eventually(lambda: here.registry.replica.abandoned() == [])
 
 
 async def test_a_process_that_was_stopped_for_longer_than_its_lease_does_nothing_in_its_old_name(
@@ -105,7 +105,7 @@ async def test_a_process_that_was_stopped_for_longer_than_its_lease_does_nothing
                 # It is a process again, under another name; what it had is not its any more.
                 await ready(there.url)
                 await eventually(lambda: len(here.registry.processes) == 2)
-                assert {member.sid for member in await here.registry.members("o")} == {"s1", "s2"}
+                assert {member.sid for member in here.registry.members("o")} == {"s1", "s2"}
             code, rest = await asyncio.to_thread(there.stop)
             assert code == 0 and "lease" in rest and "Traceback" not in rest
 
@@ -118,7 +118,7 @@ async def test_a_lease_that_is_over_is_noticed_at_the_next_use_and_never_taken_b
         name = here.registry.process
         monkeypatch.setattr("a2c_smcp.server.cluster.clock.now", lambda: float("inf"))
         with pytest.raises(InternalError, match="lease"):
-            await here.registry.route("s1", ROUTED, "c")
+            here.registry.route("s1", ROUTED, "c")
         assert here.heard.ended_as == [name]
         monkeypatch.undo()
         await eventually(lambda: here.registry.unavailable() is None)
@@ -127,7 +127,7 @@ async def test_a_lease_that_is_over_is_noticed_at_the_next_use_and_never_taken_b
             await here.registry.join("s1", request("agent", "a", "o"))
         await here.registry.disconnect("s1")
         # The lease of the old name was not given up, and its seat is taken until it is over.
-        await here.registry.connect("s2", Grant())
+        here.registry.connect("s2", Grant())
         await eventually(lambda: here.names("o") == [])
         await here.registry.join("s2", request("agent", "a", "o"))
 
@@ -163,12 +163,12 @@ async def test_a_bucket_that_was_deleted_ends_the_lease_and_all_begin_anew(optio
 async def test_a_claim_that_somebody_deleted_costs_its_session_the_connection(options: ClusterOptions) -> None:
     async with registry(options) as here:
         await here.join("s1", "computer", "c", "o")
-        member = (await here.registry.session("s1")).member
+        member = (here.registry.session("s1")).member
         assert member is not None
-        await here.registry._bucket.delete(_key(here, "c"), here.registry._tenure.replica.revision_of(_key(here, "c")))
+        await here.registry._bucket.delete(_key(here, "c"), here.registry.replica.revision_of(_key(here, "c")))
         await eventually(lambda: here.heard.lost_sids == ["s1"])
         with pytest.raises(InternalError, match="connect again"):
-            await here.registry.session("s1")
+            here.registry.session("s1")
 
 
 @pytest.mark.parametrize("place", ["o", "p"])
@@ -200,7 +200,7 @@ async def test_a_join_that_is_under_way_when_the_lease_ends_is_refused_and_count
     options: ClusterOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with registry(replace(options, lease=12)) as here:
-        await here.registry.connect("s1", Grant())
+        here.registry.connect("s1", Grant())
         write = here.registry._bucket.write
 
         async def write_and_sleep(*args: Any) -> int:
@@ -221,9 +221,9 @@ async def test_a_join_that_is_under_way_when_the_lease_ends_is_refused_and_count
 
 
 def _claimed(process: Process) -> set[str]:
-    return {claim.member.sid for claim in process.registry._tenure.replica._claims.values()}
+    return {claim.member.sid for claim in process.registry.replica._claims.values()}
 
 
 def _key(process: Process, name: str) -> str:
-    replica = process.registry._tenure.replica
+    replica = process.registry.replica
     return next(key for key, claim in replica._claims.items() if claim.member.name == name)

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from a2c_smcp.errors import InternalError, NotFoundError, PayloadTooLargeError, TooManyRequestsError
-from a2c_smcp.server.bus import RemoteRequest
 from a2c_smcp.server.cluster import bus_frames as frames
+from a2c_smcp.server.cluster.bus import RemoteRequest
 from a2c_smcp.server.cluster.post import Post
 from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.server.envelopes import Answer

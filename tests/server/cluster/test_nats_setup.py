@@ -86,7 +86,7 @@ async def test_servers_with_the_credentials_have_all_that_they_need(keys: Path, 
         await here.join("s1", "computer", "c", "o")
         await here.registry.leave("s1", {"office_id": "o"})
         await there.join("s2", "computer", "c", "o")
-        here.registry._tenure._watcher.expire()
+        here.registry._watcher.expire()
         await eventually(lambda: here.names("o") == ["c"])
 
 

@@ -31,18 +31,18 @@ async def test_who_joins_through_one_process_is_reached_and_listed_through_the_o
         await there.join("s2", "computer", "laptop", "o")
         laptop = Member("s2", "computer", "laptop", "o", there.registry.process)
         await eventually(lambda: here.names("o") == ["a", "laptop"])
-        assert await here.registry.route("s1", ROUTED, "laptop") == laptop
+        assert here.registry.route("s1", ROUTED, "laptop") == laptop
         assert set(here.registry.holders("o")) == {here.registry.process, there.registry.process}
         assert (None, laptop) in here.heard.told and (None, laptop) in there.heard.told
         with pytest.raises(NotFoundError):
-            await here.registry.route("s1", ROUTED, "desktop")
+            here.registry.route("s1", ROUTED, "desktop")
 
 
 async def test_a_join_is_told_before_it_is_answered_and_the_answer_has_nothing_to_perform(
     options: ClusterOptions,
 ) -> None:
     async with registry(options) as here:
-        await here.registry.connect("s1", Grant())
+        here.registry.connect("s1", Grant())
         transition = await here.registry.join("s1", request("computer", "laptop", "o"))
         assert transition.after is not None and transition.after.member is not None
         assert transition.rooms == () and transition.notices == ()
@@ -82,7 +82,7 @@ async def test_names_that_look_alike_are_one_name_in_all_processes(options: Clus
 
 async def test_a_member_of_an_older_process_is_known_and_tidied_up_after(options: ClusterOptions) -> None:
     async with registry(options) as here:
-        await here.registry.connect("s1", Grant())
+        here.registry.connect("s1", Grant())
         bucket, older = Bucket(here.connection), Member("s2", "computer", "Laptop", "o", "older")
         await bucket.write(lease_key("older"), b"", 0)
         await bucket.write(claim_keys(older)[1], encode_claim(older), 0)
@@ -92,7 +92,7 @@ async def test_a_member_of_an_older_process_is_known_and_tidied_up_after(options
         await bucket.delete(lease_key("older"), (await bucket.read(lease_key("older"))).revision)
         await eventually(lambda: here.names("o") == [])
         await here.registry.join("s1", request("computer", "laptop", "o"))
-        await eventually(lambda: here.registry._tenure.replica.abandoned() == [])
+        await eventually(lambda: here.registry.replica.abandoned() == [])
         assert (await bucket.read(claim_keys(older)[1])).value is None
 
 
@@ -148,7 +148,7 @@ async def test_a_process_that_ends_in_good_order_gives_up_everything_at_once(opt
         assert here.names("o") == []
         await here.join("s3", "agent", "a", "o")
         # The claim that nobody took over is deleted.
-        await eventually(lambda: here.registry._tenure.replica.abandoned() == [])
+        await eventually(lambda: here.registry.replica.abandoned() == [])
 
 
 async def test_what_is_in_the_bucket_is_known_to_a_process_that_comes_later(options: ClusterOptions) -> None:
@@ -159,7 +159,7 @@ async def test_what_is_in_the_bucket_is_known_to_a_process_that_comes_later(opti
             assert len(late.names("o0")) == 100
             assert late.heard.changes == []
             await late.join("x", "agent", "a", "o0")
-            assert len(await late.registry.members("o0")) == 101
+            assert len(late.registry.members("o0")) == 101
 
 
 async def test_a_listener_that_fails_once_costs_a_new_look_and_nothing_is_missed(
@@ -180,7 +180,7 @@ async def test_a_listener_that_fails_once_costs_a_new_look_and_nothing_is_missed
         await eventually(lambda: here.names("o") == ["a", "b"])
         await here.join("s3", "agent", "x", "o")
         await eventually(lambda: there.names("o") == ["a", "b", "x"])
-        assert set(await here.registry.members("o")) == set(await there.registry.members("o"))
+        assert set(here.registry.members("o")) == set(there.registry.members("o"))
 
 
 async def test_a_join_outlasts_a_nats_that_refuses_changes_while_it_elects_a_leader(

@@ -1,0 +1,170 @@
+"""The asyncio shell of a process that shares its offices with others: it asks and tells them, and works for them."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from a2c_smcp.errors import InternalError, NotFoundError, NotInRoomError, SMCPError
+from a2c_smcp.server import offices
+from a2c_smcp.server.boundary import log_refusal, notice_of
+from a2c_smcp.server.broadcast import SMCPManager
+from a2c_smcp.server.cluster.bus import RemoteRequest
+from a2c_smcp.server.effects import Broadcast, EnterRoom, RoomChange, room_of
+from a2c_smcp.server.envelopes import Answer, Message
+from a2c_smcp.server.namespace import SMCPNamespace
+from a2c_smcp.server.offices import Member, MemberChange
+from a2c_smcp.server.outbox import NoticePacket
+from a2c_smcp.smcp import TOOL_CALL_EVENT
+from a2c_smcp.utils.socketio_internals import is_connected, socket_of
+
+if TYPE_CHECKING:
+    from a2c_smcp.server.cluster.nats_bus import NatsBus
+    from a2c_smcp.server.cluster.registry import ClusterRegistry
+
+__all__ = ["ClusterNamespace"]
+
+#: Seconds for which this process waits longer than the process that it asks. So the answer of that process comes first.
+_GRACE: Final = 1.0
+
+
+class ClusterNamespace(SMCPNamespace):
+    """An `SMCPNamespace` that reaches the computers of other processes over the bus.
+
+    It is the `RegistryListener` of its registry and the `BusInbox` of its bus.
+    """
+
+    registry: "ClusterRegistry"
+
+    def __init__(self, auth: Any, *, registry: "ClusterRegistry", bus: "NatsBus", **options: Any) -> None:
+        super().__init__(auth, registry=registry, **options)
+        registry.listen(self)
+        self._bus = bus
+        bus.serve(self)
+
+    # --- what this process asks of others, and tells them
+
+    async def _announce(self, notice: Broadcast) -> None:
+        self._bus.publish(notice, await self._tell(notice))
+
+    async def _ask(
+        self,
+        caller: str,
+        target: Member,
+        message: Message,
+        future: "asyncio.Future[Answer | None]",
+        report: Callable[[str], None] | None = None,
+    ) -> Answer | None:
+        if target.process == self.registry.process:
+            return await super()._ask(caller, target, message, future, report)
+        return await self._ask_elsewhere(caller, target, message, future)
+
+    async def _ask_elsewhere(
+        self, caller: str, target: Member, message: Message, future: "asyncio.Future[Answer | None]"
+    ) -> Answer | None:
+        with self._waiting(caller, target, message, future, _GRACE) as (ask, _):
+            relay, timeout = ask.waiter, message.request.get("timeout")
+            seconds = self.limits.deadline(relay.event, timeout) + _GRACE
+            report = partial(self._mention, ask) if relay.on_progress is not None else None
+            body = message.take_body()
+            remote = RemoteRequest(
+                caller, target, relay.event, relay.agent, relay.req_id, timeout, body, report, seconds
+            )
+            try:
+                await self._bus.ask(remote, future)
+                return await future
+            finally:
+                self._bus.forget(remote)
+
+    # --- what other processes ask of this one, and tell it: the inbox of the bus
+
+    async def answer(self, remote: RemoteRequest, answer: "asyncio.Future[Answer | None]") -> Answer | None:
+        """Ask a computer of this process for an agent of another process."""
+        request = {
+            "agent": remote.agent,
+            "req_id": remote.req_id,
+            "computer": remote.target.name,
+            "timeout": remote.timeout,
+            "progress": remote.report is not None,
+        }
+        message = Message(remote.event, request, body=remote.take_body())
+        try:
+            self._check_is_here(remote.target)
+            return await super()._ask(remote.caller, remote.target, message, answer, remote.report)
+        except NotInRoomError:
+            # The caller has gone, or its process has. A computer that did not get the call ignores the cancellation.
+            if remote.event == TOOL_CALL_EVENT and remote.target.sid in self._clients:
+                await self._cancel(remote.target.sid, {"agent": remote.agent, "req_id": remote.req_id})
+            raise
+        except SMCPError as error:
+            peer = self._peer_in_log(remote.caller)
+            log_refusal(self.admission.session_log, peer, message, remote.caller, error)
+            raise
+
+    def _check_is_here(self, target: Member) -> None:
+        """Raise unless the computer that another process has looked up is still in that office."""
+        if self._draining:
+            raise InternalError("the server is shutting down")
+        session = self.registry.session(target.sid) if target.sid in self._clients else None
+        if session is None or session.member is None or session.member.office_id != target.office_id:
+            raise NotFoundError("the computer has gone")
+
+    def hear(self, notice: Broadcast, text: str) -> None:
+        """Tell the members of this process what a member of another process has announced."""
+        sender = notice.skip_sid
+        if self._rooms.is_behind(sender):
+            # The sender's own process refuses its announcements only for its own rooms: it does not know ours.
+            self.admission.session_log.warn(
+                self._peer_in_log(sender), "left out %s of %s: too much of it waits", notice.event, sender
+            )
+            return
+        packet = NoticePacket(text, sender, notice.event, collapses=notice.collapses)
+        self._rooms.broadcast(self.namespace, room_of(notice.office_id), packet)
+
+    # --- what becomes of the membership: the listener of the registry
+
+    async def began(self, process: str) -> None:
+        """The other processes are about to know this process by this name."""
+        await self._bus.began(process)
+
+    def ended(self, process: str) -> None:
+        """Nobody is a member through this process any more: close every connection."""
+        self._bus.ended(process)
+        for sid in list(self._clients):
+            self.lost(sid)
+
+    def lost(self, sid: str) -> None:
+        """Close the connection of a session that is not a member any more."""
+        if (socket := socket_of(self.server, self.namespace, sid)) is not None:
+            self.server.start_background_task(socket.cut_off)
+
+    def changed(self, changes: Sequence[MemberChange]) -> None:
+        """Perform what follows from changes in any process: rooms, notices, calls that end."""
+        for change in changes:
+            rooms, notices = offices.effects_of(change)
+            member = change.after or change.before
+            assert member is not None
+            if member.process == self.registry.process:
+                self._change_rooms(rooms)
+            elif change.left_office:
+                # End what it asked of computers here, and what was asked of it from here. The other shell ends its own.
+                self._fail_relays(f"{member.process}/{member.sid}")
+                self._fail_relays(member.sid)
+            for notice in notices:
+                # When another process ends, thousands may go at once. Most are in offices that nobody here is in.
+                if not self._draining and self.registry.process in self.registry.holders(notice.office_id):
+                    packet = notice_of(self.namespace, notice)
+                    self._rooms.broadcast(self.namespace, room_of(notice.office_id), packet)
+
+    def _change_rooms(self, rooms: Iterable[RoomChange]) -> None:
+        for change in rooms:
+            # A session that has gone meanwhile is in no room.
+            if is_connected(self.server, self.namespace, change.sid):
+                act = self._rooms.enter if isinstance(change, EnterRoom) else self._rooms.leave
+                act(change.sid, self.namespace, room_of(change.office_id))
+
+    @property
+    def _rooms(self) -> SMCPManager:
+        manager = self.server.manager
+        assert isinstance(manager, SMCPManager), "create the server with server_options()"
+        return manager
