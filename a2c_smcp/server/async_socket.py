@@ -49,6 +49,7 @@ class BoundedAsyncSocket(Bounded, AsyncSocket):
     def admit(self) -> None:
         """The client has shown a key: lift the limits of clients without one."""
         self.admitted = True
+        self._turn = OwnTurn()
         if self._peer is not None and self.upgraded:
             self._peer.welcome(self.limit)
 

@@ -42,6 +42,7 @@ from a2c_smcp.server.envelopes import Answer, Message, answer_from, read_answer,
 from a2c_smcp.server.limits import Limits, TokenBucket
 from a2c_smcp.server.relays import RelayAsk, relay_table, reported_by
 from a2c_smcp.server.reports import ReportLimit, report_packet
+from a2c_smcp.server.socket_bounds import Door
 from a2c_smcp.server.socketio_setup import encode_request, sort_packet
 from a2c_smcp.server.sockets import adopt_sockets
 from a2c_smcp.smcp import SMCP_NAMESPACE, TOOL_CALL_EVENT, Event
@@ -152,7 +153,7 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
     # --- what arrives
 
     def mounted(self, server: SocketIOServer) -> None:
-        adopt_sockets(server, self.namespace, self.admission, self._take, self._clients)
+        adopt_sockets(Door(server, self.namespace, self.admission, self._take), self._clients)
 
     def _take(self, socket: Any, text: str) -> bool:
         """Take an event or an ack of ours off its connection; `False` leaves it to python-socketio.

@@ -10,13 +10,15 @@ from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TypeAlias
 
 from a2c_smcp.errors import TooManyRequestsError
-from a2c_smcp.server.admission import Admission, Peer
+from a2c_smcp.server.admission import Admission, Peer, peer_of
+from a2c_smcp.server.boundary import remote_address
 from a2c_smcp.server.limits import Place
 from a2c_smcp.server.outbox import Outbox, ReportPacket
-from a2c_smcp.utils.engineio_internals import MESSAGE, ContentTooLongError, EngineServer, Packet
+from a2c_smcp.utils.engineio_internals import MESSAGE, ContentTooLongError, EngineServer, Packet, scope_of
+from a2c_smcp.utils.socketio_internals import SocketIOServer, handled_namespaces, namespaces_of, session_of
 from a2c_smcp.utils.text import in_log
 
-__all__ = ["SOCKETS", "TOO_MANY", "Bounded", "SocketBounds", "Take", "check_frame", "packet_of"]
+__all__ = ["SOCKETS", "TOO_MANY", "Bounded", "Door", "SocketBounds", "Take", "check_frame", "packet_of"]
 
 logger = logging.getLogger(__name__)
 
@@ -76,34 +78,77 @@ def packet_of(data: str | bytes) -> Packet:
     return Packet(encoded_packet=data)
 
 
+@dataclass(frozen=True, slots=True)
+class Door:
+    """What all connections of one server share."""
+
+    server: SocketIOServer
+    namespace: str
+    admission: Admission
+    take: Take
+    """Is offered every message first, in the order of arrival."""
+
+    def has_let_in(self, eio_sid: str) -> bool:
+        """Whether a connection is in any namespace."""
+        return any(namespaces_of(self.server, eio_sid))
+
+    def has_let_in_elsewhere(self, eio_sid: str) -> bool:
+        """Whether another namespace of this server, an application's own, has let the connection in.
+
+        A namespace without handlers does not count: python-socketio accepts every client there, by default in `/`.
+        """
+        others = handled_namespaces(self.server) - {self.namespace}
+        return any(session_of(self.server, each, eio_sid) for each in others)
+
+
 class Bounded:
     """Counts bytes that wait for the reader, frames that do not decode, and the time until a client is admitted."""
 
     sid: str
     server: EngineServer
     closed: bool
-    admission: Admission
+    door: Door
     address: str = "unknown"
     place: Place | None = None
     giver: Peer | None = None
-    """The connection whose place this is, if that may go on without this session."""
+    """The connection whose place this is, if that connection may go on without this session."""
     admitted: bool = False
     """Whether a client has shown a key over this connection."""
     bad_frames: int = 0
-    is_elsewhere: Callable[[], bool]
     join_by: float = math.inf
-    connect_timeout: float = math.inf
-    has_joined: Callable[[], bool]
-    take: Take
     outbox: Outbox
     closing: bool
     queue: Any
+
+    def open(self, door: Door, environ: Any) -> bool:
+        """Obey the rules of admission from now on; `False` if there are too many connections from this address."""
+        limits, log = door.admission.limits, door.admission.address_log
+        self.door = door
+        self.outbox = Outbox(limits.queued_bytes)
+        self.address = remote_address(environ)
+        self.join_by = time.monotonic() + limits.connect_timeout
+        scope = scope_of(environ)
+        peer = peer_of(scope)
+        if peer is not None and peer.place is not None and peer.place.is_open:
+            self.place = peer.place.pass_on()
+            # A websocket ends with its session. A connection that is polled over can go on, for other requests.
+            self.giver = peer if scope and scope["type"] == "http" else None
+        else:
+            self.place = self.admission.addresses.knock(self.address)
+        if self.place is None:
+            log.warn(self.address, "refused a connection from %s: too many of them", self.address)
+        return self.place is not None
+
+    @property
+    def admission(self) -> Admission:
+        return self.door.admission
 
     @property
     def limit(self) -> int:
         """Bytes that a message may have now."""
         most = self.server.max_http_buffer_size
-        return most if self.admitted or self.is_elsewhere() else min(most, self.admission.limits.first_messages)
+        known = self.admitted or self.door.has_let_in_elsewhere(self.sid)
+        return most if known else min(most, self.admission.limits.first_messages)
 
     @property
     def is_hopeless(self) -> bool:
@@ -175,9 +220,9 @@ class Bounded:
         now = time.monotonic()
         if now <= self.join_by or self.closed:
             return False
-        if self.has_joined():
-            # Looked at again, because a session that is about to be refused, or leaves, is in for now.
-            self.join_by = now + self.connect_timeout
+        if self.door.has_let_in(self.sid):
+            # Look again later: a session that is about to be refused, or to leave, is in for now.
+            self.join_by = now + self.admission.limits.connect_timeout
             return False
         self.admission.address_log.warn(
             self.address, "closing a connection from %s that has joined no namespace", self.address
@@ -189,7 +234,7 @@ class Bounded:
 
     def _offer_text(self, text: str) -> bool:
         try:
-            return self.take(self, text)
+            return self.door.take(self, text)
         except Exception as error:
             # Whatever a peer may send: one message is lost, not the connection.
             self.note_bad_frame(error)

@@ -7,7 +7,7 @@ import pytest
 from engineio.packet import MESSAGE, Packet
 
 from a2c_smcp.server.outbox import NoticePacket, Outbox, Queued
-from a2c_smcp.server.sockets import BoundedAsyncSocket, BoundedSocket, _adopt
+from a2c_smcp.server.sockets import BoundedAsyncSocket, BoundedSocket
 
 
 def update(sender: str = "c", event: str = "notify:update_desktop") -> NoticePacket:
@@ -78,7 +78,7 @@ def test_a_request_leaves_room_for_notifications_and_takes_all_of_an_empty_queue
 
 async def test_six_thousand_updates_wait_for_a_slow_reader_as_one() -> None:
     socket = BoundedAsyncSocket(engineio.AsyncServer(async_mode="asgi"), "s")
-    _adopt(socket, BoundedAsyncSocket, 1_000_000)
+    socket.outbox = Outbox(1_000_000)
     for _ in range(6000):
         socket.enqueue(update())
     assert socket.queue.qsize() == 1
@@ -89,7 +89,7 @@ async def test_six_thousand_updates_wait_for_a_slow_reader_as_one() -> None:
 
 def test_six_thousand_updates_wait_for_a_slow_reader_of_a_threaded_server_as_one() -> None:
     socket = BoundedSocket(engineio.Server(async_mode="threading"), "s")
-    _adopt(socket, BoundedSocket, 1_000_000)
+    socket.outbox = Outbox(1_000_000)
     for _ in range(6000):
         socket.send(update())
     assert socket.queue.qsize() == 1

@@ -5,6 +5,7 @@ import logging
 import sys
 import threading
 import time
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -24,8 +25,9 @@ from a2c_smcp.server import (
     SyncSMCPNamespace,
     sync_server_options,
 )
+from a2c_smcp.server.outbox import Outbox
 from a2c_smcp.server.socketio_setup import encode_request
-from a2c_smcp.server.sockets import BoundedSocket, _adopt
+from a2c_smcp.server.sockets import BoundedSocket
 from tests.server.conftest import LIMITS, MakePeer
 from tests.server.harness import AsyncPeer, Peer, Running, async_server, eventually, heard, sync_server
 from tests.server.raw import raw_websocket, receive_until, send_text
@@ -159,7 +161,7 @@ async def test_a_connection_that_is_in_no_namespace_is_closed_in_time(
                         receive_until(sock, b"40/smcp" if "right" in text else b"44")
                 if says:
                     (connection,) = running.sio.eio.sockets.values()
-                    connection.connect_timeout = 0.3
+                    running.namespace.admission.limits = replace(limits, connect_timeout=0.3)
                     connection.join_by = time.monotonic() + 0.3
                 sock.settimeout(3 if stays else 30)
                 try:
@@ -438,7 +440,7 @@ async def test_a_request_that_does_not_fit_is_429_and_its_slow_computer_stays(
 
 def test_bytes_that_many_threads_queue_are_all_counted() -> None:
     socket = BoundedSocket(engineio.Server(async_mode="threading"), "s")
-    _adopt(socket, BoundedSocket, 1 << 60)
+    socket.outbox = Outbox(1 << 60)
     pkt = Packet(MESSAGE, "x" * 10)
 
     def queue_many() -> None:
