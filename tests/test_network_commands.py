@@ -66,7 +66,7 @@ def test_the_doctor_says_which_way_it_went(
         f"the proxy {blocking_proxy.url} refuses the name and the password\n    give them in its URL" in refused.stdout
     )
     wrong = a2c("doctor", "--url", f"http://{NAME}", ALL_PROXY="socks5://ada:hunter2@127.0.0.1:1")
-    assert "✗ the proxy in ALL_PROXY is neither http:// nor https://" in wrong.stdout
+    assert "✗ the proxy in ALL_PROXY is not an http:// or https:// URL" in wrong.stdout
     assert [direct.returncode, polling.returncode, refused.returncode, wrong.returncode] == [0, 0, 1, 1]
     lost = a2c("doctor", "--url", f"http://{NAME}", "--proxy", "http://ada:hunter2@proxy.invalid:3128")
     assert "the proxy http://proxy.invalid:3128 is not found: no such name\n    correct --proxy or the" in lost.stdout

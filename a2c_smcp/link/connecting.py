@@ -1,4 +1,4 @@
-"""Making a connection: by the first transport that gets through, with the proxy and the certificates of the options."""
+"""Makes a connection by the first transport that gets through, with the proxy and the certificates of the options."""
 
 import asyncio
 import os
@@ -21,15 +21,15 @@ MakeConnection = Callable[[Proxy | None, ssl.SSLContext | None], Connection]
 async def connect(
     options: LinkOptions, office: str | None, make: MakeConnection, *, websockets_are_cut: bool
 ) -> tuple[Connection, Way]:
-    """A connection, and how it goes. Raises the class of a server's refusal, or `ConnectionLostError`.
+    """Connect, and say how. Raises the class of the server's refusal, or `ConnectionLostError`.
 
-    A load balancer is told the `office`.
+    `office` goes into the URL, for a load balancer.
     """
     shown, failures = shown_url(options.url), list[Failure]()
     proxy, tls = find_proxy(options.url, options.proxy, os.environ), _trusting(options.ca)
     tries = attempts(options.transport, websockets_are_cut=websockets_are_cut)
     for transports in tries:
-        # The first one leaves time for the second: what blocks websockets may let them wait.
+        # The first attempt leaves time for the second: a proxy that blocks websockets may let them wait.
         seconds = options.connect_timeout / (2 if transports is not tries[-1] else 1)
         connection = make(proxy, tls)
         error = await _attempt(connection, options, office, transports, seconds)
@@ -46,7 +46,7 @@ async def connect(
 async def _attempt(
     connection: Connection, options: LinkOptions, office: str | None, transports: Sequence[str], seconds: float
 ) -> Exception | None:
-    """Why it did not connect, `None` if it did. Raises a server's refusal."""
+    """Connect once. Returns the error, or `None` if it is connected. Raises the server's refusal."""
     headers = dict(options.headers)
     if options.api_key is not None:
         headers[options.api_key_header] = options.api_key
@@ -62,7 +62,7 @@ async def _attempt(
                 wait_timeout=seconds,
             )
     except Exception as error:
-        # Not only its own errors: the libraries raise what they come upon in a greeting, a KeyError for instance.
+        # The libraries raise more than their own errors, for instance a KeyError for a strange greeting.
         await connection.dispose()
         if connection.refusal is not None:
             raise connection.refusal from None
@@ -74,7 +74,7 @@ async def _attempt(
 
 
 def _addressed(url: str, office: str | None) -> str:
-    """The URL with the office for a load balancer; a query of its own is kept."""
+    """The URL with the office for a load balancer. A query that it has is kept."""
     if office is None:
         return url
     return f"{url}{'&' if '?' in url else '?'}{urlencode({'office': office})}"
@@ -88,7 +88,7 @@ def shown_url(url: str) -> str:
 
 
 def _trusting(ca: str | os.PathLike[str] | None) -> ssl.SSLContext | None:
-    """What trusts the certificates of this file besides those of the system; `None` for the system's only."""
+    """A context that trusts this file besides the system's certificates; `None` if there is no file."""
     if ca is None:
         return None
     context = ssl.create_default_context()

@@ -45,7 +45,7 @@ class Connected:
 
 @dataclass(frozen=True, slots=True)
 class Disconnected:
-    """The connection ended. `final` when the client will not come back by itself."""
+    """The connection ended. `final` when the client does not connect again by itself."""
 
     reason: str
     final: bool
@@ -62,14 +62,14 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """The client left its office, because it was asked to."""
+    """The client left its office, because `leave` was called."""
 
     membership: Membership
 
 
 @dataclass(frozen=True, slots=True)
 class RejoinFailed:
-    """Back at the server but not in the office. `final` when it is not tried any more."""
+    """The client is connected again, but the office refuses it. `final` when the client does not try any more."""
 
     membership: Membership
     error: SMCPError
@@ -82,47 +82,47 @@ Handler: TypeAlias = Callable[[Any], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class LinkOptions:
-    """How an agent or a computer reaches its server, and comes back to it. The defaults suit a server of ours."""
+    """How an agent or a computer reaches its server, and comes back to it. The defaults suit `a2c server`."""
 
     url: str
-    """`https://host[:port]`, or `http://` without TLS; anything else is a `BadRequestError`. A path in it belongs to a
+    """`https://host[:port]`, or `http://` without TLS. Any other text raises `BadRequestError`. A path belongs to a
     proxy in front of the server."""
     api_key: str | None = field(default=None, repr=False)
-    """What the server lets clients in with; `None` for a server without keys."""
+    """The key that the server asks for; `None` for a server without keys."""
     api_key_header: str = "x-api-key"
     """The header that carries the key."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Further headers of every HTTP request and websocket handshake."""
     transport: Transport = "auto"
-    """A websocket, and long polling where websockets do not get through; or one of them only."""
+    """`auto` tries a websocket, and polls if websockets do not get through. The others use one transport only."""
     proxy: str | None = field(default=None, repr=False)
-    """An HTTP proxy, instead of what `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` say; `""` for none."""
+    """An HTTP proxy. It overrides `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`; `""` means no proxy."""
     ca: str | os.PathLike[str] | None = None
     """A file with certificates to trust, besides those of the system or `SSL_CERT_FILE`."""
     socketio_path: str = "socket.io"
     """Where the server has its Socket.IO endpoint."""
     max_message: int = DEFAULT_MAX_MESSAGE
-    """Bytes of one message, like the server's own `max_message`. A larger request raises `PayloadTooLargeError`."""
+    """Bytes of one message: the same as the server's `max_message`. A larger request raises `PayloadTooLargeError`."""
     reconnect: bool = True
-    """Connect again after a loss, and join again. Without it a lost connection is the end."""
+    """Whether to connect and join again after the connection was lost."""
     connect_timeout: float = 10.0
-    """Seconds for one attempt; with `auto` a websocket gets half of them."""
+    """Seconds for one attempt to connect. With `auto`, the attempt by websocket has half of them."""
     membership_timeout: float = 10.0
     """Seconds for the answer to a join or a leave."""
     backoff: tuple[float, float] = (0.2, 2.5)
-    """The first and the longest pause between attempts to connect: an office is whole within three seconds of its
-    server's return."""
+    """The first and the longest pause between attempts to connect, in seconds. With these, all members are back three
+    seconds after their server."""
     rejoin_every: float = 1.0
     """Seconds between attempts to join again, while the old session may still hold the name or the seat."""
     rejoin_report_after: float = 30.0
-    """Seconds after which such a refusal is reported as `RejoinFailed`."""
+    """Seconds for which these refusals are not reported. After that the next one is told as `RejoinFailed`."""
     office: str | None = None
-    """The office that will be joined, where a load balancer stands in front of several servers: it goes into the URL as
-    `?office=…`, so that one of them gets the whole office. Joining it is still to be asked for."""
+    """The office that will be joined, for a load balancer in front of several servers. It goes into the URL as
+    `?office=…`, so that one server gets the whole office. `join` is still to be called."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.url, str):
-            raise TypeError(f"url must be a text, not {self.url!r}; is a variable of the environment not set?")
+            raise TypeError(f"url must be a text, not {self.url!r}; is an environment variable not set?")
         if not isinstance(self.api_key, str | None):
             raise TypeError(f"api_key must be a text or None, not {type(self.api_key).__name__}")
         check_server_url(self.url)
@@ -154,7 +154,7 @@ class AnyLink(Protocol):
     async def close(self) -> None: ...
 
     async def exchange(self, event: str, data: Any, timeout: float) -> str:
-        """Send an event and return the JSON of its ack. Who asks decides how much of it is built."""
+        """Send an event and return the JSON of its ack, which the caller reads."""
 
     async def join(self, membership: Membership) -> None: ...
 

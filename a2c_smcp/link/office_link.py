@@ -21,8 +21,8 @@ logger = logging.getLogger(__name__)
 class OfficeLink(ServerLink):
     """`async with OfficeLink(options, handlers) as link`. Handlers answer what the server sends; their result is acked.
 
-    `on_event` hears of connections and memberships as they come and go. `leaving` makes of an error what the server may
-    read of it.
+    `on_event` hears of connections and memberships as they come and go. Every error that is sent to the server goes
+    through `leaving` first, which may take secrets out.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class OfficeLink(ServerLink):
         self._in_office = False
         self._was_in_office = False
         self._changing = asyncio.Lock()
-        """A join, a leave and a rejoin of one client would overtake each other."""
+        """Held for a join, a leave or a rejoin, so that they do not overtake each other."""
         self._attempts: set[asyncio.Task[None]] = set()
 
     @property
@@ -52,8 +52,8 @@ class OfficeLink(ServerLink):
         return super()._office or (self.membership.office_id if self.membership else None)
 
     def attend(self, membership: Membership) -> None:
-        """Connect and join as soon as it can be done, and try for ever, whatever the refusal. Returns at once;
-        `problem` says why it is not so yet.
+        """Connect and join as soon as that works, and try for ever, also after refusals. Returns at once. `problem`
+        says why it has not worked yet.
         """
         self._supervisor.begin()
         self.membership, self._attending = membership, True
@@ -61,7 +61,7 @@ class OfficeLink(ServerLink):
     async def join(self, membership: Membership) -> None:
         """Join an office, or raise the class of the refusal's code. From now on every reconnect joins it again.
 
-        A join that nobody waits for any more is taken back, for the server may have done it.
+        If the caller is cancelled, the join is taken back: the server may have done it.
         """
         self._supervisor.check_loop()
         given_up = asyncio.Event()
@@ -87,7 +87,7 @@ class OfficeLink(ServerLink):
             task.exception()  # perhaps nobody waits for it any more
 
     async def _take_place(self, membership: Membership, given_up: asyncio.Event) -> None:
-        """Goes on when the caller stops waiting, for the server has been asked."""
+        """Join. Goes on when the caller stops waiting, because the server has been asked."""
         async with self._changing:
             if given_up.is_set():
                 return
@@ -118,7 +118,7 @@ class OfficeLink(ServerLink):
             self._start(self._rejoin())
 
     async def leave(self) -> None:
-        """Leave the office, if in one. Without a connection there is nothing to leave but the wish to come back."""
+        """Leave the office, if the client is in one. Without a connection, only give up coming back."""
         async with self._changing:
             membership, self.membership = self.membership, None
             if membership is None or not self.connected:
@@ -132,7 +132,7 @@ class OfficeLink(ServerLink):
             _raise_refusal(args)
         except NotInRoomError:
             if was_in:
-                raise  # otherwise it was not back yet, and tries no more
+                raise  # otherwise the client had not come back yet
 
     def _enter(self) -> None:
         self._in_office = self._was_in_office = True

@@ -17,7 +17,7 @@ _PORTS: Final = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """An HTTP proxy. `str()` gives what may be shown, `url` what connects."""
+    """An HTTP proxy. `str()` has no password, `url` has it."""
 
     scheme: str
     host: str
@@ -40,10 +40,10 @@ class Proxy:
 
 
 def find_proxy(url: str, wanted: str | None, environ: Mapping[str, str]) -> Proxy | None:
-    """The proxy for a server's URL, `None` for a direct connection; `BadRequestError` for one that cannot be used.
+    """The proxy for a server's URL; `None` for a direct connection. Raises `BadRequestError` if it cannot be used.
 
-    `wanted` overrides the environment, `""` meaning none. Otherwise `HTTPS_PROXY`, `HTTP_PROXY` and `ALL_PROXY` count,
-    by the URL's scheme, unless `NO_PROXY` names the host or it is this machine.
+    `wanted` overrides the environment; `""` means no proxy. Otherwise `HTTPS_PROXY`, `HTTP_PROXY` and `ALL_PROXY`
+    count, by the URL's scheme. They do not count for this machine, and for hosts that `NO_PROXY` names.
     """
     if wanted is not None:
         return _parse(wanted, "the proxy") if wanted.strip() else None
@@ -51,7 +51,7 @@ def find_proxy(url: str, wanted: str | None, environ: Mapping[str, str]) -> Prox
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port or (443 if parts.scheme in _SECURE else 80)
     except ValueError:
-        return None  # connecting says what is wrong with it
+        return None  # connecting says what is wrong with the URL
     if _is_this_machine(host) or _is_excluded(host, port, _variable(environ, "NO_PROXY")[1]):
         return None
     for name in ("HTTPS_PROXY" if parts.scheme in _SECURE else "HTTP_PROXY", "ALL_PROXY"):
@@ -62,7 +62,7 @@ def find_proxy(url: str, wanted: str | None, environ: Mapping[str, str]) -> Prox
 
 
 def _variable(environ: Mapping[str, str], name: str) -> tuple[str, str]:
-    """A variable's name as it is spelled, and its value; as everywhere, lower case comes first."""
+    """A variable's name as it is set, and its value. Lower case comes first, as in other programs."""
     for spelled in (name.lower(), name):
         if text := environ.get(spelled, "").strip():
             return spelled, text
@@ -70,7 +70,7 @@ def _variable(environ: Mapping[str, str], name: str) -> tuple[str, str]:
 
 
 def _parse(text: str, what: str) -> Proxy:
-    """Read a proxy's address, of which no part is in an error: it may be a password."""
+    """Read a proxy's address. No error quotes it, because it may have a password in it."""
     text = text.strip()
     try:
         parts = urlsplit(text if "://" in text else f"http://{text}")
@@ -78,7 +78,7 @@ def _parse(text: str, what: str) -> Proxy:
     except ValueError:
         raise BadRequestError(f"{what} is not a valid URL") from None
     if scheme not in _PORTS:
-        raise BadRequestError(f"{what} is neither http:// nor https://; name one that is with --proxy URL")
+        raise BadRequestError(f"{what} is not an http:// or https:// URL; give one with --proxy URL")
     if not host:
         raise BadRequestError(f"{what} has no host")
     return Proxy(scheme, host, port or _PORTS[scheme], unquote(parts.username or ""), unquote(parts.password or ""))
@@ -90,7 +90,7 @@ def _userinfo(text: str) -> str:
 
 
 def _is_this_machine(host: str) -> bool:
-    """Such hosts need no proxy, as with Go's clients: a proxy for the outside must not break what runs here."""
+    """Whether a host is this machine. It needs no proxy: a proxy for the outside must not break what runs here."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     address = _address(host)

@@ -1,7 +1,7 @@
-"""A client's connection to the server: it asks, answers, and comes back when it was lost. Knows messages, no offices.
+"""A client's connection to the server: it asks, answers, and connects again after a loss. Knows messages, no offices.
 
-Every connection is a python-socketio client of its own: what belonged to one that was lost, an ack or a handler that
-still runs, cannot reach the next.
+Every connection is a python-socketio client of its own. So a late ack or a handler that still runs cannot reach the
+next connection.
 """
 
 import asyncio
@@ -42,18 +42,17 @@ __all__ = ["ServerLink"]
 
 logger = logging.getLogger(__name__)
 
-#: How the log calls what it says only so much about.
+#: What the limited log calls these lines.
 _ASKED: Final = "what came from the server"
-#: After so many websockets that were cut within so many seconds, `auto` polls: some proxies let them through that long.
-_CUTS: Final = 3
+#: Some proxies let a websocket through, and cut it after this many seconds at most.
 _SHORT_LIVED: Final = 5.0
 _CUT: Final = socketio.AsyncClient.reason.TRANSPORT_ERROR
-#: Unique in the process: an ack that comes late answers no other request, on no connection.
+#: Unique in the process, so that a late ack answers no other request, on any connection.
 _ack_ids: Final = itertools.count(1)
 
 
 class ServerLink:
-    """What `OfficeLink` is without an office. A reply that is over `max_message` is replaced by the 413 error."""
+    """The part of `OfficeLink` that knows no office. A reply over `max_message` is replaced by the error 413."""
 
     def __init__(
         self,
@@ -64,7 +63,7 @@ class ServerLink:
     ) -> None:
         self.options = options
         self.way: Way | None = None
-        """How it is connected, or was the last time."""
+        """How the client is connected, or was connected last."""
         self.problem: SMCPError | None = None
         """Why the last attempt to connect or to join failed, or why the connection ended; `None` when all is well."""
         self._handlers = dict(handlers)
@@ -75,9 +74,9 @@ class ServerLink:
         self._connection: Connection | None = None
         self._asks: AskTable[int, asyncio.Future[str]] = AskTable()
         self._cuts = 0
-        """How many websockets in a row were cut soon after they had connected."""
+        """How many websockets in a row were cut soon after they connected. After three, `auto` polls."""
         self._attending = False
-        """Whether to try for ever, whatever the refusal."""
+        """Whether to try for ever, also after refusals."""
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -96,7 +95,7 @@ class ServerLink:
         return self.options.office
 
     async def open(self) -> None:
-        """Connect, or raise: `UnauthorizedError`, another refusal's class, or `ConnectionLostError` when the server
+        """Connect. Raises `UnauthorizedError` or the class of another refusal, and `ConnectionLostError` if the server
         does not answer.
         """
         await self._supervisor.open()
@@ -116,7 +115,7 @@ class ServerLink:
         return tuple(read_ack(await self.exchange(event, data, timeout)))
 
     async def exchange(self, event: str, data: Any, timeout: float) -> str:
-        """As `request`, and returns the ack as the JSON that came. `data` may be `Encoded`."""
+        """Like `request`, but returns the JSON of the ack. `data` may be `Encoded`."""
         loop, connection = self._supervisor.check_loop(), self._connection
         if connection is None:
             raise ConnectionLostError("not connected to the server")
@@ -159,7 +158,7 @@ class ServerLink:
             self._refusals.warn(_ASKED, "refused %s, req_id %s: %s", in_log(event), req_id, on_one_line(error))
             return self._leaving(error).payload()
         except Exception:
-            # The last boundary: python-socketio sends no ack when a handler raises, and the caller waits for ever.
+            # The last boundary: python-socketio sends no ack when a handler raises, and the caller would wait for ever.
             self._refusals.exception(_ASKED, "failed to handle %s, req_id %s", in_log(event), req_id)
             return InternalError("this client failed to handle the request; its log says why").payload()
 
@@ -167,7 +166,7 @@ class ServerLink:
         try:
             self._on_event(event)
         except Exception:
-            # Not our code: whatever it raises, the connection is kept up.
+            # A listener is not our code. Whatever it raises, the connection stays.
             logger.exception("a listener failed to take %s", type(event).__name__)
 
     # --- staying connected
@@ -206,9 +205,7 @@ class ServerLink:
 
     async def _connect(self) -> Connection:
         make = partial(Connection, self._dispatch, partial(resolve, self._asks), self.options.max_message)
-        self._connection, self.way = await connect(
-            self.options, self._office, make, websockets_are_cut=self._cuts >= _CUTS
-        )
+        self._connection, self.way = await connect(self.options, self._office, make, websockets_are_cut=self._cuts >= 3)
         logger.info("connected to %s: %s", shown_url(self.options.url), self.way)
         return self._connection
 

@@ -1,4 +1,4 @@
-"""Whether a text can be the URL of a server at all. Pure; shows nothing of a URL that may hold a password."""
+"""Whether a text can be the URL of a server. Pure. No error shows a URL that may hold a password."""
 
 from typing import Final
 from urllib.parse import urlsplit
@@ -7,12 +7,12 @@ from a2c_smcp.errors import BadRequestError
 
 __all__ = ["check_server_url"]
 
-#: Socket.IO takes the second pair for the first; they are not worth a refusal.
+#: Socket.IO reads `ws` as `http` and `wss` as `https`, so they are not refused.
 _SCHEMES: Final = ("http", "https", "ws", "wss")
 
 
 def check_server_url(url: str) -> None:
-    """Raise `BadRequestError` for what no attempt to connect can ever reach."""
+    """Raise `BadRequestError` if no attempt to connect can ever reach this URL."""
     if not _can_be_reached(url):
         raise BadRequestError(f"the server's URL must be an http:// or https:// URL with a host{_hint(url)}")
 

@@ -1,4 +1,4 @@
-"""A task that keeps a connection up, and those who wait until it is there for the first time."""
+"""A task that keeps a connection up, and callers that wait for the first connection."""
 
 import asyncio
 import logging
@@ -12,11 +12,11 @@ __all__ = ["First", "Supervisor"]
 logger = logging.getLogger(__name__)
 
 First = asyncio.Future[None]
-"""Has a result once there was a connection, or the error when the first attempt failed."""
+"""Has a result once there was a connection, or the error of the first attempt."""
 
 
 class Supervisor:
-    """`work` runs until it is closed, and sets the future that it is given."""
+    """Runs `work` until it is closed. `work` sets the future that it is given."""
 
     def __init__(self, work: Callable[[First], Coroutine[Any, Any, None]], name: str) -> None:
         self._work = work
@@ -29,7 +29,7 @@ class Supervisor:
         return self._task is not None and not self._task.done()
 
     async def open(self) -> None:
-        """Begin, and wait for the first connection; raises what the work says, and has ended then."""
+        """Begin, and wait for the first connection. Raises the error of the first attempt; the work has ended then."""
         if self.is_running:
             self.check_loop()
             return
@@ -37,14 +37,14 @@ class Supervisor:
         try:
             await asyncio.shield(first)
         except BaseException:
-            first.cancel()  # or asyncio complains of an exception that was never retrieved
+            first.cancel()  # otherwise asyncio complains of an exception that was never retrieved
             await self.close()
             raise
 
     def begin(self) -> None:
-        """Begin, and wait for nothing: the work has no first attempt that may fail."""
+        """Begin without waiting, for work that tries for ever."""
         if self.is_running:
-            raise RuntimeError("it is open already: attend is called instead of open, and once")
+            raise RuntimeError("this client is open already; call attend once, and not after open")
         self._start().set_result(None)
 
     async def close(self) -> None:
@@ -55,10 +55,10 @@ class Supervisor:
             await asyncio.wait({task})
 
     def check_loop(self) -> asyncio.AbstractEventLoop:
-        """The loop that runs now; raises `RuntimeError` if the work runs in another one."""
+        """The running loop. Raises `RuntimeError` if the work runs in another one."""
         loop = asyncio.get_running_loop()
         if self._loop is not None and self._loop is not loop:
-            raise RuntimeError("this client was opened in another event loop, and can be used there only")
+            raise RuntimeError("this client was opened in another event loop; use it there")
         return loop
 
     def _start(self) -> First:
@@ -71,10 +71,10 @@ class Supervisor:
         try:
             await self._work(first)
         except Exception as error:
-            # A boundary: a fault of ours, of which nobody else would hear.
+            # A boundary: nobody else would hear of this fault of ours.
             logger.exception("%s ended", self._name)
             if not first.done():
                 first.set_exception(error)
         finally:
             if not first.done():
-                first.set_exception(ConnectionLostError("closed before it was connected"))
+                first.set_exception(ConnectionLostError("the client was closed before it was connected"))

@@ -1,6 +1,6 @@
-"""The ways to a server: which transports are tried in which order, and what it means when one fails.
+"""The ways to a server: which transports are tried in which order, and what the failure of one means.
 
-Knows aiohttp's exceptions; opens nothing.
+Knows aiohttp's exceptions. Opens nothing.
 """
 
 import ssl
@@ -16,32 +16,28 @@ from a2c_smcp.utils.engineio_internals import NO_GREETING
 
 __all__ = ["Failure", "Transport", "Way", "attempts", "explain", "unreachable"]
 
-#: `auto`: a websocket, and long polling where websockets do not get through.
+#: `auto` tries a websocket, and polls if websockets do not get through.
 Transport: TypeAlias = Literal["auto", "websocket", "polling"]
 
 _ATTEMPTS: Final[dict[Transport, tuple[tuple[str, ...], ...]]] = {
-    # With both names Engine.IO polls first, and goes over to a websocket if it can.
+    # With both names Engine.IO polls first, and moves to a websocket if it can.
     "auto": (("websocket",), ("polling", "websocket")),
     "websocket": (("websocket",),),
     "polling": (("polling",),),
 }
-_PROXY_AUTHENTICATION: Final = 407
 _PROXY_ADVICE: Final = "correct --proxy or the variable HTTPS_PROXY, HTTP_PROXY or ALL_PROXY"
-_NOT_GREETED: Final = "it opens, and is cut or not answered as a Socket.IO server answers"
-# OpenSSL's codes: not yet valid, expired; made for another name, another address.
-_OUT_OF_TIME: Final = (9, 10)
-_ANOTHER_NAME: Final = (62, 64)
+_NOT_GREETED: Final = "it opens, but no Socket.IO server answers"
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a connection reaches the server. `str()` says it for people."""
+    """How a connection reaches the server. `str()` gives it for people to read."""
 
     transport: str
     """`websocket` or `polling`."""
     proxy: Proxy | None = None
     no_websocket: str = ""
-    """Why it polls where a websocket was wanted."""
+    """Why it polls, if a websocket was wanted."""
 
     def __str__(self) -> str:
         reason = f" (no websocket: {self.no_websocket})" if self.no_websocket else ""
@@ -56,18 +52,20 @@ class Failure:
     transport_only: bool = True
     """Whether another transport may get through."""
     error: ConnectionLostError | None = None
-    """Where there is something to be done about it."""
+    """An error that says what to do, if something can be done."""
 
 
 def attempts(transport: Transport, *, websockets_are_cut: bool = False) -> tuple[tuple[str, ...], ...]:
-    """The transports to try, one list after the other; polling comes first where websockets connect and do not last."""
+    """The transports to try, one list after the other. If websockets are cut soon after they connect, polling is
+    first.
+    """
     if transport == "auto" and websockets_are_cut:
         return (("polling",), ("websocket",))
     return _ATTEMPTS[transport]
 
 
 def unreachable(url: str, failures: list[Failure]) -> ConnectionLostError:
-    """The error of a connection that no attempt has made."""
+    """The error after all attempts have failed."""
     if (error := failures[-1].error) is not None:
         return error
     why = "; ".join(dict.fromkeys(failure.why for failure in failures))
@@ -75,7 +73,7 @@ def unreachable(url: str, failures: list[Failure]) -> ConnectionLostError:
 
 
 def explain(error: Exception, url: str, proxy: Proxy | None) -> Failure:
-    """What a library raised while it connected, in words that hold neither a password nor a query."""
+    """What an error of a library means, in words that have neither a password nor a query in them."""
     match error:
         case aiohttp.ClientConnectorCertificateError():
             return _certificate(error, url)
@@ -83,9 +81,9 @@ def explain(error: Exception, url: str, proxy: Proxy | None) -> Failure:
             return Failure("what answers there does not speak TLS as this client does", transport_only=False)
         case aiohttp.ClientProxyConnectionError():
             return _proxy(f"the proxy {proxy} does not answer", _PROXY_ADVICE, url)
-        case aiohttp.ClientConnectorDNSError() if proxy:  # it looks up the server's name
+        case aiohttp.ClientConnectorDNSError() if proxy:  # the proxy itself looks up the name of the server
             return _proxy(f"the proxy {proxy} is not found: no such name", _PROXY_ADVICE, url)
-        case aiohttp.ClientResponseError() if proxy and error.status == _PROXY_AUTHENTICATION:
+        case aiohttp.ClientResponseError() if proxy and error.status == 407:
             said = "refuses the name and the password" if proxy.user else "wants a name and a password"
             return _proxy(f"the proxy {proxy} {said}", "give them in its URL: http://NAME:PASSWORD@HOST:PORT", url)
         case aiohttp.ClientHttpProxyError():
@@ -105,21 +103,21 @@ def explain(error: Exception, url: str, proxy: Proxy | None) -> Failure:
         case aiohttp.ClientConnectionError() | OSError():
             return Failure("the connection was cut")
         case _ if "://" in str(error):
-            # aiohttp's own words are the URL, its secrets included.
+            # aiohttp's text is the whole URL, with its secrets.
             return Failure("the URL is not valid", transport_only=False)
         case socketio.exceptions.ConnectionError() | ValueError():
             return Failure(_NOT_GREETED if NO_GREETING in str(error) else str(error))
         case _:
-            return Failure(f"what answers there is no Socket.IO server ({type(error).__name__})")
+            return Failure(f"what answers there is not a Socket.IO server ({type(error).__name__})")
 
 
 def _certificate(error: aiohttp.ClientConnectorCertificateError, url: str) -> Failure:
     cause = error.certificate_error
     said = getattr(cause, "verify_message", "") or type(cause).__name__
     code = getattr(cause, "verify_code", None)
-    if code in _OUT_OF_TIME:
+    if code in (9, 10):  # of OpenSSL: not yet valid, expired
         problem, advice = "is not valid at this time", "check this machine's clock, and ask the server's administrator"
-    elif code in _ANOTHER_NAME:
+    elif code in (62, 64):  # of OpenSSL: another host name, another address
         problem, advice = "was made for another name", "use the name that it was made for"
     else:
         problem = "is not trusted"

@@ -23,10 +23,10 @@ W = TypeVar("W")
 
 @dataclass(frozen=True, slots=True)
 class AskBounds:
-    """How much one caller may have waiting; `None` is no bound."""
+    """How much one caller may have waiting; `None` means no bound."""
 
     most: int | None = None
-    """Asks at once."""
+    """How many asks at once."""
     most_weight: int | None = None
     """The sum of their weights."""
 
@@ -40,11 +40,11 @@ class Ask(Generic[K, W]):
 
     id: K
     waiter: W
-    """What the adapter completes when it ends: a future, or whatever it keeps of the request."""
+    """What the adapter completes when the ask ends: a future, or another record of the request."""
     caller: str = ""
-    """Who asked. Empty in a table that has one caller: it has no bounds then."""
+    """Who asks. Empty in a table with a single caller; no bounds apply then."""
     target: str = ""
-    """Who is asked. Empty in a table that has one target."""
+    """Who is asked. Empty in a table with a single target."""
     topic: Hashable = None
     """What a report names; `None` if the caller wants no reports."""
     weight: int = 0
@@ -56,9 +56,9 @@ class LostAsks(Generic[K, W]):
     """The asks that ended because a party has gone."""
 
     unanswered: tuple[Ask[K, W], ...]
-    """Their target has gone. One that was not sent has not run, and can be asked again elsewhere."""
+    """Their target has gone. An ask that was not sent has not run, and can be asked again elsewhere."""
     unwanted: tuple[Ask[K, W], ...]
-    """Their caller has gone: tell the targets of those that were sent."""
+    """Their caller has gone. The targets of those that were sent must be told."""
 
 
 class AskTable(Generic[K, W]):
@@ -87,7 +87,7 @@ class AskTable(Generic[K, W]):
         return list(self._asks.values())
 
     def ask(self, ask: Ask[K, W]) -> None:
-        """File an ask. Raises `TooManyRequestsError` over a bound of its caller, `ValueError` for an id that waits."""
+        """File an ask. Raises `TooManyRequestsError` over a bound of its caller, and `ValueError` if its id waits."""
         if ask.id in self._asks:
             raise ValueError(f"request id {ask.id!r} is already in flight")
         if ask.caller:
@@ -108,14 +108,14 @@ class AskTable(Generic[K, W]):
             raise TooManyRequestsError("the ids of the requests that are waiting for an answer are too long")
 
     def sent(self, ask_id: K) -> bool:
-        """It has left, or is about to; `False` if it has ended, and must not be sent."""
+        """Note that an ask is being sent. Returns `False` if it has ended, and so must not be sent."""
         if (ask := self._asks.get(ask_id)) is None:
             return False
         ask.was_sent = True
         return True
 
     def end(self, ask_id: K) -> Ask[K, W] | None:
-        """Take an ask out; `None` if it has ended before."""
+        """Take an ask out; returns `None` if it had ended before."""
         if (ask := self._asks.pop(ask_id, None)) is None:
             return None
         if ask.caller:
@@ -132,31 +132,31 @@ class AskTable(Generic[K, W]):
     # The four ways in which one ask ends. They differ in what the adapter does next.
 
     answer = end
-    """Its answer has come."""
+    """The answer has come."""
     fail = end
-    """It cannot have an answer any more."""
+    """No answer can come any more."""
 
     def withdraw(self, ask_id: K) -> bool:
-        """Nobody waits for it any more. Returns whether the target is to be told: it was sent, and has not ended."""
+        """Nobody waits for the answer any more. Returns whether the target must be told."""
         ask = self.end(ask_id)
         return ask is not None and ask.was_sent
 
     late = withdraw
-    """Its deadline has passed, by the adapter's clock."""
+    """The deadline has passed, by the adapter's clock."""
 
     def report(self, topic: Hashable, *, about: Callable[[W], bool] | None = None) -> Ask[K, W] | None:
-        """The ask that a report is about, if it still waits. Of several with one topic the oldest gets it."""
+        """The ask that a report is about, if it still waits. If several have this topic, the oldest one gets it."""
         for ask in self._topics.get(topic, ()):
             if about is None or about(ask.waiter):
                 return ask
         return None
 
     def parted_by(self, party: str) -> LostAsks[K, W]:
-        """The asks that the end of a party would end. They stay."""
+        """The asks of a caller or target, which `lost` would end. They stay in the table."""
         return LostAsks(tuple(self._targets.get(party, ())), tuple(self._callers.get(party, ())))
 
     def lost(self, party: str) -> LostAsks[K, W]:
-        """A party has gone: end the asks that it has part in."""
+        """A caller or target has gone: end its asks."""
         lost = self.parted_by(party)
         for ask in (*lost.unanswered, *lost.unwanted):
             self.end(ask.id)

@@ -1,8 +1,8 @@
 """The answering side: what others have asked, and has no answer yet. Pure: the adapter runs it and looks at the clock.
 
-    take ──► begin ──► finished      whether its answer is still wanted
-       │         └───► withdraw      nobody waits for it any more: cancel it
-       └─────────────► lost          who asked has gone: cancel all of it
+    take ──► begin ──► finished      it has an answer; is the answer still wanted?
+       │         └───► withdraw      nobody waits for the answer any more: cancel it
+       └─────────────► lost          the asker has gone: cancel everything
 
 An errand begins at most once, and not after its deadline.
 """
@@ -27,9 +27,9 @@ class Errand(Generic[K, W]):
 
     id: K
     work: W
-    """What the adapter cancels when nobody wants it any more."""
+    """What the adapter cancels when nobody waits any more."""
     deadline: float = _NEVER
-    """The last moment at which it may begin, by the clock of this side."""
+    """The last moment at which it may begin, by this side's clock."""
     has_begun: bool = False
 
 
@@ -54,7 +54,7 @@ class ErrandTable(Generic[K, W]):
         return list(self._errands)
 
     def take(self, errand: Errand[K, W]) -> None:
-        """Note an errand. Raises `BadRequestError` for an id that is under way, `TooManyRequestsError` for too many."""
+        """Note an errand. Raises `BadRequestError` if its id is under way, `TooManyRequestsError` if too many are."""
         if errand.id in self._errands:
             raise BadRequestError(f"request id {errand.id!r} is under way")
         if self._most is not None and len(self._errands) >= self._most:
@@ -62,8 +62,9 @@ class ErrandTable(Generic[K, W]):
         self._errands[errand.id] = errand
 
     def begin(self, errand_id: K, now: float = 0.0) -> Errand[K, W] | None:
-        """The errand, which begins now; `None` if it was withdrawn or has begun before. Raises `RequestTimeoutError`
-        after its deadline; the errand is still to be `finished`, with that error as its answer.
+        """Begin an errand. Returns `None` if it was withdrawn or has begun before.
+
+        Raises `RequestTimeoutError` after its deadline. The adapter answers with that error, and calls `finished`.
         """
         errand = self._errands.get(errand_id)
         if errand is None or errand.has_begun:
@@ -74,15 +75,15 @@ class ErrandTable(Generic[K, W]):
         return errand
 
     def finished(self, errand_id: K) -> bool:
-        """It has an answer. Returns whether somebody still waits for it."""
+        """The errand has an answer. Returns whether somebody still waits for it."""
         return self._errands.pop(errand_id, None) is not None
 
     def withdraw(self, errand_id: K) -> Errand[K, W] | None:
-        """Nobody waits for it any more: the errand to cancel, if it has no answer yet."""
+        """Nobody waits for the answer any more. Returns the errand to cancel, if it has no answer yet."""
         return self._errands.pop(errand_id, None)
 
     def lost(self) -> list[Errand[K, W]]:
-        """Who asked has gone: the errands to cancel, the oldest first."""
+        """The asker has gone. Returns the errands to cancel, the oldest first."""
         errands = list(self._errands.values())
         self._errands.clear()
         return errands

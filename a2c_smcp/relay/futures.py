@@ -11,7 +11,7 @@ __all__ = ["reject", "reject_all", "resolve"]
 K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
 
-# A future may be done while its ask still waits: whoever awaited it was cancelled, and has not run since.
+# A future may be done while its ask still waits: the task that awaited it was cancelled, and has not run since.
 
 
 def resolve(asks: AskTable[K, asyncio.Future[R]], ask_id: K, answer: R) -> None:
@@ -27,7 +27,7 @@ def reject(asks: AskTable[K, asyncio.Future[R]], ask_id: K, error: Exception) ->
 
 
 def reject_all(asks: AskTable[K, asyncio.Future[R]], error: Callable[[], Exception]) -> None:
-    """Fail everything that waits, each with an error of its own: the only target has gone."""
+    """The only target has gone: fail everything that waits, each ask with an error of its own."""
     for ask in asks.lost_all():
         if not ask.waiter.done():
             ask.waiter.set_exception(error())

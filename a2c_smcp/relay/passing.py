@@ -1,6 +1,6 @@
-"""Which errors pass by themselves: the one table that every retry asks. Pure.
+"""Which errors pass by themselves: the one table that decides about every retry. Pure.
 
-The class of an error decides; a subclass that has no row of its own is like its parent.
+The class of an error decides. A subclass without a row of its own counts as its parent.
 """
 
 from enum import Enum
@@ -26,7 +26,7 @@ class Passing(Enum):
     """What has to happen before the same request can succeed."""
 
     SOON = "soon"
-    """Nothing but time: a server comes back, an old session ends, a queue empties."""
+    """Only time must pass: a server comes back, an old session ends, a queue empties."""
     WITH_A_PEER = "with a peer"
     """Somebody comes into the office: the computer that was asked, or this client itself."""
     BY_A_PERSON = "by a person"
@@ -37,10 +37,10 @@ _TABLE: Final[dict[type[SMCPError], Passing]] = {
     ConnectionLostError: Passing.SOON,
     RequestTimeoutError: Passing.SOON,
     TooManyRequestsError: Passing.SOON,
-    # A fault of the server's is not for ever: it may be about to stop, or wait for NATS.
+    # A fault of the server passes: it may be about to stop, or wait for NATS.
     InternalError: Passing.SOON,
     # The server may not have noticed yet that the old session of this client has ended. A refusal without a code may
-    # mean that, too.
+    # have the same cause.
     RoomFullError: Passing.SOON,
     NameTakenError: Passing.SOON,
     UncodedRefusalError: Passing.SOON,

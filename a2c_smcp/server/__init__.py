@@ -1,9 +1,10 @@
-"""The Server: offices, routing, refusals that answer. Names are imported when they are used: every `a2c` command passes
-here, and most of them need no server.
+"""The server: offices and routing. Its names are imported when they are used: every `a2c` command imports this package,
+and most commands need no server.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from a2c_smcp.utils.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from a2c_smcp.server.auth import (
@@ -42,25 +43,21 @@ __all__ = [
 ]
 
 _ROOMS = {
-    "APIKeyAuthentication": "a2c_smcp.server.auth",
-    "AuthenticationProvider": "a2c_smcp.server.auth",
-    "ClusterOptions": "a2c_smcp.server.cluster.options",
-    "Credentials": "a2c_smcp.server.auth",
-    "Grant": "a2c_smcp.server.offices",
-    "Limits": "a2c_smcp.server.limits",
-    "OpenAuthentication": "a2c_smcp.server.auth",
-    "SMCPNamespace": "a2c_smcp.server.namespace",
-    "SyncAPIKeyAuthentication": "a2c_smcp.server.auth",
-    "SyncAuthenticationProvider": "a2c_smcp.server.auth",
-    "SyncOpenAuthentication": "a2c_smcp.server.auth",
-    "SyncSMCPNamespace": "a2c_smcp.server.sync_namespace",
-    "load_keys": "a2c_smcp.server.auth",
-    "server_options": "a2c_smcp.server.socketio_setup",
-    "sync_server_options": "a2c_smcp.server.socketio_setup",
+    "auth": (
+        "APIKeyAuthentication",
+        "AuthenticationProvider",
+        "Credentials",
+        "OpenAuthentication",
+        "SyncAPIKeyAuthentication",
+        "SyncAuthenticationProvider",
+        "SyncOpenAuthentication",
+        "load_keys",
+    ),
+    "cluster.options": ("ClusterOptions",),
+    "limits": ("Limits",),
+    "namespace": ("SMCPNamespace",),
+    "offices": ("Grant",),
+    "socketio_setup": ("server_options", "sync_server_options"),
+    "sync_namespace": ("SyncSMCPNamespace",),
 }
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _ROOMS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_ROOMS[name]), name)
+__getattr__ = lazy_names(__name__, {name: f"server.{room}" for room, names in _ROOMS.items() for name in names})

@@ -1,7 +1,7 @@
 """What a client may do before it has shown a key: one `Admission` for each server, one `Peer` for each connection.
 
-The web server counts a connection before its first byte is read, the Engine.IO socket on top of it knows whether a key
-was shown: this is what they share. Knows neither.
+The web server counts a connection before its first byte is read. The Engine.IO socket above it knows whether a key was
+shown. The two share these values.
 """
 
 import logging
@@ -30,9 +30,9 @@ class Admission:
     addresses: AddressLimit = field(init=False)
     wrong_keys: WrongKeys = field(init=False)
     address_log: LimitedLog = field(init=False)
-    """Lines by address, about clients without a session."""
+    """Log lines about clients without a session, limited by address."""
     session_log: LimitedLog = field(init=False)
-    """Lines about sessions, by connection. More are allowed: each has a `req_id`, and a person may look for it."""
+    """Log lines about sessions, limited by connection. More are allowed: a person may look for a `req_id` in them."""
     turns: SharedTurns = field(default_factory=SharedTurns)
 
     def __post_init__(self) -> None:
@@ -48,7 +48,7 @@ class Peer:
 
     address: str
     trusted: bool
-    """Whether this is a proxy whose word for its client is believed."""
+    """Whether this is a proxy that is trusted to name the address of its client."""
     place: Place | None
     limit: int
     """Bytes that one of its messages may have."""
@@ -56,18 +56,18 @@ class Peer:
     """Whether this connection has carried a request of a client that has shown a key."""
     on_known: Callable[[int], None] | None = None
     unwritten: Callable[[], int] = int
-    """How many bytes wait for the other end to read them; 0 where that is not known."""
+    """How many bytes wait for the other end to read them; 0 if that is not known."""
     _counts: bool = True
 
     def take_back(self, place: Place) -> None:
-        """The session that was given the place of this connection has ended."""
+        """Take the place back from a session that has ended."""
         if self._counts:
             self.place = place.give_back()
         else:
             place.leave()
 
     def welcome(self, limit: int) -> None:
-        """The connection carries requests of a client that has shown a key, and that is counted already."""
+        """Note that this connection carries a client with a key, which is counted already."""
         self.known = True
         self.limit = limit
         self.leave()
@@ -75,7 +75,7 @@ class Peer:
             self.on_known(limit)
 
     def leave(self) -> None:
-        """From now on this connection is not counted: it has ended, or what it carries is counted."""
+        """Stop counting this connection, because it has ended, or because its session is counted."""
         self._counts = False
         if self.place is not None:
             self.place.leave()
@@ -86,6 +86,6 @@ def put_peer(scope: Any, peer: Peer) -> None:
 
 
 def peer_of(scope: Mapping[str, Any] | None) -> Peer | None:
-    """The connection that an ASGI request came over, unless the web server is not ours."""
+    """The connection that an ASGI request came over; `None` if the web server is not ours."""
     peer = ((scope or {}).get("extensions") or {}).get(_EXTENSION)
     return peer if isinstance(peer, Peer) else None

@@ -39,15 +39,15 @@ def create_app(
 ) -> "ServerApp":
     """A complete server as one ASGI application, for uvicorn or to be mounted in a larger one.
 
-    It has the Socket.IO endpoint at `socketio_path`, and `/healthz`, `/readyz` and `/metrics`. `auth` says who may
-    connect, for instance `APIKeyAuthentication(["secret"])`. Pings are sent every `ping_interval` seconds; a client
+    It serves the Socket.IO endpoint at `socketio_path`, and `/healthz`, `/readyz` and `/metrics`. `auth` decides who
+    may connect, for instance `APIKeyAuthentication(["secret"])`. Pings are sent every `ping_interval` seconds. A client
     that does not answer within `ping_timeout` seconds is disconnected.
 
     `uvicorn.Server(GuardedConfig(app))`, of `a2c_smcp.server.uvicorn_parts`, serves it as `a2c server` does, with
     limits that hold before a request is read. Await `drain` before you stop it.
 
-    With `cluster` it is one of several processes that share their offices over NATS, which needs the extra `cluster`.
-    It joins the others while the ASGI lifespan lasts.
+    With `cluster` it is one of several processes that share their offices over NATS. This needs the extra `cluster`.
+    The process joins the others while the ASGI lifespan lasts.
     """
     limits = limits or Limits()
     tie = _tie(cluster) if cluster is not None else None
@@ -67,7 +67,7 @@ def create_app(
 
 
 def _tie(options: "ClusterOptions") -> "ClusterTie":
-    # Only here is anything of NATS imported.
+    # This is the only place that imports anything of NATS.
     from a2c_smcp.server.cluster.tie import ClusterTie
 
     return ClusterTie(options)
@@ -110,15 +110,15 @@ class ServerApp:
             await self._socketio(scope, self._watching(scope, receive), send)
 
     async def drain(self, seconds: float) -> None:
-        """Refuse new requests from now on, and wait until the answers to the running ones are written, but not longer
-        than this.
+        """Refuse new requests from now on, and wait until the answers to the running ones are written, for this long
+        at most.
 
-        Stop the web server next, which closes the connections: clients come back after that, but not after a Socket.IO
-        disconnect.
+        Stop the web server next. It closes the connections, after which clients come back. After a Socket.IO
+        disconnect they would not.
         """
         self._draining = True
         await self.namespace.drain(seconds)
-        # Names are free at once where the clients come back: at the other processes.
+        # The names are free at once at the other processes, where the clients come back.
         await self.namespace.registry.release()
         self._drained = True
         release_polls(self.sio)
@@ -149,7 +149,7 @@ class ServerApp:
         await _respond(send, status, body, head=scope["method"] == "HEAD")
 
     async def _rendered_metrics(self) -> bytes:
-        """The metrics, in a turn of clients without a key: anybody may ask for them, as often as they like."""
+        """The metrics. They are made in the turn of clients without a key, because anybody may ask for them often."""
         turns = self.namespace.admission.turns
         await turns.wait()
         began = time.perf_counter()
@@ -157,7 +157,7 @@ class ServerApp:
         turns.used(time.perf_counter() - began)
         return text
 
-    # A server without keys answers to some names only.
+    # A server without keys answers only to some host names.
 
     def _foreign_name(self, scope: ASGIMessage) -> ForbiddenError | None:
         if self._hosts is None:
@@ -179,7 +179,7 @@ class ServerApp:
         else:
             await send({"type": "websocket.close"})
 
-    # Engine.IO would look at the length of a POST only when the first of it has arrived.
+    # Engine.IO would check the length of a POST only after its first part has arrived.
 
     async def _refuse_large_post(self, scope: ASGIMessage, send: Send) -> bool:
         sid = parse_qs(scope["query_string"].decode("latin-1")).get("sid", [""])[0]
@@ -192,7 +192,7 @@ class ServerApp:
         await _respond(send, 413, b"too large\n", headers=[(b"connection", b"close")])
         return True
 
-    # uvicorn closes a connection over a message that is too large without a word.
+    # uvicorn closes a connection over a message that is too large, and logs nothing.
 
     def _watching(self, scope: ASGIMessage, receive: Receive) -> Receive:
         async def watching() -> ASGIMessage:
@@ -216,7 +216,7 @@ def _address(scope: ASGIMessage) -> str:
 
 
 def _trust_proxies_only(scope: ASGIMessage) -> None:
-    """Drop what a stranger says of the host that it asked for: Engine.IO would compare the `Origin` with that."""
+    """Drop `X-Forwarded-Host` unless a trusted proxy sends it: Engine.IO would compare the `Origin` with it."""
     peer = peer_of(scope)
     if peer is None or not peer.trusted:
         scope["headers"] = [header for header in scope["headers"] if header[0] != b"x-forwarded-host"]

@@ -1,6 +1,4 @@
-"""Credentials: who may connect, and what a key allows. Knows nothing of offices beyond the patterns that a key
-names.
-"""
+"""Credentials: who may connect, and what a key allows. Of offices it knows only the patterns that a key names."""
 
 import hashlib
 import hmac
@@ -43,16 +41,16 @@ class Credentials:
     headers: Mapping[str, str] = field(repr=False)
     """The HTTP headers of the connection, by their names in lower case."""
     token: str | None = field(repr=False)
-    """The token in the `auth={"token": …}` of the Socket.IO connect, if there is one."""
+    """The token of `auth={"token": …}` in the Socket.IO connect, if there is one."""
     address: str
-    """The client's address; behind a trusted proxy, the one that the proxy gives."""
+    """The client's address. Behind a trusted proxy it is the one that the proxy gives."""
 
 
 class AuthenticationProvider(Protocol):
-    """Decides who may connect to an asyncio server. Write a class with this method for credentials of your own."""
+    """Decides who may connect to an asyncio server. For credentials of your own, write a class with this method."""
 
     async def authenticate(self, credentials: Credentials) -> Grant:
-        """Return what the credentials allow, or raise `UnauthorizedError`. It is asked once for each connection."""
+        """Return what the credentials allow, or raise `UnauthorizedError`. Called once for each connection."""
         ...
 
 
@@ -104,7 +102,7 @@ class Key(BaseModel):
 
 
 class KeyFileError(ValueError):
-    """A keys file that cannot be used, with its name and the entry and field at fault."""
+    """A keys file cannot be used. The text names the file, the entry and the field."""
 
 
 class _KeyFile(BaseModel):
@@ -114,7 +112,7 @@ class _KeyFile(BaseModel):
 
 
 def load_keys(path: Path) -> tuple[Key, ...]:
-    """Read a TOML file of `[[keys]]` for `APIKeyAuthentication`, or raise `KeyFileError`, which names file and field.
+    """Read a TOML file of `[[keys]]` for `APIKeyAuthentication`. Raises `KeyFileError`, which names file and field.
 
     An entry has a `name`, either `key` or `sha256`, and optionally `roles` and `offices`, as in `Grant`.
     """
@@ -129,9 +127,9 @@ def load_keys(path: Path) -> tuple[Key, ...]:
 
 
 class _KeyRing:
-    """Finds the key that was shown, in a time that does not depend on which it is or how much of it was right."""
+    """Finds the key that was shown. The time does not tell which key it is, or how much of it was right."""
 
-    def __init__(self, keys: Iterable[Key | str], header: str) -> None:
+    def __init__(self, keys: Iterable[Key | str], *, header: str = DEFAULT_HEADER) -> None:
         made = [key if isinstance(key, Key) else Key(name="api-key", key=key) for key in keys]
         if not made:
             raise ValueError("an API key check needs at least one key")
@@ -153,29 +151,23 @@ class _KeyRing:
         return found
 
 
-class APIKeyAuthentication:
+class APIKeyAuthentication(_KeyRing):
     """Lets clients in that show one of `keys`, in the `header` or in the `auth` token.
 
-    A key is a text, which allows everything, or an entry of `load_keys`. No key at all raises `ValueError`.
+    A key is a text, which allows everything, or an entry of `load_keys`. Raises `ValueError` if there is no key.
     """
 
-    def __init__(self, keys: Iterable[Key | str], *, header: str = DEFAULT_HEADER) -> None:
-        self._ring = _KeyRing(keys, header)
-
     async def authenticate(self, credentials: Credentials) -> Grant:
-        """What the key allows that was shown, or `UnauthorizedError`."""
-        return self._ring.grant(credentials)
+        """Return what the shown key allows, or raise `UnauthorizedError`."""
+        return self.grant(credentials)
 
 
-class SyncAPIKeyAuthentication:
+class SyncAPIKeyAuthentication(_KeyRing):
     """`APIKeyAuthentication` for the threaded server."""
 
-    def __init__(self, keys: Iterable[Key | str], *, header: str = DEFAULT_HEADER) -> None:
-        self._ring = _KeyRing(keys, header)
-
     def authenticate(self, credentials: Credentials) -> Grant:
-        """What the key allows that was shown, or `UnauthorizedError`."""
-        return self._ring.grant(credentials)
+        """Return what the shown key allows, or raise `UnauthorizedError`."""
+        return self.grant(credentials)
 
 
 class _OpenDoor:
@@ -191,12 +183,12 @@ class _OpenDoor:
 class OpenAuthentication(_OpenDoor):
     """Lets every client in without a key, if `Host` and `Origin` are loopback names or among `allowed_hosts`.
 
-    For loopback and tests. The names keep web pages out: one that resolves its own name to this machine asks for that
-    name.
+    For loopback and tests. The check of names keeps web pages out: a page whose own name resolves to this machine
+    sends that name.
     """
 
     async def authenticate(self, credentials: Credentials) -> Grant:
-        """Everything, or `ForbiddenError` for another host name."""
+        """Allow everything, or raise `ForbiddenError` for another host name."""
         return self.grant(credentials)
 
 
@@ -204,7 +196,7 @@ class SyncOpenAuthentication(_OpenDoor):
     """`OpenAuthentication` for the threaded server."""
 
     def authenticate(self, credentials: Credentials) -> Grant:
-        """Everything, or `ForbiddenError` for another host name."""
+        """Allow everything, or raise `ForbiddenError` for another host name."""
         return self.grant(credentials)
 
 

@@ -1,7 +1,7 @@
 """What both server shells do in the same way: everything that does not wait. No tasks, no threads, no locks here.
 
-A shell performs what is left: it calls its authentication provider and its registry, sends, and waits for answers. The
-threaded shell holds its lock around what changes a client or a relay.
+A shell does the rest: it calls its authentication provider and its registry, sends, and waits for answers. The
+threaded shell holds its lock around everything that changes a client or a relay.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ from a2c_smcp.server.envelopes import Answer, Message, answer_from, read_answer,
 from a2c_smcp.server.limits import Limits, TokenBucket
 from a2c_smcp.server.relays import RelayAsk, relay_table, reported_by
 from a2c_smcp.server.reports import ReportLimit, report_packet
-from a2c_smcp.server.socket_bounds import Door
+from a2c_smcp.server.socket_bounds import ServerDoor
 from a2c_smcp.server.socketio_setup import encode_request, sort_packet
 from a2c_smcp.server.sockets import adopt_sockets
 from a2c_smcp.smcp import SMCP_NAMESPACE, TOOL_CALL_EVENT, Event
@@ -81,7 +81,7 @@ ClientT = TypeVar("ClientT", bound=Client)
 
 
 class PendingAck:
-    """The wait for one ack. python-socketio calls it with what it has built; our own reader calls `answer`."""
+    """The wait for one ack. python-socketio calls it with decoded values; our own reader calls `answer`."""
 
     __slots__ = ("_future",)
 
@@ -91,7 +91,7 @@ class PendingAck:
     def __call__(self, *args: Any) -> None:
         self.answer(answer_from(args))
 
-    # The first of an ack and a failure counts; the other one is ignored.
+    # Of an ack and a failure, the first one counts.
 
     def answer(self, answer: Answer | None) -> None:
         with suppress(*_ENDED):
@@ -125,7 +125,7 @@ class ObservedRelay:
 class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
     """To be inherited beside a namespace class of python-socketio, which has `server`, `namespace` and `emit`.
 
-    A shell adds `_start`, `_connect`, `_disconnect` and `_answer`; what those return is awaited where it is asyncio's.
+    A shell adds `_start`, `_connect`, `_disconnect` and `_answer`. They return awaitables in the asyncio shell.
     """
 
     def __init__(self, limits: Limits | None, observer: Observer | None, namespace: str = SMCP_NAMESPACE) -> None:
@@ -153,12 +153,12 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
     # --- what arrives
 
     def mounted(self, server: SocketIOServer) -> None:
-        adopt_sockets(Door(server, self.namespace, self.admission, self._take), self._clients)
+        adopt_sockets(ServerDoor(server, self.namespace, self.admission, self._take), self._clients)
 
     def _take(self, socket: Any, text: str) -> bool:
-        """Take an event or an ack of ours off its connection; `False` leaves it to python-socketio.
+        """Take an event or an ack of our namespace; `False` leaves the message to python-socketio.
 
-        The library makes two tasks of an event and one of an ack, and builds whatever they carry.
+        The library makes two tasks for an event and one for an ack, and decodes everything that they carry.
         """
         if (incoming := sort_packet(self.server, self.namespace, socket.sid, self._clients, text)) is None:
             return False
@@ -174,8 +174,8 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         return pending is None or isinstance(pending, PendingAck)
 
     def trigger_event(self, event: Any, sid: str, *args: Any) -> Any:
-        """What comes through python-socketio: connections and their ends, and events with binary attachments."""
-        # A client can send events of these two names, too: only the library's own are meant.
+        """Take what comes through python-socketio: connections, their ends, and events with binary attachments."""
+        # A client can send events with these two names, too. Only those of the library are meant.
         if event == "connect" and sid not in self._clients:
             return self._connect(sid, *args)
         if event == "disconnect" and not is_connected(self.server, self.namespace, sid):
@@ -185,7 +185,7 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
     # --- connections
 
     def _arriving(self, sid: str, address: str) -> Any:
-        """The connection of a session that is about to be authenticated; it has a place now, or this raises."""
+        """The connection of a session that is about to be authenticated. Gives it a place, or raises."""
         self.admission.wrong_keys.check(address, time.monotonic())
         socket = socket_of(self.server, self.namespace, sid)
         if socket is None:
@@ -194,7 +194,7 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         return socket
 
     def _check_connected(self, sid: str) -> None:
-        """python-socketio reports no disconnect for a session whose connect handler is still running."""
+        """Raise if the connection has gone: python-socketio reports no disconnect while a connect handler runs."""
         if not is_open(self.server, self.namespace, sid):
             raise NotInRoomError("the connection has gone")
 
@@ -208,18 +208,18 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         return TokenBucket(rate, time.monotonic()) if rate else None
 
     def _seconds_to_refusal(self, address: str, error: Exception) -> float:
-        """How long to hold the refusal back: who tries keys is to try few."""
+        """How long to hold a refusal back, so that nobody can try many keys."""
         if not isinstance(error, UnauthorizedError):
             return 0.0
         return self.admission.wrong_keys.wrong(address, time.monotonic())
 
     def _refused_connection(self, address: str, error: Exception) -> ConnectionRefusedError:
-        """What python-socketio is to raise."""
+        """The refusal of a connection, as python-socketio wants it raised."""
         if isinstance(error, SMCPError):
             self.admission.address_log.warn(address, "refused a connection from %s: %s", address, error)
             failure = error
         else:
-            # An authentication provider is not our code and may raise anything; a client that is not answered waits.
+            # An authentication provider is not our code and may raise anything. A client without an answer would wait.
             logger.error("failed to authenticate a connection from %s", address, exc_info=error)
             failure = InternalError("the server failed to check the credentials; its log says why")
         self._observer.refused(failure.code)
@@ -233,7 +233,7 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         return client
 
     def _admit_event(self, client: Client, message: Message) -> Event:
-        """The row of the event that a client sends, or the error that refuses it before the registry is asked."""
+        """The row of the event that a client sends. Raises what can be refused without the registry."""
         if client.bucket:
             client.bucket.take(time.monotonic())
         row = offices.admit(message.event)
@@ -243,7 +243,7 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         return row
 
     def _refused(self, sid: str, message: Message, error: Exception) -> Any:
-        """The boundary: whatever was raised, an event is answered."""
+        """The reply to an event whose handling has raised. This is the boundary: every event is answered."""
         if isinstance(error, SMCPError):
             log_refusal(self.admission.session_log, self._peer_in_log(sid), message, sid, error)
             failure = error
@@ -255,8 +255,8 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         return refusal(message.event, failure)
 
     def _peer_in_log(self, sid: str) -> str:
-        """By whom the log's lines about a session are counted: its connection, over which a peer may have one session
-        after another.
+        """By what log lines about a session are limited: by its connection, because a peer may open one session after
+        another over it.
         """
         socket = socket_of(self.server, self.namespace, sid)
         if socket is None:
@@ -265,7 +265,7 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
 
     def _left_out(self, sid: str, message: Message) -> Any:
         """The error that an agent gets instead of an answer that does not fit into its queue."""
-        error = TooManyRequestsError("too much waits to be read by this agent; the answer was left out")
+        error = TooManyRequestsError("this agent has too much to read; the answer was left out")
         return self._refused(sid, message, error)
 
     # --- relays
@@ -292,7 +292,7 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         pending: PendingAck,
         report: Callable[[str], None] | None = None,
     ) -> RelayAsk:
-        """File a request on its way. `report` takes the progress of its call, as JSON, if the caller is not here."""
+        """File a relay. `report` takes the progress of the call, as JSON, if another process has the caller."""
         ask = relay_of(next(self._relay_numbers), caller, target, message, pending.fail)
         if ask.topic is not None:
             ask.waiter.on_progress = ReportLimit(report or partial(self._mention, ask), time.monotonic)
@@ -300,7 +300,7 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         return ask
 
     def _request(self, ask: RelayAsk, message: Message, pending: PendingAck) -> tuple[Any, Packet]:
-        """A request as it is sent, and its computer's socket. Do not keep the packet while waiting for the answer: it
+        """The socket of the computer, and the packet to send. Do not keep the packet while you wait for the answer: it
         may be large.
         """
         target, relay = ask.target, ask.waiter
@@ -320,8 +320,8 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         return socket, Packet(MESSAGE, text)
 
     def _report(self, client: Client, message: Message) -> dict[str, Any]:
-        """Pass a report on to the session that waits for its call. Nobody hears of any other one: it may be late, or
-        about what is no business of its sender. No limit of requests counts it: each call's reports have their own.
+        """Pass a report on to the session that waits for its call. A report that is late, or about somebody else's
+        call, is dropped. The limit of requests does not count reports: the reports of a call have a limit of their own.
         """
         if message.error:
             raise message.error
@@ -341,8 +341,8 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         forget_ack(self.server, ask.target, ask.waiter.ack_id)
 
     def _fail_relays(self, sid: str) -> list[RelayAsk]:
-        """Fail the requests that wait for this session, and those that it sent. The latter are returned, because their
-        computers must be told that the calls are cancelled.
+        """Fail the requests that wait for this session, and those that it sent. Returns the tool calls that it sent:
+        their computers must be told that these are cancelled.
         """
         lost = self._relays.parted_by(sid)
         for ask in lost.unanswered:

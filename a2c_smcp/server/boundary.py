@@ -1,5 +1,5 @@
-"""The one place where a server's errors become replies and log lines, and what else both shells do alike. No I/O of
-its own.
+"""The one place where errors of the server become replies and log lines, and other steps that both shells share. Does
+no I/O.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,7 +34,7 @@ __all__ = [
 
 
 class Observer(Protocol):
-    """Is told what happens, to count it."""
+    """Counts what happens."""
 
     def relayed(self, event: str, outcome: str, seconds: float) -> None: ...
     def refused(self, code: int) -> None: ...
@@ -67,7 +67,7 @@ def refusal(event: str | None, error: SMCPError) -> Any:
 
 
 def log_refusal(log: LimitedLog, peer: str, message: Message, sid: str, error: SMCPError) -> None:
-    """One line a refusal, with the request's id; a fault of ours was logged with its traceback already."""
+    """Log one line for a refusal, with the id of the request."""
     req_id = req_id_in_log(message.request)
     log.warn(peer, "refused %s from %s, req_id %s: %s", in_log(message.event), sid, req_id, error)
 
@@ -75,13 +75,13 @@ def log_refusal(log: LimitedLog, peer: str, message: Message, sid: str, error: S
 def log_passed_on(
     log: LimitedLog, peer: str, event: str, sid: str, request: Mapping[str, Any], error: SMCPError
 ) -> None:
-    """One line for an error that a computer answered with, and that the agent gets as it is."""
+    """Log one line for an error that a computer answered, and that the agent gets as it is."""
     said = in_log(f"{error.code} {error.message}")
     log.warn(peer, "passed on to %s, %s, req_id %s: %s", sid, event, req_id_in_log(request), said)
 
 
 def answered(event: str, answer: Answer | None) -> Answer:
-    """The answer that a computer acked, or `InternalError` for an ack without one."""
+    """The answer in a computer's ack. Raises `InternalError` for an ack without an answer."""
     if answer is None:
         raise InternalError(f"the computer gave no answer to {event}; it may not support it")
     return answer
@@ -113,7 +113,7 @@ def cancellation(relay: Relay) -> dict[str, str]:
 
 
 def remote_address(environ: Mapping[str, Any]) -> str:
-    """The peer's address. Engine.IO gives every ASGI request a loopback `REMOTE_ADDR`; the scope has the real one."""
+    """The peer's address. Engine.IO gives every ASGI request a loopback `REMOTE_ADDR`; the real one is in the scope."""
     scope = scope_of(environ)
     client = scope.get("client") if scope else None
     return str(client[0]) if client else str(environ.get("REMOTE_ADDR", "unknown"))

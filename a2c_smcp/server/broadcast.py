@@ -14,9 +14,9 @@ from a2c_smcp.utils.socketio_internals import RoomManager
 
 __all__ = ["SMCPManager"]
 
-#: Receivers of a broadcast that are served before the loop turns to others.
-_BROADCAST_CHUNK: Final = 32
-#: Broadcasts of one sender that may wait for their turn.
+#: How many receivers of a broadcast are served before other tasks get a turn.
+_CHUNK: Final = 32
+#: How many broadcasts of one sender may wait for their turn.
 _MOST_WAITING: Final = 1024
 
 RoomKey: TypeAlias = tuple[str, str]
@@ -40,7 +40,7 @@ class _Outgoing:
 
 
 class SMCPManager(RoomManager):
-    """Encodes a broadcast once, queues it without a task for each receiver, and yields to other tasks in between.
+    """Encodes a broadcast once, and queues it for a few receivers at a time.
 
     python-socketio makes a task for each receiver and waits for all. Here a large room is served in chunks, in order,
     so that an ack or a request does not wait behind a thousand notifications.
@@ -87,7 +87,7 @@ class SMCPManager(RoomManager):
         self._send((namespace, room), notice, frozenset((notice.sender,)))
 
     def is_behind(self, sid: str) -> bool:
-        """Whether so many broadcasts of a session still wait that it must slow down."""
+        """Whether so many broadcasts of a session wait that it must slow down."""
         return self._waiting_of[sid] >= _MOST_WAITING
 
     def _send(self, key: RoomKey, notice: NoticePacket, skipped: frozenset[str]) -> None:
@@ -96,7 +96,7 @@ class SMCPManager(RoomManager):
         delivery = _Delivery(notice, next(self._moments), skipped)
         if (outgoing := self._outgoing.get(key)) is not None:
             self._append(outgoing, delivery)
-        elif len(present) <= _BROADCAST_CHUNK:
+        elif len(present) <= _CHUNK:
             self._deliver(key, delivery, list(present))
         else:
             outgoing = self._outgoing[key] = _Outgoing()
@@ -110,7 +110,7 @@ class SMCPManager(RoomManager):
         if not notice.collapses:
             repeats.bar(notice.sender)
         elif (earlier := repeats.find(notice.sender, notice.event)) is not None:
-            # Members that have entered since the earlier one get it, too.
+            # Members that have entered since the earlier broadcast get it, too.
             earlier.moment = delivery.moment
             return
         else:
@@ -123,8 +123,8 @@ class SMCPManager(RoomManager):
             while outgoing.waiting:
                 delivery = self._next(outgoing)
                 receivers = list(self._entered.get(key, ()))
-                for start in range(0, len(receivers), _BROADCAST_CHUNK):
-                    self._deliver(key, delivery, receivers[start : start + _BROADCAST_CHUNK])
+                for start in range(0, len(receivers), _CHUNK):
+                    self._deliver(key, delivery, receivers[start : start + _CHUNK])
                     await asyncio.sleep(0)
         finally:
             while outgoing.waiting:
@@ -141,7 +141,7 @@ class SMCPManager(RoomManager):
         return delivery
 
     def _deliver(self, key: RoomKey, delivery: _Delivery, sids: Iterable[str]) -> None:
-        """Queue a packet for those of these sessions that were in the room when it was sent, and are there still."""
+        """Queue a packet for these sessions, if they were in the room when it was sent and are still there."""
         namespace, room = key
         entered = self._entered.get(key, {})
         eio_sids = self.connections_in(namespace, room)

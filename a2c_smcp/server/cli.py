@@ -20,12 +20,9 @@ __all__ = ["ServerOptions", "UsageProblem", "serve"]
 
 logger = logging.getLogger(__name__)
 
-_DRAIN_SECONDS = 2.0
-_CLOSE_SECONDS = 2
-
 
 class UsageProblem(ValueError):  # noqa: N818 - what the person at the terminal reads
-    """Options that cannot work together, in words that say what to do."""
+    """Options that cannot work together. The text says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +49,7 @@ class ServerOptions:
 
 
 def serve(options: ServerOptions) -> None:
-    """Serve until a signal says stop. Raises `UsageProblem`, `KeyFileError` or `OSError` before anything is served."""
+    """Serve until a signal ends it. Raises `UsageProblem`, `KeyFileError` or `OSError` before anything is served."""
     auth = _authentication(options)
     app = create_app(
         auth,
@@ -69,7 +66,7 @@ def serve(options: ServerOptions) -> None:
         GracefulServer(
             _config(app, options),
             ready=lambda: say(f"a2c server ready on {address}{open_to_all}", err=True),
-            ending=lambda: app.drain(_DRAIN_SECONDS),
+            ending=lambda: app.drain(2.0),
         ).run([listener])
 
 
@@ -85,7 +82,7 @@ def _authentication(options: ServerOptions) -> AuthenticationProvider:
         return APIKeyAuthentication(keys, header=options.api_key_header)
     if not is_loopback(options.host):
         raise UsageProblem(
-            f"refusing to serve {options.host} without an API key: all who reach it could use every computer. "
+            f"refusing to serve {options.host} without an API key: everybody who reaches it could use every computer. "
             "Give --api-key-file, A2C_API_KEY or --keys, or bind 127.0.0.1."
         )
     return OpenAuthentication(options.allowed_hosts)
@@ -105,7 +102,7 @@ def _cluster(options: ServerOptions) -> ClusterOptions | None:
     if find_spec("nats") is None:
         raise UsageProblem(f"--nats needs the extra cluster: {install_command('cluster')}")
     if options.nats_creds is not None:
-        options.nats_creds.open("rb").close()  # said now; NATS is tried for ever
+        options.nats_creds.open("rb").close()  # raises now if it cannot be read; NATS is tried for ever
         _warn_if_exposed(options.nats_creds)
     try:
         return ClusterOptions(
@@ -113,7 +110,7 @@ def _cluster(options: ServerOptions) -> ClusterOptions | None:
             options.nats_creds,
             options.nats_prefix,
             options.nats_lease,
-            # Seven renewals in a lease of 15 s: NATS may elect a leader meanwhile, which takes it up to 7 s.
+            # Seven renewals in a lease of 15 s, because NATS may need up to 7 s to elect a leader.
             renewal=min(2.0, options.nats_lease / 5),
             keys=_cluster_keys(options),
             accept_unsigned=options.accept_unsigned,
@@ -141,5 +138,5 @@ def _config(app: ServerApp, options: ServerOptions) -> GuardedConfig:
         ssl_keyfile=options.tls_key,
         proxy_headers=True,
         forwarded_allow_ips=options.forwarded_allow_ips,
-        timeout_graceful_shutdown=_CLOSE_SECONDS,
+        timeout_graceful_shutdown=2,
     )

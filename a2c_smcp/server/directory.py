@@ -1,4 +1,4 @@
-"""The members of all offices, and how they are found. Pure: it keeps what it is given, and refuses nothing."""
+"""The members of all offices, and how they are found. Pure. Keeps what it is given, and refuses nothing."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -16,8 +16,8 @@ class _Office:
     agent: Member | None = None
     computers: dict[str, Member] = field(default_factory=dict)
     looks: dict[str, dict[str, Member]] = field(default_factory=dict)
-    """The computers by the skeleton of their names. Several look alike only where an older server process let them in.
-    """
+    """The computers by the skeleton of their names. Several can look alike only if an older server process let them
+    in."""
     processes: Counter[str] = field(default_factory=Counter)
 
     def __iter__(self) -> Iterator[Member]:
@@ -42,7 +42,7 @@ class Directory:
             yield from office
 
     def count(self, role: Role) -> int:
-        """How many members have this role, without looking at each."""
+        """How many members have this role."""
         return self._roles[role]
 
     def seat(self, office_id: str) -> Member | None:
@@ -55,7 +55,7 @@ class Directory:
         return office.computers.get(name) if office else None
 
     def holder(self, office_id: str, role: Role, name: str) -> Member | None:
-        """Who has this name in this role, or one that looks like it."""
+        """The member of this role that has this name, or a name that looks like it."""
         if role == "computer":
             office = self._offices.get(office_id)
             alike = office.looks.get(skeleton(name), {}) if office else {}

@@ -1,10 +1,10 @@
-"""What a decision of the server asks for, as values. A shell performs them; nothing here does."""
+"""What follows from a decision of the server, as values. A shell performs them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
-__all__ = ["Broadcast", "EnterRoom", "LeaveRoom", "RoomChange", "room_of"]
+__all__ = ["Broadcast", "RoomChange", "room_of"]
 
 
 def room_of(office_id: str) -> str:
@@ -13,31 +13,21 @@ def room_of(office_id: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class EnterRoom:
-    """From now on the session gets the notifications of the office."""
+class RoomChange:
+    """The session enters the room of an office, or leaves it. Who is in the room gets the office's notifications."""
 
     sid: str
     office_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class LeaveRoom:
-    """From now on the session does not get the notifications of the office."""
-
-    sid: str
-    office_id: str
-
-
-RoomChange: TypeAlias = EnterRoom | LeaveRoom
+    enters: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Broadcast:
-    """Tell everyone in the office but the one it is about."""
+    """Tell everyone in the office except the session that it is about."""
 
     office_id: str
     event: str
     data: Mapping[str, Any]
     skip_sid: str
     collapses: bool = False
-    """Whether a repeat adds nothing for a reader who has not seen the first one yet."""
+    """Whether a repeat adds nothing for a reader that has not seen the first one yet."""

@@ -1,6 +1,6 @@
-"""What the server reads of a message: its envelope. The rest is checked to be JSON, never built, and passed on as text.
+"""What the server reads of a message: its envelope. The rest is checked to be JSON, and passed on as text.
 
-The shapes are made from the fields by which `wire` validates at the other ends. Pure: no sockets.
+The shapes are made from the same table of fields by which `wire` validates at the other ends. Pure: no sockets.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ __all__ = ["Answer", "Message", "answer_from", "read_answer", "read_message"]
 
 _T = TypeVar("_T")
 
-#: What is kept of a relay while its answer is waited for.
+#: The fields of a relay that are kept until its answer comes.
 _KEPT: Final = frozenset({"agent", "req_id", "computer", "timeout", "progress"})
 
 
@@ -41,13 +41,13 @@ class Message:
     """An event as it arrived."""
 
     event: str | None
-    """Its name; `None` for a name that is no text."""
+    """Its name; `None` if the name is not a text."""
     request: Any = field(default_factory=dict)
-    """The fields that the server needs; of an event that is refused only the `req_id`, for the log."""
+    """The fields that the server needs. A refused event has only the `req_id`, for the log."""
     error: BadRequestError | None = None
-    """Why it is refused."""
+    """Why it is refused, if it is."""
     body: str | None = None
-    """The JSON of a relay, to be passed on. `take_body` gives it away, so that it is freed as soon as it is sent."""
+    """The JSON of a relay, to be passed on. `take_body` gives it away, so that its memory is free once it is sent."""
 
     def take_body(self) -> str:
         body, self.body = self.body, None
@@ -56,7 +56,7 @@ class Message:
 
 
 class _Arguments(msgspec.Struct, array_like=True):
-    """An event's name and arguments; all there are after the third are skipped."""
+    """The name and the arguments of an event. What comes after the second argument is skipped."""
 
     name: Raw
     payload: Raw | UnsetType = UNSET
@@ -67,7 +67,7 @@ _ARGUMENTS: Final = msgspec.json.Decoder(_Arguments)
 
 
 def read_message(body: str, max_timeout: int = DEFAULT_MAX_TIMEOUT) -> Message:
-    """Read the JSON of an event, or raise `ValueError` for what is none."""
+    """Read the JSON of an event. Raises `ValueError` if it is not an event."""
     name = name_of(body)
     try:
         if (shape := _SHAPES.get(name or "")) is not None and (request := shape.read(body, max_timeout)) is not None:
@@ -87,7 +87,7 @@ def _accepted(row: Event, request: dict[str, Any], body: str) -> Message:
 
 
 def _read_closely(body: str, max_timeout: int) -> Message:
-    """Read a message that does not have the expected shape, and find out what is wrong with it."""
+    """Read a message that does not have the expected shape, and say what is wrong."""
     try:
         arguments = _ARGUMENTS.decode(body)
     except msgspec.ValidationError:
@@ -110,7 +110,7 @@ def _read_closely(body: str, max_timeout: int) -> Message:
 
 
 def _read_slowly(body: str, max_timeout: int) -> Message:
-    """Read a small message by building it."""
+    """Read a small message by decoding all of it."""
     name = name_of(body)
     if len(body) > LARGE:
         return Message(name, error=BadRequestError(f"a message over {LARGE} characters must not have lone surrogates"))
@@ -135,12 +135,12 @@ def _read_slowly(body: str, max_timeout: int) -> Message:
 
 
 def _kept_as(each: RequestField) -> Any:
-    # A null in an optional field means absent; `Raw` takes null, too.
+    # A null in an optional field means that it is absent; `Raw` takes null, too.
     return Raw if each.opening else each.reads if each.required else each.reads | None
 
 
 def _check(each: RequestField, value: Any) -> None:
-    """Raise `msgspec.ValidationError` for an object or a list that is none. It is not built."""
+    """Raise `msgspec.ValidationError` if the field should be an object or a list, and is not. Decodes nothing."""
     if not isinstance(value, Raw):
         return
     view = memoryview(value)
@@ -148,12 +148,12 @@ def _check(each: RequestField, value: Any) -> None:
         if view[0] == ord("n") and not each.required:
             return
         raise msgspec.ValidationError
-    if each.reads is not Raw and len(view) <= LARGE:  # the items of a longer list are left to the computer
+    if each.reads is not Raw and len(view) <= LARGE:  # the computer checks the items of a longer list
         msgspec.json.decode(value, type=each.reads)
 
 
 class _Shape:
-    """How the payload of one event is read: all at once, or, when that fails, field by field to say what is wrong."""
+    """How the payload of one event is read: all at once. If that fails, field by field, to say what is wrong."""
 
     def __init__(self, row: Event) -> None:
         self.row = row
@@ -174,7 +174,7 @@ class _Shape:
         self.raws = msgspec.json.Decoder(msgspec.defstruct("Raws", raws))
 
     def read(self, body: str, max_timeout: int) -> dict[str, Any] | None:
-        """What is kept of an event that has the expected shape; `None` for one that `_read_closely` must read."""
+        """The kept fields of an event. Returns `None` if it does not have the expected shape: use `_read_closely`."""
         request = {}
         try:
             _, payload = self._whole.decode(body)
@@ -188,9 +188,9 @@ class _Shape:
             return None
 
     def read_one_by_one(self, raws: Any, max_timeout: int) -> dict[str, Any]:
-        """What is kept of a payload, or `BadRequestError` naming the first offending field.
+        """The kept fields of a payload. Raises `BadRequestError`, which names the first wrong field.
 
-        Takes more than `read` does: of two fields alike only the last one counts, whatever the first one is.
+        Accepts more than `read`: of two fields with one name only the last one is checked.
         """
         values = {}
         for each in self._fields:
@@ -204,7 +204,7 @@ class _Shape:
             except msgspec.ValidationError:
                 if each.words:
                     raise each.refusal(each.words) from None
-                values[each.name] = ""  # a timeout of another type; no text is one, either
+                values[each.name] = ""  # a timeout of a wrong type; `whole_seconds` refuses this text
         return self._timed(self.kept_of(values), max_timeout)
 
     def kept_of(self, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -226,11 +226,11 @@ _SHAPES: Final[Mapping[str, _Shape]] = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a computer acked: one object, to be passed on as it came."""
+    """The object that a computer acked. It is passed on as it came."""
 
     encoded: Encoded
     error: SMCPError | None = None
-    """The error that it is, if it is one."""
+    """The error, if the answer is one."""
 
 
 class _ErrorReply(msgspec.Struct):
@@ -255,12 +255,12 @@ _WHOLE_NUMBER: Final = msgspec.json.Decoder(int)
 
 
 def read_answer(body: str) -> Answer | None:
-    """Read the JSON of an ack; `None` when it is no answer at all."""
+    """Read the JSON of an ack. Returns `None` if it has no answer in it."""
     try:
         try:
             (reply,) = _ONE.decode(body)
         except msgspec.ValidationError:
-            first = _ACKED.decode(body).first  # perhaps of several
+            first = _ACKED.decode(body).first  # there may be several
             return Answer(Encoded(bytes(first).decode()), _error_of(_REPLY.decode(first)))
         return Answer(Encoded(body.strip()[1:-1]), _error_of(reply))
     except RecursionError:
@@ -270,7 +270,7 @@ def read_answer(body: str) -> Answer | None:
 
 
 def answer_from(args: Sequence[Any]) -> Answer | None:
-    """An answer whose arguments were built already."""
+    """An answer from arguments that are decoded already."""
     first = args[0] if args else None
     return Answer(Encoded(codec.dumps(first)), error_from_payload(first)) if isinstance(first, dict) else None
 
@@ -304,7 +304,7 @@ def _coded(error: _ErrorReply) -> dict[str, Any]:
 
 
 def _decoded(decoder: "msgspec.json.Decoder[_T]", raw: Raw | UnsetType) -> _T | None:
-    """The value of a field that may be missing, or be anything."""
+    """The value of a field; `None` if it is missing or has another type."""
     try:
         return None if raw is UNSET else decoder.decode(raw)
     except msgspec.ValidationError:

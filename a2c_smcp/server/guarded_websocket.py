@@ -1,24 +1,24 @@
-"""A websocket of the server: small messages until a key was shown, and a few frames decoded at a time. What we use of
-uvicorn's websockets, and of the library *websockets* under them, beyond their documentation is here.
+"""A websocket of the server: messages are small until a key was shown, and a few frames are decoded at a time. What we
+use of uvicorn's websockets, and of the library *websockets* under them, beyond their documentation is here.
 
 uvicorn documents that `Config(ws=…)` takes a protocol class. Ours extends `WebSocketsSansIOProtocol`, which is not
 documented, and relies on this:
 
 - It is made with `config`, `server_state` and `app_state`, has `transport`, `config`, `loop`, `logger`, and keeps its
   `scope` as an attribute.
-- It gets the request in the first call of `data_received` and frames in those that follow; messages go to
-  `queue`, reading is paused (`read_paused`) until the queue is empty, which `receive` sees to; `close_timeout` is how
-  long a peer may take to answer a close frame; `handle_ping` writes what `conn.data_to_send()` has; `writable` is set
-  while the peer reads. Why: the frames of one read are decoded in one go, and pongs for a peer that does not read pile
-  up. With `close_sent`, `shutdown` closes and sends no close frame. Why: `conn` refuses to send one after the peer's,
-  and that exception would end the server's shutdown.
-- Its `queue` may be any with `put_nowait`, `get` and `empty`. It calls `start_keepalive` when the websocket is
+- The first call of `data_received` has the request, the others have frames. Messages go to `queue`. Reading is paused
+  (`read_paused`) until the queue is empty; `receive` resumes it. `close_timeout` is how long a peer may take to answer
+  a close frame. `handle_ping` writes what `conn.data_to_send()` has. `writable` is set while the peer reads. Why: the
+  frames of one read are decoded in one go, and pongs for a peer that does not read pile up.
+- With `close_sent`, `shutdown` closes and sends no close frame. Why: `conn` refuses to send one after the peer's, and
+  that exception would end the server's shutdown.
+- Its `queue` may be any object with `put_nowait`, `get` and `empty`. It calls `start_keepalive` when the websocket is
   accepted, and does not use `request` and `response` after that. Why: these are a quarter of the memory of an idle
   connection.
 - `conn.parser` of *websockets* is a generator, which is not used once the connection is lost. Why: it is part of a
-  reference cycle, and a connection that has ended would stay in memory until a full search for garbage.
-- `conn.max_message_size` of *websockets* is looked at anew for every frame, as soon as its header is there.
-  Why: that refuses a message before it has arrived, and can be raised once a key was shown.
+  reference cycle. A connection that has ended would stay in memory until a full search for garbage.
+- `conn.max_message_size` of *websockets* is read for every frame, as soon as the frame's header is there. Why: this
+  refuses a message before it has arrived, and the limit can be raised once a key was shown.
 
 `tests/server/test_uvicorn_parts.py` has a test for each.
 """
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["GuardedWebSocket"]
 
 
-#: Set for ever: what all connections share whose peer reads. An event of its own would take 0.8 KB of each.
+#: Always set. All connections whose peer reads share it, because an event takes 0.8 KB.
 _WRITABLE: Final = asyncio.Event()
 _WRITABLE.set()
 
@@ -55,7 +55,6 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         self.logger = library_log
         self.queue: Any = LightQueue()
         self.writable = _WRITABLE
-        # How long a peer may take to answer that the connection is closed.
         self.close_timeout = 1.0
         self.admission: Admission = config.admission
         self.peer = peer
@@ -103,8 +102,7 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         """Decode a few frames. The next follow when the application has taken these."""
         self._feeding = False
         start = self._at
-        # Frames that are decoded at once.
-        end, more = self._frames.end_of(self._arrived, start, 16)
+        end, more = self._frames.end_of(self._arrived, start, most=16)
         self._has_frames = more
         whole = self._arrived if start == 0 and end == len(self._arrived) else self._arrived[start:end]
         if more:
@@ -150,12 +148,12 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         if self.writable.is_set():
             super().handle_ping()
         else:
-            self.conn.data_to_send()  # a peer that does not read our pongs needs none
+            self.conn.data_to_send()  # drops the pong: this peer does not read
 
     # --- from the server
 
     def shutdown(self) -> None:
-        if self.conn.state in (State.CLOSING, State.CLOSED):  # the peer said goodbye, and its connection is still there
+        if self.conn.state in (State.CLOSING, State.CLOSED):  # the peer has closed, and its connection is still open
             self.close_sent = True
         super().shutdown()
 

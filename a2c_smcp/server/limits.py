@@ -18,8 +18,8 @@ class Limits:
     """Every limit of the server; `None` means no limit. Times are in seconds."""
 
     max_message: int = DEFAULT_MAX_MESSAGE
-    """Bytes of one message. Set the same for agents and computers (`LinkOptions`); a larger message from one closes
-    its connection."""
+    """Bytes of one message. Set the same for agents and computers (`LinkOptions`). A larger message closes the
+    connection of its sender."""
     first_messages: int = 16 * 1024
     """Bytes that a message may have before its sender has shown a key."""
     max_timeout: int = DEFAULT_MAX_TIMEOUT
@@ -35,10 +35,10 @@ class Limits:
     connections_per_address: int | None = None
     """Connections of one address; one more is refused with 429."""
     wrong_keys: int | None = 10
-    """Wrong keys of one address that are answered at once; of more, one a second. When five wait, an address that has
-    never shown a right key is refused with 429, and its keys are not looked at."""
+    """How many wrong keys of one address are refused at once. After that, one a second is refused. When five wait, an
+    address that has never shown a right key gets 429, and its keys are not checked."""
     connect_timeout: float = 10.0
-    """How long a connection may stay without joining a namespace; this is looked at once every ping timeout."""
+    """How long a connection may stay without joining a namespace. This is checked once every ping timeout."""
     header_timeout: float = 10.0
     """How long a request's headers may take, and how long 16 KiB of its body."""
     queued_bytes: int = 64 * 1024 * 1024
@@ -52,7 +52,7 @@ class Limits:
 
 
 class TokenBucket:
-    """At most `rate` requests a second on average, and a second's worth at once."""
+    """Allows `rate` requests a second on average, and those of one second at once."""
 
     __slots__ = ("_filled_at", "_rate", "_tokens")
 
@@ -75,7 +75,7 @@ class TokenBucket:
 
 
 class Place:
-    """One connection as `AddressLimit` counts it. It is left once, however often `leave` is called."""
+    """One connection as `AddressLimit` counts it. Only the first call of `leave` counts."""
 
     __slots__ = ("_joined", "_lent", "_limit", "_open", "address")
 
@@ -91,7 +91,7 @@ class Place:
         return self._open
 
     def pass_on(self) -> "Place":
-        """The same place for another holder; this holder has left."""
+        """The same place for another holder. This holder has left."""
         other = Place(self._limit, self.address)
         with self._limit.lock:
             other._open, other._joined = self._open, self._joined
@@ -99,7 +99,7 @@ class Place:
         return other
 
     def give_back(self) -> "Place":
-        """A place for a connection that outlives the session over it; this place is left."""
+        """A place for the connection under a session that has ended. This place is left."""
         other = Place(self._limit, self.address)
         with self._limit.lock:
             if self._open and self._joined:
@@ -110,7 +110,7 @@ class Place:
         return other
 
     def join(self) -> None:
-        """Take part, or raise `TooManyRequestsError`."""
+        """Count as a connection that takes part, or raise `TooManyRequestsError`."""
         with self._limit.lock:
             if self._open and not self._joined:
                 self._limit.count_join(self.address)
@@ -118,7 +118,7 @@ class Place:
 
     @contextmanager
     def lent(self) -> Iterator[None]:
-        """Do not count this connection inside the block: it serves a session that is counted."""
+        """Do not count this connection inside the block, because its session is counted."""
         with self._limit.lock:
             if self._open:
                 self._limit.count_leave(self.address, self._joined)
@@ -139,7 +139,7 @@ class Place:
 
 
 class AddressLimit:
-    """How many connections each address has: those that take part, and those that only knocked."""
+    """How many connections each address has: those that take part, and those that have only knocked."""
 
     def __init__(self, most: int | None) -> None:
         self.lock = threading.Lock()
@@ -148,26 +148,25 @@ class AddressLimit:
         self._knocked: Counter[str] = Counter()
 
     def knock(self, address: str) -> Place | None:
-        """A place for one more connection, of which nothing is known yet; `None` if it is one too many.
+        """A place for a new connection; `None` if there are too many from this address.
 
-        Two may always knock. So a client that polls reaches the session that it has, and one that is one too many
-        learns so from the refusal of its `Place.join`, which has a code.
+        Two may always knock, also above the limit. So a client that polls reaches its session, and a client that is one
+        too many gets the refusal of `Place.join`, which has a code.
         """
         with self.lock:
             knocked = self._knocked[address]
-            # Connections of an address that may knock even where its limit is reached.
             if self._most is not None and knocked >= 2 and knocked + self._joined[address] >= self._most:
                 return None
             self.count_knock(address)
         return Place(self, address)
 
-    # With the lock held.
+    # Call these with the lock held.
 
     def count_knock(self, address: str) -> None:
         self._knocked[address] += 1
 
     def count_join(self, address: str) -> None:
-        # Its own knock is among these.
+        # The knock of this connection is among these.
         if self._most is not None and self._knocked[address] + self._joined[address] > self._most:
             raise TooManyRequestsError(f"more than {self._most} connections from one address")
         self._drop(self._knocked, address)

@@ -1,6 +1,6 @@
-"""Which names look alike to the people who read them. Pure, but for its table, which is read once.
+"""Which names look alike to people. Pure, except that its table is read once from a file.
 
-The table is Unicode's of confusable characters, as `tools/lookalikes.py` has made it.
+`tools/lookalikes.py` makes the file from Unicode's table of confusable characters.
 """
 
 import re
@@ -11,22 +11,22 @@ from typing import Final
 
 __all__ = ["skeleton"]
 
-#: What a name may have without showing it: joiners, and the selectors behind a symbol.
+#: Characters that a name may have and that do not show: joiners, and the selectors after a symbol.
 _UNSEEN: Final = dict.fromkeys(map(ord, "\u200c\u200d\ufe0e\ufe0f"))
-#: A dot above a letter that has one already.
+#: A dot above a letter that has a dot already.
 _SECOND_DOT: Final = re.compile("(?<=[ij])\u0307")
 
 
 def skeleton(name: str) -> str:
-    """What two names have in common exactly if they look alike: in width, in case, or by letters of other alphabets.
+    """A text that two names share exactly if they look alike: they differ in width, case or alphabet only.
 
-    Two plain names, of ASCII alone, look alike only if they differ in nothing but case: `I`, `l` and `1` stay apart,
-    and so do `O` and `0`.
+    Two names in plain ASCII look alike only if they differ in case alone. `I`, `l` and `1` stay apart, and so do `O`
+    and `0`.
     """
     if name.isascii():
         return name.lower()
     table = _table()
-    # A capital may look like another letter than its small letter does, so the table comes first, and once more.
+    # A capital letter may look like another letter than its small form does. So the table is used before and after.
     seen = _decomposed(name.translate(_UNSEEN)).translate(table)
     return _SECOND_DOT.sub("", _decomposed(_decomposed(seen.casefold()).translate(table)))
 

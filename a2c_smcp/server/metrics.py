@@ -1,4 +1,4 @@
-"""What the server counts, for `GET /metrics`. One collector registry an application, none of the process's own."""
+"""What the server counts, for `GET /metrics`. Each application has a collector registry of its own."""
 
 from collections.abc import Callable
 from functools import cache
@@ -13,7 +13,7 @@ _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 
 
 
 class Metrics:
-    """An `Observer` and `BusObserver` that renders what it heard, and the registry's counts, as Prometheus text."""
+    """An `Observer` and `BusObserver`. Renders what it has counted, and the counts of the registry, for Prometheus."""
 
     def __init__(self, registry: Registry) -> None:
         self._collectors = collectors = CollectorRegistry()
@@ -21,7 +21,7 @@ class Metrics:
         seconds = Histogram(
             "a2c_relay_seconds", "Time until the answer.", ["event"], buckets=_BUCKETS, registry=collectors
         )
-        # Finding a child by its labels takes longer than counting; there are few.
+        # Finding a child by its labels takes longer than counting. There are few of them, so they are kept.
         self._relays_of = cache(relays.labels)
         self._seconds_of = cache(seconds.labels)
         self._refusals = Counter("a2c_refusals", "Requests and connections refused.", ["code"], registry=collectors)
@@ -51,7 +51,7 @@ class Metrics:
         self._offices = Gauge("a2c_offices", "Offices with at least one member.", registry=collectors)
 
     def gauge(self, name: str, text: str, value: Callable[[], float]) -> None:
-        """Render one more number, asked for each time."""
+        """Render one more number. `value` is called each time."""
         Gauge(name, text, registry=self._collectors).set_function(value)
 
     def relayed(self, event: str, outcome: str, seconds: float) -> None:

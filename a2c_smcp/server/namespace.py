@@ -21,7 +21,7 @@ from a2c_smcp.server.auth import AuthenticationProvider, credentials_of
 from a2c_smcp.server.base_namespace import BaseSMCPNamespace, Client, PendingAck
 from a2c_smcp.server.boundary import Observer, ack_packet, cancellation, notice_of, remote_address
 from a2c_smcp.server.broadcast import SMCPManager
-from a2c_smcp.server.effects import Broadcast, EnterRoom, RoomChange, room_of
+from a2c_smcp.server.effects import Broadcast, RoomChange, room_of
 from a2c_smcp.server.envelopes import Answer, Message
 from a2c_smcp.server.limits import Limits
 from a2c_smcp.server.offices import Member
@@ -43,7 +43,7 @@ __all__ = ["SMCPNamespace"]
 
 logger = logging.getLogger(__name__)
 
-#: Joins and leaves of one session that may be under way, most of them waiting for the one before.
+#: Joins and leaves of one session that may be under way. All but the first wait for the one before.
 _MOST_CHANGES: Final = 8
 
 
@@ -51,7 +51,7 @@ _MOST_CHANGES: Final = 8
 class _LockedClient(Client):
     gone: bool = False
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Join, leave and disconnect of one session are serialised."""
+    """Held for a join, a leave or the disconnect of this session."""
     changes: int = 0
     """Its joins and leaves that have the lock or wait for it."""
 
@@ -96,13 +96,13 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
         return len(self._relays)
 
     async def drain(self, seconds: float) -> None:
-        """Refuse new requests from now on, and wait until the answers to the running ones are written, but not longer
-        than this.
+        """Refuse new requests from now on, and wait until the answers to the running ones are written, for this long
+        at most.
         """
         self._draining = True
         try:
             async with asyncio.timeout(seconds):
-                # The hot path of a request owes nothing to shutdown.
+                # Polling here costs the hot path of a request nothing.
                 while self._relays or self._serving or unwritten_sockets(self.server):  # noqa: ASYNC110
                     await asyncio.sleep(0.02)
         except TimeoutError:
@@ -183,7 +183,7 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
                 return offices.listing(self.registry.members(office_id), request)
 
     async def _change_membership(self, client: _LockedClient, row: Event, request: Any) -> None:
-        # Before the lock: what waits for it is kept.
+        # Checked before the lock, so that a request that waits for the lock is small.
         if row.name == JOIN_OFFICE_EVENT:
             offices.check_names(request)
         else:
@@ -195,19 +195,19 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
             else:
                 transition = await self.registry.leave(client.sid, request)
             if client.gone:
-                # The session ended while the registry was asked: the office is told nothing.
+                # The session ended while the registry changed it. The office is told nothing.
                 await self.registry.disconnect(client.sid)
                 raise NotInRoomError("this session has ended")
             await self._perform(transition.rooms, ())
-        # Outside the lock, because a broadcast may come upon a dead member and wait for its disconnect. Nothing is
-        # awaited in between, so the notices of one session stay in order.
+        # Outside the lock, because a broadcast may find a dead member and wait for its disconnect. Nothing is awaited
+        # in between, so the notices of one session stay in order.
         await self._perform((), transition.notices)
         if transition.left_office:
             await self._end_relays(client.sid)
 
     async def _perform(self, rooms: Iterable[RoomChange], notices: Iterable[Broadcast]) -> None:
         for change in rooms:
-            act = self.enter_room if isinstance(change, EnterRoom) else self.leave_room
+            act = self.enter_room if change.enters else self.leave_room
             await act(change.sid, room_of(change.office_id))
         for notice in notices:
             await self._tell(notice)
@@ -228,7 +228,7 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
     def _check_backlog(self, sid: str) -> None:
         manager = self.server.manager
         if isinstance(manager, SMCPManager) and manager.is_behind(sid):
-            raise TooManyRequestsError("too much of what this session said is still to be heard; slow down")
+            raise TooManyRequestsError("too many announcements of this session wait to be delivered; slow down")
 
     # --- relays
 
@@ -247,9 +247,9 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
         future: "asyncio.Future[Answer | None]",
         report: Callable[[str], None] | None = None,
     ) -> Answer | None:
-        """Send a request to a computer and wait for its ack: not for ever, and not after either end has gone.
+        """Send a request to a computer, and wait for its ack until the deadline, or until either end has gone.
 
-        `report` takes the progress of a call whose caller another process holds.
+        `report` takes the progress of the call if another process has the caller.
         """
         with self._waiting(caller, target, message, future, report=report) as (ask, pending):
             await self._send(ask, message, pending)
@@ -265,7 +265,7 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
         grace: float = 0.0,
         report: Callable[[str], None] | None = None,
     ) -> Iterator[tuple[RelayAsk, PendingAck]]:
-        """File a relay that waits for this future, until its deadline."""
+        """File a relay for the time of the block. Its deadline fails the future."""
         pending = PendingAck(future)
         ask = self._open_relay(caller, target.sid, message, pending, report)
         seconds = self.limits.deadline(ask.waiter.event, message.request.get("timeout"))
@@ -284,7 +284,7 @@ class SMCPNamespace(BaseSMCPNamespace[_LockedClient], socketio.AsyncNamespace): 
         except SocketIsClosedError:
             raise NotFoundError("the computer has gone") from None
         if not fits:
-            raise TooManyRequestsError("too much waits to be read by this computer; try again later")
+            raise TooManyRequestsError("this computer has too much to read; try again later")
 
     async def _end_relays(self, sid: str) -> None:
         for ask in self._fail_relays(sid):

@@ -1,7 +1,7 @@
 """Who may be in which office, and who may say what to whom. Pure: no sockets, no clocks, no storage.
 
-A decision looks at one session and at most two facts about the office (who has the agent's seat, who has the name),
-so its cost does not depend on how many are there. It returns what is to change, or raises the coded refusal.
+A decision looks at one session and at most two facts about the office: who has the agent's seat, and who has the name.
+So its cost does not depend on the size of the office. It returns what is to change, or raises the coded refusal.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ from a2c_smcp.errors import (
     NotInRoomError,
     RoomFullError,
 )
-from a2c_smcp.server.effects import Broadcast, EnterRoom, LeaveRoom, RoomChange
+from a2c_smcp.server.effects import Broadcast, RoomChange
 from a2c_smcp.smcp import (
     ENTER_OFFICE_NOTIFICATION,
     EVENTS,
@@ -62,7 +62,7 @@ __all__ = [
     "route",
 ]
 
-#: Announcements that something has changed: a client that has not fetched it yet gets the latest when it does.
+#: Announcements that something has changed. One is enough for a client that has not fetched the change yet.
 _SAID_ONCE_IS_ENOUGH = frozenset(
     {UPDATE_CONFIG_EVENT, UPDATE_TOOL_LIST_EVENT, UPDATE_DESKTOP_EVENT, UPDATE_FINDER_EVENT}
 )
@@ -74,17 +74,17 @@ MAX_ID = 1000
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a client may do, as its authentication provider said. The default allows everything."""
+    """What a client may do, as its authentication provider decided. The default allows everything."""
 
     name: str = "anyone"
-    """For the log."""
+    """The name of the key, for the log."""
     roles: frozenset[Role] = frozenset({"agent", "computer"})
     """The roles in which it may join."""
     offices: tuple[str, ...] = ("*",)
-    """The offices that it may join: ids, or patterns as `fnmatch` has them."""
+    """The offices that it may join: ids, or patterns of `fnmatch`."""
 
     def allows_office(self, office_id: str) -> bool:
-        """Whether one of the patterns fits this office."""
+        """Whether one of the patterns matches this office."""
         return any(fnmatchcase(office_id, pattern) for pattern in self.offices)
 
 
@@ -97,12 +97,12 @@ class Member:
     name: str
     office_id: str
     process: str = ""
-    """The server process that holds its connection; empty where there is only one."""
+    """The server process that holds its connection; empty if there is only one process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One connection: what it may do, the role it keeps for its life, and where it is."""
+    """One connection: what it may do, the role that it keeps, and where it is."""
 
     sid: str
     grant: Grant = field(default_factory=Grant)
@@ -119,7 +119,7 @@ class MemberChange:
 
     @property
     def left_office(self) -> bool:
-        """Whether the session is no longer where it was: calls to it and from it have lost their peer."""
+        """Whether the session has left its office: calls to it and from it have lost their peer."""
         if self.before is None:
             return False
         return self.after is None or self.after.office_id != self.before.office_id
@@ -137,12 +137,12 @@ class Transition:
 
     @property
     def left_office(self) -> bool:
-        """Whether the session is no longer where it was."""
+        """Whether the session has left its office."""
         return MemberChange(self.before, self.after.member if self.after else None).left_office
 
 
 def admit(event: object) -> Event:
-    """The row of an event that a client may send at all."""
+    """The row of an event. Raises `BadRequestError` or `ForbiddenError` for an event that no client may send."""
     if not isinstance(event, str):
         raise BadRequestError("an event's name must be text")
     if (row := EVENTS.get(event)) is None:
@@ -153,9 +153,9 @@ def admit(event: object) -> Event:
 
 
 def check_ids(request: Mapping[str, Any]) -> None:
-    """Raise `BadRequestError` for an id of a request that is too long.
+    """Raise `BadRequestError` if an id of a request is too long.
 
-    A cancel has nothing but these, and everybody in the office gets it. Calls have the same limit: what can be called
+    A cancel consists of these ids, and everybody in the office gets it. Calls have the same limit, so that every call
     can be cancelled.
     """
     for name in ("agent", "req_id"):
@@ -173,7 +173,7 @@ def check_names(request: EnterOfficeReq) -> None:
 
 
 def check_office_left(request: LeaveOfficeReq) -> None:
-    """Raise `BadRequestError` for an office id that is too long. Any other one that nobody can be in is for `leave`."""
+    """Raise `BadRequestError` if an office id is too long. `leave` refuses other ids that no office can have."""
     if len(request["office_id"]) > MAX_OFFICE_ID:
         raise BadRequestError(
             f"field 'office_id': must have at most {MAX_OFFICE_ID} characters", {"field": "office_id"}
@@ -185,8 +185,8 @@ def join(
 ) -> Transition:
     """Enter an office, move to another, or take another name in it.
 
-    `seat` is the office's agent, `holder` the member of that role which has the name there, or one that looks like it,
-    `process` the server process that holds the connection.
+    `seat` is the agent of the office. `holder` is the member of this role that has the name, or a name that looks like
+    it. `process` is the server process that holds the connection.
     """
     role, name, office_id = request["role"], request["name"], request["office_id"]
     if role not in session.grant.roles:
@@ -222,12 +222,12 @@ def leave(session: Session, request: LeaveOfficeReq) -> Transition:
 
 
 def disconnect(session: Session) -> Transition:
-    """The session has ended: free its name, and tell the others if it was anywhere."""
+    """The session has ended: free its name, and tell its office, if it was in one."""
     return replace(_move(session, None), after=None)
 
 
 def effects_of(change: MemberChange) -> tuple[tuple[RoomChange, ...], tuple[Broadcast, ...]]:
-    """What follows from a change: the rooms that the session enters and leaves, and what the offices are told."""
+    """What follows from a change: the rooms that the session leaves and enters, and the notices to the offices."""
     here, target = change.before, change.after
     if here == target:
         return (), ()
@@ -236,11 +236,11 @@ def effects_of(change: MemberChange) -> tuple[tuple[RoomChange, ...], tuple[Broa
     stays = here is not None and target is not None and here.office_id == target.office_id
     if here is not None:
         if not stays:
-            rooms.append(LeaveRoom(here.sid, here.office_id))
+            rooms.append(RoomChange(here.sid, here.office_id, enters=False))
         notices.append(_notice(LEAVE_OFFICE_NOTIFICATION, here))
     if target is not None:
         if not stays:
-            rooms.append(EnterRoom(target.sid, target.office_id))
+            rooms.append(RoomChange(target.sid, target.office_id, enters=True))
         notices.append(_notice(ENTER_OFFICE_NOTIFICATION, target))
     return tuple(rooms), tuple(notices)
 
@@ -251,7 +251,7 @@ def _move(session: Session, target: Member | None) -> Transition:
 
 
 def _notice(event: str, member: Member) -> Broadcast:
-    # The key of the other role is absent, not null.
+    # The notice has no key for the other role.
     return Broadcast(member.office_id, event, {"office_id": member.office_id, member.role: member.name}, member.sid)
 
 
@@ -273,17 +273,17 @@ def _check_name(field_name: str, text: str, longest: int) -> None:
 
 
 def member_for(session: Session, event: Event) -> Member:
-    """The sender of an event as a member, if its role may send it."""
+    """The sender of an event as a member. Raises `ForbiddenError` if its role may not send the event."""
     if session.role is not None and session.role not in event.senders:
         raise ForbiddenError(f"{event.name} is not for {session.role}s")
     return _member_of(session)
 
 
 def route(session: Session, event: Event, computer: str, target: Member | None) -> Member:
-    """The computer that a relay goes to; `target` is who has that name in the sender's office."""
+    """The computer that a relay goes to. `target` is the computer of that name in the sender's office, if any."""
     member_for(session, event)
     if target is None:
-        # The same words when it is in another office: existence is not leaked.
+        # The text is the same if the computer is in another office, so that nobody learns that it exists.
         raise NotFoundError(f"Computer {computer[:MAX_NAME]!r} not found")
     return target
 
@@ -294,7 +294,7 @@ def announce(session: Session, event: Event, request: dict[str, Any]) -> Broadca
     assert event.notification is not None
     if sender.role == "computer":
         if request.get("computer", sender.name) != sender.name:
-            raise ForbiddenError("a computer speaks for itself only")
+            raise ForbiddenError("a computer can announce only its own changes")
         request = {**request, "computer": sender.name}
     return Broadcast(
         sender.office_id, event.notification, request, sender.sid, collapses=event.name in _SAID_ONCE_IS_ENOUGH
@@ -305,7 +305,7 @@ def list_room(session: Session, event: Event, request: ListRoomReq) -> str:
     """The office whose members may be listed."""
     sender = member_for(session, event)
     if request["office_id"] != sender.office_id:
-        raise CrossRoomAccessError("an agent lists its own office only")
+        raise CrossRoomAccessError("an agent can list only its own office")
     return sender.office_id
 
 

@@ -1,4 +1,4 @@
-"""What waits for a reader: how many bytes, and which notifications need no repeat. Pure; the queue is the socket's."""
+"""What waits for a reader: how many bytes, and which notifications need no repeat. Pure; the socket has the queue."""
 
 import threading
 from collections.abc import Hashable
@@ -10,8 +10,8 @@ from a2c_smcp.utils.repeats import Repeats
 
 __all__ = ["NoticePacket", "Outbox", "Queued", "ReportPacket"]
 
-#: The part of the room that is kept for notifications and acks, as a divisor: a request that would take it is refused.
-#: It is also all that may be taken when a report is queued: its reader can do without.
+#: One eighth of the room is kept for notifications and acks: a request that does not fit beside it is refused. A report
+#: is queued only while no more than this eighth is taken, because its reader can do without reports.
 _SPARE: Final = 8
 
 
@@ -23,11 +23,11 @@ class NoticePacket(Packet):  # type: ignore[misc]  # engineio ships no types
         self.sender = sender
         self.event = event
         self.collapses = collapses
-        """Whether a repeat adds nothing, unless the sender said something else, of its enter or leave, in between."""
+        """Whether a repeat adds nothing, unless the sender entered or left in between."""
 
 
 class ReportPacket(Packet):  # type: ignore[misc]  # engineio ships no types
-    """A report of progress. The next one about the same thing takes its place as long as it waits."""
+    """A report of progress. While it waits, the next report about the same call replaces it."""
 
     def __init__(self, text: str, about: Hashable) -> None:
         super().__init__(MESSAGE, text)
@@ -35,17 +35,17 @@ class ReportPacket(Packet):  # type: ignore[misc]  # engineio ships no types
 
 
 class Queued(Enum):
-    """What becomes of a packet that is to be queued."""
+    """What became of a packet."""
 
     TAKEN = auto()
     UNNEEDED = auto()
-    """It is not queued: the same waits already, or the reader is being disconnected."""
+    """It is not queued: the same notification waits already, or the reader is being disconnected."""
     BEHIND = auto()
     """The reader has just fallen behind."""
 
 
 class Outbox:
-    """Counts what is queued for a reader. Many threads of a threaded server write to one."""
+    """Counts what is queued for a reader. Several threads of a threaded server may use it at once."""
 
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes = most_bytes
@@ -53,11 +53,10 @@ class Outbox:
         self._behind = False
         self._repeats: Repeats[NoticePacket] = Repeats()
         self._reports: dict[Hashable, ReportPacket] = {}
-        # A lost update would not be sent again.
         self._lock = threading.Lock()
 
     def add(self, pkt: Any) -> Queued:
-        """Count a packet that is queued now, unless it is a repeat."""
+        """Count a packet that is to be queued, unless it is a repeat."""
         size = _size(pkt)
         with self._lock:
             if self._behind or (isinstance(pkt, NoticePacket) and self._is_repeat(pkt)):
@@ -67,7 +66,7 @@ class Outbox:
             return Queued.BEHIND if self._behind else Queued.TAKEN
 
     def add_if_it_fits(self, pkt: Any) -> bool:
-        """Count a packet that is queued now, if it leaves room for others."""
+        """Count a packet that is to be queued, if it leaves room for others. Returns whether it does."""
         size = _size(pkt)
         with self._lock:
             most = self.most_bytes - (self.most_bytes // _SPARE if self.queued_bytes else 0)
@@ -77,8 +76,8 @@ class Outbox:
             return True
 
     def add_report(self, pkt: ReportPacket) -> bool:
-        """Count a report that is queued now. One that is not queued has taken the place of an earlier one about the
-        same thing, or is dropped because too much waits already.
+        """Count a report, and return whether to queue it. Otherwise it has replaced an earlier report about the same
+        call, or is dropped because too much waits already.
         """
         size = _size(pkt)
         with self._lock:
@@ -93,7 +92,7 @@ class Outbox:
             return True
 
     def begin(self, pkt: Any) -> None:
-        """A packet has left the queue. From now on its reader may see it, so nothing collapses into it any more."""
+        """A packet has left the queue. Its reader may see it from now on, so later packets do not collapse into it."""
         if isinstance(pkt, NoticePacket) and pkt.collapses:
             with self._lock:
                 self._repeats.remove(pkt.sender, pkt.event, pkt)
@@ -105,7 +104,7 @@ class Outbox:
         """The packet is sent."""
         size = _size(pkt)
         with self._lock:
-            # What was queued before there was an outbox was not counted.
+            # A packet that was queued before there was an outbox was not counted.
             self.queued_bytes = max(0, self.queued_bytes - size)
 
     def _is_repeat(self, notice: NoticePacket) -> bool:

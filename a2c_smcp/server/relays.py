@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.relay.asks import Ask, AskBounds, AskTable
@@ -10,18 +10,14 @@ from a2c_smcp.smcp import ToolProgress
 
 __all__ = ["Relay", "RelayAsk", "RelayTable", "ReportWay", "relay_table", "reported_by"]
 
-#: What the ids of one caller's relays may have in all, in characters. They are all that is kept of a request once it is
-#: sent, and the caller chooses their length.
-_MOST_IDS: Final = 1024 * 1024
-
 
 class ReportWay(Protocol):
-    """Takes the reports of one call to its caller, without waiting."""
+    """Takes the reports of one call to its caller. Does not wait."""
 
     def __call__(self, report: ToolProgress) -> None: ...
 
     def end(self) -> None:
-        """The call has an answer, which is sent next."""
+        """The call has an answer. The answer is sent next."""
 
 
 @dataclass(slots=True, eq=False)
@@ -44,13 +40,16 @@ RelayTable: TypeAlias = AskTable[int, Relay]
 
 
 def relay_table(most_per_caller: int) -> RelayTable:
-    return AskTable(AskBounds(most_per_caller, _MOST_IDS))
+    """A table for so many relays of one caller. Their ids may have 1 MiB of characters together: the caller chooses
+    their length, and they are all that is kept of a request once it is sent.
+    """
+    return AskTable(AskBounds(most_per_caller, 1024 * 1024))
 
 
 def reported_by(relays: RelayTable, sid: str, report: ToolProgress) -> RelayAsk | None:
     """The relay to this session that a report is about, if its caller asked for reports.
 
-    A request that its caller has repeated has two relays, and one caller: it gets a report once.
+    A request that was repeated has two relays. Its caller gets each report once.
     """
     topic = (sid, report["agent"], report["req_id"])
     return relays.report(topic, about=lambda relay: relay.computer == report["computer"])

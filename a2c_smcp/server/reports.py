@@ -1,4 +1,4 @@
-"""Reports of progress on their way to the one caller that asked for them. Pure: no sockets; the clock is handed in."""
+"""Reports of progress on their way to the caller that asked for them. Pure: no sockets; the clock is handed in."""
 
 from collections.abc import Callable
 
@@ -14,9 +14,9 @@ __all__ = ["ReportLimit", "report_packet"]
 
 
 class ReportLimit:
-    """The `ReportWay` to `deliver`, which takes JSON. It drops reports that break a rule: a computer that sends too
-    many harms no caller. The last one is delivered in any case, perhaps only at the end: a connection that was stuck
-    for a while delivers many at once, which nobody sent too fast.
+    """The `ReportWay` to `deliver`, which takes JSON. Drops reports that are too long or come too fast, so that a
+    computer cannot harm a caller. The last report is always delivered, at the latest by `end`: after a connection was
+    stuck, many reports come at once, though nobody sent them too fast.
     """
 
     __slots__ = ("_bucket", "_clock", "_deliver", "_held")
@@ -24,7 +24,7 @@ class ReportLimit:
     def __init__(self, deliver: Callable[[str], None], clock: Callable[[], float]) -> None:
         self._deliver = deliver
         self._clock = clock
-        # Twice of what a computer may send, because a network may deliver a second's worth at once.
+        # Twice as many as a computer may send, because a network may deliver those of a whole second at once.
         self._bucket = TokenBucket(20.0, clock())
         self._held: ToolProgress | None = None
 

@@ -1,8 +1,8 @@
 """What we use of simple-websocket that its documentation does not offer; `test_simple_websocket_internals.py` names it.
 
 python-engineio serves the websockets of a threaded server with it: its own wrapper has the `simple_websocket.Server` as
-`ws`. That one reads in a thread of its own, without end, into `input_buffer`. We replace `_handle_events`, which it
-calls after every read. It is not imported here: another web server's websockets do without it.
+`ws`. A thread of that object reads into `input_buffer`, without a limit. We replace `_handle_events`, which it calls
+after every read. The library is not imported here, because the websockets of other web servers do not use it.
 """
 
 from collections.abc import Callable
@@ -17,14 +17,14 @@ def bound_reading(
     on_too_large: Callable[[], None],
     hold: Callable[[Callable[[], list[Any]]], None],
 ) -> None:
-    """Bound what a websocket reads before it is taken: `limit` says how much one message may have.
+    """Limit what a websocket reads ahead. `limit` returns how many bytes one message may have.
 
-    After every read, `hold` is called in the reader's thread, with what gives the messages that are not yet taken; as
-    long as it does not return, nothing more is read.
+    After every read, the reader's thread calls `hold` with a function that returns the messages that wait to be taken.
+    Nothing more is read until `hold` returns.
     """
     reader: Any = getattr(ws, "ws", None)
     if not hasattr(reader, "_handle_events"):
-        return  # another web server's websocket
+        return  # a websocket of another web server
     handle = reader._handle_events
 
     def not_yet_taken() -> list[Any]:
@@ -36,7 +36,7 @@ def bound_reading(
         if not goes_on:
             if reader.incoming_message_len > reader.max_message_size:
                 on_too_large()
-            # It wakes the thread that waits for messages before it has noted this, so that one may wait for ever.
+            # The library wakes the waiting thread before it notes this. That thread could wait for ever.
             reader.connected = False
             reader.event.set()
         hold(not_yet_taken)
@@ -46,5 +46,5 @@ def bound_reading(
 
 
 def system_socket_of(ws: Any) -> Any:
-    """The operating system's socket under a websocket of a threaded server, where it can be had."""
+    """The operating system's socket under a websocket of a threaded server; `None` if it cannot be found."""
     return getattr(getattr(ws, "ws", ws), "sock", None)

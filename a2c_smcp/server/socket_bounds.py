@@ -1,5 +1,5 @@
-"""What holds for every Engine.IO connection of either server: bytes that wait, bytes of a message, frames that make no
-sense, time to join, a place among the connections of its address.
+"""The limits of every Engine.IO connection, of either server: bytes that wait, bytes of a message, frames that do not
+decode, the time to join, and the number of connections of an address.
 """
 
 import logging
@@ -18,21 +18,21 @@ from a2c_smcp.utils.engineio_internals import MESSAGE, ContentTooLongError, Engi
 from a2c_smcp.utils.socketio_internals import SocketIOServer, handled_namespaces, namespaces_of, session_of
 from a2c_smcp.utils.text import in_log
 
-__all__ = ["SOCKETS", "TOO_MANY", "Bounded", "Door", "SocketBounds", "Take", "check_frame", "packet_of"]
+__all__ = ["SOCKETS", "TOO_MANY", "Bounded", "ServerDoor", "SocketBounds", "Take", "check_frame", "packet_of"]
 
 logger = logging.getLogger(__name__)
 
-#: What stands between the packets of a POST.
+#: Separates the packets of a POST.
 _SEPARATOR: Final = b"\x1e"
 _MESSAGE: Final = str(MESSAGE)
-#: What a Socket.IO packet begins with.
+#: The first characters of Socket.IO packets.
 _SOCKET_IO: Final = frozenset("0123456")
-#: What the other Engine.IO packets begin with; `b` is binary data of a client that polls.
+#: The first characters of the other Engine.IO packets; `b` is binary data of a client that polls.
 _ELSE: Final = frozenset("012356")
 _BASE64: Final = "b"
 TOO_MANY: Final = "too many connections from this address"
 
-#: Whether a message, as Socket.IO wrote it, was taken.
+#: Takes the text of a Socket.IO packet from a socket; returns whether it was taken.
 Take: TypeAlias = Callable[[Any, str], bool]
 
 
@@ -41,13 +41,13 @@ class SocketBounds:
     """What one Engine.IO connection may send, and how it is written to."""
 
     poll_packets: int = 16
-    """Packets that one long poll returns: older clients drop the connection over more."""
+    """Packets that one long poll returns. Older clients drop the connection if there are more."""
     post_packets: int = 4096
-    """Packets that one POST may bring: a polling client writes everything it has in one."""
+    """Packets that one POST may have. A polling client writes everything that it has in one POST."""
     bad_frames: int = 10
     """Frames that do not decode, after which a connection is closed."""
     other_characters: int = 100
-    """Characters of an Engine.IO packet that is no message. `2probe` is the longest that a client needs."""
+    """Characters of an Engine.IO packet that is not a message. `2probe` is the longest that a client needs."""
     flush_seconds: float = 1.0
     """How long a closing connection may take to flush before it is cut."""
 
@@ -58,8 +58,8 @@ SOCKETS: Final = SocketBounds()
 def check_frame(data: str | bytes) -> None:
     """Raise `ValueError` unless this is an Engine.IO packet that may be decoded.
 
-    Engine.IO builds what looks like JSON in it, of whatever size. What begins with a digit, as a Socket.IO packet does,
-    is text to it.
+    Engine.IO decodes everything in it that looks like JSON, of any size. What begins with a digit, as Socket.IO packets
+    do, stays text.
     """
     if isinstance(data, bytes) or data.startswith(_BASE64):
         return
@@ -69,17 +69,17 @@ def check_frame(data: str | bytes) -> None:
     elif data[:1] not in _ELSE:
         raise ValueError("not an Engine.IO packet")
     elif len(data) > SOCKETS.other_characters:
-        raise ValueError(f"an Engine.IO packet that is no message has more than {SOCKETS.other_characters} characters")
+        raise ValueError(f"an Engine.IO packet without a message has more than {SOCKETS.other_characters} characters")
 
 
 def packet_of(data: str | bytes) -> Packet:
-    """The Engine.IO packet that has arrived, or `ValueError`."""
+    """Decode an Engine.IO packet, or raise `ValueError`."""
     check_frame(data)
     return Packet(encoded_packet=data)
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class ServerDoor:
     """What all connections of one server share."""
 
     server: SocketIOServer
@@ -107,7 +107,7 @@ class Bounded:
     sid: str
     server: EngineServer
     closed: bool
-    door: Door
+    door: ServerDoor
     address: str = "unknown"
     place: Place | None = None
     giver: Peer | None = None
@@ -120,7 +120,7 @@ class Bounded:
     closing: bool
     queue: Any
 
-    def open(self, door: Door, environ: Any) -> bool:
+    def open(self, door: ServerDoor, environ: Any) -> bool:
         """Obey the rules of admission from now on; `False` if there are too many connections from this address."""
         limits, log = door.admission.limits, door.admission.address_log
         self.door = door
@@ -152,17 +152,17 @@ class Bounded:
 
     @property
     def is_hopeless(self) -> bool:
-        """Whether so many frames did not decode that the connection is to be closed."""
+        """Whether to close the connection, because too many frames did not decode."""
         return self.bad_frames >= SOCKETS.bad_frames
 
     def take_place(self) -> None:
-        """Count as one that takes part, or raise `TooManyRequestsError`."""
+        """Count as a connection that takes part, or raise `TooManyRequestsError`."""
         if self.place is None:
             raise TooManyRequestsError(TOO_MANY)
         self.place.join()
 
     def note_bad_frame(self, error: Exception) -> None:
-        """One more frame that does not decode. It is ignored; the reader of frames looks at `is_hopeless` next."""
+        """Count and log a frame that does not decode. The caller looks at `is_hopeless` next."""
         self.bad_frames += 1
         what = "closing a connection from %s: frame %d that does not decode: %s"
         self.admission.address_log.warn(
@@ -185,11 +185,11 @@ class Bounded:
             self.place.leave()
 
     def _forget(self) -> None:
-        """Engine.IO keeps a closed connection for a while, and fails with a traceback when a POST comes for it."""
+        """Take a closed connection out of Engine.IO, which would log a traceback if a POST came for it."""
         self.server.sockets.pop(self.sid, None)
 
     def _declared_length(self, environ: Any) -> int:
-        """The `Content-Length` of a POST that is to be read, 0 without one."""
+        """The `Content-Length` of a POST that is to be read; 0 if it has none."""
         declared = environ.get("CONTENT_LENGTH") or "0"
         length = int(declared) if declared.isdecimal() and len(declared) < 19 else math.inf
         if length > self.limit:
@@ -203,8 +203,8 @@ class Bounded:
     def _encoded_packets_of(self, body: bytes | bytearray) -> list[str]:
         """The packets of a POST, not decoded yet.
 
-        Engine.IO's `Payload` decodes all of them in one go. What begins with `d=` is a form to it, which it takes apart
-        for half a minute if it is large.
+        Engine.IO's `Payload` decodes all of them in one go. It takes what begins with `d=` for a form, and needs half a
+        minute to parse a large one.
         """
         if body.count(_SEPARATOR) >= SOCKETS.post_packets:
             self.note_bad_frame(ValueError(f"more than {SOCKETS.post_packets} packets in one POST"))
@@ -216,7 +216,7 @@ class Bounded:
             return []
 
     def _is_late(self) -> bool:
-        """Whether this connection has had no session for too long. Such a connection would be counted nowhere."""
+        """Whether this connection has had no session for too long. It would be counted nowhere."""
         now = time.monotonic()
         if now <= self.join_by or self.closed:
             return False
@@ -236,12 +236,12 @@ class Bounded:
         try:
             return self.door.take(self, text)
         except Exception as error:
-            # Whatever a peer may send: one message is lost, not the connection.
+            # Peers send anything. One message is lost, not the connection.
             self.note_bad_frame(error)
             return True
 
     def mention(self, pkt: ReportPacket) -> None:
-        """Queue a report without waiting. A reader that is slow gets the latest one, or none, and stays."""
+        """Queue a report without waiting. A slow reader gets the latest report, or none, and stays connected."""
         if not self.closed and not self.closing and self.outbox.add_report(pkt):
             self.queue.put_nowait(pkt)
 

@@ -1,4 +1,4 @@
-"""How python-socketio is set up for the protocol: its options, which packets it is left, how a request is numbered."""
+"""How python-socketio is set up for the protocol: its options, which packets it still reads, how requests get ids."""
 
 import logging
 from collections.abc import Callable, Container
@@ -29,10 +29,10 @@ __all__ = [
     "sync_server_options",
 ]
 
-# At INFO the libraries log every packet, the one with a client's token among them.
+# At INFO the libraries log every packet, also the one with a client's token.
 _libraries = logging.getLogger(f"{__name__}.libraries")
 _libraries.setLevel(logging.WARNING)
-# They warn of everything that a peer does wrong, each time.
+# They warn each time when a peer does something wrong.
 _libraries.addFilter(SparseFilter())
 
 
@@ -66,12 +66,12 @@ def sync_server_options(max_message: int, ping_interval: float = 10.0, ping_time
 
 # --- incoming packets
 
-#: What a packet that is neither an event nor an ack may have: python-socketio builds whatever it carries.
+#: Characters of a packet that is neither an event nor an ack: python-socketio decodes everything in it.
 _MOST_ELSE: Final = 16 * 1024
 
 
 class Incoming(NamedTuple):
-    """A packet and the session that sent it. Without a session the packet is dropped: its sender may not send it."""
+    """A packet and the session that sent it. If there is no session, the packet is dropped."""
 
     sid: str | None
     head: Head
@@ -80,9 +80,9 @@ class Incoming(NamedTuple):
 def sort_packet(
     server: SocketIOServer, namespace: str, eio_sid: str, let_in: Container[str], text: str
 ) -> Incoming | None:
-    """Whose packet this is; `None` for those that are python-socketio's to read. Raises `ValueError`.
+    """Say whose packet this is; `None` if python-socketio must read it. Raises `ValueError` if it is too large.
 
-    It builds whatever a packet carries before it looks who sent it.
+    python-socketio decodes everything in a packet before it looks who sent it.
     """
     head = read_head(text)
     if head.packet_type not in (EVENT, ACK, BINARY_EVENT, BINARY_ACK):
@@ -107,10 +107,10 @@ def encode_request(
     callback: Callable[..., None],
     max_message: int,
 ) -> tuple[int, str]:
-    """Number an event that wants an ack: its ack id, and the packet with its JSON as it came.
+    """Give an event that wants an ack its id. Returns the id, and the packet with the event's JSON as it came.
 
-    Raises `PayloadTooLargeError`, with nothing left behind, when the receiver would drop its connection over it, and
-    `NotFoundError` when the receiver has gone.
+    Raises `PayloadTooLargeError` if the receiver would close its connection over the packet, and `NotFoundError` if the
+    receiver has gone. Nothing is left behind then.
     """
     ack_id = next_ack_id()
     text = f"{EVENT}{namespace},{ack_id}{body}"

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from a2c_smcp.server.async_socket import BoundedAsyncSocket
-from a2c_smcp.server.socket_bounds import TOO_MANY, Door
+from a2c_smcp.server.socket_bounds import TOO_MANY, ServerDoor
 from a2c_smcp.server.threaded_socket import BoundedSocket
 from a2c_smcp.utils.engineio_internals import adopt, lighten
 from a2c_smcp.utils.socketio_internals import CONNECT, SocketIOServer, not_noted_session_of
@@ -18,7 +18,7 @@ __all__ = ["BoundedAsyncSocket", "BoundedSocket", "adopt_sockets", "open_socket"
 _CONNECT: Final = str(CONNECT)
 
 
-def adopt_sockets(door: Door, let_in: Container[str]) -> None:
+def adopt_sockets(door: ServerDoor, let_in: Container[str]) -> None:
     """Make every connection that opens from now on obey the rules of admission. It has some time to join a namespace.
 
     `let_in` has the sessions that are in the namespace.
@@ -37,7 +37,7 @@ def adopt_sockets(door: Door, let_in: Container[str]) -> None:
 class _Handlers:
     """What stands before python-socketio's own handlers of Engine.IO."""
 
-    def __init__(self, door: Door, let_in: Container[str]) -> None:
+    def __init__(self, door: ServerDoor, let_in: Container[str]) -> None:
         self._door = door
         self._let_in = let_in
         self._eio = door.server.eio

@@ -15,7 +15,7 @@ from a2c_smcp.server import offices
 from a2c_smcp.server.auth import SyncAuthenticationProvider, credentials_of
 from a2c_smcp.server.base_namespace import BaseSMCPNamespace, Client, ObservedRelay, PendingAck
 from a2c_smcp.server.boundary import Observer, ack_packet, cancellation, notice_of, remote_address
-from a2c_smcp.server.effects import Broadcast, EnterRoom, RoomChange, room_of
+from a2c_smcp.server.effects import Broadcast, RoomChange, room_of
 from a2c_smcp.server.envelopes import Answer, Message
 from a2c_smcp.server.limits import Limits
 from a2c_smcp.server.registry import MemoryRegistry
@@ -37,31 +37,31 @@ __all__ = ["SyncSMCPNamespace"]
 
 logger = logging.getLogger(__name__)
 
-#: What `a2c server` bounds and this server cannot, because it is somebody else's web server that does it.
+#: What `a2c server` limits and this server cannot, because the web server is somebody else's.
 _WITHOUT: Final = (
-    "the threaded server has no limits for what comes before a session: half-open connections, slow headers and "
-    "requests that nobody reads are its web server's to end; a2c server has such limits, see docs/limits.md"
+    "the threaded server has no limits for half-open connections, slow headers and requests that nobody reads: its web "
+    "server must end those; a2c server has such limits, see docs/limits.md"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class _Wait:
-    """A request that was sent, whose answer is to be waited for in a thread of its own."""
+    """A request that was sent. A thread of its own waits for the answer."""
 
     client: Client
     future: "Future[Answer | None]"
     seconds: float
     observed: ObservedRelay
     exits: ExitStack
-    """What ends the relay."""
+    """Closing this ends the relay."""
 
 
 class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type: ignore[misc]  # has no types
     """The server role on a threaded `socketio.Server`: `sio.register_namespace(SyncSMCPNamespace(auth))`.
 
     Create the server with `socketio.Server(async_mode="threading", **sync_server_options(...))` for the protocol's
-    message size, and serve it with a WSGI server that has threads. Every relay has a thread; membership, rooms and the
-    table of relays are changed under one lock. It is one process: several that share offices need the asyncio server.
+    message size, and serve it with a WSGI server that has threads. Every relay has a thread. Membership, rooms and the
+    table of relays are changed under one lock. Several processes cannot share offices: that needs the asyncio server.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
         super().__init__(limits, observer, namespace)
         self.registry = MemoryRegistry()
         self._auth = auth
-        # Re-entrant: a broadcast may come upon a dead member, whose disconnect is then handled on the spot.
+        # Re-entrant, because a broadcast may find a dead member, and handle its disconnect at once.
         self._lock = threading.RLock()
 
     @property
@@ -85,16 +85,16 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
             return len(self._relays)
 
     def mounted(self, server: SocketIOServer) -> None:
-        """Called by the server that it is registered with. Says in the log which limits that server has not."""
+        """Called by the server that it is registered with. Logs which limits that server does not have."""
         super().mounted(server)
         logger.warning(_WITHOUT)
 
     # --- messages
 
     def _start(self, socket: BoundedSocket, sid: str, ack_id: int | None, message: Message) -> None:
-        """Serve an event in the thread that has read it, up to where a computer must be waited for.
+        """Serve an event in the thread that has read it, until a computer must be waited for.
 
-        A request is sent in that thread, too: a thread for each request would leave a large one's memory with the
+        That thread also sends the request. If a new thread did, the memory of a large request would stay with the
         allocator, which keeps an arena for each of many threads.
         """
         reply = self._answer(sid, message)
@@ -194,7 +194,7 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
 
     def _perform(self, rooms: Iterable[RoomChange], notices: Iterable[Broadcast]) -> None:
         for change in rooms:
-            act = self.enter_room if isinstance(change, EnterRoom) else self.leave_room
+            act = self.enter_room if change.enters else self.leave_room
             act(change.sid, room_of(change.office_id))
         for notice in notices:
             packet = notice_of(self.namespace, notice)
@@ -206,7 +206,7 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
     # --- relays
 
     def _relay(self, client: Client, row: Event, message: Message) -> "_Wait":
-        """Send a request to a computer. Its ack is waited for next: not for ever, and not after either end has gone."""
+        """Send a request to a computer. The ack is waited for next, until the deadline or until either end has gone."""
         with ExitStack() as exits:
             observed = exits.enter_context(self._observed(row.name))
             future: Future[Answer | None] = Future()
@@ -238,7 +238,7 @@ class SyncSMCPNamespace(BaseSMCPNamespace[Client], socketio.Namespace):  # type:
         except SocketIsClosedError:
             raise NotFoundError("the computer has gone") from None
         if not fits:
-            raise TooManyRequestsError("too much waits to be read by this computer; try again later")
+            raise TooManyRequestsError("this computer has too much to read; try again later")
 
     def _end_relays(self, sid: str) -> None:
         for ask in self._fail_relays(sid):

@@ -46,7 +46,7 @@ class BoundedSocket(Bounded, Socket):
                 self._cut()
 
     def offer(self, pkt: Any) -> bool:
-        """Queue a packet if it fits; `False` when it does not, and the reader stays."""
+        """Queue a packet if it fits. Returns `False` if it does not; the reader stays connected."""
         if not self.check_ping_timeout():
             return True
         if not self.outbox.add_if_it_fits(pkt):
@@ -86,7 +86,7 @@ class BoundedSocket(Bounded, Socket):
     def close(self, wait: bool = True, abort: bool = False, reason: Any = None) -> None:
         """End the connection: flush for a moment, then cut.
 
-        `wait` is not honoured: a peer that polls no more would hold this thread for ever.
+        `wait` is ignored, because a peer that does not poll any more would hold this thread for ever.
         """
         if self.closed or self.closing:
             return
@@ -106,7 +106,7 @@ class BoundedSocket(Bounded, Socket):
             except SocketIsClosedError:
                 raise
             except Exception as error:
-                # Whatever a peer may send: the libraries' decoders raise what they come upon.
+                # Peers send anything, and the decoders of the libraries raise anything.
                 self.note_bad_frame(error)
             if self.is_hopeless:
                 break
@@ -115,7 +115,7 @@ class BoundedSocket(Bounded, Socket):
 
     def serve_websocket(self, ws: Any) -> Any:
         if self._ws is not None:
-            ws.close()  # it has moved to a websocket already, or is about to
+            ws.close()  # this session has a websocket already, or is about to have one
             return []
         self._ws = ws
         self._is_read = True
@@ -123,7 +123,7 @@ class BoundedSocket(Bounded, Socket):
         wait, close = ws.wait, ws.close
 
         def watched() -> Any:
-            """The next frame that Engine.IO can do something with; `None` ends the connection."""
+            """The next frame that Engine.IO can read; `None` ends the connection."""
             while not self.closed and not self.is_hopeless:
                 data = wait()
                 self._taken.set()
@@ -140,7 +140,7 @@ class BoundedSocket(Bounded, Socket):
                     return data
             self._is_read = False
             if not self.closed:
-                self._cut()  # Engine.IO waits for its writer, which a peer that does not read may hold for ever
+                self._cut()  # Engine.IO waits for its writer, and a peer that does not read may hold that for ever
             return None
 
         def close_quietly() -> None:
@@ -152,22 +152,21 @@ class BoundedSocket(Bounded, Socket):
         try:
             return super().serve_websocket(ws)
         finally:
-            self._cut()  # simple-websocket goes on reading until the peer has closed its end, too
+            self._cut()  # otherwise simple-websocket reads until the peer has closed its end, too
             self._ws, self._is_read = None, False
 
     def _hold(self, arrived: Callable[[], list[Any]]) -> None:
-        """Keep the reader from reading on while enough has arrived."""
+        """Hold the reader while enough messages wait to be taken."""
         self._taken.clear()
         while self._has_enough(arrived()):
             self._taken.wait(SOCKETS.flush_seconds)
             self._taken.clear()
 
     def _has_enough(self, arrived: list[Any]) -> bool:
-        # Messages that are read before those that have arrived are taken.
         return not self.closed and (len(arrived) > 16 or sum(map(len, arrived)) > self.limit)
 
     def _cut(self) -> None:
-        """Break the connection under a writer that is stuck in it; a polite close would get stuck too."""
+        """Break the connection under a writer that is stuck. A polite close would get stuck, too."""
         sock = system_socket_of(self._ws)
         if sock is not None:
             with suppress(OSError):

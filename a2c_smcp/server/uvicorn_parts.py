@@ -1,14 +1,14 @@
 """uvicorn as `a2c server` runs it: its HTTP with the guards of `a2c_smcp.web.guarded_http`, its websockets with those
-of `a2c_smcp.server.guarded_websocket`, and both with what is counted for a peer. What we use of uvicorn for that,
-beyond its documentation, is here:
+of `a2c_smcp.server.guarded_websocket`, and both with the counts of a peer. What we use of uvicorn for that, beyond its
+documentation, is here:
 
-- HTTP makes its websocket by calling `ws_protocol_class`. Why: the websocket goes on with the peer of the request.
-- `ProxyHeadersMiddleware.trusted_hosts` answers `address in …`. Why: only such a proxy may speak for others.
+- HTTP makes its websocket by calling `ws_protocol_class`. Why: the websocket continues with the peer of the request.
+- `ProxyHeadersMiddleware.trusted_hosts` answers `address in …`. Why: only a trusted proxy may name its client.
 
 `tests/server/test_uvicorn_parts.py` has a test for each.
 """
 
-from typing import Any, Final
+from typing import Any
 
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
@@ -20,14 +20,9 @@ from a2c_smcp.web.guarded_http import BoundedConfig, GuardedHTTP, HttpBounds
 
 __all__ = ["GuardedConfig", "ServerHTTP"]
 
-#: What a URL may have beside its office.
-_MOST_URL: Final = 1024
-#: Bytes of a character that is percent-encoded.
-_ENCODED: Final = 12
-
 
 class GuardedConfig(BoundedConfig):
-    """A uvicorn configuration for a `ServerApp`, with its rules of admission; takes the options of `uvicorn.Config`."""
+    """A uvicorn configuration for a `ServerApp`, with its rules of admission. Takes the options of `uvicorn.Config`."""
 
     def __init__(self, app: ServerApp, **options: Any) -> None:
         self.admission = app.namespace.admission
@@ -37,17 +32,18 @@ class GuardedConfig(BoundedConfig):
             "ws_per_message_deflate": False,
         }
         fixed: dict[str, Any] = {"http": ServerHTTP, "ws": GuardedWebSocket, "ws_max_size": limits.max_message}
-        bounds = HttpBounds(header_timeout=limits.header_timeout, max_url=_MOST_URL + _ENCODED * MAX_OFFICE_ID)
+        # A URL may have an office in it. A percent-encoded character has 12 bytes.
+        bounds = HttpBounds(header_timeout=limits.header_timeout, max_url=1024 + 12 * MAX_OFFICE_ID)
         super().__init__(app, bounds, self.admission.turns, **{**defaults, **options, **fixed})
 
     def trusts(self, address: str) -> bool:
-        """Whether a proxy at this address is believed."""
+        """Whether a proxy at this address is trusted."""
         app = self.loaded_app
         return isinstance(app, ProxyHeadersMiddleware) and address in app.trusted_hosts
 
 
 class ServerHTTP(GuardedHTTP):
-    """HTTP from an address that has not too many connections."""
+    """HTTP that counts the connections of each address, and refuses too many."""
 
     config: GuardedConfig
 
@@ -93,5 +89,5 @@ class ServerHTTP(GuardedHTTP):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         if self.peer.trusted:
-            self.peer = self._new_peer()  # the next request of a proxy may be another client's
+            self.peer = self._new_peer()  # the next request of a proxy may come from another client
         put_peer(self.scope, self.peer)

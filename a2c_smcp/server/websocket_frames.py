@@ -1,16 +1,16 @@
-"""Where websocket frames end (RFC 6455, 5.2). Pure: reads their headers, decodes nothing."""
+"""Where websocket frames end. Pure."""
 
 __all__ = ["FrameFinder"]
 
 
 class FrameFinder:
-    """Finds where websocket frames end; it reads only their headers (RFC 6455, 5.2)."""
+    """Finds where websocket frames end. Reads only their headers (RFC 6455, 5.2)."""
 
     def __init__(self) -> None:
         self._left = 0
 
     def end_of(self, data: bytes, start: int, most: int) -> tuple[int, bool]:
-        """Where so many frames of the data end, and whether there are more. Half a header is left for later."""
+        """Where the first `most` frames end, and whether there are more. Half a header is left for later."""
         size = len(data)
         at = min(start + self._left, size)
         self._left -= at - start

@@ -1,8 +1,8 @@
 """How fast one address may try keys. Plain counters; the clock is handed in.
 
-Others may share an address, behind a NAT or a proxy. So an address that has shown a right key is only slowed, and a
-right key from there is never refused for wrong ones. Who opens many connections there at once tries more: keys must be
-long.
+Several clients may share an address, behind a NAT or a proxy. So an address that has shown a right key is only slowed:
+wrong keys never keep a right key out there. Somebody who opens many connections there at once can try more keys, so
+keys must be long.
 """
 
 import ipaddress
@@ -14,24 +14,24 @@ from a2c_smcp.utils.bounded import BoundedDict
 
 __all__ = ["LONGEST_WAIT", "WrongKeys"]
 
-#: Seconds that the answer to a wrong key is held back at most; clients give up after twice as long.
+#: The refusal of a wrong key is held back for this many seconds at most. Clients give up after twice as long.
 LONGEST_WAIT: Final = 5.0
-#: Addresses that are remembered; of more the oldest are forgotten.
+#: How many addresses are remembered. The oldest are forgotten.
 _MOST: Final = 4096
 
 
 class WrongKeys:
-    """The wrong keys of each address: so many are answered at once, then one a second. Threads may share it."""
+    """Counts the wrong keys of each address. `at_once` are refused at once, then one a second. Threads may share it."""
 
     def __init__(self, at_once: int | None) -> None:
         self._at_once = at_once
         self._lock = threading.Lock()
         self._paid_at: BoundedDict[str, float] = BoundedDict(_MOST)
-        """When all wrong keys of an address will have had their second."""
+        """When the last wrong key of an address will have had its second."""
         self._right: BoundedDict[str, None] = BoundedDict(_MOST)
 
     def check(self, address: str, now: float) -> None:
-        """Raise `TooManyRequestsError` if keys from there are not even looked at now."""
+        """Raise `TooManyRequestsError` if keys from this address are not checked now."""
         with self._lock:
             network = _network(address)
             if network not in self._right and self._wait(network, now) >= LONGEST_WAIT:
@@ -43,7 +43,7 @@ class WrongKeys:
             self._right.put(_network(address), None)
 
     def wrong(self, address: str, now: float) -> float:
-        """A wrong key was shown; returns the seconds after which to say so."""
+        """A wrong key was shown. Returns for how many seconds to hold the refusal back."""
         with self._lock:
             network = _network(address)
             if self._wait(network, now) < LONGEST_WAIT:
@@ -55,13 +55,12 @@ class WrongKeys:
 
 
 def _network(address: str) -> str:
-    """What counts as one address: IPv6 has as many as one likes."""
+    """What counts as one address. In IPv6 one client has many, so its network counts."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:
-        # Characters of what a proxy gives for an address and is none.
-        return address[:64]
+        return address[:64]  # a proxy may send any text instead of an address
     if found.version == 4:
         return address
-    # Bits of an IPv6 address that one customer of a provider has in common.
+    # A provider gives each customer a network of 64 bits.
     return str(found.ipv4_mapped or ipaddress.ip_network((found, 64), strict=False))

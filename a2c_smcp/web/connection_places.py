@@ -1,8 +1,8 @@
-"""Who holds the connections of a web server: strangers, who have a fixed number of places, and those who have shown a
-key. Pure.
+"""Who holds the connections of a web server: peers that have shown a key, and strangers. Pure.
 
-When there are too many strangers, some go: the oldest of those that keep us waiting, or that ask again before they are
-answered. So nobody who asks at once is kept out by others who only hold connections, however many they are.
+Strangers have a fixed number of places. When there are too many strangers, some must go: the oldest of those that keep
+us waiting, or that ask again before they are answered. So a stranger that sends its request at once is served, however
+many others only hold connections.
 """
 
 from collections.abc import Mapping
@@ -20,17 +20,17 @@ class PlaceHolder(Protocol):
 
     @property
     def is_waited_for(self) -> bool:
-        """Whether it is the peer's turn: to send a request, the rest of one, or to read an answer."""
+        """Whether it is the peer's turn: to send a request or the rest of it, or to read an answer."""
 
     def vouch(self, known: bool) -> None:
         """Say whether the peer has shown a key with its latest request."""
 
 
 class ConnectionPlaces:
-    """Counts connections. Of those that are known there may be `known`; one more keeps the place of a stranger.
+    """Counts connections. There are places for `known` peers with a key; one more keeps the place of a stranger.
 
-    More than `strangers` may come at a time, four times as many at most: what they send must be read before anybody can
-    say who of them keeps us waiting.
+    For a moment, four times as many as `strangers` may come: what they send must be read before we know which of them
+    keep us waiting.
     """
 
     def __init__(self, strangers: int, known: int | None = None) -> None:
@@ -45,8 +45,7 @@ class ConnectionPlaces:
         return len(self._strangers) + len(self._known)
 
     def come(self, holder: PlaceHolder) -> bool:
-        """Give a place to a new connection; whether there was one."""
-        # How many times the strangers that may stay may come in one go.
+        """Give a place to a new connection. Returns `False` if there is no place."""
         if len(self._strangers) >= 4 * self._most_strangers:
             return False
         self._strangers[holder] = None
@@ -59,7 +58,7 @@ class ConnectionPlaces:
         return list(islice((each for each in self._strangers if each.is_waited_for), many))
 
     def vouch(self, holder: PlaceHolder, known: bool) -> None:
-        """Count a connection among those that are known, or no longer."""
+        """Count a connection among the peers with a key, or among the strangers again."""
         if known and holder in self._strangers and (self._most_known is None or len(self._known) < self._most_known):
             del self._strangers[holder]
             self._known.add(holder)
@@ -78,7 +77,7 @@ def put_holder(scope: Any, holder: PlaceHolder) -> None:
 
 
 def vouch(scope: Mapping[str, Any], known: bool) -> None:
-    """Say of an ASGI request whether it has shown a key. Does nothing where the web server is not ours."""
+    """Say whether an ASGI request has shown a key. Does nothing if the web server is not ours."""
     holder = (scope.get("extensions") or {}).get(_EXTENSION)
     if holder is not None:
         holder.vouch(known)

@@ -1,21 +1,20 @@
-"""uvicorn's HTTP with limits that hold before a request is read, for everything of ours that serves HTTP. What we use
-of uvicorn's HTTP beyond its documentation is here.
+"""uvicorn's HTTP with limits that hold before a request is read. All our web servers use it. Everything that we use of
+uvicorn's HTTP beyond its documentation is here.
 
 uvicorn documents that `Config(http=…)` takes a protocol class. Ours extends `HttpToolsProtocol`, which is not
 documented, and relies on this:
 
-- It is made with `config`, `server_state` and `app_state`, has `transport`, `client`, `config`, `loop`, `logger`, and
-  keeps its `scope` as an attribute. Why: the scope is how a request and the connection under it are brought together.
-- It hands its bytes to `parser` in `data_received`, which may be given them in pieces of any size; calls
-  `on_message_begin`, `on_headers_complete`, `on_body`, `on_message_complete` and `on_response_complete` at the moments
-  that the names say, has the `url` of a request, answers by `send_400_response` when one of these raises, and reads no
-  further; keeps requests that came early in `pipeline`, and the latest request in `cycle`, which hears of the end of
-  the connection by `disconnected` and `message_event`; has a `flow`, a `FlowControl`, that pauses reading and knows
-  whether writing is paused, and has websockets made in `handle_websocket_upgrade`. Why: uvicorn has no deadline for
-  headers, none for a peer that does not read, takes apart in one go whatever has arrived, and reads on after each
-  answer, however much waits to be taken apart.
-- `Config.get_loop_factory` makes the loop, on which `Server` calls `create_server(…, ssl=…)`. Why: a TLS handshake,
-  which comes before our protocol hears of a connection, may take a minute.
+- It is made with `config`, `server_state` and `app_state`. It has `transport`, `client`, `config`, `loop` and `logger`,
+  and keeps its `scope` as an attribute. Why: the scope connects a request with the connection under it.
+- `data_received` hands its bytes to `parser`, and takes pieces of any size. The parser calls `on_message_begin`,
+  `on_headers_complete`, `on_body` and `on_message_complete`; `on_response_complete` follows. `url` is that of the
+  request. If one of them raises, it answers by `send_400_response` and reads no further.
+- Requests that came early wait in `pipeline`. The latest request is `cycle`; `disconnected` and `message_event` tell it
+  that the connection has ended. `flow`, a `FlowControl`, pauses reading and knows whether writing is paused.
+  `handle_websocket_upgrade` makes websockets. Why: uvicorn has no deadline for headers, and none for a peer that does
+  not read. It parses everything that has arrived in one go, and reads on after each answer, however much waits.
+- `Config.get_loop_factory` makes the loop, on which `Server` calls `create_server(…, ssl=…)`. Why: a TLS handshake
+  comes before our protocol hears of a connection, and may take a minute.
 
 `tests/server/test_uvicorn_parts.py` and `tests/utils/test_http_surface.py` have a test for each.
 """
@@ -39,24 +38,28 @@ __all__ = ["BoundedConfig", "GuardedHTTP", "HttpBounds", "create_server_within",
 
 _HEAD_END: Final = b"\r\n\r\n"
 
-#: How uvloop says that a connection has ended, of which it has not told us yet.
+#: uvloop's text for a connection that has ended, before it tells us so.
 _CLOSED: Final = "the handler is closed"
 
-#: What uvicorn and websockets themselves say of a connection: at INFO that it opened and closed.
+#: What uvicorn and websockets log about a connection. At INFO they log that it opened and closed.
 library_log: Final = logging.getLogger(f"{__name__}.libraries")
 library_log.setLevel(logging.WARNING)
 
 
 @dataclass(frozen=True, slots=True)
 class _Pieces:
-    """How much of HTTP is taken at once, and how much of it there may be."""
+    """How much of HTTP is parsed at once, and how much a request may have."""
 
-    first_piece: int = 2 * 1024  # bytes that are taken apart at once, before a key was shown
-    piece: int = 16 * 1024  # and after
-    # what of a body must arrive, and what of an answer must be read, while headers may take as long.
+    first_piece: int = 2 * 1024
+    """Bytes that are parsed at once before a key was shown."""
+    piece: int = 16 * 1024
+    """Bytes that are parsed at once after that."""
     body_piece: int = 16 * 1024
-    head: int = 64 * 1024  # bytes between two parts of a request, its head for instance
-    fields: int = 32  # of the query of a URL: they are looked up before a key was shown
+    """Bytes of a body that must arrive, or of an answer that must be read, in the time that headers have."""
+    head: int = 64 * 1024
+    """Bytes of a head, or of anything else between two parts of a request."""
+    fields: int = 32
+    """Fields in the query of a URL. They are looked up before a key was shown."""
     headers: int = 100
 
 
@@ -64,8 +67,8 @@ _MOST: Final = _Pieces()
 
 
 def _without_traceback(record: logging.LogRecord) -> bool:
-    """uvicorn takes text that is not UTF-8 for a fault, and so it does when a peer leaves while it is written to; both
-    are a peer's.
+    """Drop the traceback of two errors that a peer causes: text that is not UTF-8, and leaving while it is written to.
+    uvicorn takes both for faults.
     """
     error = record.exc_info[1] if record.exc_info else None
     if isinstance(error, UnicodeDecodeError) or (isinstance(error, RuntimeError) and _CLOSED in str(error)):
@@ -82,8 +85,8 @@ class HttpBounds:
     """What holds before a request is read. Times are in seconds."""
 
     header_timeout: float = 10.0
-    """How long a request's headers may take, how long 16 KiB of its body, and how long a peer without a key may take to
-    read 16 KiB of an answer. A TLS handshake has as long."""
+    """How long a request's headers may take. 16 KiB of its body have as long, a TLS handshake has, and so has a peer
+    without a key to read 16 KiB of an answer."""
     stall_timeout: float = 60.0
     """How long a peer that has shown a key may take to read 16 KiB of an answer."""
     max_url: int = 8 * 1024
@@ -116,7 +119,7 @@ class BoundedConfig(uvicorn.Config):
 
 
 def create_server_within(loop: Any, seconds: float) -> Callable[..., Any]:
-    """The loop's own `create_server`, which gives TLS handshakes so many seconds."""
+    """The loop's own `create_server`, with this timeout for TLS handshakes."""
     create_server = loop.create_server
 
     async def create_guarded(*args: Any, ssl: Any = None, **options: Any) -> Any:
@@ -128,7 +131,7 @@ def create_server_within(loop: Any, seconds: float) -> Callable[..., Any]:
 
 
 class _GuardedFlow(FlowControl):
-    """Does not read on while something that has arrived waits to be taken apart."""
+    """Does not read on while something that has arrived waits to be parsed."""
 
     def __init__(self, transport: asyncio.Transport, arrived: Collection[object]) -> None:
         super().__init__(transport)
@@ -140,7 +143,7 @@ class _GuardedFlow(FlowControl):
 
 
 class GuardedHTTP(HttpToolsProtocol):
-    """HTTP whose headers must come in time, and whose answers must be read in time, a piece at a time."""
+    """HTTP that is parsed in pieces. Headers must come in time, and answers must be read in time."""
 
     config: BoundedConfig
 
@@ -166,8 +169,8 @@ class GuardedHTTP(HttpToolsProtocol):
 
     @property
     def is_waited_for(self) -> bool:
-        """Whether it is the peer's turn: to send a request, the rest of one, or to read an answer. One that asks again
-        before it is answered, which no browser does, counts as well.
+        """Whether it is the peer's turn: to send a request or the rest of it, or to read an answer. A peer that asks
+        again before it is answered counts as well; no browser does that.
         """
         if not self._arrived or self.flow.write_paused:
             return self._patience is not None
@@ -182,7 +185,7 @@ class GuardedHTTP(HttpToolsProtocol):
             self._be_patient()
 
     def let_in(self) -> bool:
-        """Whether this new connection may stay. One that may not is closed here."""
+        """Whether this new connection may stay. If not, this method closes it."""
         return True
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -209,7 +212,7 @@ class GuardedHTTP(HttpToolsProtocol):
         until = time.perf_counter() + (OWN_SECONDS if self.known else 0.0)
         while self._may_read:
             piece = self._next_piece()
-            # The parser keeps a head, of whatever size, until it is complete. It sets this back to 0.
+            # The parser keeps a head of any size until it is complete. Then a callback sets this back to 0.
             self._head_bytes += len(piece)
             super().data_received(piece)
             if self._head_bytes > _MOST.head and not self.transport.is_closing():
@@ -224,7 +227,7 @@ class GuardedHTTP(HttpToolsProtocol):
 
     @property
     def _may_read(self) -> bool:
-        # A request that waits for the answer to an earlier one is enough: what follows it can wait, too.
+        # One request that waits for the answer to an earlier one is enough.
         return bool(self._arrived) and not self._upgraded and not self.pipeline and not self.transport.is_closing()
 
     @property
@@ -235,7 +238,7 @@ class GuardedHTTP(HttpToolsProtocol):
         arrived = self._arrived.popleft()
         piece = bytes(arrived[: _MOST.piece if self.known else _MOST.first_piece])
         if not self.known and (head := piece.find(_HEAD_END)) >= 0:
-            piece = piece[: head + len(_HEAD_END)]  # so each request takes a turn, however many came at once
+            piece = piece[: head + len(_HEAD_END)]  # so each request takes a turn of its own
         if len(arrived) > len(piece):
             self._arrived.appendleft(memoryview(arrived)[len(piece) :])
         return piece
@@ -267,15 +270,15 @@ class GuardedHTTP(HttpToolsProtocol):
         if self._refusal is not None:
             raise ValueError(self._refusal)
         if not self.known:
-            self.turns.owe(2 * TASK_SECONDS)  # to answer it, as measured for /healthz and for a new session
-        self._be_patient()  # with its body; without one the message is complete at once
+            self.turns.owe(2 * TASK_SECONDS)  # for the answer, as measured for /healthz and for a new session
+        self._be_patient()  # with the body; without a body the message is complete at once
         before = self.cycle
         super().on_headers_complete()
         if self.cycle is not before:
             self._unanswered.append(self.cycle)
 
     def _refusal_of_head(self) -> bytes | None:
-        """The status of a request whose head would take long to look at."""
+        """The status of the answer to a head that would take long to look at; `None` for other heads."""
         if len(self.url) > self.bounds.max_url:
             return b"414 URI Too Long"
         if self.url.count(b"&") >= _MOST.fields:
@@ -300,15 +303,15 @@ class GuardedHTTP(HttpToolsProtocol):
         self._head_bytes = 0
         super().on_message_complete()
         if self.cycle is not None and self.cycle.response_complete:
-            self._be_patient()  # it was answered before all of it had come: the next request is waited for
-        elif not self.flow.write_paused:  # otherwise there is an earlier answer to read
+            self._be_patient()  # it was answered before all of it had come; the next request is due
+        elif not self.flow.write_paused:  # otherwise the peer has an earlier answer to read
             self._end_patience()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
         while self._unanswered and self._unanswered[0].response_complete:
             self._unanswered.popleft()
-        if self.cycle.response_complete:  # and is not that of a request which was waiting
+        if self.cycle.response_complete:  # no other request was waiting
             self._be_patient()
         if self._arrived and not self._reading:
             self._reading = True
@@ -317,7 +320,7 @@ class GuardedHTTP(HttpToolsProtocol):
     # --- deadlines
 
     def _be_patient(self) -> None:
-        """Wait this long, from now, for the rest of what has begun."""
+        """Give the peer its time, from now, for the rest of what has begun."""
         self._end_patience()
         self._body_bytes = 0
         self._unread = self.transport.get_write_buffer_size()
@@ -332,11 +335,11 @@ class GuardedHTTP(HttpToolsProtocol):
     def _lose_patience(self) -> None:
         unread = self.transport.get_write_buffer_size()
         if unread and unread <= self._unread - _MOST.body_piece:
-            self._be_patient()  # it reads, if slowly
+            self._be_patient()  # it reads, though slowly
         elif self.transport.is_closing() or self.flow.write_paused:
             self.send_away()
         elif self._arrived or self.flow.read_paused:
-            self._be_patient()  # it is us who do not read
+            self._be_patient()  # it is this side that does not read
         elif self.cycle is None or self.cycle.response_complete:
             self.refuse(b"408 Request Timeout")
         else:
@@ -348,19 +351,19 @@ class GuardedHTTP(HttpToolsProtocol):
         self.give_up()
 
     def give_up(self) -> None:
-        """Close. A peer that does not read what was written before has as long for it as for headers."""
+        """Close. The peer has the time of headers to read what was written before."""
         self.transport.close()
         self._tell_gone()
         self._be_patient()
 
     def send_away(self) -> None:
-        """Close at once, whatever is still to be written."""
+        """Close at once, and drop what is still to be written."""
         self.transport.abort()
         self._tell_gone()
 
     def _tell_gone(self) -> None:
-        """Tell every request that nobody waits for its answer. uvicorn tells the latest one, when the loop has closed
-        the connection; until then it would write, which uvloop takes for a fault.
+        """Tell every request that nobody waits for its answer. uvicorn tells only the latest one, after the loop has
+        closed the connection. Until then it would write, and uvloop takes that for a fault.
         """
         while self._unanswered:
             cycle = self._unanswered.popleft()

@@ -1,7 +1,7 @@
-"""By which names a web server is reached: the one check of `Host` and `Origin`. Pure.
+"""By which names a web server may be reached: the one check of `Host` and `Origin`. Pure.
 
-A page of any web site can have its own name resolve to 127.0.0.1 (DNS rebinding): then the browser takes this server
-for part of that site. What the page cannot change are the names that the browser sends along, in `Host` and `Origin`.
+Any web site can let its own name resolve to 127.0.0.1 (DNS rebinding). Then the browser takes this server for a part of
+that site. A page of the site cannot change the names that the browser sends in `Host` and `Origin`.
 """
 
 import ipaddress
@@ -30,7 +30,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_unspecified(host: str) -> bool:
-    """Whether an address stands for all of a machine's, as `0.0.0.0` does: one to bind, and no name for others."""
+    """Whether an address means all addresses of a machine, as `0.0.0.0` does. It can be bound, but not connected to."""
     try:
         return ipaddress.ip_address(host).is_unspecified
     except ValueError:
@@ -39,7 +39,7 @@ def is_unspecified(host: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a request stays outside: the status of the answer, and its text."""
+    """Why a request is refused: the status of the answer, and its text."""
 
     status: int
     reason: str
@@ -54,25 +54,25 @@ def values_by_name(headers: Iterable[tuple[str, str]]) -> Mapping[str, list[str]
 
 
 class AllowedHosts:
-    """Loopback names, and those that the operator added; `*` stands for every name."""
+    """The loopback names, and those that the operator added; `*` allows every name."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._names = frozenset(_plain(name) for name in names)
 
     def refusal(self, hosts: Collection[str], origins: Iterable[str], forwarded: Iterable[str] = ()) -> Refusal | None:
-        """Why a request with these values of `Host`, `Origin` and `X-Forwarded-Host` stays outside; `None` if it may
-        come in: with one `Host`, and no name that is not allowed.
+        """Why a request with these values of `Host`, `Origin` and `X-Forwarded-Host` is refused; `None` if it is not.
+        There must be exactly one `Host`, and all names must be allowed.
         """
         if len(hosts) != 1 or not all(map(self.allows_host, (*hosts, *forwarded))):
-            return Refusal(421, f"this server is not reached as {in_log(', '.join((*hosts, *forwarded)))}")
+            return Refusal(421, f"this server does not answer to the name {in_log(', '.join((*hosts, *forwarded)))}")
         if foreign := [origin for origin in origins if not self.allows_origin(origin)]:
             return Refusal(403, f"requests from {in_log(', '.join(foreign))} are not served")
         return None
 
     def check(self, hosts: Collection[str], origins: Iterable[str], forwarded: Iterable[str] = ()) -> None:
-        """Raise `ForbiddenError` where `refusal` has something to say, for a server that may be given more names."""
+        """Raise `ForbiddenError` if `refusal` refuses the request. The text says how to allow a name."""
         if (refusal := self.refusal(hosts, origins, forwarded)) is not None:
-            raise ForbiddenError(f"{refusal.reason}: it has no key; its operator can allow a name with --allowed-host")
+            raise ForbiddenError(f"{refusal.reason}; its operator can allow a name with --allowed-host, or set a key")
 
     def allows_host(self, host: str) -> bool:
         """Whether a `Host` header, with or without a port, has an allowed name."""
@@ -86,13 +86,13 @@ class AllowedHosts:
         return _ANY in self._names or is_loopback(_plain(name)) or _plain(name) in self._names
 
     def allows_origin(self, origin: str) -> bool:
-        """Whether an `Origin` header has an allowed name. `null`, a page that hides its own, has none."""
+        """Whether an `Origin` header has an allowed name. `null`, from a page that hides its origin, has none."""
         scheme, separator, host = origin.partition("://")
         return bool(scheme and separator) and self.allows_host(host)
 
 
 class OwnOrigins(AllowedHosts):
-    """The exact origins of our own pages, such as `http://127.0.0.1:8000`, and no other name."""
+    """Allows the exact origins of our own pages, such as `http://127.0.0.1:8000`, and no other name."""
 
     def __init__(self, origins: Iterable[str]) -> None:
         super().__init__()

@@ -1,5 +1,5 @@
 """How the console and servers on the kit are served: uvicorn with the guards of `a2c_smcp.web.guarded_http`, and a
-bounded number of connections, of which strangers cannot take those of the others.
+bounded number of connections. Strangers cannot take the places of peers with a key.
 """
 
 from typing import Any, Final
@@ -10,27 +10,27 @@ from a2c_smcp.web.guarded_http import BoundedConfig, GuardedHTTP, HttpBounds
 
 __all__ = ["STRANGERS", "SurfaceConfig", "SurfaceHTTP"]
 
-#: Connections that have not shown a key.
+#: How many connections without a key may stay.
 STRANGERS: Final = 128
 
 
 class SurfaceConfig(BoundedConfig):
-    """A uvicorn configuration for an application that says by `vouch` which requests have shown a key; takes the
-    options of `uvicorn.Config`.
+    """A uvicorn configuration for an application that calls `vouch` for requests with a key. Takes the options of
+    `uvicorn.Config`.
     """
 
     def __init__(
         self, app: Any, *, places: ConnectionPlaces | None = None, bounds: HttpBounds | None = None, **options: Any
     ) -> None:
         self.places = ConnectionPlaces(STRANGERS) if places is None else places
-        # Without proxies' headers: whom a log line is about is nobody's choice.
-        # Connections that are accepted in one turn of the loop.
+        # No proxy headers: a peer must not choose which address the log shows. `backlog` is also the number of
+        # connections that asyncio accepts in one turn of the loop.
         fixed: dict[str, Any] = {"http": SurfaceHTTP, "ws": "none", "proxy_headers": False, "backlog": 2 * STRANGERS}
         super().__init__(app, bounds or HttpBounds(), SharedTurns(), **{**options, **fixed})
 
 
 class SurfaceHTTP(GuardedHTTP):
-    """HTTP of which a connection is a stranger's until the application vouches for it."""
+    """HTTP whose peer counts as a stranger until the application vouches for it."""
 
     config: SurfaceConfig
 
@@ -54,7 +54,7 @@ class SurfaceHTTP(GuardedHTTP):
             self.logger.warning("refused a connection: there are %d others", self._places.taken)
             self.refuse(b"503 Service Unavailable")
             return False
-        # In the turn after the next: by then what came with the connection has been read.
+        # In the turn after the next, because by then what came with the connection has been read.
         self.loop.call_soon(self.loop.call_soon, self._make_room)
         return True
 
@@ -62,7 +62,7 @@ class SurfaceHTTP(GuardedHTTP):
         for leaving in self._places.surplus:
             assert isinstance(leaving, SurfaceHTTP)
             self._places.leave(leaving)
-            # Without an answer: a browser that sends a request at this moment would take it for the answer to that.
+            # No answer is sent: a browser that sends a request at this moment would take it for the answer.
             leaving.send_away()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -31,9 +31,9 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 class GracefulServer(uvicorn.Server):
-    """`ready` is called when requests are served, `ending` after a signal, before connections are closed.
+    """Calls `ready` when it serves requests, and `ending` after a signal, before connections are closed.
 
-    With `signals=False` it is a part of a command that hears signals itself: set `should_exit` to end it.
+    With `signals=False` the command that it is a part of handles signals: set `should_exit` to end it.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class GracefulServer(uvicorn.Server):
         self._signals = (signal.SIGINT, signal.SIGTERM) if signals else ()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        # The loop may be another's, which was there before: only this server's handshakes are ours to limit.
+        # The loop may belong to somebody else, so only the handshakes of this server are limited.
         loop: Any = asyncio.get_running_loop()
         before = loop.create_server
         loop.create_server = create_server_within(loop, self._handshake_seconds)
@@ -67,7 +67,7 @@ class GracefulServer(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        # uvicorn's own raises the signal again after its shutdown, so that a clean exit ends with status -15.
+        # uvicorn's own method raises the signal again after its shutdown, so that a clean exit has status -15.
         before = {each: signal.signal(each, self.handle_exit) for each in self._signals}
         try:
             yield

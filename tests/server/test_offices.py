@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from a2c_smcp.errors import SMCPError
-from a2c_smcp.server.effects import Broadcast, EnterRoom, LeaveRoom
+from a2c_smcp.server.effects import Broadcast, RoomChange
 from a2c_smcp.server.offices import (
     Grant,
     Transition,
@@ -53,7 +53,7 @@ def left(name: str, role: Role = "computer", office: str = "o", sid: str | None 
 
 def test_a_join_enters_the_room_and_tells_the_others() -> None:
     transition = join(registry("c"), "c", "computer", "c")
-    assert transition.rooms == (EnterRoom("c", "o"),)
+    assert transition.rooms == (RoomChange("c", "o", enters=True),)
     assert transition.notices == (entered("c"),)
 
 
@@ -135,7 +135,7 @@ def test_a_computer_that_joins_another_office_leaves_the_old_one_by_itself() -> 
     reg = registry("c")
     join(reg, "c", "computer", "c", "o1")
     transition = join(reg, "c", "computer", "c", "o2")
-    assert transition.rooms == (LeaveRoom("c", "o1"), EnterRoom("c", "o2"))
+    assert transition.rooms == (RoomChange("c", "o1", enters=False), RoomChange("c", "o2", enters=True))
     assert transition.notices == (left("c", office="o1"), entered("c", office="o2"))
     assert transition.left_office
     assert reg.members("o1") == ()
@@ -192,7 +192,7 @@ def test_leaving_frees_the_name_and_tells_the_others() -> None:
     reg = registry("c", "d")
     join(reg, "c", "computer", "x")
     transition = reg.leave("c", {"office_id": "o"})
-    assert transition.rooms == (LeaveRoom("c", "o"),)
+    assert transition.rooms == (RoomChange("c", "o", enters=False),)
     assert transition.notices == (left("x", sid="c"),)
     assert transition.left_office
     join(reg, "d", "computer", "x")

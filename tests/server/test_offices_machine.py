@@ -9,7 +9,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.relay.asks import Ask
 from a2c_smcp.server import offices
-from a2c_smcp.server.effects import Broadcast, EnterRoom, LeaveRoom
+from a2c_smcp.server.effects import Broadcast, RoomChange
 from a2c_smcp.server.offices import Grant, Transition
 from a2c_smcp.server.registry import Counts, MemoryRegistry
 from a2c_smcp.server.relays import Relay, RelayAsk, relay_table
@@ -105,12 +105,13 @@ class Life(RuleBasedStateMachine):
         touched = {transition.before.office_id} if transition.before else set()
         if transition.after and transition.after.member:
             touched.add(transition.after.member.office_id)
-        for effect in (*transition.rooms, *transition.notices):
+        effects: tuple[RoomChange | Broadcast, ...] = (*transition.rooms, *transition.notices)
+        for effect in effects:
             assert effect.office_id in touched, "no effect crosses offices"
             match effect:
-                case EnterRoom():
+                case RoomChange(enters=True):
                     self.rooms[effect.office_id].add(effect.sid)
-                case LeaveRoom():
+                case RoomChange(enters=False):
                     self.rooms[effect.office_id].discard(effect.sid)
                 case Broadcast():
                     assert effect.skip_sid == sid

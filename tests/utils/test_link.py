@@ -214,7 +214,7 @@ async def test_a_second_attempt_to_attend_says_so_and_changes_nothing(
     elsewhere, _ = places()
     link, _ = await linked(stack, server, transport)
     await link.join(ada)
-    with pytest.raises(RuntimeError, match="attend is called instead of open"):
+    with pytest.raises(RuntimeError, match="call attend once"):
         link.attend(elsewhere)
     assert link.membership == ada
 

@@ -1,7 +1,8 @@
 """The key-value bucket that the server processes share. Knows NATS, nothing of members.
 
-It is a JetStream stream, used as NATS's own key-value clients do, so that their tools can look at it. Those clients
-cannot renew a key that expires, compare when they delete, or make a deletion expire: this module publishes itself.
+It is a JetStream stream, used as NATS's own key-value clients use it, so that the tools of NATS can show it. Those
+clients cannot renew a key that expires, compare revisions when they delete, or let a deletion expire. So this module
+publishes to the stream itself.
 """
 
 import logging
@@ -27,12 +28,12 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Take = Callable[[Entry | None, int], None]
-"""Takes an entry, or `None` when there is none, and how many more wait."""
+"""Takes an entry, and how many more wait. The entry is `None` if the bucket is empty."""
 
-#: Bytes that a message between two processes may have: a chunk of 128 KiB, and ids of as many characters.
+#: Bytes of a message between two processes: an announcement may have 512 KiB, and there is its header.
 LARGEST_MESSAGE: Final = 768 * 1024
 _NO_JETSTREAM: Final = "NATS has no JetStream, or no quorum for it"
-#: Seconds for which the bucket remembers that a key was deleted or has expired, for those that watch.
+#: For how many seconds the bucket remembers that a key was deleted or has expired. Watches are told by it.
 _MARKER: Final = 60
 _WRONG_REVISION: Final = (10071, 10164)
 _NOT_CLUSTERED: Final = 10074
@@ -43,7 +44,7 @@ _MARKER_REASON: Final = "Nats-Marker-Reason"
 
 
 class WrongRevisionError(Exception):
-    """The key has another revision than the one that was expected: somebody else was first."""
+    """The key does not have the expected revision: somebody else was first."""
 
 
 class Bucket:
@@ -57,13 +58,13 @@ class Bucket:
         self._subjects = f"$KV.{self.name}."
 
     async def open(self) -> None:
-        """Make the bucket, unless it is there."""
+        """Make the bucket, unless it exists."""
         self._connection.check()
         version = self._connection.client.connected_server_version
         if (version.major, version.minor) < (2, 11):
             raise InternalError("NATS 2.11 or newer is needed")
         if self._connection.client.max_payload < LARGEST_MESSAGE:
-            raise InternalError(f"NATS takes too small messages: its max_payload must be {LARGEST_MESSAGE} or more")
+            raise InternalError(f"NATS allows only small messages: its max_payload must be {LARGEST_MESSAGE} or more")
         replicas = min(3, len(self._connection.client.servers))
         try:
             info = await _answer(self._js.stream_info(self.stream))
@@ -78,7 +79,7 @@ class Bucket:
         except _RefusedError as error:
             if error.err_code != _NOT_CLUSTERED or replicas == 1:
                 raise
-            # Two addresses of one server.
+            # NATS is one server with two addresses.
             await _answer(self._js.add_stream(self._config(1)))
 
     async def _grow(self, info: api.StreamInfo, replicas: int) -> None:
@@ -100,28 +101,31 @@ class Bucket:
             discard=api.DiscardPolicy.NEW,
             allow_rollup_hdrs=True,
             deny_delete=True,
-            # Reads go to the leader, so that they see every write that was acknowledged.
+            # Reads go to the leader, which has every write that was acknowledged.
             allow_direct=False,
             allow_msg_ttl=True,
-            # Without it nobody who watches is told of an expiry.
+            # Without this, watches are not told when a key expires.
             subject_delete_marker_ttl=_MARKER,
         )
 
     async def write(self, key: str, value: bytes, expected: int, seconds: int | None = None) -> int:
-        """Write a key if it has the expected revision, 0 for one that is not there, and return the new one.
+        """Write a key if it has the expected revision, and return the new revision. 0 means that the key is not there.
 
-        Raises `WrongRevisionError` otherwise. With `seconds` it expires when they have passed.
+        Raises `WrongRevisionError` if the revision is another one. The key expires after `seconds`, if they are given.
         """
         return await self._publish(key, value, {}, expected, seconds)
 
     async def delete(self, key: str, expected: int) -> int:
-        """Delete a key if it has the expected revision, and return the deletion's. Raises `WrongRevisionError`."""
-        # A purge, unlike a deletion, expires without leaving another marker.
+        """Delete a key if it has the expected revision, and return the revision of the deletion.
+
+        Raises `WrongRevisionError` if the revision is another one.
+        """
+        # A purge expires without leaving another marker. A deletion would leave one.
         headers = {_OPERATION: "PURGE", api.Header.ROLLUP.value: "sub"}
         return await self._publish(key, b"", headers, expected, _MARKER)
 
     async def read(self, key: str) -> Entry:
-        """The key as the bucket has it now, with revision 0 if it knows nothing of it."""
+        """The key as the bucket has it now. The revision is 0 if the bucket does not know the key."""
         self._connection.check()
         try:
             found = await _answer(self._js.get_msg(self.stream, subject=f"{self._subjects}{key}"))
@@ -140,8 +144,8 @@ class Bucket:
         return ack.seq
 
     async def watch(self, take: Take, on_gap: Callable[[], None]) -> "BucketWatch":
-        """Hand over every key that there is, then every change, in the order of revisions. `on_gap` is called when
-        something is missing; close the watch then, and make another one.
+        """Give every key to `take`, then every change, in the order of revisions. `on_gap` is called when something is
+        missing. Then close the watch and make another one.
         """
         self._connection.check()
         watch = BucketWatch(self, take, on_gap)
@@ -154,8 +158,8 @@ class Bucket:
 
 
 class BucketWatch:
-    """A consumer of our own. nats-py's ordered one goes on after a gap where it stopped: what was deleted there, and is
-    forgotten, would be missed.
+    """A consumer of our own. After a gap, nats-py's ordered consumer goes on where it stopped. It would miss keys that
+    were deleted in the gap and are forgotten since.
     """
 
     def __init__(self, bucket: Bucket, take: Take, on_gap: Callable[[], None]) -> None:
@@ -178,7 +182,7 @@ class BucketWatch:
             max_deliver=1,
             mem_storage=True,
             num_replicas=1,
-            # Seconds after which NATS forgets a watch that nobody listens to.
+            # After so many seconds NATS forgets a watch that nobody listens to.
             inactive_threshold=30,
         )
         info = await _answer(bucket._js.add_consumer(bucket.stream, config))
@@ -193,7 +197,7 @@ class BucketWatch:
             if self._subscription is not None:
                 await self._subscription.unsubscribe()
         if self._consumer is not None and self._bucket._connection.is_connected:
-            # NATS forgets it by itself a little later.
+            # If this fails, NATS forgets the consumer by itself a little later.
             with suppress(NatsError, APIError):
                 await self._bucket._js.delete_consumer(self._bucket.stream, self._consumer)
 
@@ -218,27 +222,27 @@ def _is_marker(headers: Any) -> bool:
 
 
 class _RefusedError(InternalError):
-    """NATS does not do it."""
+    """NATS refused a request."""
 
     def __init__(self, error: APIError) -> None:
-        super().__init__(f"NATS refused it: {error.description or error.code}")
+        super().__init__(f"NATS refused the request: {error.description or error.code}")
         self.err_code = error.err_code
 
 
 class _MissingError(_RefusedError):
-    """The bucket is not there, or the key that was asked for."""
+    """The bucket or the key does not exist."""
 
 
 async def _answer(asked: Awaitable[T]) -> T:
-    """Await NATS's answer; what goes wrong becomes our own errors, which say it in words for a client."""
+    """Await an answer of NATS. Errors become errors of ours, with a text for clients."""
     try:
         return await asked
     except NotFoundError as error:
         raise _MissingError(error) from None
     except (NoStreamResponseError, NoRespondersError, ServiceUnavailableError) as error:
-        # NATS itself says why when its disk is full.
+        # When its disk is full, NATS itself says so.
         why = error.description if isinstance(error, ServiceUnavailableError) else None
-        raise InternalError(f"NATS cannot do it: {why}" if why else _NO_JETSTREAM) from None
+        raise InternalError(f"NATS cannot do this: {why}" if why else _NO_JETSTREAM) from None
     except APIError as error:
         if error.err_code in _WRONG_REVISION:
             raise WrongRevisionError from None

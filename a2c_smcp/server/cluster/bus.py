@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from a2c_smcp.server.effects import Broadcast
-from a2c_smcp.server.envelopes import Answer
+from a2c_smcp.server.envelopes import Answer, Message
 from a2c_smcp.server.offices import Member
 
 __all__ = ["BusInbox", "BusObserver", "RemoteRequest"]
@@ -22,41 +22,32 @@ class RemoteRequest:
     """A request on its way to a computer of another process."""
 
     caller: str
-    """The session that asks. To the process that is asked it is `process/session`, which no session of its own is."""
+    """The session that asks. The process that is asked calls it `process/session`; its own sessions have no slash."""
     target: Member
-    event: str
-    agent: str
-    req_id: str
-    timeout: int | None
-    """That of a tool call, in seconds."""
-    body: str
-    """The event's JSON as it came. `take_body` gives it away, so that it is freed as soon as it is sent."""
+    message: Message
+    """The event, with `agent`, `req_id`, `timeout` and `progress` in its request."""
     report: Callable[[str], None] | None = None
-    """Where the progress of the call goes, as JSON; `None` when the caller did not ask for it."""
+    """Takes the progress of the call, as JSON; `None` if the caller did not ask for it."""
     seconds: float = math.inf
-    """How long it is waited for in the process that asks; not known to the one that is asked."""
+    """How long the asking process waits. The process that is asked does not know it."""
     number: int = 0
-    """Its id on the bus, from the moment at which it is sent."""
-
-    def take_body(self) -> str:
-        body, self.body = self.body, ""
-        return body
+    """Its id on the bus, once it is sent."""
 
 
 class BusInbox(Protocol):
-    """What other processes ask of this one."""
+    """Takes what other processes ask of this one, and tell it."""
 
     async def answer(self, remote: RemoteRequest, answer: "asyncio.Future[Answer | None]") -> Answer | None:
-        """Ask a computer of this process, and wait for `answer`. Who fails that future with `NotInRoomError` withdraws
-        the request: the computer is told. What is raised goes to the caller.
+        """Ask a computer of this process, and wait for `answer`. Failing that future with `NotInRoomError` withdraws
+        the request, and the computer is told. What this raises goes to the caller.
         """
 
     def hear(self, notice: Broadcast, text: str) -> None:
-        """Tell the members of an office that are here; `text` is the packet."""
+        """Tell the members of an office that this process holds; `text` is the packet."""
 
 
 class BusObserver(Protocol):
-    """Is told what crosses between processes, to count it."""
+    """Counts what crosses between processes."""
 
     def sent_across(self, kind: str) -> None: ...
     def heard_across(self, kind: str) -> None: ...

@@ -1,7 +1,7 @@
 """What server processes say to each other, as bytes. Pure: no connection, no clock.
 
-A frame is a header and, after it, a text as it came: a request, an answer, a packet. A text that is larger than one
-frame may be goes in chunks; the first is in the frame that begins it, and each other one in a `ChunkFrame`.
+A frame is a header, followed by a text as it came: a request, an answer or a packet. A text that is too large for one
+frame is sent in chunks. The first chunk is in the frame itself, and each other chunk is in a `ChunkFrame`.
 """
 
 from typing import Final, TypeAlias
@@ -9,8 +9,6 @@ from typing import Final, TypeAlias
 import msgspec
 
 __all__ = [
-    "CHUNK_BYTES",
-    "MOST_WHOLE",
     "AgainFrame",
     "AskFrame",
     "BusFrame",
@@ -31,22 +29,18 @@ __all__ = [
     "to_text",
 ]
 
-#: Of one text in one frame. A small frame waits for those before it on the same connection: for 16 MB in one piece
-#: that took 100 ms.
-CHUNK_BYTES: Final = 128 * 1024
-#: Of what is not cut into chunks. NATS takes 1 MiB.
-MOST_WHOLE: Final = 512 * 1024
+#: Bytes of the length before a header.
 _LENGTH: Final = 4
 
 
 class AskFrame(msgspec.Struct, tag="ask", array_like=True, frozen=True):
-    """Please ask one of your computers; the request's JSON follows."""
+    """Asks a computer of the receiver. The request's JSON follows."""
 
     id: int
     revision: int
-    """What the sender's copy of the membership had seen."""
+    """The revision that the sender's copy of the membership had."""
     instant: float
-    """The moment, by the receiver's clock, after which this must not be started: the sender may have given up."""
+    """The moment, by the receiver's clock, after which this must not be started. The sender may have given up then."""
     size: int
     """Bytes of the whole text."""
     caller: str
@@ -56,52 +50,52 @@ class AskFrame(msgspec.Struct, tag="ask", array_like=True, frozen=True):
     event: str
     agent: bytes
     req_id: bytes
-    """These two as `from_text` has them: they may have a lone surrogate."""
+    """Encoded by `from_text`, like `agent`: both may have a lone surrogate."""
     timeout: int | None
     reports: bool
-    """Whether the caller wants to hear of progress."""
+    """Whether the caller wants reports of progress."""
 
 
 class ReplyFrame(msgspec.Struct, tag="reply", array_like=True, frozen=True):
-    """What came of an `AskFrame`; the text follows, unless there was no answer at all."""
+    """The result of an `AskFrame`. Its text follows, unless there was no answer."""
 
     id: int
     size: int
     answered: bool = True
-    """False for a computer that acked without an answer."""
+    """`False` if the computer acked without an answer."""
     is_error: bool = False
-    """Whether the answer, which the computer gave, is an error."""
+    """Whether the computer answered with an error."""
     refused: bool = False
-    """Whether the text is an error of the process that was asked, not an answer."""
+    """Whether the text is an error of the process that was asked, and not an answer."""
 
 
 class ChunkFrame(msgspec.Struct, tag="chunk", array_like=True, frozen=True):
-    """The next part of a text; `of_ask` says whether that of an `AskFrame` or of a `ReplyFrame`."""
+    """The next chunk of a text: of an `AskFrame` if `of_ask`, else of a `ReplyFrame`."""
 
     id: int
     of_ask: bool
     instant: float = 0.0
-    """As in `AskFrame`; the last one counts."""
+    """As in `AskFrame`. That of the last chunk counts."""
 
 
 class CreditFrame(msgspec.Struct, tag="credit", array_like=True, frozen=True):
-    """A chunk of yours has been taken in: another may be on its way."""
+    """Says that a chunk has arrived, so that another one may be sent."""
 
 
 class WithdrawFrame(msgspec.Struct, tag="withdraw", array_like=True, frozen=True):
-    """Nobody waits for the answer to this `AskFrame` any more."""
+    """Says that nobody waits for the answer to an `AskFrame` any more."""
 
     id: int
 
 
 class ReportFrame(msgspec.Struct, tag="report", array_like=True, frozen=True):
-    """The progress of an `AskFrame`; its JSON follows."""
+    """A report of progress about an `AskFrame`. Its JSON follows."""
 
     id: int
 
 
 class NoticeFrame(msgspec.Struct, tag="notice", array_like=True, frozen=True):
-    """Please tell the members of an office that you hold; the packet follows."""
+    """Tells the receiver's members of an office something. The packet follows."""
 
     revision: int
     office: str
@@ -111,14 +105,14 @@ class NoticeFrame(msgspec.Struct, tag="notice", array_like=True, frozen=True):
 
 
 class PingFrame(msgspec.Struct, tag="ping", array_like=True, frozen=True):
-    """Are you there? `waiting` are the `AskFrame`s that have been under way for some time."""
+    """Asks whether the receiver is there. `waiting` are the `AskFrame`s that have been under way for some time."""
 
     sent: float
     waiting: tuple[int, ...] = ()
 
 
 class PongFrame(msgspec.Struct, tag="pong", array_like=True, frozen=True):
-    """The answer to a `PingFrame`: what the clock says here, and which of the `AskFrame`s are not known here."""
+    """Answers a `PingFrame`: the sender's clock, and which of the `AskFrame`s the sender does not know."""
 
     sent: float
     clock: float
@@ -126,7 +120,7 @@ class PongFrame(msgspec.Struct, tag="pong", array_like=True, frozen=True):
 
 
 class AgainFrame(msgspec.Struct, tag="again", array_like=True, frozen=True):
-    """I was cut off. Please repeat what you announced lately."""
+    """Says that its sender was cut off. The receiver repeats what it announced lately."""
 
 
 BusFrame: TypeAlias = (
@@ -167,7 +161,7 @@ def decode(data: bytes) -> tuple[BusFrame, bytes]:
 
 
 def from_text(text: str) -> bytes:
-    # A lone surrogate passes here as it does elsewhere on the server: it is the receiver's to refuse.
+    # A lone surrogate passes, as elsewhere on the server. The agent or computer that gets it may refuse it.
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -185,7 +179,7 @@ class Gathering:
         self._chunks: list[bytes] = []
 
     def add(self, chunk: bytes) -> bytes | None:
-        """The whole text, when this is the last of it."""
+        """Add a chunk. Returns the whole text if this was the last chunk."""
         self._missing -= len(chunk)
         if self._missing <= 0 and not self._chunks:
             return chunk

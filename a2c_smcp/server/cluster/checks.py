@@ -1,4 +1,4 @@
-"""What `a2c doctor --nats` looks at: the address, JetStream, and what this user may do. Changes nothing in NATS."""
+"""What `a2c doctor --nats` checks: the address, JetStream, and what this user may do. Changes nothing in NATS."""
 
 import asyncio
 import json
@@ -6,7 +6,7 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from nats.aio.client import Client as NatsClient
@@ -23,13 +23,11 @@ from a2c_smcp.server.cluster.options import ClusterOptions
 __all__ = ["NatsFinding", "examine_nats"]
 
 NatsFinding: TypeAlias = tuple[str, str]
-"""What was looked at, and what to do about it; empty where it is as it should be."""
-
-_OLDEST: Final = (2, 11)
+"""What was checked, and what to do about it. The second text is empty if all is well."""
 
 
 async def examine_nats(options: ClusterOptions) -> list[NatsFinding]:
-    """Look at every address, then, over one that answers, at the rest."""
+    """Check every address. Then check the rest over an address that answers."""
     findings = [await _address(options, server) for server in options.servers]
     well = [server for server, (_, advice) in zip(options.servers, findings, strict=True) if not advice]
     if well:
@@ -49,7 +47,7 @@ async def _connected(options: ClusterOptions, server: str, complaints: list[str]
                 server,
                 user_credentials=options.creds,
                 allow_reconnect=False,
-                # 0 would be for ever.
+                # 0 would mean for ever.
                 max_reconnect_attempts=1,
                 reconnect_time_wait=0,
                 error_cb=complain,
@@ -67,12 +65,12 @@ async def _address(options: ClusterOptions, server: str) -> NatsFinding:
         async with _connected(options, server, complaints) as client:
             version, largest = client.connected_server_version, client.max_payload
     except Exception as error:
-        # Whatever keeps us from connecting is the finding: the network, TLS, credentials that do not parse.
+        # Any error is a finding: of the network, of TLS, of credentials that do not parse.
         why = next(filter(None, complaints), "") or str(error) or type(error).__name__
         if "authorization" in why.lower() or "authentication" in why.lower():
-            return f"{shown} answers, and refuses the credentials", "give the right ones with --nats-creds"
+            return f"{shown} answers, but refuses the credentials", "give the right ones with --nats-creds"
         return f"{shown} does not answer: {why}", "start nats-server, or name another with --nats"
-    if (version.major, version.minor) < _OLDEST:
+    if (version.major, version.minor) < (2, 11):
         return f"{shown} is {version}", "NATS 2.11 or newer is needed"
     if largest < LARGEST_MESSAGE:
         return f"{shown} takes messages of {largest} bytes only", f"set its max_payload to {LARGEST_MESSAGE} or more"
@@ -119,19 +117,19 @@ def _may(what: str, outcome: str | Exception, complaints: list[str]) -> NatsFind
 
 
 async def _bucket(client: NatsClient, options: ClusterOptions) -> str:
-    # The bucket's own code, over the connection of this look.
+    # The bucket's own code, over the connection of this check.
     connection = NatsConnection(options)
     connection.client = client
     bucket = Bucket(connection)
     try:
         info = await client.jetstream(timeout=tuning.TIMES.nats_check).stream_info(bucket.stream)
     except APIError:
-        # A request whose two names differ is refused, and shows that streams may be made.
+        # NATS refuses a request whose two names differ. The refusal shows that this user may make streams.
         request = json.dumps({"name": "another"}).encode()
         await client.request(f"$JS.API.STREAM.CREATE.{bucket.stream}", request, timeout=tuning.TIMES.nats_check)
         return "not there yet; the first server makes it"
     with suppress(WrongRevisionError):
-        # A revision that no key has: a write that expects it is refused, and shows that writing is allowed.
+        # No key has this revision, so the write is refused. The refusal shows that this user may write.
         await bucket.write("doctor", b"", 2**62)
     watch = await bucket.watch(lambda entry, pending: None, lambda: None)
     await watch.close()

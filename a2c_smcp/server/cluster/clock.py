@@ -6,7 +6,7 @@ from functools import partial
 
 __all__ = ["now"]
 
-#: Seconds that have passed, those included in which the machine slept. The monotonic clock of Linux stops then.
+#: Counts the seconds in which the machine slept, too. The monotonic clock of Linux does not.
 now: Callable[[], float] = (
     partial(time.clock_gettime, time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic
 )

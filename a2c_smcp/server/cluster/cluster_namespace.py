@@ -10,7 +10,7 @@ from a2c_smcp.server import offices
 from a2c_smcp.server.boundary import log_refusal, notice_of
 from a2c_smcp.server.broadcast import SMCPManager
 from a2c_smcp.server.cluster.bus import RemoteRequest
-from a2c_smcp.server.effects import Broadcast, EnterRoom, RoomChange, room_of
+from a2c_smcp.server.effects import Broadcast, RoomChange, room_of
 from a2c_smcp.server.envelopes import Answer, Message
 from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.offices import Member, MemberChange
@@ -63,13 +63,9 @@ class ClusterNamespace(SMCPNamespace):
         self, caller: str, target: Member, message: Message, future: "asyncio.Future[Answer | None]"
     ) -> Answer | None:
         with self._waiting(caller, target, message, future, _GRACE) as (ask, _):
-            relay, timeout = ask.waiter, message.request.get("timeout")
-            seconds = self.limits.deadline(relay.event, timeout) + _GRACE
-            report = partial(self._mention, ask) if relay.on_progress is not None else None
-            body = message.take_body()
-            remote = RemoteRequest(
-                caller, target, relay.event, relay.agent, relay.req_id, timeout, body, report, seconds
-            )
+            seconds = self.limits.deadline(ask.waiter.event, message.request.get("timeout")) + _GRACE
+            report = partial(self._mention, ask) if ask.waiter.on_progress is not None else None
+            remote = RemoteRequest(caller, target, message, report, seconds)
             try:
                 await self._bus.ask(remote, future)
                 return await future
@@ -80,21 +76,14 @@ class ClusterNamespace(SMCPNamespace):
 
     async def answer(self, remote: RemoteRequest, answer: "asyncio.Future[Answer | None]") -> Answer | None:
         """Ask a computer of this process for an agent of another process."""
-        request = {
-            "agent": remote.agent,
-            "req_id": remote.req_id,
-            "computer": remote.target.name,
-            "timeout": remote.timeout,
-            "progress": remote.report is not None,
-        }
-        message = Message(remote.event, request, body=remote.take_body())
+        message, request = remote.message, remote.message.request
         try:
             self._check_is_here(remote.target)
             return await super()._ask(remote.caller, remote.target, message, answer, remote.report)
         except NotInRoomError:
             # The caller has gone, or its process has. A computer that did not get the call ignores the cancellation.
-            if remote.event == TOOL_CALL_EVENT and remote.target.sid in self._clients:
-                await self._cancel(remote.target.sid, {"agent": remote.agent, "req_id": remote.req_id})
+            if message.event == TOOL_CALL_EVENT and remote.target.sid in self._clients:
+                await self._cancel(remote.target.sid, {"agent": request["agent"], "req_id": request["req_id"]})
             raise
         except SMCPError as error:
             peer = self._peer_in_log(remote.caller)
@@ -160,7 +149,7 @@ class ClusterNamespace(SMCPNamespace):
         for change in rooms:
             # A session that has gone meanwhile is in no room.
             if is_connected(self.server, self.namespace, change.sid):
-                act = self._rooms.enter if isinstance(change, EnterRoom) else self._rooms.leave
+                act = self._rooms.enter if change.enters else self._rooms.leave
                 act(change.sid, self.namespace, room_of(change.office_id))
 
     @property

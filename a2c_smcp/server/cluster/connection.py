@@ -1,4 +1,4 @@
-"""The one connection of a server process to NATS. It is tried for ever; nothing is kept for later while it is down."""
+"""The one connection of a server process to NATS. It is tried for ever. While it is down, nothing is kept for later."""
 
 import asyncio
 import logging
@@ -21,9 +21,9 @@ OUT_OF_REACH = "NATS is out of reach"
 
 
 class NatsConnection:
-    """`async with NatsConnection(options)` begins to connect and does not wait for it; `connected` does.
+    """`async with NatsConnection(options)` begins to connect, and does not wait. `connected` waits.
 
-    `client` is nats-py's, the same one over all reconnects. Its subscriptions are made again by themselves.
+    `client` is nats-py's. It stays the same over all reconnects, and makes its subscriptions again by itself.
     """
 
     def __init__(self, options: ClusterOptions) -> None:
@@ -40,7 +40,7 @@ class NatsConnection:
     async def __aexit__(self, *_: object) -> None:
         assert self._connecting is not None
         await end_tasks([self._connecting])
-        # nats-py asserts that a client which is closed was connected once, or tried.
+        # nats-py asserts that a client was connected, or tried to connect, before it is closed.
         with suppress(NatsError, OSError, TimeoutError, AssertionError):
             await self.client.close()
 
@@ -69,7 +69,7 @@ class NatsConnection:
                     reconnect_time_wait=tuning.TIMES.retry,  # type: ignore[arg-type]  # any number of seconds
                     ping_interval=tuning.TIMES.nats_ping,
                     max_outstanding_pings=2,
-                    # What is published while there is no connection is refused, not sent later.
+                    # Without a connection, publishing fails at once. Nothing is sent later.
                     pending_size=0,
                     error_cb=self._on_error,
                     disconnected_cb=self._on_disconnected,
@@ -77,7 +77,7 @@ class NatsConnection:
                 )
                 break
             except Exception as error:
-                # nats-py tries again by itself after what it knows; a credentials file can be bad in other ways.
+                # nats-py tries again by itself after errors that it knows. A bad credentials file can raise others.
                 await self._on_error(error)
                 await asyncio.sleep(tuning.TIMES.retry)
         await self._on_connected()
@@ -94,7 +94,7 @@ class NatsConnection:
 
     async def _on_error(self, error: Exception) -> None:
         complaint = f"{type(error).__name__}: {error}"
-        # It is tried twice a second, with the same result for as long as NATS is away.
+        # It is tried twice a second, and fails in the same way as long as NATS is away.
         if complaint != self._complaint:
             self._complaint = complaint
             logger.warning("NATS: %s", complaint)
@@ -103,8 +103,8 @@ class NatsConnection:
 async def end_tasks(tasks: Iterable["asyncio.Task[Any]"]) -> None:
     """Cancel tasks, and wait until they have ended.
 
-    nats-py waits with `asyncio.wait_for`, which in Python 3.11 forgets a cancellation that comes together with the
-    result: once is not enough.
+    nats-py waits with `asyncio.wait_for`. In Python 3.11 that forgets a cancellation which comes together with the
+    result, so one cancellation is not enough.
     """
     pending = set(tasks)
     while pending:

@@ -1,4 +1,4 @@
-"""The questions of another process to this one: each begun once, in order, not too late, and answered."""
+"""The requests of another process to this one: each is begun once, in order, not too late, and answered."""
 
 import asyncio
 import logging
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from a2c_smcp.errors import InternalError, NotInRoomError, SMCPError, TooManyRequestsError
 from a2c_smcp.relay.errands import Errand, ErrandTable
+from a2c_smcp.server.cluster import tuning
 from a2c_smcp.server.cluster.bus import BusInbox, RemoteRequest
 from a2c_smcp.server.cluster.bus_frames import (
-    CHUNK_BYTES,
     AskFrame,
     BusFrame,
     ChunkFrame,
@@ -22,7 +22,7 @@ from a2c_smcp.server.cluster.bus_frames import (
 from a2c_smcp.server.cluster.clock import now as elapsed
 from a2c_smcp.server.cluster.line import ProcessLine
 from a2c_smcp.server.cluster.outgoing import fail, lost
-from a2c_smcp.server.envelopes import Answer
+from a2c_smcp.server.envelopes import Answer, Message
 from a2c_smcp.server.offices import Member
 from a2c_smcp.utils.text import in_log, req_id_in_log
 from a2c_smcp.wire import codec
@@ -30,9 +30,6 @@ from a2c_smcp.wire import codec
 __all__ = ["IncomingRequests"]
 
 logger = logging.getLogger(__name__)
-
-#: How long an answer may wait for NATS: after that its caller has given up.
-_KEEP_ANSWERS = 5.0
 
 
 @dataclass(slots=True, eq=False)
@@ -58,11 +55,11 @@ class IncomingRequests:
         return len(self._errands)
 
     def unknown(self, numbers: tuple[int, ...]) -> tuple[int, ...]:
-        """Which of these are neither under way nor being answered."""
+        """Those of these requests that are neither under way nor being answered."""
         return tuple(number for number in numbers if number not in self._errands)
 
     def take(self, ask: AskFrame, text: bytes) -> Callable[[], None] | None:
-        """Note a request. Returns how to begin it, when all of it is here and it did not come before."""
+        """Note a request. Returns what begins it, if all of it is here. Returns `None` if it came before."""
         if ask.id in self._errands:
             return None
         answer: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
@@ -71,7 +68,7 @@ class IncomingRequests:
         return self._add(taken, text)
 
     def take_chunk(self, chunk: ChunkFrame, text: bytes) -> tuple[int, Callable[[], None]] | None:
-        """More of a request. Returns the revision that it waits for and how to begin it, when all of it is here."""
+        """Add a chunk. If the request is complete, returns the revision that it waits for, and what begins it."""
         if (errand := self._errands.get(chunk.id)) is None:
             return None
         errand.deadline = chunk.instant
@@ -79,12 +76,12 @@ class IncomingRequests:
         return (errand.work.ask.revision, begin) if begin is not None else None
 
     def withdraw(self, number: int) -> None:
-        """Nobody waits for this answer any more."""
+        """Stop a request: nobody waits for its answer any more."""
         if (errand := self._errands.withdraw(number)) is not None:
             fail(errand.work.answer, NotInRoomError("the caller has gone"))
 
     def cut(self) -> None:
-        """One of the two was cut off from NATS: a request of which a part has come will not be whole."""
+        """One of the two processes was cut off from NATS. Refuse the requests of which only a part has come."""
         for number in self._errands.ids():
             errand = self._errands.get(number)
             if errand is not None and not errand.work.is_whole and self._errands.finished(number):
@@ -92,7 +89,7 @@ class IncomingRequests:
 
     def _refuse(self, number: int, error: SMCPError) -> None:
         reply, text = _refused(number, error)
-        self._line.send(reply, text, keep=_KEEP_ANSWERS)
+        self._line.send(reply, text, keep=tuning.TIMES.keep_answers)
 
     def withdraw_all(self) -> None:
         for errand in self._errands.lost():
@@ -120,7 +117,7 @@ class IncomingRequests:
         except SMCPError as error:
             reply, text = _refused(ask.id, error)
         except Exception:
-            # The boundary: a fault of ours becomes the answer, or the caller would wait.
+            # The boundary: a fault of ours becomes the answer. Otherwise the caller would wait.
             event, req_id = in_log(ask.event), req_id_in_log({"req_id": to_text(ask.req_id)})
             logger.exception("failed to handle %s from another server process, req_id %s", event, req_id)
             reply, text = _refused(ask.id, InternalError("the server failed to handle this; its log says why"))
@@ -129,8 +126,9 @@ class IncomingRequests:
             self._errands.finished(ask.id)
 
     async def _send(self, reply: ReplyFrame, text: bytes) -> None:
-        if len(text) <= CHUNK_BYTES:
-            self._line.send(reply, text, keep=_KEEP_ANSWERS)
+        keep = tuning.TIMES.keep_answers
+        if len(text) <= tuning.BOUNDS.chunk_bytes:
+            self._line.send(reply, text, keep=keep)
             return
 
         def frame_at(start: int) -> BusFrame | None:
@@ -140,8 +138,8 @@ class IncomingRequests:
 
         with self._line.room_for(len(text)) as fits:
             if not fits:
-                self._refuse(reply.id, TooManyRequestsError("too much waits to be sent to this agent's server process"))
-            elif not await self._line.send_chunks(text, frame_at, keep=_KEEP_ANSWERS) and reply.id in self._errands:
+                self._refuse(reply.id, TooManyRequestsError("too much waits for the server process of this agent"))
+            elif not await self._line.send_chunks(text, frame_at, keep=keep) and reply.id in self._errands:
                 self._refuse(reply.id, lost())
 
     def _remote_request(self, ask: AskFrame, body: str) -> RemoteRequest:
@@ -149,17 +147,16 @@ class IncomingRequests:
             if ask.id in self._errands:
                 self._line.send(ReportFrame(ask.id), from_text(text))
 
+        request = {
+            "agent": to_text(ask.agent),
+            "req_id": to_text(ask.req_id),
+            "computer": ask.computer,
+            "timeout": ask.timeout,
+            "progress": ask.reports,
+        }
         target = Member(ask.target, "computer", ask.computer, ask.office, self._me)
-        return RemoteRequest(
-            f"{self._line.process}/{ask.caller}",
-            target,
-            ask.event,
-            to_text(ask.agent),
-            to_text(ask.req_id),
-            ask.timeout,
-            body,
-            report if ask.reports else None,
-        )
+        message = Message(ask.event, request, body=body)
+        return RemoteRequest(f"{self._line.process}/{ask.caller}", target, message, report if ask.reports else None)
 
 
 def _answered(ask: AskFrame, answer: Answer | None) -> tuple[ReplyFrame, bytes]:

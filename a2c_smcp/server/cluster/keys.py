@@ -1,8 +1,8 @@
 """The keys and values of the bucket that several server processes share. Pure.
 
-`n.<process>` is the lease of a process. `m.<office>.agent` and `m.<office>.c.<name>` are claims: each makes one session
-a member, so that no claim needs two keys. Of a name its skeleton counts: names that look alike are one key. Offices and
-names may have any character, keys may not: there they are hashed, and the value has the texts.
+`n.<process>` is the lease of a process. `m.<office>.agent` and `m.<office>.c.<name>` are claims. Each claim makes one
+session a member, and needs only one key. The key has the skeleton of a name, so names that look alike have one key.
+Offices and names may have any character, but keys may not. So the key has their hashes, and the value has the texts.
 """
 
 import base64
@@ -24,7 +24,7 @@ _READER: Final = msgspec.json.Decoder(Member)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A key as the bucket has it at a revision; without a value it was deleted, or has expired."""
+    """A key at a revision. Without a value, the key was deleted or has expired."""
 
     key: str
     revision: int
@@ -36,19 +36,19 @@ def lease_key(process: str) -> str:
 
 
 def leased_process(key: str) -> str | None:
-    """The process whose lease this key is, if it is one."""
+    """The process whose lease this key is; `None` if it is not a lease."""
     return key[len(_LEASE) :] if key.startswith(_LEASE) else None
 
 
 def claim_key(member: Member) -> str:
-    """Where a member's claim is: at the office's seat, or at what the computer's name looks like."""
+    """The key of a member's claim: the seat of the office, or the skeleton of the computer's name."""
     office = _CLAIM + _hashed(member.office_id)
     return f"{office}.agent" if member.role == "agent" else f"{office}.c.{_hashed(skeleton(member.name))}"
 
 
 def claim_keys(member: Member) -> tuple[str, ...]:
-    """Where a member's claim may be. Processes of older versions make the key from the name itself. That is another key
-    if the name is not its own skeleton; they do not see a claim at the new one.
+    """The keys that a member's claim may have. Processes of older versions make the key from the name itself, which is
+    another key if the name is not its own skeleton. They do not see a claim at the new key.
     """
     key = claim_key(member)
     if member.role == "agent" or skeleton(member.name) == member.name:
@@ -61,7 +61,7 @@ def encode_claim(member: Member) -> bytes:
 
 
 def read_claim(entry: Entry) -> Member | None:
-    """The member that a claim makes; `None` where there is none, or none that makes sense at this key."""
+    """The member that a claim makes; `None` if the entry is not a claim, or does not belong to this key."""
     if entry.value is None or not entry.key.startswith(_CLAIM):
         return None
     try:

@@ -1,26 +1,22 @@
-"""The way to one other process: frames and chunked texts to it, and what is known of it."""
+"""The way to one other process: frames and chunked texts to it, and what is known about it."""
 
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
 
 from a2c_smcp.server.cluster import tuning
 from a2c_smcp.server.cluster.bus import BusObserver
-from a2c_smcp.server.cluster.bus_frames import CHUNK_BYTES, BusFrame, FrameText, encode, kind_of
+from a2c_smcp.server.cluster.bus_frames import BusFrame, FrameText, encode, kind_of
 from a2c_smcp.server.cluster.clock import now as elapsed
 from a2c_smcp.server.cluster.peers import ProcessHealth, RemoteClock
 from a2c_smcp.server.cluster.post import ChunkWindow, Letter, Post
 from a2c_smcp.server.cluster.seal import FrameSeal
 
-__all__ = ["REMEMBERED_FOR_CUTS", "ProcessLine", "Subjects"]
-
-#: Seconds for which is remembered what has to be said again after a cut. Who was cut off for longer has lost its lease.
-REMEMBERED_FOR_CUTS: Final = 20.0
+__all__ = ["ProcessLine", "Subjects"]
 
 
 class Subjects:
-    """Where the frames of processes go, and how their senders are told."""
+    """The NATS subjects of processes: where frames go, and where their senders hear that nobody took one."""
 
     def __init__(self, prefix: str) -> None:
         self._prefix = f"{prefix}.p."
@@ -33,11 +29,11 @@ class Subjects:
         return f"{self._prefix}{process}.m"
 
     def reply(self, sender: str, receiver: str, number: int) -> str:
-        """Where NATS says that nobody took a frame; the number is that of an `AskFrame`, or 0."""
+        """Where NATS says that nobody took a frame. The number is that of an `AskFrame`, or 0."""
         return f"{self._prefix}{sender}.r.{receiver}.{number}"
 
     def read_reply(self, subject: str) -> tuple[str, str, int]:
-        """Sender, receiver and number, or `ValueError`."""
+        """The sender, the receiver and the number. Raises `ValueError` for other subjects."""
         sender, _, receiver, number = subject.removeprefix(self._prefix).split(".")
         return sender, receiver, int(number)
 
@@ -63,7 +59,7 @@ class ProcessLine:
         self._cuts = 0
 
     def send(self, frame: BusFrame, text: FrameText = b"", *, keep: float = 0.0) -> None:
-        """Send a frame; if NATS is out of reach, keep it for so many seconds."""
+        """Send a frame. If NATS is out of reach, keep it for so many seconds."""
         self.send_encoded(kind_of(frame), encode(frame, text), keep=keep)
 
     def send_encoded(
@@ -83,8 +79,8 @@ class ProcessLine:
 
     @contextmanager
     def room_for(self, size: int) -> Iterator[bool]:
-        """Room for a text to wait in until it is sent, inside the block; `False` when too much waits already."""
-        if size > CHUNK_BYTES and self._queued + size > tuning.BOUNDS.queued_bytes:
+        """Reserve room for a text that waits to be sent, inside the block. Gives `False` if too much waits already."""
+        if size > tuning.BOUNDS.chunk_bytes and self._queued + size > tuning.BOUNDS.queued_bytes:
             yield False
             return
         self._queued += size
@@ -94,28 +90,30 @@ class ProcessLine:
             self._queued -= size
 
     async def send_chunks(self, data: bytes, frame_at: Callable[[int], BusFrame | None], *, keep: float = 0.0) -> bool:
-        """Send a text in chunks, each in the frame that is made for its place when its turn comes. Returns `False` when
-        it was not sent to its end: no frame was made, the receiver counts as gone, or one of the two was cut off.
+        """Send a text in chunks. When the turn of a chunk comes, `frame_at` makes its frame, from where it begins.
+
+        Returns `False` if the text was not sent to its end: `frame_at` returned `None`, the receiver counts as gone, or
+        one of the two processes was cut off.
         """
         cuts, view = self._cuts, memoryview(data)
-        for start in range(0, len(data), CHUNK_BYTES):
+        for start in range(0, len(data), tuning.BOUNDS.chunk_bytes):
             if not await self.window.take() or self._cuts != cuts:
                 return False
             if (frame := frame_at(start)) is None:
                 self.window.give()
                 return False
-            self.send(frame, view[start : start + CHUNK_BYTES], keep=keep)
+            self.send(frame, view[start : start + tuning.BOUNDS.chunk_bytes], keep=keep)
         return True
 
     def cut(self) -> None:
-        """One of the two was cut off from NATS: chunks that were on their way are lost, and so is every text of which
-        they were a part.
+        """One of the two processes was cut off from NATS. Chunks that were on their way are lost, and so are the texts
+        that they belong to.
         """
         self._cuts += 1
         self.window.close()
 
     def count_as_gone(self) -> None:
-        """Begin anew with it: what it was is not what it will be."""
+        """Forget what is known about the process."""
         self.clock = RemoteClock()
         self.health.nobody_waits()
         self.window.close()

@@ -1,33 +1,32 @@
 """The bus over NATS: one subscription a process, and frames from process to process. Knows nothing of sockets.
 
 A process takes frames at `<prefix>.p.<process>.m`. A frame has the reply subject
-`<prefix>.p.<sender>.r.<process>.<number>`: it names the sender, and NATS itself says there when nobody took the frame.
+`<prefix>.p.<sender>.r.<process>.<number>`. It names the sender, and NATS writes to it when nobody took the frame.
 
-- A process acts on what another one sends in the order in which it was sent, and only when its own copy of the
-  membership has seen what the sender's had: nothing is heard of a computer before its enter.
-- An `AskFrame` has the instant after which it must not be started, by the receiver's own clock, which the sender has
-  learnt with a ping. It is never later than the moment at which the sender gives up. So nothing is started for a caller
-  that was told of a failure, however long a process was stopped or a frame was on its way.
-- A process that waits for another pings it every second, and says what it waits for: so it finds out that an answer was
-  lost. One that works for another, and hears nothing of it, stops that work.
+- A process acts on frames of another one in the order in which they were sent. It waits until its own copy of the
+  membership has seen what the sender's copy had seen. So nothing is heard of a computer before its enter.
+- An `AskFrame` has an instant after which it must not be started, by the receiver's own clock, which the sender has
+  learnt with a ping. The instant is never later than the moment at which the sender gives up. So nothing is started for
+  a caller that was told of a failure, however long a process was stopped or a frame was on its way.
+- A process that waits for another pings it every second, and names what it waits for. So it learns that an answer was
+  lost. A process that works for another, and hears nothing of it, stops that work.
 """
 
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
 from nats.errors import Error as NatsError
 
-from a2c_smcp.errors import InternalError, PayloadTooLargeError, SMCPError, TooManyRequestsError
+from a2c_smcp.errors import InternalError, TooManyRequestsError
 from a2c_smcp.server.cluster import tuning
+from a2c_smcp.server.cluster.announcements import Announcements
 from a2c_smcp.server.cluster.bus import BusInbox, BusObserver, RemoteRequest
 from a2c_smcp.server.cluster.bus_frames import (
-    MOST_WHOLE,
     AgainFrame,
     AskFrame,
     BusFrame,
@@ -40,19 +39,17 @@ from a2c_smcp.server.cluster.bus_frames import (
     ReportFrame,
     WithdrawFrame,
     decode,
-    from_text,
     kind_of,
     to_text,
 )
 from a2c_smcp.server.cluster.clock import now as elapsed
+from a2c_smcp.server.cluster.connection import NatsConnection
 from a2c_smcp.server.cluster.incoming import IncomingRequests
 from a2c_smcp.server.cluster.intake import Intake
-from a2c_smcp.server.cluster.line import REMEMBERED_FOR_CUTS, ProcessLine, Subjects
-from a2c_smcp.server.cluster.other_process import BusConnection, BusMembership, OtherProcess
+from a2c_smcp.server.cluster.line import ProcessLine, Subjects
+from a2c_smcp.server.cluster.other_process import BusMembership, Lane, OtherProcess
 from a2c_smcp.server.cluster.outgoing import OutgoingRequests
-from a2c_smcp.server.cluster.peers import PING_SECONDS
 from a2c_smcp.server.cluster.post import Post
-from a2c_smcp.server.cluster.recent_notices import RecentNotices
 from a2c_smcp.server.cluster.seal import DroppedFrameError, FrameSeal, OpenedFrame
 from a2c_smcp.server.effects import Broadcast
 from a2c_smcp.server.envelopes import Answer
@@ -65,21 +62,12 @@ logger = logging.getLogger(__name__)
 _NO_RESPONDERS: Final = "503"
 
 
-@dataclass(slots=True)
-class _Sender:
-    """A session whose requests are being sent: how many, and what it announced meanwhile."""
-
-    requests: int = 0
-    held: list[tuple[Broadcast, str]] = field(default_factory=list)
-    size: int = 0
-
-
 class NatsBus:
-    """`async with NatsBus(...)`, inside the connection's own `async with`. A `Bus`."""
+    """The way to other processes. Use `async with NatsBus(...)` inside the `async with` of the connection."""
 
     def __init__(
         self,
-        connection: BusConnection,
+        connection: NatsConnection,
         membership: BusMembership,
         prefix: str,
         observer: BusObserver,
@@ -98,8 +86,7 @@ class NatsBus:
         self._peers: dict[str, OtherProcess] = {}
         self._intake = Intake(self._seal, membership, observer, self._peers, self._admit, self._start)
         self._asked: dict[RemoteRequest, OtherProcess] = {}
-        self._senders: dict[str, _Sender] = {}
-        self._recent = RecentNotices()
+        self._announcements = Announcements(membership, lambda process: self._peer(process).line)
         self._reconnects = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -116,25 +103,28 @@ class NatsBus:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def serve(self, inbox: BusInbox) -> None:
+        """Hand what arrives to this inbox. Called once, before anything arrives."""
         self._inbox = inbox
 
     async def began(self, process: str) -> None:
+        """This process has this name from now on."""
         self.ended(self._process)
         client = self._connection.client
         try:
             if self._subscription is not None:
                 with suppress(NatsError):
                     await self._subscription.unsubscribe()
-            # No limits: what is in the queue has left NATS, which has limits of its own, and is taken at once.
+            # No limits here: NATS has limits of its own, and what it delivers is taken at once.
             self._subscription = await client.subscribe(
                 self._subjects.all_of(process), cb=self._take, pending_msgs_limit=0, pending_bytes_limit=0
             )
-            await client.flush()  # who learns of this process from now on reaches it
+            await client.flush()  # processes that learn of this one from now on can reach it
         except (NatsError, OSError) as error:
             raise InternalError(f"NATS did not take the subscription of this process: {error}") from None
         self._process = process
 
     def ended(self, process: str) -> None:
+        """This process has lost its name. Everything that it waits for at others fails."""
         self._process = ""
         self._intake.clear()
         peers = list(self._peers.values())
@@ -148,70 +138,33 @@ class NatsBus:
     # --- what the shell asks
 
     async def ask(self, remote: RemoteRequest, answer: "asyncio.Future[Answer | None]") -> None:
+        """Send a request. It is sent when this returns, and `answer` gets its result. Raises a coded error when it
+        cannot be sent. Call `forget` afterwards in any case.
+        """
         self._connection.check()
         self._membership.check()
         self._check_unsent()
         peer = self._asked[remote] = self._peer(remote.target.process)
-        with self._sent_in_order(remote.caller):
+        with self._announcements.held_for(remote.caller, self._process):
             await peer.outgoing.ask(remote, answer)
 
     def forget(self, remote: RemoteRequest) -> None:
+        """Nobody waits for the answer any more. A request without an answer is withdrawn."""
         if (peer := self._asked.pop(remote, None)) is not None:
             peer.outgoing.forget(remote)
 
     def publish(self, notice: Broadcast, text: str) -> None:
-        if (sender := self._senders.get(notice.skip_sid)) is not None:
-            if sender.size > tuning.BOUNDS.held_characters:
-                raise TooManyRequestsError("too many announcements wait for a call of the same session to be sent")
-            sender.size += len(text)
-            sender.held.append((notice, text))
-            return
-        others = self._others(notice)
-        if others:
-            self._check_unsent()
-        self._spread(notice, text, others)
-
-    def _others(self, notice: Broadcast) -> list[str]:
-        return [process for process in self._membership.holders(notice.office_id) if process != self._process]
-
-    def _spread(self, notice: Broadcast, text: str, others: Iterable[str]) -> None:
-        self._recent.add(notice, text, elapsed())
-        for process in others:
-            self._announce(self._peer(process), notice, text)
+        """Tell the other processes that hold members of the office; `text` is the packet."""
+        self._announcements.publish(notice, text, self._process, self._check_unsent)
 
     def _check_unsent(self) -> None:
         if self._post.unsent > tuning.BOUNDS.unsent_bytes:
             raise TooManyRequestsError("too much waits to be sent to other server processes; try again later")
 
-    @contextmanager
-    def _sent_in_order(self, caller: str) -> Iterator[None]:
-        """What a session announces while a request of its own is being sent goes after it: a cancel must not overtake
-        the call.
-        """
-        sender = self._senders.setdefault(caller, _Sender())
-        sender.requests += 1
-        try:
-            yield
-        finally:
-            sender.requests -= 1
-            if not sender.requests:
-                del self._senders[caller]
-                for notice, text in sender.held:
-                    with suppress(SMCPError):  # its sender has its answer
-                        self._spread(notice, text, self._others(notice))
-
-    def _announce(self, peer: OtherProcess, notice: Broadcast, text: str) -> None:
-        if len(text) > MOST_WHOLE // 4:
-            raise PayloadTooLargeError(f"{notice.event} is too large for other server processes")
-        frame = NoticeFrame(
-            self._membership.revision, notice.office_id, notice.event, notice.skip_sid, notice.collapses
-        )
-        peer.line.send(frame, from_text(text))
-
     # --- what arrives
 
     async def _take(self, message: Any) -> None:
-        """Called for one message after another. Nothing here waits, so none holds up another."""
+        """Called for one message after another. Nothing here waits, so no message holds up another."""
         try:
             sender, receiver, number = self._subjects.read_reply(message.reply or message.subject)
             if message.headers and message.headers.get("Status") == _NO_RESPONDERS:
@@ -219,19 +172,19 @@ class NatsBus:
                     self._refused(receiver, number)
             elif receiver == self._process:
                 self._intake.take(sender, receiver, message.data)
-        except Exception as error:  # of whatever kind: this must not end for one message
+        except Exception as error:  # a boundary: one message must not end the subscription
             self._intake.note_failure(error)
 
     def _admit(self, sender: str, opened: OpenedFrame) -> None:
         peer, now = self._peer(sender), elapsed()
         frame, text = decode(opened.frame)
         # A pong that names this moment was sent after it.
-        is_fresh = isinstance(frame, PongFrame) and 0 <= now - frame.sent <= PING_SECONDS
+        is_fresh = isinstance(frame, PongFrame) and 0 <= now - frame.sent <= tuning.TIMES.ping
         try:
             peer.arrivals.take(opened, now, is_fresh=is_fresh)
         except DroppedFrameError as error:
             if error.reason == "late":
-                peer.line.send(PingFrame(now))  # its machine may have stood still: then its pong says so
+                peer.line.send(PingFrame(now))  # its machine may have slept; its pong will show that
             raise
         self._take_frame(peer, frame, text)
 
@@ -251,19 +204,19 @@ class NatsBus:
                 if len(text) < frame.size:
                     peer.line.send(CreditFrame())
                 if (begin := peer.incoming.take(frame, text)) is not None:
-                    self._in_order(peer, frame.revision, begin)
+                    peer.lane.put(frame.revision, begin)
             case ChunkFrame():
                 peer.line.send(CreditFrame())
                 if not frame.of_ask:
                     peer.outgoing.take_chunk(frame, text)
                 elif (ready := peer.incoming.take_chunk(frame, text)) is not None:
-                    self._in_order(peer, *ready)
+                    peer.lane.put(*ready)
             case NoticeFrame():
-                # A request begins with a task; what comes after it must not overtake that.
+                # A request begins in a task. An announcement after it must not overtake that task.
                 loop = asyncio.get_running_loop()
-                self._in_order(peer, frame.revision, lambda: loop.call_soon(self._hear, frame, text))
+                peer.lane.put(frame.revision, lambda: loop.call_soon(self._hear, frame, text))
             case WithdrawFrame():
-                self._in_order(peer, 0, lambda: peer.incoming.withdraw(frame.id))
+                peer.lane.put(0, lambda: peer.incoming.withdraw(frame.id))
             case ReportFrame():
                 peer.outgoing.take_report(frame.id, text)
             case CreditFrame():
@@ -279,36 +232,6 @@ class NatsBus:
         notice = Broadcast(frame.office, frame.event, {}, frame.sender, collapses=frame.collapses)
         self._inbox.hear(notice, to_text(text))
 
-    # What one process sends is acted on in order.
-
-    def _in_order(self, peer: OtherProcess, revision: int, act: Callable[[], object]) -> None:
-        waits = bool(peer.lane)
-        peer.lane.append((revision, act))
-        if not waits:
-            if revision <= self._membership.revision:
-                self._act(peer)
-            else:
-                self._start(self._run_lane(peer))
-
-    async def _run_lane(self, peer: OtherProcess) -> None:
-        while peer.lane:
-            acts = 1
-            try:
-                await self._membership.reached(peer.lane[0][0])
-            except SMCPError as error:
-                # A request has become too late by now, and says so; an announcement late is better than none. What
-                # came after it does not begin to wait anew.
-                logger.warning("acting on what another server process sent without having seen all it has: %s", error)
-                acts = len(peer.lane)
-            for _ in range(min(acts, len(peer.lane))):
-                self._act(peer)
-
-    def _act(self, peer: OtherProcess) -> None:
-        """Do what is first. A process that has lost its lease is not listened to: its members may be elsewhere."""
-        _, act = peer.lane.popleft()
-        if peer.line.process in self._membership.processes:
-            act()
-
     # --- who is there
 
     def _peer(self, process: str) -> OtherProcess:
@@ -319,7 +242,8 @@ class NatsBus:
             revision = lambda: self._membership.revision  # noqa: E731
             outgoing = OutgoingRequests(line, self._numbers.__next__, revision, self._membership.check, self._observer)
             incoming = IncomingRequests(line, self._inbox, self._membership.check, self._process)
-            peer = self._peers[process] = OtherProcess(line, outgoing, incoming, self._seal.arrivals())
+            lane = Lane(process, self._membership, self._start)
+            peer = self._peers[process] = OtherProcess(line, outgoing, incoming, self._seal.arrivals(), lane)
         return peer
 
     def _refused(self, process: str, number: int) -> None:
@@ -347,11 +271,11 @@ class NatsBus:
         peer.line.count_as_gone()
 
     async def _tick(self) -> None:
-        due = elapsed() + PING_SECONDS
+        due = elapsed() + tuning.TIMES.ping
         while True:
             await asyncio.sleep(max(0.0, due - elapsed()))
             late = elapsed() - due
-            due = elapsed() + PING_SECONDS
+            due = elapsed() + tuning.TIMES.ping
             looks: list[Callable[[], None]] = [partial(self._look_at, peer, late) for peer in self._peers.values()]
             for look in (*looks, self._look_back):
                 try:
@@ -362,10 +286,10 @@ class NatsBus:
 
     def _look_at(self, peer: OtherProcess, late: float) -> None:
         now = elapsed()
-        if late > PING_SECONDS / 2:
-            peer.line.health.slept(late)  # it was us who heard nothing
+        if late > tuning.TIMES.ping / 2:
+            peer.line.health.slept(late)  # this process was held up, and could hear nothing
         alive = peer.line.process in self._membership.processes
-        # One that writes and is never seen in the membership is none of ours.
+        # A process that writes and never appears in the membership is not one of ours.
         ended = not alive and (peer.was_seen or peer.quiet > tuning.TIMES.quiet)
         peer.was_seen = peer.was_seen or alive
         peer.quiet += 1
@@ -390,9 +314,9 @@ class NatsBus:
                 self._intake.close_to(peer.line.process)
 
     def _look_back(self) -> None:
-        """Forget what nobody will want again; after a cut, have everything repeated, both ways."""
+        """Forget what is old. After this process was cut off, have everything repeated, both ways."""
         self._intake.expire(elapsed())
-        self._recent.forget_before(elapsed() - REMEMBERED_FOR_CUTS)
+        self._announcements.forget_old()
         reconnects = self._connection.client.stats["reconnects"]
         if reconnects != self._reconnects and self._connection.client.is_connected and self._process:
             self._reconnects = reconnects
@@ -407,9 +331,7 @@ class NatsBus:
         peer.line.cut()
         peer.outgoing.cut()
         peer.incoming.cut()
-        for notice, text in self._recent:
-            if peer.line.process in self._membership.holders(notice.office_id):
-                self._announce(peer, notice, text)
+        self._announcements.repeat_to(peer.line)
 
     def _start(self, work: Any) -> None:
         task = asyncio.create_task(work)

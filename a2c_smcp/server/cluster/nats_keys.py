@@ -1,6 +1,7 @@
-"""Who may do what in NATS, as signed tokens: an operator, its accounts, and users with the least subjects. Pure.
+"""Who may do what in NATS, as signed tokens: an operator, its accounts, and users with only the subjects they need.
+Pure.
 
-The tokens are what `nsc`, NATS's own tool, makes: JWTs that are signed with Ed25519, `ed25519-nkey` in NATS's words.
+The tokens are the same as those of `nsc`, NATS's own tool: JWTs that are signed with Ed25519 (`ed25519-nkey`).
 """
 
 import base64
@@ -30,8 +31,8 @@ class Permissions:
 
 
 def server_permissions(prefix: str) -> Permissions:
-    """What an `a2c server` with this prefix needs, and nothing else. It cannot delete the stream of the bucket; it can
-    empty it, because a server deletes keys.
+    """What an `a2c server` with this prefix needs, and nothing else. It cannot delete the stream of the bucket, but it
+    can empty it, because a server deletes keys.
     """
     stream = f"KV_{prefix}-members"
     return Permissions(
@@ -70,13 +71,13 @@ class _Signer:
 
 
 class Operator(_Signer):
-    """The one that NATS servers trust."""
+    """The key pair that NATS servers trust."""
 
     def token(self, name: str, system_account: str, issued_at: int) -> str:
         return self._token(name, self.public, issued_at, {"type": "operator", "system_account": system_account})
 
     def account_token(self, name: str, account: str, issued_at: int, *, streams: int = 0) -> str:
-        """The token of an account that may have so many streams, of any size."""
+        """The token of an account that may have so many streams of any size."""
         storage = {"mem_storage": _NO_LIMIT, "disk_storage": _NO_LIMIT, "streams": streams, "consumer": _NO_LIMIT}
         counts = dict.fromkeys(("subs", "data", "payload", "imports", "exports", "conn", "leaf"), _NO_LIMIT)
         limits = {**counts, "wildcards": True, **(storage if streams else {})}
@@ -84,10 +85,10 @@ class Operator(_Signer):
 
 
 class Account(_Signer):
-    """What its users share: subjects and streams of other accounts are none of theirs."""
+    """The key pair of an account. Its users share subjects and streams, and do not see those of other accounts."""
 
     def credentials(self, name: str, user_seed: str, permissions: Permissions, issued_at: int) -> str:
-        """The text of the credentials file of a user, the secret included."""
+        """The text of a user's credentials file, with the secret."""
         claims = {
             "type": "user",
             "pub": {"allow": list(permissions.publish)},

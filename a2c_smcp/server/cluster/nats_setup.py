@@ -1,4 +1,4 @@
-"""The files of `a2c server nats-setup`: what NATS servers read, and what our servers show them."""
+"""The files of `a2c server nats-setup`: those that NATS servers read, and those that our servers read."""
 
 import secrets
 import time
@@ -12,7 +12,7 @@ __all__ = ["make_files", "write_files"]
 
 
 def make_files(prefix: str, nodes: Sequence[str]) -> dict[str, str]:
-    """The names of the files and what is in them, new each time. `nodes` are the hosts of the NATS servers."""
+    """Make new keys. Returns the text of each file by its name. `nodes` are the hosts of the NATS servers."""
     operator, system, account = Operator(_seed("operator")), Account(_seed("account")), Account(_seed("account"))
     now = int(time.time())
     accounts = {
@@ -54,12 +54,12 @@ def _routes(nodes: Sequence[str], password: str) -> str:
 
 
 def write_files(folder: Path, files: Mapping[str, str], *, overwrite: bool = False) -> None:
-    """Write files that only their owner may read. Raises `FileExistsError`, before anything is written, when one of
-    them is there.
+    """Write files that only their owner may read. If one of them exists, raises `FileExistsError` and writes
+    nothing.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not overwrite and (there := [name for name in files if (folder / name).exists()]):
-        raise FileExistsError(f"{folder / there[0]} is there already")
+        raise FileExistsError(f"{folder / there[0]} exists already")
     for name, text in files.items():
-        # A new file each: what others may have opened before is not this one.
+        # Each is a new file, so that nobody has it open from before.
         replace_file(folder / name, text.encode())

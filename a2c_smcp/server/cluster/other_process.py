@@ -1,23 +1,19 @@
-"""What the bus knows of one other process, and what it uses of the connection and of the registry."""
+"""What the bus knows of one other process, and what it uses of the registry."""
 
+import logging
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Coroutine
 from typing import Any, Protocol
 
+from a2c_smcp.errors import SMCPError
 from a2c_smcp.server.cluster.incoming import IncomingRequests
 from a2c_smcp.server.cluster.line import ProcessLine
 from a2c_smcp.server.cluster.outgoing import OutgoingRequests
 from a2c_smcp.server.cluster.seal import Arrivals
 
-__all__ = ["BusConnection", "BusMembership", "OtherProcess"]
+__all__ = ["BusMembership", "Lane", "OtherProcess"]
 
-
-class BusConnection(Protocol):
-    """What the bus uses of the connection to NATS."""
-
-    @property
-    def client(self) -> Any: ...
-    def check(self) -> None: ...
+logger = logging.getLogger(__name__)
 
 
 class BusMembership(Protocol):
@@ -32,20 +28,65 @@ class BusMembership(Protocol):
     def check(self) -> None: ...
 
 
-class OtherProcess:
-    """One other process: what we ask it, what it asks us."""
+class Lane:
+    """What one process sends, acted on in order: each message when this process knows the membership that its sender
+    knew. `start` runs a task.
+    """
 
     def __init__(
-        self, line: ProcessLine, outgoing: OutgoingRequests, incoming: IncomingRequests, arrivals: Arrivals
+        self, process: str, membership: BusMembership, start: Callable[[Coroutine[Any, Any, None]], None]
+    ) -> None:
+        self._process = process
+        self._membership = membership
+        self._start = start
+        self._acts: deque[tuple[int, Callable[[], object]]] = deque()
+
+    def put(self, revision: int, act: Callable[[], object]) -> None:
+        """Act after everything before, as soon as this revision is known here."""
+        waits = bool(self._acts)
+        self._acts.append((revision, act))
+        if not waits:
+            if revision <= self._membership.revision:
+                self._act()
+            else:
+                self._start(self._run())
+
+    def clear(self) -> None:
+        self._acts.clear()
+
+    async def _run(self) -> None:
+        while self._acts:
+            acts = 1
+            try:
+                await self._membership.reached(self._acts[0][0])
+            except SMCPError as error:
+                # A request is too late by now, and says so. An announcement that is late is better than none. What came
+                # after it does not wait once more.
+                logger.warning("acting on what another server process sent without having seen all it has: %s", error)
+                acts = len(self._acts)
+            for _ in range(min(acts, len(self._acts))):
+                self._act()
+
+    def _act(self) -> None:
+        """Do what is first. A process that has lost its lease is ignored, because its members may be elsewhere."""
+        _, act = self._acts.popleft()
+        if self._process in self._membership.processes:
+            act()
+
+
+class OtherProcess:
+    """One other process: what this process asks it, and what it asks this process."""
+
+    def __init__(
+        self, line: ProcessLine, outgoing: OutgoingRequests, incoming: IncomingRequests, arrivals: Arrivals, lane: Lane
     ) -> None:
         self.line = line
         self.outgoing = outgoing
         self.incoming = incoming
         self.arrivals = arrivals
+        self.lane = lane
         self.was_seen = False
-        """Whether the registry knew it at some time."""
+        """Whether the registry has known it at some time."""
         self.quiet = 0
-        """Ticks since something was heard."""
+        """Ticks since something was heard from it."""
         self.probing = False
-        self.lane: deque[tuple[int, Callable[[], object]]] = deque()
-        """What it sent, and what our copy of the membership must have seen before."""

@@ -1,26 +1,23 @@
-"""The questions of this process to another one: sent once, answered once, given up together when it is gone."""
+"""The requests of this process to another one: sent once, answered once, and failed together when that one is gone."""
 
 import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
 from a2c_smcp.errors import (
     InternalError,
     NotFoundError,
-    PayloadTooLargeError,
     RequestTimeoutError,
     SMCPError,
     TooManyRequestsError,
     error_from_payload,
 )
 from a2c_smcp.relay.asks import Ask, AskTable
+from a2c_smcp.server.cluster import tuning
 from a2c_smcp.server.cluster.bus import BusObserver, RemoteRequest
 from a2c_smcp.server.cluster.bus_frames import (
-    CHUNK_BYTES,
-    MOST_WHOLE,
     AskFrame,
     BusFrame,
     ChunkFrame,
@@ -35,8 +32,7 @@ from a2c_smcp.server.cluster.bus_frames import (
     to_text,
 )
 from a2c_smcp.server.cluster.clock import now as elapsed
-from a2c_smcp.server.cluster.line import REMEMBERED_FOR_CUTS, ProcessLine
-from a2c_smcp.server.cluster.peers import PING_SECONDS
+from a2c_smcp.server.cluster.line import ProcessLine
 from a2c_smcp.server.envelopes import Answer, read_answer
 from a2c_smcp.utils.text import req_id_in_log
 from a2c_smcp.wire import Encoded, codec
@@ -44,12 +40,6 @@ from a2c_smcp.wire import Encoded, codec
 __all__ = ["OutgoingRequests", "fail", "lost"]
 
 logger = logging.getLogger(__name__)
-
-#: An ask that has been under way for so long is named in pings.
-_NAMED_AFTER: Final = PING_SECONDS
-_MOST_NAMED: Final = 10_000
-#: A process that is asked gives up a second before us; clocks and the way cost another one.
-_NEAR_THE_END: Final = 2.0
 
 
 @dataclass(slots=True, eq=False)
@@ -61,9 +51,9 @@ class _Sent:
     answer: "asyncio.Future[Answer | None]"
     began: float
     sent_at: float | None = None
-    """When it was sent to its end."""
+    """When all of it was sent."""
     frame: bytes | None = None
-    """The frame as it was sent, kept for a moment: NATS may say that nobody took it, and then it is sent again."""
+    """The frame as it was sent. It is kept for a moment, because it is sent again if NATS says that nobody took it."""
     refused: bool = False
     reply: ReplyFrame | None = None
     gathering: Gathering | None = None
@@ -88,7 +78,7 @@ class OutgoingRequests:
         self._asks: AskTable[int, _Sent] = AskTable()
         self._met: asyncio.Future[None] | None = None
         self._withdrawn: deque[tuple[float, int]] = deque()
-        """What was withdrawn lately, and when."""
+        """The requests that were withdrawn lately, and when."""
 
     def __len__(self) -> int:
         return len(self._asks)
@@ -96,14 +86,12 @@ class OutgoingRequests:
     # --- sending
 
     async def ask(self, remote: RemoteRequest, answer: "asyncio.Future[Answer | None]") -> None:
-        """Send a request; it is sent when this returns, unless `answer` is done."""
-        data = from_text(remote.take_body())
-        if len(remote.agent) + len(remote.req_id) > MOST_WHOLE // 4:
-            raise PayloadTooLargeError("the ids of a request to a computer at another server process are too long")
+        """Send a request. It is sent when this returns, unless `answer` is done."""
+        data = from_text(remote.message.take_body())
         with self._line.room_for(len(data)) as fits:
             if not fits:
                 raise TooManyRequestsError(
-                    "too much waits to be sent to this computer's server process; try again later"
+                    "too much waits to be sent to the server process of this computer; try again later"
                 )
             await self._send(_Sent(self._next_number(), remote, answer, elapsed()), data)
 
@@ -117,7 +105,7 @@ class OutgoingRequests:
         if answer.done() or not self._asks.sent(call.number):
             return
         ask = self._frame_of(call, len(data))
-        if len(data) <= CHUNK_BYTES:
+        if len(data) <= tuning.BOUNDS.chunk_bytes:
             call.frame = encode(ask, data)
             self._send_whole(call)
         elif await self._line.send_chunks(data, lambda start: self._chunk_of(call, ask, start)):
@@ -126,7 +114,7 @@ class OutgoingRequests:
             fail(answer, lost())
 
     def forget(self, remote: RemoteRequest) -> None:
-        """Nobody waits any more. What was not answered is withdrawn."""
+        """Nobody waits for the answer any more. Withdraws a request that has no answer."""
         if self._asks.withdraw(remote.number):
             self._withdraw(remote.number)
         if not self._asks:
@@ -134,38 +122,39 @@ class OutgoingRequests:
 
     def _withdraw(self, number: int) -> None:
         now = elapsed()
-        while self._withdrawn and self._withdrawn[0][0] < now - REMEMBERED_FOR_CUTS:
+        while self._withdrawn and self._withdrawn[0][0] < now - tuning.TIMES.remembered_for_cuts:
             self._withdrawn.popleft()
         self._withdrawn.append((now, number))
         self._line.send(WithdrawFrame(number))
 
     async def _meet(self, answer: "asyncio.Future[Answer | None]") -> None:
-        """Learn the other clock, unless the other process is given up first."""
+        """Learn the clock of the other process, unless that process is given up first."""
         if self._met is None or self._met.done():
             self._met = asyncio.get_running_loop().create_future()
             self.ping()
         await asyncio.wait((self._met, answer), return_when=asyncio.FIRST_COMPLETED)
 
     def _frame_of(self, call: _Sent, size: int) -> AskFrame:
-        remote = call.remote
+        remote, target, request = call.remote, call.remote.target, call.remote.message.request
+        assert remote.message.event is not None
         return AskFrame(
             call.number,
             self._revision(),
             self._instant(call),
             size,
             remote.caller,
-            remote.target.sid,
-            remote.target.office_id,
-            remote.target.name,
-            remote.event,
-            from_text(remote.agent),
-            from_text(remote.req_id),
-            remote.timeout,
+            target.sid,
+            target.office_id,
+            target.name,
+            remote.message.event,
+            from_text(request["agent"]),
+            from_text(request["req_id"]),
+            request.get("timeout"),
             remote.report is not None,
         )
 
     def _instant(self, call: _Sent) -> float:
-        """The moment at which we may give up, by the clock of the other process."""
+        """The moment at which this process may give up, by the clock of the other process."""
         given_up = self._line.health.gives_up_at(elapsed())
         return self._line.clock.at(min(given_up, call.began + call.remote.seconds))
 
@@ -216,8 +205,8 @@ class OutgoingRequests:
         try:
             result = _read(call.reply, whole)
         except RequestTimeoutError as error:
-            # Long before its own deadline it came too late for another reason: its process was all but given up.
-            fail(call.answer, error if waited > call.remote.seconds - _NEAR_THE_END else _gone())
+            # Long before the deadline of the request, "too late" has another reason: its process was nearly given up.
+            fail(call.answer, error if waited > call.remote.seconds - tuning.TIMES.near_the_end else _gone())
         except SMCPError as error:
             fail(call.answer, error)
         else:
@@ -227,30 +216,31 @@ class OutgoingRequests:
     # --- whether it is there
 
     def ping(self) -> None:
-        """Ask whether the other process is there, and whether it has what we wait for."""
+        """Ask whether the other process is there, and whether it knows the requests that wait for it."""
         now = elapsed()
         self._line.health.sent(now)
         late = [
             call
             for call in self._calls()
-            if call.sent_at is not None and not call.refused and now - call.sent_at > _NAMED_AFTER
+            if call.sent_at is not None and not call.refused and now - call.sent_at > tuning.TIMES.ping
         ]
         for call in late:
             call.frame = None
-        self._line.send(PingFrame(now, tuple(call.number for call in late[:_MOST_NAMED])))
+        self._line.send(PingFrame(now, tuple(call.number for call in late[: tuning.BOUNDS.named])))
 
     def take_pong(self, pong: PongFrame) -> None:
         learnt = self._line.clock.learn(pong.sent, elapsed(), pong.clock)
-        # The next ping is sent within a second, because somebody waits.
+        # If it was not learnt, the next ping follows within a second, because somebody waits.
         if learnt and self._met is not None and not self._met.done():
             self._met.set_result(None)
         for number in pong.unknown:
             if (call := self._waiting(number)) is None or call.answer.done() or call.gathering is not None:
                 continue
-            # One that was sent again since that ping may be there by now.
+            # A request that was sent again after that ping may have arrived by now.
             if call.sent_at is not None and call.sent_at < pong.sent:
-                req_id = req_id_in_log({"req_id": call.remote.req_id})
-                logger.warning("%s, req_id %s, was lost between server processes", call.remote.event, req_id)
+                message = call.remote.message
+                req_id = req_id_in_log(message.request)
+                logger.warning("%s, req_id %s, was lost between server processes", message.event, req_id)
                 fail(call.answer, lost())
 
     def take_refusal(self, number: int) -> None:
@@ -263,14 +253,14 @@ class OutgoingRequests:
             call.refused = True
 
     def send_again(self) -> None:
-        """Send what nobody took."""
+        """Send the requests again that nobody took."""
         for call in self._calls():
             if call.refused and call.frame is not None and not call.answer.done():
                 self._send_whole(call)
 
     def cut(self) -> None:
-        """One of the two was cut off from NATS: an answer of which a part has come will not be whole, and what was
-        withdrawn meanwhile may still run.
+        """One of the two processes was cut off from NATS. An answer of which only a part has come is lost, and what
+        was withdrawn meanwhile may still run.
         """
         for call in self._calls():
             if call.gathering is not None:
@@ -279,7 +269,7 @@ class OutgoingRequests:
             self._line.send(WithdrawFrame(number))
 
     def give_up(self, error: SMCPError | None = None) -> None:
-        """The other process counts as gone: everything that waits for it fails."""
+        """Fail everything that waits for the other process, because it counts as gone."""
         for call in self._calls():
             fail(call.answer, error or _gone())
         if self._met is not None:
@@ -287,14 +277,14 @@ class OutgoingRequests:
 
 
 def fail(answer: "asyncio.Future[Answer | None]", error: SMCPError) -> None:
-    """End a wait with an error, if it has not ended."""
+    """Fail a wait, if it has not ended."""
     if not answer.done():
         answer.set_exception(error)
-        answer.exception()  # nobody may be waiting; that is no news for the log
+        answer.exception()  # otherwise asyncio logs it if nobody waits
 
 
 def _read(reply: ReplyFrame, text: bytes) -> Answer | None:
-    """The answer of a computer, or the error that was raised where it was asked."""
+    """The answer of a computer. Raises the error that the other process raised."""
     if not reply.answered:
         return None
     if reply.refused:
@@ -309,7 +299,7 @@ def _gone() -> NotFoundError:
 
 
 def lost() -> InternalError:
-    """What a caller is told when nobody knows what became of its request."""
+    """The error for a caller when nobody knows what became of its request."""
     return InternalError("the request or its answer was lost between two server processes")
 
 

@@ -1,25 +1,21 @@
 """When another process counts as gone, and what its clock says. Pure: the clock is handed in.
 
-Every moment here is in seconds of a clock that also runs while this process is stopped or its machine sleeps.
+All moments are in seconds of a clock that also runs while this process is stopped or its machine sleeps.
 """
 
 from dataclasses import dataclass
-from typing import Final
 
 from a2c_smcp.server.cluster import tuning
 
-__all__ = ["PING_SECONDS", "ProcessHealth", "RemoteClock"]
-
-#: How often a process that waits for another asks whether it is there.
-PING_SECONDS: Final = 1.0
+__all__ = ["ProcessHealth", "RemoteClock"]
 
 
 @dataclass(slots=True)
 class ProcessHealth:
-    """What is known of another process from how it answers."""
+    """Whether another process is there, as its answers show."""
 
     _asked_at: float | None = None
-    """When the first thing was sent since something was heard from it."""
+    """When something was sent for the first time since the process was last heard."""
     _refused_at: float | None = None
     _last_refused: float = 0.0
 
@@ -31,7 +27,7 @@ class ProcessHealth:
         self._asked_at = self._refused_at = None
 
     def refused(self, now: float) -> bool:
-        """Nobody took what was sent. Returns whether the process counts as gone."""
+        """NATS says that nobody took what was sent. Returns whether the process counts as gone."""
         if self._refused_at is None or now - self._last_refused > tuning.TIMES.refusals_together:
             self._refused_at = now
         self._last_refused = now
@@ -41,7 +37,7 @@ class ProcessHealth:
         return self._refused_at is not None
 
     def is_silent(self, now: float) -> bool:
-        """Whether it has been silent for so long that it counts as gone."""
+        """Whether it counts as gone, because it has been silent for too long."""
         return self._asked_at is not None and now - self._asked_at >= tuning.TIMES.max_silence - tuning.TIMES.slack
 
     def gives_up_at(self, now: float) -> float:
@@ -49,29 +45,29 @@ class ProcessHealth:
         return (now if self._asked_at is None else self._asked_at) + tuning.TIMES.max_silence - tuning.TIMES.slack
 
     def nobody_waits(self) -> None:
-        """Nothing is expected of it any more. That it refuses is remembered: the next one that waits is told sooner."""
+        """Nothing is expected of it any more. Refusals are remembered, so that the next caller is told sooner."""
         self._asked_at = None
 
     def slept(self, seconds: float) -> None:
-        """This process was held up for so long: it could not hear anything then."""
+        """This process was held up for so long, and could not hear anything."""
         if self._asked_at is not None:
             self._asked_at += seconds
 
 
 @dataclass(slots=True)
 class RemoteClock:
-    """The clock of another process, as far as an exchange with it told.
+    """What the clock of another process shows, learnt from an exchange with it.
 
-    Its answer was on its way for an unknown part of the exchange. So what is told here is the earliest that its clock
-    can show: a moment comes out too early by that part, and never too late.
+    The answer was on its way for an unknown part of the exchange. So the result is the earliest time that the clock can
+    show: it may be too early by that part, and is never too late.
     """
 
     _ours: float | None = None
     _theirs: float = 0.0
 
     def learn(self, sent: float, received: float, theirs: float) -> bool:
-        """It said `theirs`, between these two moments of ours. Returns whether the exchange says enough: by one that
-        took too long, as when this process was held up, everything would come too late there.
+        """The other clock showed `theirs` between these two moments of ours. Returns whether this was used. An exchange
+        that took too long is not: everything would come too late there.
         """
         if received - sent > tuning.TIMES.longest_exchange:
             return False
@@ -82,6 +78,6 @@ class RemoteClock:
         return self._ours is not None and now - self._ours < tuning.TIMES.clock_is_fresh
 
     def at(self, ours: float) -> float:
-        """What it shows at a moment of ours, or a little less. Only after `learn`."""
+        """What the other clock shows at a moment of ours, or a little less. Call `learn` first."""
         assert self._ours is not None
         return self._theirs + (ours - self._ours)

@@ -1,4 +1,4 @@
-"""What leaves this process for others, in the order in which it was posted. Knows bytes and subjects, no calls."""
+"""Sends what leaves this process for others, in the order in which it was posted. Knows bytes and subjects."""
 
 import asyncio
 import logging
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class Publisher(Protocol):
-    """What this module uses of a connection to NATS."""
+    """The part of a connection to NATS that this module uses."""
 
     @property
     def is_connected(self) -> bool: ...
@@ -42,8 +42,8 @@ class Letter:
 class Post:
     """Publishes letters from one task, so that any code may post without waiting and the order is kept.
 
-    Letters that may wait are kept while NATS is out of reach. The others are given up at once: what is published late
-    is worse than what is not.
+    While NATS is out of reach, letters that may wait are kept. The others are dropped at once, because publishing them
+    late would be worse.
     """
 
     def __init__(self, client: Publisher) -> None:
@@ -56,7 +56,7 @@ class Post:
 
     @property
     def unsent(self) -> int:
-        """Bytes that wait here, or in nats-py, which takes whatever it is given while NATS does not read."""
+        """Bytes that wait here or in nats-py, which takes any amount while NATS does not read."""
         return self._size + self._client.pending_data_size
 
     def post(self, letter: Letter) -> None:
@@ -82,7 +82,7 @@ class Post:
             self._empty.set()
 
     async def drained(self, seconds: float) -> None:
-        """Wait until everything is handed to NATS, but not longer than this."""
+        """Wait until everything is handed to NATS, for this long at most."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._empty.wait()
@@ -91,11 +91,11 @@ class Post:
         try:
             await self._client.publish(letter.subject, letter.payload, letter.reply)
         except MaxPayloadError:
-            # Another attempt would end in the same way.
-            logger.warning("a message to another server process has more bytes than NATS takes; see max_payload")
+            # Another attempt would fail in the same way.
+            logger.warning("a message to another server process is too large for NATS; raise its max_payload")
             self._drop(letter)
         except Exception as error:
-            # Whatever nats-py raises: this task must not end, and what cannot be published must not hold up the rest.
+            # nats-py may raise anything. This task must not end, and one letter must not hold up the others.
             if not isinstance(error, NatsError | OSError):
                 logger.exception("failed to publish")
             if letter.keep_until > asyncio.get_running_loop().time():
@@ -122,7 +122,7 @@ class Post:
 
 
 class ChunkWindow:
-    """How many chunks may be on their way to one process. A small frame waits for those before it."""
+    """Limits the chunks that are on their way to one process, because a small frame waits for those before it."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -131,7 +131,7 @@ class ChunkWindow:
         self._waiting: deque[asyncio.Future[bool]] = deque()
 
     async def take(self) -> bool:
-        """Wait for a place; `False` when the receiver counts as gone, or nothing arrives there any more."""
+        """Wait for a place. Returns `False` if the receiver counts as gone, or nothing arrives there any more."""
         if self._free and not self._waiting:
             self._free -= 1
             return True
@@ -142,7 +142,7 @@ class ChunkWindow:
                 arrived = self._arrived
                 await asyncio.wait((place,), timeout=tuning.TIMES.chunk)
                 if not place.done() and arrived == self._arrived:
-                    # What says that a chunk has arrived was lost, though nobody was cut off: between two NATS servers.
+                    # The word that a chunk has arrived was lost between two NATS servers, and nobody was cut off.
                     self.close()
             return place.result()
         except asyncio.CancelledError:
@@ -163,7 +163,7 @@ class ChunkWindow:
         self._free = min(self._size, self._free + 1)
 
     def close(self) -> None:
-        """Let nobody wait any more; begin anew."""
+        """End all waits, and begin anew."""
         self._free = self._size
         waiting, self._waiting = self._waiting, deque()
         for place in waiting:

@@ -1,7 +1,7 @@
 """The members of all processes, as one process knows them from the bucket. Pure: a fold of the bucket's entries.
 
-A claim makes its session a member while the lease of its process is there. A session is in one place, its newest
-claim: a move is one change, though the bucket sees two keys, and what a session has left is void.
+A claim makes its session a member while its process has a lease. The newest claim of a session counts, and older ones
+are void. So a move is one change, although the bucket has two keys for it.
 """
 
 from collections.abc import Collection, Iterable
@@ -34,7 +34,7 @@ class Replica:
         self._keys_of: dict[str, set[str]] = {}
         self._places: dict[str, str] = {}
         self._left: set[str] = set()
-        """Keys of claims whose session has a newer one, or had."""
+        """Keys of claims whose session has, or had, a newer claim."""
         self._visible: dict[str, Member] = {}
         self._doubted: dict[str, int] = {}
 
@@ -44,12 +44,12 @@ class Replica:
         return self._leases.keys()
 
     def revision_of(self, key: str) -> int:
-        """The newest revision of a key that is known, to be compared when it is written."""
+        """The newest known revision of a key. Writing the key compares it."""
         claim = self._claims.get(key)
         return claim.revision if claim else self._graves.get(key) or 0
 
     def claimed(self, key: str) -> Member | None:
-        """The member that the claim at a key makes, void or not."""
+        """The member of the claim at a key, also if the claim is void."""
         claim = self._claims.get(key)
         return claim.member if claim else None
 
@@ -58,26 +58,26 @@ class Replica:
         return self._visible.get(sid)
 
     def abandoned(self) -> list[Member]:
-        """The members that there would be if their process had not gone."""
+        """The members by claims whose process has gone."""
         gone = [keys for process, keys in self._keys_of.items() if process not in self._leases]
         return [self._claims[key].member for keys in gone for key in keys]
 
     def left_behind(self, process: str) -> list[Member]:
-        """The members that sessions of a process were before they moved, whose claims are still there."""
+        """The members by void claims of a process: its sessions have moved, and the old claims are still there."""
         left = [self._claims[key].member for key in self._left]
         return [member for member in left if member.process == process]
 
     def apply(self, entry: Entry) -> list[MemberChange]:
-        """Take the next entry. One that is known already, as after a restart of NATS, changes nothing."""
+        """Take the next entry. An entry that is known already changes nothing; a restart of NATS repeats some."""
         if entry.revision <= self.revision:
             return []
         return self._settle(self._store(entry))
 
     def resync(self, entries: Iterable[Entry]) -> list[MemberChange]:
-        """Take all that a look at the bucket has shown, and say in what it differs from what was known.
+        """Take everything that a look at the bucket has shown, and return the differences.
 
-        A key that is rewritten during the look can be missing there, and follow after it. So one that was known and is
-        missing without a trace is kept, and doubted.
+        A key that is written during the look may be missing in it, and follow later. So a known key that is missing
+        without a trace is kept, and doubted.
         """
         others = Replica()
         entries = sorted(entries, key=lambda entry: entry.revision)
@@ -86,7 +86,7 @@ class Replica:
         for entry in sorted((*kept, *entries), key=lambda entry: entry.revision):
             others._store(entry)
         for sid, key in list(others._places.items()):
-            # It was left for a place that was given up before this look into the bucket.
+            # The session left it for another place, which was given up before this look at the bucket.
             if self._claims.get(key) == others._claims[key] and self._places.get(sid) != key:
                 del others._places[sid]
                 others._left.add(key)
@@ -103,17 +103,17 @@ class Replica:
         return changes
 
     def doubted(self) -> list[str]:
-        """The keys that the last look did not show, and that nothing has been heard of since: to be read one by one."""
+        """The keys that the last look did not show, and that have not changed since. Read them one by one."""
         return [key for key, revision in self._doubted.items() if self._revision_at(key) == revision]
 
     def drop(self, key: str) -> list[MemberChange]:
-        """A key that was doubted is not there."""
+        """A doubted key does not exist."""
         if self._doubted.pop(key, 0) != self._revision_at(key):
             return []
         return self._settle(self._store(Entry(key, self.revision, None)))
 
     def _entries(self) -> Iterable[Entry]:
-        """What is known, as the bucket has it."""
+        """What is known, as entries of the bucket."""
         for process, revision in self._leases.items():
             yield Entry(lease_key(process), revision, b"")
         for key, claim in self._claims.items():
@@ -126,7 +126,7 @@ class Replica:
         return self._claims[key].revision if key in self._claims else None
 
     def _store(self, entry: Entry) -> Iterable[str]:
-        """Keep an entry; returns the sessions that it may have moved, those that it ends first."""
+        """Keep an entry. Returns the sessions that it may have moved; those that it ends come first."""
         self.revision = entry.revision
         process = leased_process(entry.key)
         if process is None:
@@ -165,7 +165,7 @@ class Replica:
         return dict.fromkeys(sids)
 
     def _settle(self, sids: Iterable[str]) -> list[MemberChange]:
-        """Make visible what the claims and leases say of these sessions."""
+        """Make visible what the claims and leases say about these sessions."""
         changes = self._changes_of(sids)
         for change in changes:
             if change.before is not None:
@@ -178,7 +178,7 @@ class Replica:
         return changes
 
     def _changes_of(self, sids: Iterable[str]) -> list[MemberChange]:
-        """What has become of these sessions: first who goes, then who comes or moves."""
+        """The changes of these sessions: first those that go, then those that come or move."""
         changes = (MemberChange(self._visible.get(sid), self._now(sid)) for sid in sids)
         return sorted((change for change in changes if change.before != change.after), key=self._order)
 

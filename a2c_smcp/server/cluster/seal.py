@@ -1,10 +1,12 @@
 """The signatures of frames between server processes, and which frames have come before. Pure: the clock is handed in.
 
-A signed frame is a mark, a number, an instant, a signature, and the frame. The signature is an HMAC, by a key that the
-processes share, of all of that and of the names of sender and receiver. A process has a new name whenever it begins, so
-a frame of the past has no receiver any more. Numbers tell a frame that comes twice. The instant, by the sender's own
-clock, tells one that was held back: clocks of machines need not agree, because it is compared with the frame that took
-the least time since the last pong. They need not run at the same speed either, if pongs come now and then.
+A signed frame is a mark, a number, an instant, a signature, and the frame. The signature is an HMAC of all the others
+and of the names of sender and receiver, by a key that the processes share. A process has a new name whenever it begins,
+so a frame of the past has no receiver any more. The number shows that a frame comes twice.
+
+The instant, by the sender's clock, shows that a frame was held back. The clocks of machines need not agree: the instant
+is compared with that of the frame that took the least time since the last pong. The clocks need not run at the same
+speed either, because pongs come now and then.
 """
 
 import hmac
@@ -21,18 +23,18 @@ DropReason: TypeAlias = Literal["unsigned", "forged", "replayed", "late", "unkno
 
 _WORDS: Final[dict[DropReason, str]] = {
     "unsigned": "it has no signature",
-    "forged": "its signature is by no key of this process",
-    "replayed": "it has come before",
+    "forged": "its signature does not fit any key of this process",
+    "replayed": "it came before",
     "late": "it was held back for too long",
-    "unknown": "its sender is no server process that is known here",
+    "unknown": "its sender is not a known server process",
     "malformed": "it is not a message of a server process",
 }
-#: A frame without a signature begins with the length of its head, which never has this byte.
+#: A frame without a signature begins with the length of its head, and never with this byte.
 _MARK: Final = 0xFF
 _HEAD: Final = struct.Struct(">BQd")
 _MAC_BYTES: Final = 16
 _START: Final = _HEAD.size + _MAC_BYTES
-#: Numbers of one sender that are remembered. Frames change places only when their sender goes to another NATS server.
+#: How many numbers of a sender are remembered. Frames change order only when their sender moves to another NATS server.
 _REMEMBERED: Final = 1024
 _ALL: Final = (1 << _REMEMBERED) - 1
 
@@ -46,7 +48,7 @@ class DroppedFrameError(ValueError):
 
 
 class OpenedFrame(NamedTuple):
-    """A frame whose signature is right. The number is 0 where signatures are not looked at."""
+    """A frame whose signature is right. The number is 0 if signatures are not checked."""
 
     frame: bytes
     number: int = 0
@@ -54,12 +56,12 @@ class OpenedFrame(NamedTuple):
 
 
 class FrameSeal:
-    """Signs with the first key, and takes what any of the keys has signed. Without a key it signs nothing, and takes
+    """Signs with the first key, and accepts signatures by any of the keys. Without a key it signs nothing, and accepts
     everything.
     """
 
     def __init__(self, keys: Sequence[bytes] = (), *, accept_unsigned: bool = False, longest_way: float = 30.0) -> None:
-        # The state of an HMAC after its key: a copy of it is twice as fast as a new one.
+        # Copying an HMAC that has its key is twice as fast as making a new one.
         self._keys = [hmac.new(key, b"", "sha256") for key in keys]
         self._accept_unsigned = accept_unsigned or not keys
         self._longest_way = longest_way
@@ -73,7 +75,7 @@ class FrameSeal:
         return b"".join((head, _mac(self._keys[0], sender, receiver, head, frame), frame))
 
     def open(self, sender: str, receiver: str, data: bytes) -> OpenedFrame:
-        """The frame without its signature, or `DroppedFrameError`."""
+        """The frame without its signature. Raises `DroppedFrameError` if the signature is missing or wrong."""
         if not data or data[0] != _MARK:
             if not self._accept_unsigned:
                 raise DroppedFrameError("unsigned")
@@ -90,7 +92,7 @@ class FrameSeal:
         raise DroppedFrameError("forged")
 
     def arrivals(self) -> "Arrivals":
-        """For the frames of one sender."""
+        """Make the record of one sender's frames."""
         return Arrivals(self._longest_way)
 
 
@@ -103,15 +105,15 @@ def _mac(key: hmac.HMAC, sender: str, receiver: str, head: bytes, frame: bytes) 
 
 
 class Arrivals:
-    """The frames of one sender that have come: each is taken once, and none that was on its way for too long."""
+    """The record of one sender's frames. Each frame is taken once, unless it was on its way for too long."""
 
     def __init__(self, longest_way: float) -> None:
         self._longest_way = longest_way
         self._highest = 0
         self._seen = 0
-        """Bit n is for the number that is n less than the highest."""
+        """Bit n stands for the number that is n less than the highest."""
         self._least: float | None = None
-        """Our clock less the sender's instant, at a frame that was not held back."""
+        """Our clock minus the sender's instant, for a frame that was not held back."""
         self._learnt_at = 0.0
 
     @property
@@ -120,12 +122,12 @@ class Arrivals:
         return self._highest > 0
 
     def want_pong(self, now: float) -> bool:
-        """Whether to ask for a frame that is fresh: the clocks may have moved apart since the last one."""
+        """Whether to ask for a fresh frame, because the clocks may have moved apart since the last one."""
         return self.are_signed and now - self._learnt_at > tuning.TIMES.fresh_pong
 
     def take(self, opened: OpenedFrame, now: float, *, is_fresh: bool = False) -> None:
-        """Note a frame that came now, or raise `DroppedFrameError`. One that `is_fresh` shows by itself that it was not
-        held back.
+        """Note a frame that came now, or raise `DroppedFrameError`. `is_fresh` says that it was certainly not held
+        back.
         """
         if not opened.number:
             if self.are_signed:

@@ -122,7 +122,7 @@ class Tenure(ABC):
         return self._watcher.revision
 
     async def reached(self, revision: int) -> None:
-        """Wait until a revision is known here; raises `InternalError` after some seconds."""
+        """Wait until a revision is known here. Raises `InternalError` after some seconds."""
         await self._watcher.reached(revision)
 
     @property
@@ -148,7 +148,7 @@ class Tenure(ABC):
             raise InternalError(reason)
 
     async def release(self) -> None:
-        """Give up the lease, and every membership with it. This process does not begin again."""
+        """Give up the lease, and with it every membership. This process does not begin again."""
         self._released = True
         lease, self._lease = self._lease, None
         self._trouble = "the server is shutting down"
@@ -164,11 +164,11 @@ class Tenure(ABC):
                 await self._bucket.delete(key, lease.revision)
                 return
             except WrongRevisionError:
-                # A renewal was on its way.
+                # A renewal was under way.
                 entry = await self._bucket.read(key)
                 lease.revision = entry.revision if entry.value is not None else 0
 
-    # --- how it goes on
+    # --- the life of a lease
 
     def _end(self, reason: str) -> None:
         lease, self._lease = self._lease, None
@@ -180,7 +180,7 @@ class Tenure(ABC):
 
     def _on_changes(self, changes: Sequence[MemberChange]) -> None:
         if self._lease is None:
-            return  # nobody is a member through this process, so nobody here is to be told
+            return  # nobody is a member through this process, so there is nobody to tell
         if self._lease.process not in self.replica.processes:
             self._end("NATS ended the lease of this process")
         elif changes:
@@ -228,7 +228,7 @@ class Tenure(ABC):
             try:
                 await self.upkeep()
             except InternalError as error:
-                logger.info("what is left over in the bucket stays for now: %s", error)
+                logger.info("claims that nobody wants stay in the bucket for now: %s", error)
 
     async def _renewals(self) -> None:
         was_connected = True
@@ -241,7 +241,7 @@ class Tenure(ABC):
             if (lease := self._lease) is None:
                 return
             is_connected = self._connection.is_connected
-            # What this process wrote itself does not show: the watch has stopped.
+            # If the watch does not show what this process wrote itself, it has stopped.
             behind = self.revision < lease.revision and self.lease_age >= self._options.renewal
             if behind or (is_connected and not was_connected):
                 self._watcher.expire()
@@ -260,14 +260,14 @@ class Tenure(ABC):
             self._note(error.message)
             return
         if self._lease is not lease:
-            return  # it was over before the answer came
+            return  # it ended before the answer came
         lease.renew(asked_at, revision)
         self._note(None)
         if revision <= known:
             self._end(_SET_BACK)
 
     async def _look_after(self, lease: Lease, key: str) -> None:
-        """A renewal was refused: either the lease is over, or an earlier one counted and its answer was lost."""
+        """A renewal was refused. Either the lease has ended, or the answer to an earlier renewal was lost."""
         with suppress(InternalError):
             entry = await self._bucket.read(key)
             if self._lease is not lease:
@@ -286,5 +286,5 @@ class Tenure(ABC):
 
 
 def _about_us() -> bytes:
-    """What a lease says of its process, for people who look at the bucket."""
+    """What a lease says about its process, for people who look at the bucket."""
     return msgspec.json.encode({"host": socket.gethostname(), "pid": os.getpid()})

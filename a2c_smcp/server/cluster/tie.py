@@ -1,13 +1,13 @@
-"""What ties one server process to the others: the connection to NATS, the membership and the bus over it."""
+"""What ties one server process to the others: the connection to NATS, and the membership and the bus over it."""
 
 import logging
 from contextlib import AsyncExitStack
 from typing import Final, Self
 
 from a2c_smcp.server.auth import AuthenticationProvider
+from a2c_smcp.server.cluster import tuning
 from a2c_smcp.server.cluster.cluster_namespace import ClusterNamespace
 from a2c_smcp.server.cluster.connection import NatsConnection
-from a2c_smcp.server.cluster.line import REMEMBERED_FOR_CUTS
 from a2c_smcp.server.cluster.nats_bus import NatsBus
 from a2c_smcp.server.cluster.options import ClusterOptions
 from a2c_smcp.server.cluster.registry import ClusterRegistry
@@ -20,7 +20,7 @@ __all__ = ["ClusterTie"]
 logger = logging.getLogger(__name__)
 
 _NO_KEY: Final = (
-    "no cluster key: everybody who may write to NATS can use every computer in the name of a server; "
+    "there is no cluster key: everybody who may write to NATS can use every computer in the name of a server; "
     "give --cluster-key-file (see docs/scaling.md)"
 )
 _UNSIGNED: Final = (
@@ -59,7 +59,7 @@ class ClusterTie:
             options.keys,
             accept_unsigned=options.accept_unsigned,
             # A process that was stopped for longer than its lease has another name.
-            longest_way=options.lease + REMEMBERED_FOR_CUTS,
+            longest_way=options.lease + tuning.TIMES.remembered_for_cuts,
         )
         self.bus = NatsBus(self.connection, self.registry, options.prefix, metrics, seal)
         return ClusterNamespace(auth, registry=self.registry, bus=self.bus, limits=limits, observer=metrics)

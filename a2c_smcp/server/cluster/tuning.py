@@ -1,4 +1,4 @@
-"""The numbers by which server processes wait for NATS and for each other, and how much they keep meanwhile."""
+"""How long server processes wait for NATS and for each other, and how much they keep meanwhile."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -10,81 +10,97 @@ __all__ = ["BOUNDS", "TIMES", "ClusterBounds", "ClusterTimes"]
 class ClusterTimes:
     """All in seconds."""
 
+    ping: float = 1.0
+    """How often a process that waits for another asks whether it is there."""
+    remembered_for_cuts: float = 20.0
+    """How long it is remembered what has to be said again after a cut. A process that was cut off for longer has lost
+    its lease."""
+    keep_answers: float = 5.0
+    """How long an answer may wait for NATS. After that its caller has given up."""
+    near_the_end: float = 2.0
+    """A process that is asked gives up a second before this one. Clocks and the way cost another second."""
     retry: float = 0.5
-    """Between two attempts at something that failed, or that goes on although it was cancelled."""
+    """Between two attempts at something that failed, or between two cancellations of a task that did not end."""
     nats_connect: int = 2
     """For one attempt to connect to NATS."""
     nats_ping: int = 1
     """Between pings to NATS. With the 120 s of nats-py a silent server would be noticed after minutes."""
     nats_answer: float = 2.0
-    """For an answer of NATS. It takes about a millisecond; without a leader it does not come."""
+    """For an answer of NATS. It takes about a millisecond. Without a leader it does not come."""
     nats_check: float = 3.0
     """For one step of the doctor."""
     bucket_look: float = 10.0
     """For a look at the whole bucket. Ten thousand keys take 0.15 s."""
     revision: float = 5.0
-    """For which a caller waits until a revision is known here."""
+    """How long a caller waits until a revision is known here."""
     max_silence: float = 3.0
-    """After so much silence a process that is waited for counts as gone."""
+    """A process that is waited for counts as gone after this silence."""
     quiet: float = 5.0
-    """After so much silence this process stops working for another: later than that one has given up. It is
-    counted in pings, of a second each."""
+    """This process stops working for another one after this silence, when the other one has given up already. It is
+    counted in pings."""
     refusals_apart: float = 2.0
-    """Two refusals so far apart say that nobody is there: one alone may come upon a process that connects again."""
+    """Two refusals this far apart mean that nobody is there. One alone may meet a process that connects again."""
     refusals_together: float = 10.0
-    """Refusals further apart than this have nothing to do with each other."""
+    """Refusals further apart than this are independent of each other."""
     slack: float = 0.1
     """Timers are not exact."""
     clock_is_fresh: float = 60.0
-    """How long the other clock is known. Clocks run at slightly different speeds: 60 s make a few milliseconds."""
+    """How long a reading of the other clock counts. Clocks differ in speed, by a few milliseconds in 60 s."""
     longest_exchange: float = 1.0
-    """An exchange that took longer says too little of the other clock."""
+    """An exchange that took longer says too little about the other clock."""
     fresh_pong: float = 60.0
-    """After which a new pong is wanted. A clock that is being corrected runs up to a tenth too fast."""
+    """After this time a new pong is wanted. A clock that is being corrected runs up to a tenth too fast."""
     newcomer: float = 5.0
-    """For which the frames of a process are kept that the copy of the membership does not show yet."""
+    """How long the frames of a process are kept that the copy of the membership does not show yet."""
     chunk: float = 5.0
-    """In which at least one chunk must arrive while others wait for their turn."""
+    """Within this time at least one chunk must arrive, while others wait for their turn."""
     look_for_room: float = 0.05
-    """Between looks whether NATS is back, while something waits for it."""
+    """Between two checks whether NATS is back, while something waits for it."""
     claim_pauses: tuple[float, float] = (0.01, 0.5)
     """The first and the longest pause before a join looks again at a key that others change meanwhile. While NATS
     elects a leader, it refuses changes for the sake of one that is then lost."""
     flush: float = 1.0
-    """For the last answers to leave when a process ends."""
+    """How long the last answers may take to leave when a process ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterBounds:
     """How much is kept, and how much may be under way."""
 
+    notice_characters: int = 128 * 1024
+    """Characters of an announcement, which is not cut into chunks: 512 KiB in UTF-8 at most. NATS takes 1 MiB."""
+    named: int = 10_000
+    """Requests that one ping names."""
     newcomer_frames: int = 256
     """Frames of processes that are not known yet, of all of them together."""
     newcomer_bytes: int = 1024 * 1024
     gone: int = 1000
-    """Processes that have gone, of which is remembered that nothing more is taken."""
+    """Processes that have gone and are remembered, so that nothing more is taken in their name."""
     graves: int = 10_000
-    """Revisions of deleted keys that are remembered. A claim at a forgotten one costs a look into the bucket."""
+    """Revisions of deleted keys that are remembered. A claim at a forgotten key costs a look into the bucket."""
     cancels: int = 10_000
-    """Announcements that are repeated each for itself, after a cut."""
+    """Announcements that do not collapse, and that are repeated after a cut."""
     cancels_of_one: int = 1024
-    """Of these, those of one session: as many as its calls under way, so that one does not take all places."""
+    """How many of these one session may have: as many as its calls under way."""
     cancel_characters: int = 1024
+    chunk_bytes: int = 128 * 1024
+    """Bytes of a text in one frame. A small frame waits for those before it on the same connection: for 16 MB in one
+    piece that took 100 ms."""
     chunks: int = 4
     """Chunks that may be on their way to one process."""
     queued_bytes: int = 64 * 1024 * 1024
     """Bytes of chunked texts that may wait to be sent to one process."""
     unsent_bytes: int = 32 * 1024 * 1024
-    """Bytes that may wait for NATS before requests and announcements are refused. As many may be in the connection."""
+    """Bytes that may wait for NATS before requests and announcements are refused. The connection may hold as many."""
     held_characters: int = 4 * 1024 * 1024
-    """Characters of one session's announcements that wait for its own errands to be sent."""
+    """Characters of one session's announcements that wait until its own requests are sent."""
     changes: int = 64
-    """Claims and deletions that NATS is asked for at a time. When thousands come back at once, the last one must not
-    find its time for an answer over before it is sent."""
+    """Claims and deletions that NATS is asked for at a time. When thousands of clients come back at once, the last
+    request must not time out before it is sent."""
     claim_attempts: int = 20
     """How often a join looks at a key that others change meanwhile."""
     tidied: int = 100
-    """Claims of processes that have gone that are deleted at a time."""
+    """Claims of gone processes that are deleted at a time."""
 
 
 TIMES: Final = ClusterTimes()

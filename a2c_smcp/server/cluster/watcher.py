@@ -1,4 +1,4 @@
-"""Keeps a replica up with the bucket: a first look, then every change, and a new look when something is missing."""
+"""Keeps a replica up to date with the bucket: a first look, then every change, and a new look when one is missing."""
 
 import asyncio
 import heapq
@@ -19,7 +19,9 @@ logger = logging.getLogger(__name__)
 
 
 class ReplicaWatcher:
-    """`on_changes` is called with what each entry changed, be it nothing, before `revision` says that it is known."""
+    """Calls `on_changes` for each entry, with the list of its changes, which may be empty. After that, `revision` is
+    that of the entry.
+    """
 
     def __init__(self, bucket: Bucket, on_changes: Callable[[Sequence[MemberChange]], None]) -> None:
         self.replica = Replica()
@@ -34,7 +36,7 @@ class ReplicaWatcher:
         self._numbers = itertools.count()
 
     async def look(self) -> None:
-        """BucketWatch the bucket anew; returns when the replica is as the bucket was."""
+        """Watch the bucket anew. Returns when the replica shows what the bucket had when the watch began."""
         await self._unwatch()
         self._stale.clear()
         self._look = []
@@ -50,11 +52,11 @@ class ReplicaWatcher:
                 self._known(self.replica.drop(key))
 
     def expire(self) -> None:
-        """What the watch shows is not to be relied on: look anew."""
+        """Have `run` look anew, because the watch cannot be relied on."""
         self._stale.set()
 
     async def run(self) -> None:
-        """Look anew whenever that is needed, until cancelled."""
+        """Look anew whenever `expire` was called, until cancelled."""
         while True:
             await self._stale.wait()
             try:
@@ -75,7 +77,7 @@ class ReplicaWatcher:
             await watch.close()
 
     async def reached(self, revision: int) -> None:
-        """Wait until a revision is known here, or raise `InternalError` after some seconds."""
+        """Wait until a revision is known here. Raises `InternalError` after some seconds."""
         if self.revision >= revision:
             return
         known: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -90,7 +92,7 @@ class ReplicaWatcher:
         try:
             self._take(entry, pending)
         except Exception:
-            # Those who are told are not ours; nats-py would go on with a line in the log.
+            # A listener is not our code. nats-py would only log the error and go on.
             logger.exception("failed to take a change of membership; looking at all of it anew")
             self.expire()
 
@@ -102,7 +104,7 @@ class ReplicaWatcher:
         if entry is not None:
             self._look.append(entry)
         newest = entry.revision if entry is not None else 0
-        # A server that is behind may show an older bucket than the one we know; what is missing follows.
+        # A NATS server that is behind may show an older bucket than the replica. The rest follows.
         if pending == 0 and newest >= self.replica.revision:
             entries, self._look = self._look, None
             self._known(self.replica.resync(entries))

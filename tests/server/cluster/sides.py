@@ -13,11 +13,11 @@ from a2c_smcp.server.cluster.nats_bus import NatsBus
 from a2c_smcp.server.cluster.options import ClusterOptions
 from a2c_smcp.server.cluster.seal import FrameSeal
 from a2c_smcp.server.effects import Broadcast
-from a2c_smcp.server.envelopes import Answer
+from a2c_smcp.server.envelopes import Answer, Message
 from a2c_smcp.server.offices import Member
 from a2c_smcp.wire import Encoded
 
-__all__ = ["ASKED", "ASKER", "TARGET", "Shell", "Side", "text_of"]
+__all__ = ["ASKED", "ASKER", "TARGET", "Shell", "Side", "request", "text_of"]
 
 ASKED, ASKER = "B" * 22, "A" * 22
 TARGET = Member("sid-c", "computer", "c", "o", ASKED)
@@ -83,18 +83,18 @@ class Shell:
         self.withdrawn: list[str] = []
 
     async def echo(self, remote: RemoteRequest, _: Any) -> Answer | None:
-        return Answer(Encoded(remote.take_body()))
+        return Answer(Encoded(remote.message.take_body()))
 
     async def never(self, _: RemoteRequest, answer: "asyncio.Future[Answer | None]") -> Answer | None:
         return await answer
 
     async def answer(self, remote: RemoteRequest, answer: "asyncio.Future[Answer | None]") -> Answer | None:
         self.asked.append(remote)
-        self.log.append(f"asked {remote.req_id}")
+        self.log.append(f"asked {remote.message.request['req_id']}")
         try:
             return await self.answers(remote, answer)
         except NotInRoomError:
-            self.withdrawn.append(remote.req_id)
+            self.withdrawn.append(remote.message.request["req_id"])
             raise
 
     def hear(self, notice: Broadcast, text: str) -> None:
@@ -124,12 +124,17 @@ class Side:
 
     async def ask(self, body: str = "[1]", req_id: str = "1", **more: Any) -> Answer | None:
         answer: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
-        remote = RemoteRequest("sid-a", TARGET, "client:tool_call", "a", req_id, 30, body, **more)
+        remote = request(body, req_id, **more)
         try:
             await self.bus.ask(remote, answer)
             return await answer
         finally:
             self.bus.forget(remote)
+
+
+def request(body: str = "[1]", req_id: str = "1", **more: Any) -> RemoteRequest:
+    message = Message("client:tool_call", {"agent": "a", "req_id": req_id, "timeout": 30}, body=body)
+    return RemoteRequest("sid-a", TARGET, message, **more)
 
 
 def text_of(answer: Answer | None) -> str:

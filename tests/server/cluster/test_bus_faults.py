@@ -58,7 +58,7 @@ async def test_a_request_that_nobody_took_is_sent_again_when_its_process_is_back
         await eventually(lambda: asker.bus._peers[ASKED].line.health.is_refusing())
         async with Side(ASKED, nats.url, prefix).open() as back:
             assert text_of(await call) == "[1]"
-            assert [remote.req_id for remote in back.shell.asked] == ["1"]
+            assert [remote.message.request["req_id"] for remote in back.shell.asked] == ["1"]
 
 
 async def test_what_is_announced_while_nats_is_stopped_waits_within_a_bound(tmp_path: Path) -> None:
@@ -214,4 +214,4 @@ async def test_an_answer_outlives_a_restart_of_nats(tmp_path: Path, prefix: str)
             # NATS took longer to come back than we wait: said, not lost.
             with contextlib.suppress(InternalError, NotFoundError):
                 assert text_of(await call) == "{}"
-            assert [remote.req_id for remote in asked.shell.asked] == ["1"]
+            assert [remote.message.request["req_id"] for remote in asked.shell.asked] == ["1"]

@@ -96,7 +96,7 @@ async def test_nothing_is_started_for_a_caller_whose_own_time_is_over(
     monkeypatch.setattr(asked.bus, "_take_frame", take)
     take(*held[0])  # that it was withdrawn is not known yet
     await asyncio.sleep(0.2)
-    assert [remote.req_id for remote in asked.shell.asked] == ["1"]
+    assert [remote.message.request["req_id"] for remote in asked.shell.asked] == ["1"]
 
 
 async def test_what_cannot_wait_for_a_membership_any_longer_does_not_wait_one_after_another(
@@ -118,7 +118,7 @@ async def test_what_cannot_wait_for_a_membership_any_longer_does_not_wait_one_af
 async def test_ids_may_have_any_character(asker: Side, asked: Side) -> None:
     for req_id in ("\ud800", "\0", "三\U0001f600", ""):
         assert text_of(await asker.ask(req_id=req_id)) == "[1]"
-        assert asked.shell.asked[-1].req_id == req_id
+        assert asked.shell.asked[-1].message.request["req_id"] == req_id
 
 
 async def test_nothing_is_kept_of_strangers_and_what_they_write_is_not_heard(

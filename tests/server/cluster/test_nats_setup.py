@@ -70,7 +70,7 @@ def test_a_file_that_cannot_be_written_leaves_no_secret_behind(tmp_path: Path) -
 def test_the_command_says_what_it_cannot_do_and_what_comes_next(keys: Path, tmp_path: Path) -> None:
     before = (keys / "cluster.key").read_text()
     again = CliRunner().invoke(app, ["server", "nats-setup", str(keys)])
-    assert again.exit_code == 1 and "is there already" in again.output and "--force" in again.output
+    assert again.exit_code == 1 and "exists already" in again.output and "--force" in again.output
     assert (keys / "cluster.key").read_text() == before and before not in again.output
     assert CliRunner().invoke(app, ["server", "nats-setup", str(keys), "--nats-prefix", "a.b"]).exit_code == 2
     made = CliRunner().invoke(app, ["server", "nats-setup", str(tmp_path), "--node", "n", "--nats-prefix", "lab"])

@@ -40,7 +40,7 @@ def test_the_keys_of_a_file_are_in_their_order() -> None:
         ({"keys": (b"k" * 31,)}, "32 characters"),
         ({"keys": (b"k" * 32, b"")}, "32 characters"),
         ({"keys": (b"k" * 32,) * 5}, "4 cluster keys"),
-        ({"accept_unsigned": True}, "--accept-unsigned needs one"),
+        ({"accept_unsigned": True}, "--accept-unsigned needs a cluster key"),
     ],
 )
 def test_cluster_keys_that_cannot_work_are_refused_and_never_shown(bad: dict[str, object], words: str) -> None:

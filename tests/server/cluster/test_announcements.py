@@ -1,6 +1,6 @@
 """What is remembered of announcements, directly."""
 
-from a2c_smcp.server.cluster.recent_notices import RecentNotices
+from a2c_smcp.server.cluster.announcements import RecentNotices
 from a2c_smcp.server.effects import Broadcast
 
 
