@@ -77,7 +77,7 @@ class GuardedWebSocket(WebSocketsSansIOProtocol):
         self._arrived, self._has_frames = b"", False
         self.peer.leave()
         super().connection_lost(exc)
-        # Without these no reference cycle is left.
+        # Each of these three would be part of a reference cycle.
         self.peer.on_known, self.peer.unwritten = None, int
         self.conn.parser.close()
 
