@@ -130,9 +130,10 @@ class ServerLink:
                 await connection.send_text(text)
                 return await answered
         except TimeoutError:
+            self._asks.late(ask.id)
             raise RequestTimeoutError(f"the server did not answer {event} within {timeout:g} s") from None
         finally:
-            self._asks.end(ask.id)
+            self._asks.withdraw(ask.id)
 
     async def send(self, event: str, data: Any) -> None:
         """Send an event that nobody answers. Without a connection it is lost."""

@@ -344,7 +344,7 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         """Fail the requests that wait for this session, and those that it sent. Returns the tool calls that it sent:
         their computers must be told that these are cancelled.
         """
-        lost = self._relays.parted_by(sid)
+        lost = self._relays.lost(sid)
         for ask in lost.unanswered:
             ask.waiter.fail(NotFoundError("the computer has gone"))
         for ask in lost.unwanted:

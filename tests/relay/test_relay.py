@@ -63,6 +63,15 @@ class TwoEnds(RuleBasedStateMachine):
         if tell:
             self.line.append(("withdraw", ask.id))
 
+    @precondition(lambda self: self.asks)
+    @rule(data=st.data())
+    def fail(self, data: st.DataObject) -> None:
+        """No answer can come any more, for instance because sending failed."""
+        ask = data.draw(st.sampled_from(self.asks.waiting()))
+        assert self.asks.fail(ask.id) is ask
+        assert self.asks.fail(ask.id) is None and not self.asks.sent(ask.id), "it ends once, and is not sent after that"
+        self.ended(ask.id)
+
     @rule(caller=st.sampled_from(CALLERS))
     def caller_goes(self, caller: str) -> None:
         lost = self.asks.lost(caller)
