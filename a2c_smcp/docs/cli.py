@@ -132,7 +132,7 @@ def _library(folders: list[Path], limits: "DocumentLimits", **options: Any) -> "
 
 @contextmanager
 def _progress_bar(library: "Library") -> Iterator[None]:
-    """Shows how far the first reading has come, on stderr: stdout may be the pipe to the client."""
+    """Shows on stderr how many files were read so far. stdout may be the pipe to the client."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     bar = Progress(

@@ -26,7 +26,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class _Samples:
-    """What of a document is looked at to describe it, and how much is said."""
+    """How much of a document is read to describe it, and how long the description may be."""
 
     characters: int = 20_000
     pages: int = 3
@@ -76,7 +76,7 @@ class Facts:
 
 
 def describe(document: OpenDocument, name: str) -> Facts:
-    """Title, keywords and summary: what the file says of itself, else its first heading and its most frequent terms."""
+    """Title, keywords and summary: its own if it has them, else its first heading and most frequent words."""
     known = document.properties
     sample: list[Element] = []
     size = 0

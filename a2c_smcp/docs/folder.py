@@ -42,17 +42,17 @@ _BATCH: Final = 32
 _TRIES: Final = 3
 _RETRY_SECONDS: Final = 1.0
 _YOUNG_SECONDS: Final = 2.0
-"""A file that is broken and younger than this may still be on its way here."""
+"""A broken file that was saved less than this long ago may still be incomplete: it is tried again."""
 _FIRST_LISTED_SECONDS: Final = 1.0
 """At the start: when the files take longer than this to be described, the rest of them is listed by name."""
 _LISTED_SECONDS: Final = 10.0
 """The same later on, when files are new."""
 NOT_A_DOCUMENT: Final = "its content is no document"
-"""Why a file is not served whose name says nothing."""
+"""The reason for a file whose name tells nothing, and whose content is not text."""
 
 
 class Folder:
-    """One folder. `running()` reads it and keeps up with it; what it says goes to `on_change`."""
+    """One folder. `running()` reads it and follows its changes, which are told to `on_change`."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Folder:
         pages: PageCache | None = None,
         included: GitIgnoreSpec | None = None,
     ) -> None:
-        """`included` are the names that are served although they would be left out."""
+        """`included` are patterns: what they name is served, even if it would be left out by default."""
         # What the person named may be a link; what is below it may not.
         self.root = os.path.realpath(root)
         if not os.path.isdir(self.root):
@@ -88,7 +88,7 @@ class Folder:
         self._refs: dict[str, str] = {}
         self._ref_of: dict[str, str] = {}
         self._served: dict[str, ServedFile] = {}
-        """By path. A file that is no document has none."""
+        """By path. Files that are no documents are not here."""
         self._no_documents: dict[str, tuple[int, int]] = {}
         self._told: dict[str, Document] = {}
         """The documents as they were when `on_change` was called last."""
@@ -113,7 +113,7 @@ class Folder:
         return self._served.values()
 
     async def served(self, doc_ref: str) -> ServedFile | None:
-        """A document by its reference; one that was found and not described yet is described now."""
+        """A document by its reference. A file that was found and not read yet is read now."""
         path = self._refs.get(doc_ref)
         if path is None:
             return None
@@ -259,7 +259,7 @@ class Folder:
         return found
 
     async def _catch_up(self, found: Walk | None = None) -> None:
-        """Describe what is new or changed, and say what is different. Without a walk, walk."""
+        """Describe what is new or changed, and tell it. Without `found`, the folder is walked first."""
         async with self._turn:
             self._unsettled = False
             for _ in range(_TRIES):
@@ -270,7 +270,7 @@ class Folder:
         self.indexer.look()
 
     async def _take(self, found: Walk) -> bool:
-        """Make a walk the state of things. True if files have changed under way, and another walk is due."""
+        """Make the result of a walk the current state. True if files changed meanwhile: then another walk is needed."""
         old = self._walk
         first = not self.first_pass.is_set()
         self._walk = found
@@ -303,7 +303,7 @@ class Folder:
         )
 
     async def _from_index(self, files: list[FoundFile]) -> list[FoundFile]:
-        """Serve what was described at another time, and return the rest."""
+        """Serve the files that the index already describes, and return the others."""
         known = await asyncio.to_thread(self._index.known, {file.path: file for file in files}, self._limits_name)
         for file in files:
             if file.path in known:
@@ -312,11 +312,11 @@ class Folder:
 
     @property
     def _limits_name(self) -> str:
-        """What decides, beside the file, whether a worker dies of it."""
+        """The version and the limits as a text. If one of them changes, a file that a worker died of is tried again."""
         return f"{__version__} {json.dumps(self.limits.to_json(), sort_keys=True)}"
 
     async def _describe(self, files: Sequence[FoundFile], *, background: bool, first: bool = False) -> bool:
-        """Ask the workers what files are. True if one has changed under way.
+        """Have files described by the workers. True if a file changed meanwhile.
 
         What is known is served at once. If it takes long, the other files are listed by their names.
         """
@@ -392,7 +392,7 @@ class Folder:
             self._not_kept += described
 
     async def _keep_facts(self) -> bool:
-        """Write into the index what could not be written before; whether nothing is left to write."""
+        """Write into the index what could not be written before. True if everything is written now."""
         waiting, self._not_kept = self._not_kept, []
         await self._remember([(file, facts) for file, facts in waiting if self._walk.files.get(file.path) == file])
         return not self._not_kept

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from a2c_smcp.docs.queries import Query, Term, match_expression
 from a2c_smcp.docs.walking import FoundFile
@@ -72,6 +72,8 @@ _SCHEMA: Final = """
 class _Ranking:
     """How places are ordered, and how many are looked at."""
 
+    enough: int = 3  # documents; if fewer have all words, some that have any of them follow
+
     name: float = 5.0  # what a word in the path counts, beside 1 for a word in the text
     title: float = 4.0
     each: int = 3  # places of one document, before those of other documents
@@ -96,6 +98,8 @@ class Hit:
     snippet: str
     rank: float
     """The smaller the better."""
+    whole: bool = True
+    """Whether the page has all words of the query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +107,6 @@ class Found:
     """What a search found in one folder."""
 
     hits: tuple[Hit, ...] = ()
-    matched: Literal["all", "some"] = "all"
-    """Whether every place has all words, or only some of them, because no place has all."""
     corrected: Mapping[str, tuple[str, ...]] | None = None
     """Words that are nowhere in the index, and those that were searched in their place."""
     cut: bool = False
@@ -399,18 +401,24 @@ class Index:
 
     @_mended(Found)
     def search(self, query: Query, most: int) -> Found:
-        """The places that have all words of a query; where there is none, those that have most of them. Best first."""
+        """The places that have all words of a query, best first. If these are few, some that have any word follow."""
         files = self._wanted(query) if query.filters else None
         if not query.words and not query.phrases:
             return Found(tuple(self._by_filters(files or {}, most)))
         terms = tuple(self._spelled(word) for word in query.words)
         corrected = {term.word: term.instead for term in terms if term.instead}
-        for at_least in range(len(terms), -1 if query.phrases else 0, -1):
-            wanted = match_expression(terms, query.phrases, at_least)
-            hits, cut = self._places(wanted, query, terms, files, most)
-            if hits or cut:
-                return Found(tuple(hits), "all" if at_least == len(terms) else "some", corrected, cut)
-        return Found(corrected=corrected)
+        hits, cut = self._places(match_expression(terms, query.phrases), query, terms, files, most)
+        with_all = {hit.path for hit in hits}
+        if len(with_all) < _RANKING.enough and len(terms) + len(query.phrases) > 1:
+            # A phrase is never left out. With a phrase and one word, the phrase alone is enough.
+            some = match_expression(terms if len(terms) > 1 else (), query.phrases, any_term=True)
+            others, cut_too = self._places(some, query, terms, files, most)
+            partly = [replace(hit, whole=False) for hit in others if hit.path not in with_all]
+            room = _RANKING.enough - len(with_all) if hits else most
+            more = list(dict.fromkeys(hit.path for hit in partly))[:room]
+            hits = [*hits, *(hit for hit in partly if hit.path in more)][:most]
+            cut = cut or cut_too
+        return Found(tuple(hits), corrected, cut)
 
     def _places(
         self, wanted: str, query: Query, terms: Sequence[Term], files: Mapping[int, str] | None, most: int

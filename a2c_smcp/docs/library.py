@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from a2c_smcp.docs.folder import Folder
 from a2c_smcp.docs.limits import DocumentLimits
@@ -34,8 +34,10 @@ class FoundPlace:
     document: Document
     page_index: int
     element_id: str | None
-    """`None` if it is the document's name, title or summary that was found."""
+    """`None` if the words are in the document's name, title or summary."""
     snippet: str
+    whole: bool
+    """Whether the page has all words, and not only some of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,6 @@ class SearchAnswer:
 
     places: tuple[FoundPlace, ...]
     """The best first."""
-    matched: Literal["all", "some"]
-    """Whether every place has all words, or only some of them, because no place has all."""
     corrected: Mapping[str, Sequence[str]]
     """Words that no document has, and those that were searched in their place."""
     not_indexed: tuple[Document, ...]
@@ -110,30 +110,25 @@ class Library:
         asked = parse_query(query)
         found = [await folder.search(asked, most) for folder in self.folders]
         missing = [file.document for folder in self.folders for file in await folder.not_indexed()]
-        whole = any(each.hits and each.matched == "all" for each in found)
-        matched: Literal["all", "some"] = "all" if whole or not any(each.hits for each in found) else "some"
-        hits = [
-            (hit, folder)
-            for folder, each in zip(self.folders, found, strict=True)
-            for hit in each.hits
-            if each.matched == matched
-        ]
+        hits = [(hit, folder) for folder, each in zip(self.folders, found, strict=True) for hit in each.hits]
+        best = heapq.nsmallest(most, hits, key=lambda pair: (not pair[0].whole, pair[0].rank))
         places = [
             FoundPlace(
                 folder.file(hit.path).document,
                 hit.page,
                 None if hit.number is None else f"p{hit.page}-{hit.number}",
                 hit.snippet,
+                hit.whole,
             )
-            for hit, folder in heapq.nsmallest(most, hits, key=lambda pair: pair[0].rank)
+            for hit, folder in best
         ]
         corrected = {word: near for each in found for word, near in (each.corrected or {}).items() if near}
         problems = [*self._problems()]
         if any(each.cut for each in found):
             problems.append("There were too many pages with the words of the phrase: not all were looked at.")
-        notes = [*_notes(matched, corrected, missing), *problems, *await self._unsearched(bool(places))]
+        notes = [*_notes(places, corrected, missing), *problems, *await self._unsearched(bool(places))]
         complete = not missing and not problems
-        return SearchAnswer(tuple(places), matched, corrected, tuple(missing), complete, tuple(notes))
+        return SearchAnswer(tuple(places), corrected, tuple(missing), complete, tuple(notes))
 
     def _problems(self) -> list[str]:
         """What keeps a search from finding everything, in sentences."""
@@ -199,7 +194,7 @@ class Library:
         return None
 
     async def _first_documents(self) -> None:
-        """Once, give the folders a moment: a catalogue that is there at once is better in one piece."""
+        """Wait a moment, once: then the first catalogue of a small folder is complete."""
         if self._waited:
             return
         passes = [asyncio.ensure_future(folder.first_pass.wait()) for folder in self.folders]
@@ -231,10 +226,15 @@ _MOST_NAMED: Final = 10
 """How many documents a note names."""
 
 
-def _notes(matched: str, corrected: Mapping[str, Sequence[str]], missing: Sequence[Document]) -> list[str]:
+def _notes(
+    places: Sequence[FoundPlace], corrected: Mapping[str, Sequence[str]], missing: Sequence[Document]
+) -> list[str]:
     notes = []
-    if matched == "some":
+    whole = sum(place.whole for place in places)
+    if not whole and places:
         notes.append("No page has all words. These have some of them.")
+    elif whole < len(places):
+        notes.append(f"Only the first {whole} have all words. The others have some of them.")
     for word, near in corrected.items():
         notes.append(f"No document has {word!r}. Searched in its place: {', '.join(near)}.")
     if missing:

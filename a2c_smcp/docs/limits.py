@@ -21,7 +21,7 @@ class DocumentLimits:
 
     file_bytes: int = 256 * 2**20
     unpacked_bytes: int = 384 * 2**20
-    """What a file that is a ZIP archive may hold in all."""
+    """How many bytes a ZIP archive may hold in all, unpacked."""
     page_count: int = 50_000
     seconds: float = 20.0
     """How long a file may take to be described, and a page to be read."""
@@ -67,7 +67,7 @@ def missing_library(what: str) -> Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class FormatBounds:
-    """How much of a file the formats take, so that one made for it cannot hold a worker up."""
+    """How much of a file the formats read. So a hostile file cannot occupy a worker for long."""
 
     archive_entries: int = 20_000
     """Files in an archive, as Office files are."""

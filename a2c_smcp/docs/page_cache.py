@@ -11,7 +11,7 @@ PageCache: TypeAlias = BoundedDict[tuple[Any, ...], Page]
 
 
 def page_cache(most_bytes: int) -> PageCache:
-    """Room for pages of about so many bytes. Read with `use`: what was read longest ago is forgotten first."""
+    """A cache for pages of about so many bytes. Read it with `use`: then the pages that are not used go first."""
     return BoundedDict(heaviest=most_bytes, weigh=_size_of)
 
 

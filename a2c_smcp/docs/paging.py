@@ -42,7 +42,7 @@ def sections(elements: Iterable[Element]) -> list[Page]:
 
 
 def _bounded(elements: Iterable[Element]) -> Iterator[Element]:
-    """The same elements, those that would be a page of their own in several pieces."""
+    """The same elements. One that is too long for a page is cut into several."""
     for element in elements:
         match element:
             case Table():

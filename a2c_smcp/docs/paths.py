@@ -22,7 +22,7 @@ class OutsideError(OSError):
 
 @contextmanager
 def open_folder(root: str, relative: str = "") -> Iterator[int]:
-    """A handle of a directory inside `root`, which must itself be no link. Raises `OSError`."""
+    """Open a directory inside `root`. Neither `root` nor a part of the path may be a link. Raises `OSError`."""
     handle = os.open(root, _DIRECTORY)
     try:
         for part in _parts(relative):
@@ -35,7 +35,10 @@ def open_folder(root: str, relative: str = "") -> Iterator[int]:
 
 
 def open_inside(root: str, relative: str) -> int:
-    """A handle for reading a plain file inside `root`: close it. Raises `OSError`, `OutsideError` for what is none."""
+    """Open a plain file inside `root` for reading; the caller closes the handle.
+
+    Raises `OutsideError` if the path leads to something else, and other kinds of `OSError`.
+    """
     folder, _, name = relative.rpartition("/")
     _parts(relative)
     with open_folder(root, folder) as directory:
@@ -51,5 +54,5 @@ def _parts(relative: str) -> list[str]:
         return []
     parts = relative.split("/")
     if any(part in ("", ".", "..") or "\0" in part for part in parts):
-        raise OutsideError(f"{relative!r} is no path inside a folder")
+        raise OutsideError(f"{relative!r} is not a path inside the folder")
     return parts

@@ -7,7 +7,6 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
-from itertools import combinations
 from typing import Final
 
 from a2c_smcp.docs.formats import file_type
@@ -23,8 +22,6 @@ _TOKEN: Final = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _DATE: Final = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
-_MOST_COMBINED: Final = 7
-"""Of more words than this, any one is enough once no page has all of them."""
 
 
 class QueryError(ValueError):
@@ -112,15 +109,9 @@ def _instant(value: str) -> float:
         raise QueryError(f"after: needs a date such as 2024-05-31 or 2024-05, and {value!r} is not one") from None
 
 
-def match_expression(terms: tuple[Term, ...], phrases: tuple[str, ...], at_least: int) -> str:
-    """A query of FTS5: every phrase, and at least so many of the terms."""
-    wanted = [phrase_expression(phrase) for phrase in phrases]
-    found = [term.expression for term in terms]
-    if at_least >= len(found):
-        wanted += found
-    elif at_least and (len(found) > _MOST_COMBINED or at_least == 1):
-        wanted.append(f"({' OR '.join(found)})")
-    elif at_least:
-        parts = (f"({' AND '.join(some)})" for some in combinations(found, at_least))
-        wanted.append(f"({' OR '.join(parts)})")
-    return " AND ".join(wanted)
+def match_expression(terms: tuple[Term, ...], phrases: tuple[str, ...], *, any_term: bool = False) -> str:
+    """A query of FTS5: every phrase, and all terms or any of them. Empty if there is nothing to look for."""
+    wanted = [term.expression for term in terms]
+    if any_term and wanted:
+        wanted = [f"({' OR '.join(wanted)})"]
+    return " AND ".join([*map(phrase_expression, phrases), *wanted])

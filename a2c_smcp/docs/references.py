@@ -13,7 +13,7 @@ _NOT_IN_NAME = re.compile(r"[^a-z0-9]+")
 
 
 def doc_ref(label: str, path: str, length: int = _SHORT) -> str:
-    """The reference of a path in the folder called `label`: what can be read of its name, and a mark of its own.
+    """The reference of a path in the folder called `label`: the readable part of its name, and a short digest.
 
     doc_ref("papers", "2024/Annual report.pdf") == "annual-report-pdf-…"
     """
@@ -28,7 +28,7 @@ def doc_ref(label: str, path: str, length: int = _SHORT) -> str:
 
 
 def doc_refs(label: str, paths: Iterable[str]) -> dict[str, str]:
-    """The path of each reference. Where two would share one, the second in the order of paths has a longer mark."""
+    """The path of each reference. If two paths have the same reference, the second one gets a longer digest."""
     found: dict[str, str] = {}
     for path in sorted(paths):
         reference = doc_ref(label, path)

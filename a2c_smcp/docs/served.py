@@ -1,4 +1,4 @@
-"""What a folder serves, and what is different from before. Values only."""
+"""What a folder serves, and what changed in it. Values only."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,12 +23,12 @@ class ServedFile:
 
 @dataclass(frozen=True, slots=True)
 class FolderChange:
-    """What is different from before: whether the list is, and which documents hold something else."""
+    """What changed: whether the list of documents did, and which documents hold something else."""
 
     listed: bool
     updated: tuple[str, ...]
 
 
 def request_for(root: str, found: FoundFile) -> list[Any]:
-    """A file, as workers are asked for it."""
+    """A file, as it is sent to a worker."""
     return [root, found.path, found.size, found.mtime_ns]

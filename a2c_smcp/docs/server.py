@@ -32,8 +32,10 @@ class SearchHit(TypedDict):
     page_index: int
     page_uri: str
     element_uri: str
-    """Of the page, if it is the document's name, title or summary that was found."""
+    """The page's, if the words are in the document's name, title or summary."""
     snippet: str
+    matched: Literal["all", "some"]
+    """Whether the page has all words, or only some of them."""
 
 
 class UnsearchedDocument(TypedDict):
@@ -45,8 +47,6 @@ class SearchResult(TypedDict):
     hits: list[SearchHit]
     complete: bool
     """True if everything that can be read was searched. `notes` says what was not."""
-    matched: Literal["all", "some"]
-    """"some": no place has all words, so these have only some of them."""
     corrected: dict[str, list[str]]
     """Words that no document has, and the words that were searched in their place."""
     not_indexed: list[UnsearchedDocument]
@@ -109,12 +109,12 @@ def docs_server(library: Library, host: str = DEFAULT_HOST) -> ContextServer:
                     "page_uri": page,
                     "element_uri": page if place.element_id is None else element_uri(uri, place.element_id),
                     "snippet": place.snippet,
+                    "matched": "all" if place.whole else "some",
                 }
             )
         return {
             "hits": hits,
             "complete": found.complete,
-            "matched": found.matched,
             "corrected": {word: list(near) for word, near in found.corrected.items()},
             "not_indexed": [
                 {"title": document.title, "doc_ref": document.doc_ref}

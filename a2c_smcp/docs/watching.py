@@ -1,4 +1,4 @@
-"""Hears that files of a folder were saved, made or removed, and says so once they have settled.
+"""Hears that files of a folder were saved, made or removed, and tells it when nothing more happens to them.
 
 watchfiles' own `awatch` follows links to wherever they lead, and does not say when it has begun to watch. So its
 backend, `RustNotify`, is used as its documentation shows, on the folders that were walked and on no others.
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 QUIET_SECONDS = 0.25
 """A file that was not written to for so long has settled."""
 SAME_FILES_SECONDS = 2.0
-"""If it is always the same files that change, such as a log, they are not waited for longer than this."""
+"""Files that change all the time, such as a log, are not waited for longer than this."""
 LONGEST_SECONDS = 30.0
 _POLL_SECONDS = 5.0
 _STEP_MS, _DEBOUNCE_MS, _TIMEOUT_MS = 20, 100, 1000
@@ -31,7 +31,7 @@ class FolderWatch:
     def __init__(self) -> None:
         self._paths: asyncio.Queue[set[str]] = asyncio.Queue()
         self.works = True
-        """False where the system has no more watches to give: then the folder is to be looked at now and then."""
+        """False if the system has no more watches. Then the folder is looked at every few seconds."""
 
     def heard(self, paths: set[str]) -> None:
         self._paths.put_nowait(paths)
@@ -44,7 +44,7 @@ class FolderWatch:
         await self.quiet(await self._paths.get())
 
     async def quiet(self, seen: Collection[str] = ()) -> None:
-        """Return when nothing changes, or always the same."""
+        """Return when nothing changes any more, or only the same files do."""
         if not self.works:
             return
         seen = set(seen)
@@ -63,7 +63,7 @@ class FolderWatch:
 
 @asynccontextmanager
 async def watching(folders: Collection[str]) -> AsyncIterator[FolderWatch]:
-    """Watch these folders from now on: what happens after this was entered is heard. Of none, nothing is."""
+    """Watch these folders. Every change after this block was entered is heard. Without folders, nothing is watched."""
     watch = FolderWatch()
     if not folders:
         watch.works = False

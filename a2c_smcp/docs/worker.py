@@ -23,14 +23,14 @@ _MOST_OPEN: Final = 2
 
 
 class Desk:
-    """The documents that were asked for last, still open."""
+    """The documents that were asked for last. They are kept open."""
 
     def __init__(self, limits: DocumentLimits) -> None:
         self._limits = limits
         self._open: dict[tuple[Any, ...], tuple[BinaryIO, OpenDocument | None]] = {}
 
     def document(self, root: str, path: str, size: int, mtime_ns: int) -> OpenDocument | None:
-        """The document in a file, if the file is still the one that was found; raises `Unreadable`, `ChangedError`."""
+        """The document in a file. Raises `ChangedError` if the file is another one by now, and `Unreadable`."""
         key = (root, path, size, mtime_ns)
         try:
             file = os.fdopen(open_inside(root, path), "rb")
@@ -48,7 +48,9 @@ class Desk:
                 self._close(next(iter(self._open)))
             if size > self._limits.file_bytes:
                 limit = self._limits.file_bytes // 2**20
-                raise Unreadable(f"it has {size // 2**20} MiB, and {limit} MiB are read", 413, lasting=False)
+                raise Unreadable(
+                    f"it has {size // 2**20} MiB, and the largest file that is read has {limit} MiB", 413, lasting=False
+                )
             found = open_document(file, path, self._limits)
         except BaseException:
             file.close()
@@ -68,11 +70,11 @@ class Desk:
 
 
 class ChangedError(Exception):
-    """The file is not the one that was found: it has to be looked at again."""
+    """The file is not the one that was found. It has to be looked at again."""
 
 
 def answers(desk: Desk, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """One answer for each thing that is asked for, whatever happens."""
+    """One answer for each thing that is asked for. A failure is an answer too."""
     match request:
         case {"do": "describe", "files": files}:
             for file in files:

@@ -30,7 +30,7 @@ class _Worker(KeptChild):
 
 
 class Workers:
-    """A few workers, closed with `async with`. Background work never takes the last one: a client may be waiting."""
+    """A few workers, closed with `async with`. Background work never takes the last worker: a client may be waiting."""
 
     def __init__(self, limits: DocumentLimits, count: int = 2) -> None:
         self._limits = limits
@@ -46,7 +46,7 @@ class Workers:
 
     @property
     def pids(self) -> list[int]:
-        """The processes that there are."""
+        """The ids of the running processes."""
         return [worker.pid for worker in self._all if worker.pid is not None]
 
     async def __aenter__(self) -> "Workers":
@@ -89,7 +89,7 @@ class Workers:
         background: bool,
         told: Callable[[int, dict[str, Any]], None] = lambda number, answer: None,
     ) -> list[dict[str, Any]]:
-        """The answers up to the first thing that a worker died of, that one included."""
+        """The answers up to the first failure, and that failure."""
         async with self._borrowed(request.get("file"), background) as worker:
             kept = worker.pid is not None
             answers, failure = await self._exchange(worker, request, units, told)
@@ -105,7 +105,7 @@ class Workers:
     async def _exchange(
         self, worker: _Worker, request: dict[str, Any], units: int, told: Callable[[int, dict[str, Any]], None]
     ) -> tuple[list[dict[str, Any]], Unreadable | None]:
-        """What a worker answers, and what is to be said of the thing that it did not answer."""
+        """What a worker answers; if it dies or takes too long, also what is wrong with the file that it was reading."""
         answers: list[dict[str, Any]] = []
         worker.last_file = request.get("file")
         try:
@@ -129,7 +129,7 @@ class Workers:
 
     @asynccontextmanager
     async def _borrowed(self, file: Any, background: bool) -> AsyncIterator[_Worker]:
-        """A worker of one's own for a while."""
+        """Lend a worker to one request."""
         async with self._background if background else nullcontext(), self._free:
             # Best one that runs already, of those the one that has this file open.
             worker = max(self._idle, key=lambda each: (each.pid is not None, each.last_file == file))

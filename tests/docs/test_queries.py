@@ -10,9 +10,9 @@ from a2c_smcp.docs.walking import FoundFile
 MAY_31 = 1_717_113_600
 
 
-def wanted(text: str, at_least: int | None = None) -> str:
+def wanted(text: str, *, any_term: bool = False) -> str:
     query = parse_query(text)
-    return match_expression(tuple(map(Term, query.words)), query.phrases, at_least or len(query.words))
+    return match_expression(tuple(map(Term, query.words)), query.phrases, any_term=any_term)
 
 
 def test_words_phrases_and_filters_are_told_apart() -> None:
@@ -48,11 +48,11 @@ def test_a_query_of_chinese_is_a_phrase_of_pairs_and_one_character_a_beginning()
     assert wanted("财 rain") == '"财" * AND "rain"'
 
 
-def test_fewer_words_are_enough_step_by_step() -> None:
-    assert wanted("x y z", 2) == '(("x" AND "y") OR ("x" AND "z") OR ("y" AND "z"))'
-    assert wanted("x y z", 1) == '("x" OR "y" OR "z")'
-    assert wanted('x "y z" v', 1) == '"y z" AND ("x" OR "v")', "a phrase is never left out"
-    assert match_expression((Term("x", ("y", "z")),), (), 1) == '("y" OR "z")'
+def test_all_words_or_any_of_them_and_always_the_phrases() -> None:
+    assert wanted('x "y z" v') == '"y z" AND "x" AND "v"'
+    assert wanted('x "y z" v', any_term=True) == '"y z" AND ("x" OR "v")'
+    assert match_expression((Term("x", ("y", "z")),), ()) == '("y" OR "z")'
+    assert wanted("!?") == ""
 
 
 @given(st.text())

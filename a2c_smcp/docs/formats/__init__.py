@@ -132,7 +132,7 @@ def is_document_name(name: str) -> bool:
 
 
 def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> OpenDocument | None:
-    """The document in a file, or `None` for a file that is none. Raises `Unreadable` for one that should be one."""
+    """The document in a file, or `None` if the file is not a document. Raises `Unreadable` if it claims to be one."""
     head = file.read(8192)
     file.seek(0)
     kind = _MODULES.get(suffix_of(name)) or _kind_by_content(head)
