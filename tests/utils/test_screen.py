@@ -56,6 +56,12 @@ def test_a_table_in_a_pipe_is_aligned_by_what_is_seen_and_never_wrapped() -> Non
     assert list(aligned(rows)) == ["name" + " " * 198 + "what", "桌面" + " " * 198 + "a", " " * 202 + "b", "x" * 200]
 
 
+def test_a_table_in_a_pipe_shows_control_characters_as_escapes() -> None:
+    row = ("a\nb\x1b[2J", "c\nd\x1b")
+    assert list(aligned([row])) == ["a\\nb\\u001b[2J  c", "               d\\u001b"]
+    assert "".join(aligned([row], raw=True)).count("\x1b") == 2
+
+
 def test_only_the_last_cell_of_a_row_has_several_lines() -> None:
     row = ("[bold]a\nb", "c\nd\x1b")
     assert [cell.plain for cell in cells(row, _Terminal())] == ["[bold]a\\nb", "c\nd\\u001b"]
