@@ -1,8 +1,8 @@
-"""The JSON Schema of a config file in its three shapes, for editors: made from the models of `mcp_clients/model.py`.
+"""The JSON Schema of a config file in its three shapes, for editors, made from the models of `mcp_clients/model.py`.
 
 `make schema` writes it to `config.schema.json`, which is in the wheel; `a2c computer schema` prints that file. It is
-draft-07, because editors know that one best. An editor with it says most of what is wrong while somebody types;
-`a2c computer validate` says all of it.
+draft-07, because editors know that one best. With it an editor shows most mistakes while somebody types;
+`a2c computer validate` shows all of them.
 """
 
 import json
@@ -32,7 +32,7 @@ Schema: TypeAlias = dict[str, Any]
 
 SCHEMA_FILE: Final = Path(__file__).with_name("config.schema.json")
 
-#: What an editor shows beside a key. Keys of one name mean the same wherever they stand, with the exceptions below.
+#: What an editor shows beside a key. A key means the same wherever it stands, with the exceptions below.
 _DESCRIPTIONS: Final[Mapping[str, str]] = {
     "name": "What the server is called, here and in every message about it.",
     "type": "How the MCP server is reached.",
@@ -75,13 +75,13 @@ _OF_A_COMMAND_INPUT: Final = {
 _OF_AN_INPUT: Final = {"type": "Where its value comes from."}
 
 _PLACEHOLDER: Final[Schema] = {"type": "string", "pattern": r"\$\{(input|env):[^}]*\}"}
-#: The file may say 8080 where a text is wanted.
+#: A file may have 8080 where a text is expected.
 _TEXT: Final = ["string", "number"]
 _CHECKED_TEXT: Final[Mapping[str, Schema]] = {
     "url": {"type": "string", "pattern": r"^https?://[^/]|\$\{(input|env):[^}]*\}"},
     "id": {"type": "string", "pattern": r"^[^}]*[^}\s][^}]*$"},
 }
-#: Written out, because they are needed before any input is asked for.
+#: No placeholder may stand for these: they are needed before any input is asked for.
 _LITERAL: Final = {"name", "type"}
 
 _KINDS: Final[Mapping[str, tuple[type[BaseModel], type[BaseModel], tuple[str, ...]]]] = {
@@ -186,7 +186,7 @@ def _part(
     *,
     stands_for: bool = True,
 ) -> Schema:
-    """The schema of a model. `known` are fields whose schemas are given; `stands_for`: placeholders may stand for
+    """The schema of a model. `known` has ready schemas for some fields. With `stands_for`, placeholders may stand for
     the others.
     """
     made = model.model_json_schema()
@@ -215,15 +215,14 @@ def _described(key: str, schema: Schema, more: Mapping[str, str] | None = None) 
 
 
 def _loosened(schema: Schema) -> Schema:
-    """A field of pydantic's schema with what the reader takes beside it: numbers for texts, seconds for durations."""
+    """A field of pydantic's schema, with what our reader takes, too: numbers for texts, seconds for durations."""
     schema = {key: value for key, value in schema.items() if key not in ("title", "default")}
     if "$ref" in schema:
         return {"anyOf": [_ref("toolMeta"), _PLACEHOLDER]}
     if schema.get("format") == "duration":
         return {"anyOf": [{"type": "string", "pattern": r"^P.|^\d|\$\{"}, {"type": "number", "exclusiveMinimum": 0}]}
     if "anyOf" in schema:
-        options = [_loosened(option) for option in schema["anyOf"]]
-        return {"anyOf": options}
+        return {"anyOf": [_loosened(option) for option in schema["anyOf"]]}
     for key in ("items", "additionalProperties"):
         if isinstance(schema.get(key), dict):
             schema[key] = _loosened(schema[key])
@@ -233,7 +232,7 @@ def _loosened(schema: Schema) -> Schema:
 
 
 def _takes_text(schema: Schema) -> bool:
-    """Whether any text may stand there, a placeholder too."""
+    """Whether any text may stand there, and so a placeholder, too."""
     if "anyOf" in schema:
         return any(_takes_text(option) for option in schema["anyOf"])
     return "enum" not in schema and "const" not in schema and "string" in str(schema.get("type"))
@@ -255,7 +254,7 @@ def _is_type(*types: str) -> Schema:
 
 
 def _if(condition: Schema, then: Schema, otherwise: Schema) -> Schema:
-    """One branch only, so that an editor says what is wrong in that one."""
+    """Only one branch applies, so that an editor shows the mistakes of that one."""
     return {"if": condition, "then": then, "else": otherwise}
 
 
