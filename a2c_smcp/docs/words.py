@@ -30,6 +30,8 @@ __all__ = [
 _CJK = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
 _RUN = re.compile(rf"[{_CJK}]+|[^\W{_CJK}]+")
 _IS_CJK = re.compile(rf"[{_CJK}]")
+_CJK_RUN = re.compile(rf"[{_CJK}]+")
+_ACCENTS = re.compile("[\u0300-\u036f]+")
 _HAS_LETTER = re.compile(r"[^\W\d_]")
 #: How many terms a document is described by.
 _MOST_TERMS = 8
@@ -112,7 +114,7 @@ def as_indexed(text: str) -> str:
     Chinese is written as pairs, and the last character of a run once more, so that one character is found as well.
     Words with hyphens follow at the end, without their hyphens.
     """
-    pairs = _RUN.sub(lambda match: _pairs(match[0]) if _IS_CJK.match(match[0]) else match[0], text)
+    pairs = _CJK_RUN.sub(lambda match: _pairs(match[0]), text)
     joined = {re.sub(r"\W", "", word) for word in _HYPHENATED.findall(text)}
     return f"{pairs} {' '.join(sorted(joined))}" if joined else pairs
 
@@ -147,7 +149,7 @@ def phrase_expression(phrase: str) -> str:
 
 def spelled_words(text: str) -> set[str]:
     """The words that a typo may have been meant for: of letters, not Chinese, without accents, in lower case."""
-    words = _RUN.findall(_folded(text).replace("_", " "))
+    words = set(_RUN.findall(_folded(text).replace("_", " ")))
     return {word for word in words if 3 <= len(word) <= 30 and word.isalpha() and not _IS_CJK.match(word)}
 
 
@@ -169,8 +171,7 @@ def _folded(text: str) -> str:
     """In lower case and without accents, as the index compares words."""
     if text.isascii():
         return text.lower()
-    split = unicodedata.normalize("NFKD", text)
-    return unicodedata.normalize("NFC", "".join(each for each in split if not unicodedata.combining(each))).lower()
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text))).lower()
 
 
 def has_phrase(text: str, phrase: str) -> bool:

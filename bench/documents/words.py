@@ -15,11 +15,13 @@ LEAST_GRAMS: Final = 30
 _LENGTH: Final = 5
 _CJK: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _DIVIDED: Final = re.compile("(?<=[^\\W\\d_])[-\u2010\u2011\u00ad\u0002\ufffe]\\s*(?=[^\\W\\d_])")
+_ADDRESS: Final = re.compile(r"""\(<?(?:[a-z]+:|/|\#|\.{1,2}/)[^\s)]*(?:\s"[^"]*")?\)|\b[a-z]+://\S+""", re.IGNORECASE)
 _WORD: Final = re.compile(rf"\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?|[{_CJK}]|[^\W\d_{_CJK}]+")
 
 
 def words(text: str) -> Iterator[str]:
-    joined = _DIVIDED.sub("", unicodedata.normalize("NFKC", text)).lower()
+    without = _ADDRESS.sub(" ", unicodedata.normalize("NFKC", text))
+    joined = _DIVIDED.sub("", without).lower()
     for word in _WORD.findall(joined):
         if not word[0].isdigit():
             yield word
