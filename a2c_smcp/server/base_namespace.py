@@ -307,13 +307,7 @@ class BaseSMCPNamespace(MountedNamespace, ABC, Generic[ClientT]):
         if not is_connected(self.server, self.namespace, target) or not self._relays.sent(ask.id):
             raise NotFoundError("the computer has gone")
         relay.ack_id, text = encode_request(
-            self.server,
-            self.namespace,
-            target,
-            relay.event,
-            message.take_body(),
-            pending,
-            self.limits.max_message,
+            self.server, self.namespace, target, relay.event, message.take_body(), pending, self.limits.max_message
         )
         if (socket := socket_of(self.server, self.namespace, target)) is None:
             raise NotFoundError("the computer has gone")

@@ -26,10 +26,7 @@ class Metrics:
         self._seconds_of = cache(seconds.labels)
         self._refusals = Counter("a2c_refusals", "Requests and connections refused.", ["code"], registry=collectors)
         across = Counter(
-            "a2c_messages_across",
-            "Messages between server processes.",
-            ["direction", "kind"],
-            registry=collectors,
+            "a2c_messages_across", "Messages between server processes.", ["direction", "kind"], registry=collectors
         )
         self._across_of = cache(across.labels)
         self._dropped_across = Counter(

@@ -9,13 +9,7 @@ from typing import Any, Final
 
 import socketio
 
-from a2c_smcp.errors import (
-    InternalError,
-    NotFoundError,
-    NotInRoomError,
-    RequestTimeoutError,
-    TooManyRequestsError,
-)
+from a2c_smcp.errors import InternalError, NotFoundError, NotInRoomError, RequestTimeoutError, TooManyRequestsError
 from a2c_smcp.server import offices
 from a2c_smcp.server.auth import AuthenticationProvider, credentials_of
 from a2c_smcp.server.base_namespace import BaseSMCPNamespace, Client, PendingAck

@@ -12,10 +12,7 @@ __all__ = ["bound_reading", "system_socket_of"]
 
 
 def bound_reading(
-    ws: Any,
-    limit: Callable[[], int],
-    on_too_large: Callable[[], None],
-    hold: Callable[[Callable[[], list[Any]]], None],
+    ws: Any, limit: Callable[[], int], on_too_large: Callable[[], None], hold: Callable[[Callable[[], list[Any]]], None]
 ) -> None:
     """Limit what a websocket reads ahead. `limit` returns how many bytes one message may have.
 

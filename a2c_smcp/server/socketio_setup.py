@@ -21,13 +21,7 @@ from a2c_smcp.utils.socketio_internals import (
 )
 from a2c_smcp.wire import exceeds
 
-__all__ = [
-    "Incoming",
-    "encode_request",
-    "server_options",
-    "sort_packet",
-    "sync_server_options",
-]
+__all__ = ["Incoming", "encode_request", "server_options", "sort_packet", "sync_server_options"]
 
 # At INFO the libraries log every packet, also the one with a client's token.
 _libraries = logging.getLogger(f"{__name__}.libraries")

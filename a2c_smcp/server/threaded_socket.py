@@ -10,12 +10,7 @@ from typing import Any
 from a2c_smcp.server.outbox import Queued
 from a2c_smcp.server.simple_websocket_internals import bound_reading, system_socket_of
 from a2c_smcp.server.socket_bounds import SOCKETS, Bounded, check_frame, packet_of
-from a2c_smcp.utils.engineio_internals import (
-    QueueEmpty,
-    Socket,
-    SocketIsClosedError,
-    UnknownPacketError,
-)
+from a2c_smcp.utils.engineio_internals import QueueEmpty, Socket, SocketIsClosedError, UnknownPacketError
 
 __all__ = ["BoundedSocket"]
 
