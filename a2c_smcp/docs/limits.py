@@ -112,16 +112,20 @@ class FormatBounds:
     """Points by which it may be off its direction."""
     table_cells: int = 3
     """Cells with text that a table has at least. A grid with fewer is a drawing."""
+    table_filled: float = 0.4
+    """The part of its cells that has text. A form with many boxes has less."""
+    table_cut_words: float = 0.1
+    """Words that a line may run through, by the number of cells. In a drawing it runs through more."""
     table_cell: int = 1500
     """Characters of a cell. A grid with a longer text is the layout of the page."""
-    column_gap: float = 1.0
+    column_gap: float = 0.8
     """How wide the gap between two columns is at least, in sizes of the letters."""
-    column_lines: int = 4
+    column_lines: int = 5
     """Lines that two columns share at least."""
     column_characters: int = 18
     """Characters that a line has in each column. With fewer it is a row of a table without lines."""
     column_prose: float = 0.7
-    """The part of the lines that must be like that."""
+    """The part of the pieces of lines that must be like that."""
     columns_nested: int = 4
     small_sheet_bytes: int = 512 * 1024
     """Formulas are read from workbooks that have no more bytes, and no more cells: that takes a second reading."""

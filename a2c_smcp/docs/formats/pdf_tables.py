@@ -170,11 +170,18 @@ def filled(grid: Grid, glyphs: Sequence[Glyph]) -> RuledTable | None:
     """The table in a grid, given the characters that are inside; `None` if the grid is a drawing or a layout."""
     cells: dict[int, list[Glyph]] = defaultdict(list)
     cell: int | None = None
+    cut_words = 0
+    in_word = False
     for glyph in glyphs:
+        before = cell
         if glyph.box is not None:
             cell = grid.cell_at(glyph.box)
+            cut_words += in_word and cell != before
         if cell is not None:
             cells[cell].append(glyph)
+        in_word = glyph.box is not None
+    if cut_words > max(1, FORMATS.table_cut_words * len(cells)):
+        return None
     texts = {number: running_text(lines_of(inside)) for number, inside in cells.items()}
     longest = max((len(text) for text in texts.values()), default=0)
     rows: list[list[str]] = []
@@ -184,6 +191,8 @@ def filled(grid: Grid, glyphs: Sequence[Glyph]) -> RuledTable | None:
     used = [index for index in range(len(grid.xs) - 1) if any(row[index] for row in rows)]
     rows = [[row[index] for index in used] for row in rows]
     count = sum(bool(text) for row in rows for text in row)
-    if len(rows) < 2 or len(used) < 2 or count < FORMATS.table_cells or longest > FORMATS.table_cell:
+    if len(rows) < 2 or len(used) < 2 or longest > FORMATS.table_cell:
+        return None
+    if count < max(FORMATS.table_cells, FORMATS.table_filled * len(rows) * len(used)):
         return None
     return RuledTable(grid.box, rows)

@@ -201,8 +201,9 @@ def _gutter(lines: Sequence[TextLine]) -> float | None:
         return None
     gutter = max((sum(gap) / 2 for gap in gaps), key=lambda x: sum(left < x < right for left, right in gaps))
     shared = [line for line in lines if line.pieces and all(_cut(line, gutter))]
-    prose = [line for line in shared if all(_is_prose(piece) for piece in line.pieces)]
-    if len(prose) < max(FORMATS.column_lines, FORMATS.column_prose * len(shared)):
+    pieces = [piece for line in shared for piece in line.pieces]
+    prose = sum(map(_is_prose, pieces))
+    if len(shared) < FORMATS.column_lines or prose < FORMATS.column_prose * len(pieces):
         return None
     return gutter
 

@@ -5,6 +5,7 @@ links nor notes. Everything is told in points, as the page is shown: the origin 
 """
 
 import ctypes
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -92,7 +93,7 @@ class PdfPage:
         first = 0
         for index in range(min(self.character_count, FORMATS.pdf_characters)):
             code = raw.FPDFText_GetUnicode(self._text.raw, index)
-            if not code or 0xFFFE <= code <= 0xFFFF:
+            if not code or 0xFFFE <= code <= 0xFFFF or code > sys.maxunicode:
                 continue
             character = _BLANKS.get(code) or chr(code)
             if word and (by_character or code in _BLANKS or character == DIVIDED):
