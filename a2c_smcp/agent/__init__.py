@@ -7,7 +7,7 @@ from a2c_smcp.utils.lazy_names import lazy_names
 if TYPE_CHECKING:
     from a2c_smcp.agent.bounds import AnswerLimits
     from a2c_smcp.agent.client import AsyncSMCPAgentClient
-    from a2c_smcp.agent.requests import Deadlines, NotSupportedError
+    from a2c_smcp.agent.requests import Deadlines, DocumentPicture, NotSupportedError
     from a2c_smcp.agent.seat.place import NotSharedError
     from a2c_smcp.agent.seat.seat_link import shared_seat
     from a2c_smcp.agent.sync_client import SMCPAgentClient
@@ -22,6 +22,7 @@ __all__ = [
     "Change",
     "ComputerView",
     "Deadlines",
+    "DocumentPicture",
     "LinkOptions",
     "NotSharedError",
     "NotSupportedError",
@@ -40,6 +41,7 @@ __getattr__ = lazy_names(
         "Change": "agent.types",
         "ComputerView": "agent.types",
         "Deadlines": "agent.requests",
+        "DocumentPicture": "agent.requests",
         "LinkOptions": "link.interface",
         "NotSharedError": "agent.seat.place",
         "NotSupportedError": "agent.requests",

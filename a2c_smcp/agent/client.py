@@ -23,7 +23,7 @@ from a2c_smcp.agent.happenings import Happenings
 from a2c_smcp.agent.live_view import LiveView
 from a2c_smcp.agent.pacing import Cost
 from a2c_smcp.agent.progress import ProgressListeners
-from a2c_smcp.agent.requests import DEFAULT_LIMIT, DEFAULT_TIMEOUT, DEFAULT_WAIT, Deadlines, Request
+from a2c_smcp.agent.requests import DEFAULT_LIMIT, DEFAULT_TIMEOUT, DEFAULT_WAIT, Deadlines, DocumentPicture, Request
 from a2c_smcp.agent.types import HAPPENINGS, AgentHandler, Callback, ProgressCallback, happening
 from a2c_smcp.agent.view import ComputerView, Part
 from a2c_smcp.agent.waiting import News, wait_for_tools
@@ -45,6 +45,7 @@ from a2c_smcp.smcp import (
     ToolMeta,
 )
 from a2c_smcp.types import Desktop
+from a2c_smcp.utils.dpe_uri import with_image
 from a2c_smcp.wire import parse
 
 if TYPE_CHECKING:
@@ -413,6 +414,20 @@ class AsyncSMCPAgentClient:
         """One element of the document at `uri`: a `DPEElementDetail`, or text for `markdown` and `text`."""
         element = requests.element_of(uri, element_id, format)
         return requests.read_document(await self.read_resource(computer, element), self._limits)
+
+    async def read_page_image(
+        self, computer: str, uri: str, page_index: int, longest: int = 1200
+    ) -> DocumentPicture | None:
+        """One page of the document at `uri` to look at, its longest side in pixels; `None` if its server has none."""
+        page = requests.page_of(uri, page_index, "json", None)
+        return requests.picture_in(await self.read_resource(computer, with_image(page, longest)))
+
+    async def read_element_image(
+        self, computer: str, uri: str, element_id: str, longest: int = 1200
+    ) -> DocumentPicture | None:
+        """One element of the document at `uri` to look at, such as an image; `None` if its server has no picture."""
+        element = requests.element_of(uri, element_id, "json")
+        return requests.picture_in(await self.read_resource(computer, with_image(element, longest)))
 
     async def iter_document_pages(
         self, computer: str, uri: str, batch: int = DEFAULT_LIMIT

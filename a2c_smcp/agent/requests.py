@@ -4,6 +4,7 @@ A builder returns a `Request`. A reader takes the ack of that request, and retur
 the ack holds.
 """
 
+import base64
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -49,6 +50,7 @@ __all__ = [
     "DEFAULT_TIMEOUT",
     "DEFAULT_WAIT",
     "Deadlines",
+    "DocumentPicture",
     "NotSupportedError",
     "Request",
     "UnansweredError",
@@ -64,6 +66,7 @@ __all__ = [
     "next_offset",
     "page_of",
     "pages_in",
+    "picture_in",
     "read_config",
     "read_contents",
     "read_desktop",
@@ -369,6 +372,26 @@ def document_pages_uri(uri: str, offset: int, limit: int) -> str:
 def page_of(uri: str, page_index: int, format: str, categories: Sequence[str] | None) -> str:
     uri = _with(page_uri(uri, page_index), "format", format, "json")
     return uri if categories is None else with_params(uri, {"categories": ",".join(texts_in("categories", categories))})
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentPicture:
+    """A picture of a page or an element, as its document server gave it."""
+
+    data: bytes
+    mime_type: str
+
+
+def picture_in(contents: Sequence[Mapping[str, Any]]) -> DocumentPicture | None:
+    """The picture among the contents of a page or an element; `None` if its server has none."""
+    for item in contents:
+        mime_type, blob = item.get("mimeType"), item.get("blob")
+        if isinstance(mime_type, str) and mime_type.startswith("image/") and isinstance(blob, str):
+            try:
+                return DocumentPicture(base64.b64decode(blob, validate=True), mime_type)
+            except ValueError:
+                raise BadRequestError("the document server sent a picture that cannot be decoded") from None
+    return None
 
 
 def element_of(uri: str, element_id: str, format: str) -> str:

@@ -201,6 +201,8 @@ class SMCPAgentClient:
     read_document_pages = _blocking_method(AsyncSMCPAgentClient.read_document_pages)
     read_page = _blocking_method(AsyncSMCPAgentClient.read_page)
     read_element = _blocking_method(AsyncSMCPAgentClient.read_element)
+    read_page_image = _blocking_method(AsyncSMCPAgentClient.read_page_image)
+    read_element_image = _blocking_method(AsyncSMCPAgentClient.read_element_image)
 
     def iter_document_pages(self, computer: str, uri: str, batch: int = DEFAULT_LIMIT) -> Iterator[DPEPageSummary]:
         return self._iterate(self._client.iter_document_pages(computer, uri, batch))

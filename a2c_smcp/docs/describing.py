@@ -1,7 +1,6 @@
 """What is said of a document in the catalogue, and how pages cross the pipe from a worker. Pure."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
@@ -16,6 +15,8 @@ __all__ = [
     "NOT_READ",
     "Facts",
     "describe",
+    "element_from_json",
+    "element_to_json",
     "own_title",
     "page_from_json",
     "page_to_json",
@@ -135,22 +136,25 @@ def unreadable_page(problem: Unreadable) -> Page:
 
 
 def page_to_json(page: Page) -> dict[str, Any]:
-    return {"title": page.title, "elements": [dict(_element_to_json(element)) for element in page.elements]}
+    return {"title": page.title, "elements": [element_to_json(element) for element in page.elements]}
 
 
-def _element_to_json(element: Element) -> Iterator[tuple[str, Any]]:
-    yield "category", element.category
-    for item in fields(element):
-        if (value := getattr(element, item.name)) not in (None, "", {}):
-            yield item.name, value
+def element_to_json(element: Element) -> dict[str, Any]:
+    values = {item.name: getattr(element, item.name) for item in fields(element)}
+    return {
+        "category": element.category,
+        **{name: value for name, value in values.items() if value not in (None, "", {})},
+    }
 
 
 def page_from_json(value: dict[str, Any]) -> Page:
-    elements = []
-    for facts in value["elements"]:
-        category = facts.pop("category")
-        elements.append(ELEMENT_TYPES[category](**_DEFAULTS.get(category, {}) | facts))
-    return Page(value["title"], elements)
+    return Page(value["title"], [element_from_json(facts) for facts in value["elements"]])
+
+
+def element_from_json(facts: dict[str, Any]) -> Element:
+    category = facts["category"]
+    given = {name: value for name, value in facts.items() if name != "category"}
+    return ELEMENT_TYPES[category](**_DEFAULTS.get(category, {}) | given)
 
 
 #: Fields without a default that were left out because they are empty.

@@ -1,6 +1,7 @@
 """The files of one folder as documents: what is there, what is known of it, its pages, and what changes."""
 
 import asyncio
+import base64
 import json
 import logging
 import os
@@ -17,7 +18,7 @@ from urllib.parse import quote
 from pathspec import GitIgnoreSpec
 
 from a2c_smcp import __version__
-from a2c_smcp.docs.describing import Facts, page_from_json, unreadable_page
+from a2c_smcp.docs.describing import Facts, element_to_json, page_from_json, unreadable_page
 from a2c_smcp.docs.formats import file_type, is_document_name
 from a2c_smcp.docs.index import Found, Index
 from a2c_smcp.docs.indexing import Indexer
@@ -31,6 +32,7 @@ from a2c_smcp.docs.watching import LONGEST_SECONDS, watching
 from a2c_smcp.docs.workers import Workers
 from a2c_smcp.errors import DocumentNotFoundError, PageOutOfRangeError
 from a2c_smcp.mcp_server.documents import Document, Page, PageSummary
+from a2c_smcp.mcp_server.elements import Element
 from a2c_smcp.utils.text import well_formed
 
 __all__ = ["NOT_A_DOCUMENT", "Folder", "facts_of"]
@@ -147,6 +149,19 @@ class Folder:
             self._pages.put(key, page)
             return page
         raise AssertionError
+
+    async def picture(self, doc_ref: str, page_index: int, element: Element | None, longest: int) -> bytes | None:
+        """A PNG of a page or of one of its elements; `None` if there is none. Raises an `SMCPError` if it fails."""
+        file = await self.served(doc_ref)
+        if file is None:
+            raise DocumentNotFoundError(doc_ref)
+        if file.problem is not None:
+            return None
+        facts = None if element is None else element_to_json(element)
+        answer = await self._workers.picture(request_for(self.root, file.found), page_index, facts, longest)
+        if "picture" not in answer:
+            raise _problem_of(answer).as_error()
+        return None if answer["picture"] is None else base64.b64decode(answer["picture"])
 
     async def page_summaries(self, doc_ref: str, offset: int, limit: int) -> list[PageSummary]:
         file = await self.served(doc_ref)

@@ -189,6 +189,9 @@ class Library:
     async def page_summaries(self, doc_ref: str, offset: int, limit: int) -> Sequence[PageSummary]:
         return await (await self._folder(doc_ref)).page_summaries(doc_ref, offset, limit)
 
+    async def picture(self, doc_ref: str, page_index: int, element: Element | None, longest: int) -> bytes | None:
+        return await (await self._folder(doc_ref)).picture(doc_ref, page_index, element, longest)
+
     async def element(self, doc_ref: str, element_id: str) -> tuple[int, Element] | None:
         """Elements are known by their place, which the kit finds by itself."""
         return None

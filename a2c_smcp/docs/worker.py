@@ -3,16 +3,17 @@
 A request asks for something of one file or several, and has one answer for each thing that it asks for.
 """
 
+import base64
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from typing import Any, BinaryIO, Final
 
-from a2c_smcp.docs.describing import describe, page_to_json, texts_of
-from a2c_smcp.docs.formats import OpenDocument, open_document
+from a2c_smcp.docs.describing import describe, element_from_json, page_to_json, texts_of
+from a2c_smcp.docs.formats import OpenDocument, PicturedDocument, open_document
 from a2c_smcp.docs.limits import DocumentLimits, Unreadable
 from a2c_smcp.docs.paths import open_inside
 from a2c_smcp.utils.serving_child import serve
@@ -78,19 +79,22 @@ def answers(desk: Desk, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
     match request:
         case {"do": "describe", "files": files}:
             for file in files:
-                yield _guarded(desk, "describe", file, 0)
+                yield _guarded(desk, partial(_answer, desk, "describe", file, 0))
+        case {"do": "picture", "file": file, "first": index, "longest": longest}:
+            element = request.get("element")
+            yield _guarded(desk, partial(_picture, desk, file, index, element, longest))
         case {"do": what, "file": file, "first": first, "count": count}:
             for index in range(first, first + count):
-                yield _guarded(desk, what, file, index)
+                yield _guarded(desk, partial(_answer, desk, what, file, index))
 
 
-def _guarded(desk: Desk, what: str, file: list[Any], index: int) -> dict[str, Any]:
+def _guarded(desk: Desk, ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     try:
         try:
-            return _answer(desk, what, file, index)
+            return ask()
         except MemoryError:
             desk.clear()
-            return _answer(desk, what, file, index)
+            return ask()
     except ChangedError as error:
         return {"changed": str(error)}
     except Unreadable as problem:
@@ -126,6 +130,16 @@ def _answer(desk: Desk, what: str, file: list[Any], index: int) -> dict[str, Any
             return {"texts": texts_of(page)}
         case _:
             raise AssertionError(what)
+
+
+def _picture(desk: Desk, file: list[Any], index: int, element: Any, longest: int) -> dict[str, Any]:
+    document = desk.document(*file)
+    if not isinstance(document, PicturedDocument):
+        return {"picture": None}
+    if index >= document.page_count:
+        raise ChangedError("it has fewer pages")
+    found = document.picture(index, element and element_from_json(element), longest)
+    return {"picture": None if found is None else base64.b64encode(found).decode("ascii")}
 
 
 if __name__ == "__main__":

@@ -82,6 +82,14 @@ class Workers:
             answers += await self._ask(request, count - done, background)
         return answers
 
+    async def picture(
+        self, file: Sequence[Any], page: int, element: dict[str, Any] | None, longest: int
+    ) -> dict[str, Any]:
+        """A `picture` in base64, which is `None` where there is none, or `problem` or `changed`."""
+        request = {"do": "picture", "file": list(file), "first": page, "element": element, "longest": longest}
+        [answer] = await self._ask(request, 1, background=False)
+        return answer
+
     async def _ask(
         self,
         request: dict[str, Any],

@@ -1,13 +1,15 @@
 """What a document source answers at a `dpe://` URI: every level, in JSON, Markdown and plain text; and completions."""
 
+import base64
 import json
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import mcp_types as types
 
-from a2c_smcp.errors import DocumentNotFoundError, ElementNotFoundError, PageOutOfRangeError
+from a2c_smcp.errors import DocumentNotFoundError, ElementNotFoundError, PageOutOfRangeError, SMCPError
 from a2c_smcp.mcp_server.changes import Changes
 from a2c_smcp.mcp_server.documents import (
     AnnouncingSource,
@@ -16,6 +18,7 @@ from a2c_smcp.mcp_server.documents import (
     NotingSource,
     Page,
     PageSummary,
+    PicturingSource,
     SummarisingSource,
     place_of,
     placed,
@@ -36,11 +39,15 @@ from a2c_smcp.utils.text import well_formed
 
 __all__ = ["DocumentRoom"]
 
+logger = logging.getLogger(__name__)
+
 _MIME_TYPES = {"json": "application/json", "markdown": "text/markdown", "text": "text/plain"}
 _DEFAULT_LIMIT = 20
 _MOST_COMPLETIONS = 100
 _CATALOGUE_STEP = 500
 _PAGES_TO_COMPLETE_FROM = 50
+_PNG = b"\x89PNG\r\n\x1a\n"
+_LARGEST_PICTURE = 4 * 2**20
 
 
 class DocumentRoom:
@@ -92,8 +99,15 @@ class DocumentRoom:
         if parsed.host != self._host:
             raise UnknownResourceError(uri)
         form = parsed.query_params.get("format", "json")
+        longest = parsed.image_side
         text = await self._answer(parsed, form)
-        return [types.TextResourceContents(uri=uri, text=well_formed(text), mime_type=_MIME_TYPES[form])]
+        contents: list[Contents] = [
+            types.TextResourceContents(uri=uri, text=well_formed(text), mime_type=_MIME_TYPES[form])
+        ]
+        if longest is not None and (picture := await self._picture(parsed, longest)) is not None:
+            blob = base64.b64encode(picture).decode("ascii")
+            contents.append(types.BlobResourceContents(uri=uri, blob=blob, mime_type="image/png"))
+        return contents
 
     async def templates(self) -> Sequence[types.ResourceTemplate]:
         documents, _ = await self._source.catalogue(0, 1)
@@ -216,6 +230,23 @@ class DocumentRoom:
         if element.metadata:
             facts["metadata"] = dict(element.metadata)
         return _json(facts)
+
+    async def _picture(self, uri: ParsedDPEUri, longest: int) -> bytes | None:
+        """The picture of a page or an element that exists. Without one, the text is the whole answer."""
+        if not isinstance(self._source, PicturingSource) or uri.doc_ref is None:
+            return None
+        try:
+            index, element = uri.page_index, None
+            if uri.element_id is not None and (document := await self._source.document(uri.doc_ref)) is not None:
+                index, element = await self._find_element(document, uri.element_id)
+            picture = None if index is None else await self._source.picture(uri.doc_ref, index, element, longest)
+        except SMCPError as error:
+            logger.warning("there is no picture of %s: %s", uri, error.message)
+            return None
+        if picture is not None and (len(picture) > _LARGEST_PICTURE or not picture.startswith(_PNG)):
+            logger.warning("the picture of %s is no PNG of at most %d bytes", uri, _LARGEST_PICTURE)
+            return None
+        return picture
 
     # --- what the source is asked for
 

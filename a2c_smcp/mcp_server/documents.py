@@ -21,6 +21,7 @@ __all__ = [
     "Page",
     "PageSummary",
     "PagedDocument",
+    "PicturingSource",
     "SummarisingSource",
     "place_of",
     "placed",
@@ -94,8 +95,8 @@ class DocumentSource(Protocol):
     The methods are called from the server's event loop, several at a time. Raise any `SMCPError` for what cannot be
     answered.
     A source may also have `page_summaries(doc_ref, offset, limit)`, where that is cheaper than reading the pages,
-    `catalogue_note()`, a sentence at the end of the catalogue, and `announce_to(announcer)`, which is called once, when
-    the server is made.
+    `catalogue_note()`, a sentence at the end of the catalogue, `picture(doc_ref, page_index, element, longest)`, where
+    a page or an element can be looked at, and `announce_to(announcer)`, which is called once, when the server is made.
     """
 
     async def catalogue(self, offset: int, limit: int) -> tuple[Sequence[Document], int]:
@@ -118,6 +119,16 @@ class DocumentSource(Protocol):
 @runtime_checkable
 class SummarisingSource(Protocol):
     async def page_summaries(self, doc_ref: str, offset: int, limit: int) -> Sequence[PageSummary]: ...
+
+
+@runtime_checkable
+class PicturingSource(Protocol):
+    async def picture(self, doc_ref: str, page_index: int, element: Element | None, longest: int) -> bytes | None:
+        """A PNG of a page, or of one element of it, whose longest side has at most so many pixels.
+
+        At most 4 MiB: make the picture smaller until it fits. `None` if there is no picture.
+        """
+        ...
 
 
 @runtime_checkable

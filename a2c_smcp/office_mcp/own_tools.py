@@ -20,7 +20,7 @@ from a2c_smcp.office_mcp.sizing import MODEL_SIZE, text_piece
 from a2c_smcp.office_mcp.tool_directory import MOST_TOOLS
 from a2c_smcp.office_mcp.watching import WatchedOffice, window_uri
 from a2c_smcp.smcp import DPEDocumentSummary
-from a2c_smcp.utils.dpe_uri import is_dpe_uri
+from a2c_smcp.utils.dpe_uri import IMAGE_SIDES, is_dpe_uri, with_image
 from a2c_smcp.utils.text import cut
 
 __all__ = ["OwnTool", "context_tools", "own_tool"]
@@ -120,6 +120,13 @@ def context_tools(office: WatchedOffice) -> list[OwnTool]:
                 "pages": {"type": "integer", "minimum": 1, "description": "Read at most this many pages."},
                 "element": {"type": "string", "description": "The id of one element, instead of pages."},
                 "format": {"type": "string", "enum": ["markdown", "text", "json"], "default": "markdown"},
+                "image": {
+                    "type": "integer",
+                    "minimum": IMAGE_SIDES[0],
+                    "maximum": IMAGE_SIDES[1],
+                    "description": "Also look at the page or the element: a picture with this many pixels on its "
+                    "longest side, such as 1200. Only one page is read then.",
+                },
                 "offset": {**offset, "description": "Go on at this character of the page or element."},
             },
             reader.read_document,
@@ -240,10 +247,13 @@ class _Reader:
         arguments = call.arguments
         computer, uri = self._place(arguments["document"], arguments.get("computer"), document=True)
         form, offset = arguments.get("format") or "markdown", arguments.get("offset") or 0
-        if (element := arguments.get("element")) is not None:
-            contents = await self._agent.read_resource(computer, element_of(uri, str(element), form))
-            return _shown(contents, offset, f"element={element!r} and ")
-        first, most = arguments.get("page"), arguments.get("pages")
+        first, most, image = arguments.get("page"), arguments.get("pages"), arguments.get("image")
+        element = arguments.get("element")
+        if element is not None or image is not None:
+            part = page_of(uri, first or 0, form, None) if element is None else element_of(uri, str(element), form)
+            contents = await self._agent.read_resource(computer, part if image is None else with_image(part, image))
+            where = f"page={first or 0}" if element is None else f"element={element!r}"
+            return _shown(contents, offset, f"{where} and ")
         facts = {} if first is not None or offset else await self._facts(computer, uri)
         return answered(await self._pages(computer, uri, first or 0, most, form, offset, facts))
 

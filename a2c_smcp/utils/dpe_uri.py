@@ -9,6 +9,7 @@ from a2c_smcp.utils.uri import URIProblem, ascii_integer, check_host, encode_seg
 
 __all__ = [
     "CATEGORIES",
+    "IMAGE_SIDES",
     "ParsedDPEUri",
     "build_dpe_uri",
     "document_ref",
@@ -19,12 +20,18 @@ __all__ = [
     "page_uri",
     "parse_dpe_uri",
     "try_parse_dpe_uri",
+    "with_image",
     "with_params",
 ]
 
 _SCHEME = "dpe"
 _FORMATS = ("json", "markdown", "text")
 _DEPTHS = ("metadata", "pages")
+
+_IMAGE = "a2c_image"
+
+#: The shortest and the longest side, in pixels, of a picture that can be asked for.
+IMAGE_SIDES = (64, 4096)
 
 #: The kinds of element that a page may hold.
 CATEGORIES = frozenset(
@@ -73,6 +80,19 @@ class ParsedDPEUri:
     def element_id(self) -> str | None:
         """The id of the element; `None` if this is not the URI of an element."""
         return self.sub_path.removeprefix("elements/") if self.sub_path and self.level == 3 else None
+
+    @property
+    def image_side(self) -> int | None:
+        """How many pixels the longest side of the picture has that is asked for; `None` if none is asked for.
+
+        Raises `InvalidDPEURIError` for a number that cannot be asked for.
+        """
+        if (value := self.query_params.get(_IMAGE)) is None or self.level < 2:
+            return None
+        try:
+            return int(ascii_integer(value, _IMAGE, *IMAGE_SIDES))
+        except URIProblem as problem:
+            raise InvalidDPEURIError(str(self), str(problem)) from None
 
     def build(self) -> str:
         """Write the URI; `parse_dpe_uri` reads the same value back."""
@@ -168,6 +188,14 @@ def with_params(uri: str, params: Mapping[str, str]) -> str:
     parsed = parse_dpe_uri(uri)
     query = build_dpe_uri(parsed.host, params={**parsed.query_params, **params}).partition("?")[2]
     return _checked(uri.partition("?")[0] + (f"?{query}" if query else ""))
+
+
+def with_image(uri: str, longest: int) -> str:
+    """The same URI of a page or an element, asking for a picture whose longest side has so many pixels."""
+    least, most = IMAGE_SIDES
+    if not least <= longest <= most:
+        raise InvalidDPEURIError(uri, f"a picture has {least} to {most} pixels, not {longest}")
+    return with_params(uri, {_IMAGE: str(longest)})
 
 
 def _part_uri(uri: str, kind: str, rest: str) -> str:

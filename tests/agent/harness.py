@@ -139,9 +139,12 @@ class FakeComputer:
                 for n in range(offset, min(offset + limit, PAGES))
             ]
             value |= {"page_offset": offset, "page_limit": limit, "page_total": PAGES}
+        # Page 9 stands for the page of a server that has no pictures.
+        seen = "a2c_image" in params and not path.endswith("/pages/9")
+        picture = [{"uri": uri, "mimeType": "image/png", "blob": "cGljdHVyZQ=="}] if seen else []
         if params.get("format", "json") == "json":
-            return {"contents": [{"uri": uri, "mimeType": "application/json", "text": json.dumps(value)}]}
-        return {"contents": [{"uri": uri, "mimeType": "text/markdown", "text": f"# {path}"}]}
+            return {"contents": [{"uri": uri, "mimeType": "application/json", "text": json.dumps(value)}, *picture]}
+        return {"contents": [{"uri": uri, "mimeType": "text/markdown", "text": f"# {path}"}, *picture]}
 
 
 class Blocking:

@@ -6,11 +6,12 @@ from typing import Any
 import anyio
 import pytest
 
-from a2c_smcp.agent import AgentHandler, Deadlines
+from a2c_smcp.agent import AgentHandler, Deadlines, DocumentPicture
 from a2c_smcp.errors import (
     BadRequestError,
     ConnectionLostError,
     DocumentNotFoundError,
+    InvalidDPEURIError,
     NotFoundError,
     NotInRoomError,
     PayloadTooLargeError,
@@ -256,6 +257,23 @@ async def test_documents_are_read_level_by_level(make_agent: MakeAgent, make_com
     with pytest.raises(DocumentNotFoundError) as caught:
         await agent.read_document_metadata("laptop", "dpe://com.example.docs/other")
     assert caught.value.doc_ref == "nothing"
+
+
+async def test_a_page_and_an_element_can_be_looked_at(
+    make_agent: MakeAgent, make_computer: MakeComputer, kind: str
+) -> None:
+    computer = await make_computer()
+    agent = await make_agent(kind, live=False)
+    picture = DocumentPicture(b"picture", "image/png")
+    assert await agent.read_page_image("laptop", DOCUMENT, 3) == picture
+    assert await agent.read_element_image("laptop", DOCUMENT, "t1", longest=300) == picture
+    assert await agent.read_page_image("laptop", DOCUMENT, 9) is None
+    assert [request["uri"] for request in computer.requests(READ_RESOURCE_EVENT)][:2] == [
+        f"{DOCUMENT}/pages/3?a2c_image=1200",
+        f"{DOCUMENT}/elements/t1?a2c_image=300",
+    ]
+    with pytest.raises(InvalidDPEURIError):
+        await agent.read_page_image("laptop", DOCUMENT, 3, 5000)
 
 
 async def test_a_documents_pages_are_iterated_to_the_last(

@@ -1,5 +1,6 @@
 """Documents at every level: a shelf, and a source of one's own, answered as the contract says."""
 
+import base64
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -9,14 +10,14 @@ import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mcp_types import TextResourceContents
+from mcp_types import BlobResourceContents, TextResourceContents
 
-from a2c_smcp.errors import SMCPError
+from a2c_smcp.errors import InternalError, InvalidDPEURIError, SMCPError
 from a2c_smcp.mcp_server import elements as e
 from a2c_smcp.mcp_server.answers import DocumentRoom
 from a2c_smcp.mcp_server.changes import Changes
 from a2c_smcp.mcp_server.documents import Document, DocumentShelf, DocumentSource, Page, PagedDocument
-from a2c_smcp.utils.dpe_uri import CATEGORIES, build_dpe_uri, element_uri, page_uri, with_params
+from a2c_smcp.utils.dpe_uri import CATEGORIES, build_dpe_uri, element_uri, page_uri, with_image, with_params
 from tests.mcp_server.test_rendering import CODES, HEADINGS, INLINE, LISTS, TABLES, TEXTS
 from tests.mcp_server.test_windows import Said
 
@@ -313,3 +314,46 @@ def test_random_pages_are_read_in_every_form(pages: list[Page], categories: set[
                 await read(with_params(page_uri(document, index), {"format": form}), source)
 
     anyio.run(everything)
+
+
+class Pictured(DocumentShelf):
+    """A shelf whose pages can be looked at, and one element."""
+
+    answer: bytes | None = b"\x89PNG\r\n\x1a\n"
+
+    async def picture(self, doc_ref: str, page_index: int, element: e.Element | None, longest: int) -> bytes | None:
+        if self.answer is None:
+            raise InternalError("no light")
+        name = element.category if element else "page"
+        return self.answer + f"{doc_ref} {page_index} {name} {longest}".encode()
+
+
+async def contents(source: DocumentSource, uri: str) -> list[bytes]:
+    text, *blobs = await room(source).read(uri)
+    assert isinstance(text, TextResourceContents)
+    assert all(isinstance(blob, BlobResourceContents) and blob.mime_type == "image/png" for blob in blobs)
+    return [base64.b64decode(blob.blob) for blob in blobs if isinstance(blob, BlobResourceContents)]
+
+
+async def test_a_page_and_an_element_come_with_a_picture_where_it_is_asked_for() -> None:
+    source = Pictured(shelf())
+    page, element = page_uri(WALDEN, 1), element_uri(WALDEN, "a/1")
+    assert await contents(source, with_image(page, 64)) == [b"\x89PNG\r\n\x1a\nwalden 1 page 64"]
+    assert await contents(source, with_image(element, 4096)) == [b"\x89PNG\r\n\x1a\nwalden 1 chart 4096"]
+    assert await contents(source, page) == []
+    assert await contents(source, with_params(WALDEN, {"a2c_image": "200"})) == []
+
+
+async def test_without_a_picture_the_text_is_the_whole_answer() -> None:
+    uri = with_image(page_uri(WALDEN, 1), 200)
+    assert await contents(shelf(), uri) == []
+    for answer in (None, b"GIF89a", b"\x89PNG\r\n\x1a\n" + bytes(5 * 2**20)):
+        source = Pictured(shelf())
+        source.answer = answer
+        assert await contents(source, uri) == []
+
+
+@pytest.mark.parametrize("value", ["63", "4097", "1e3", "-100", ""])
+async def test_a_picture_of_another_size_cannot_be_asked_for(value: str) -> None:
+    with pytest.raises(InvalidDPEURIError):
+        await contents(Pictured(shelf()), f"{WALDEN}/pages/1?a2c_image={value}")

@@ -609,6 +609,10 @@ async def test_documents_are_found_and_read_in_pieces(make_agent: MakeAgent, mak
         assert "elements/t1" in await say(client, "read_document", document=DOCUMENT, element="t1")
         assert "[page 7]" in await say(client, "read_document", document=address, page=7)
         assert "find_documents" in await say(client, "read_document", document="report.pdf")
+        seen = await client.call_tool("read_document", {"document": DOCUMENT, "page": 3, "image": 800})
+        assert [item.type for item in seen.content] == ["text", "image"]
+        seen = await client.call_tool("read_document", {"document": DOCUMENT, "element": "t1", "image": 800})
+        assert [item.type for item in seen.content] == ["text", "image"]
         assert "do not fit read_document" in await say(client, "read_document", document=DOCUMENT, page=-1)
 
 

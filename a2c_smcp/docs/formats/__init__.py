@@ -8,13 +8,15 @@ import re
 import zipfile
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import BinaryIO, Final, Protocol
+from typing import BinaryIO, Final, Protocol, runtime_checkable
 
 from a2c_smcp.docs.limits import FORMATS, DocumentLimits, Unreadable, missing_library
 from a2c_smcp.mcp_server.documents import Page
+from a2c_smcp.mcp_server.elements import Element
 
 __all__ = [
     "OpenDocument",
+    "PicturedDocument",
     "Properties",
     "check_archive",
     "file_type",
@@ -100,7 +102,10 @@ class Properties:
 
 
 class OpenDocument(Protocol):
-    """A file that is open. Pages are read one at a time, in any order."""
+    """A file that is open. Pages are read one at a time, in any order.
+
+    It may also have `picture(index, element, longest)`: a `PicturedDocument`.
+    """
 
     @property
     def page_count(self) -> int: ...
@@ -109,6 +114,18 @@ class OpenDocument(Protocol):
     def properties(self) -> Properties: ...
 
     def page(self, index: int) -> Page: ...
+
+
+@runtime_checkable
+class PicturedDocument(OpenDocument, Protocol):
+    """A document whose pages, or some of their elements, can be looked at."""
+
+    def picture(self, index: int, element: Element | None, longest: int) -> bytes | None:
+        """A PNG of a page or of an element of it, as `pictures.png_within` makes it; `None` if there is none.
+
+        An element comes as the page gave it, with its `bbox` and its `metadata`.
+        """
+        ...
 
 
 def suffix_of(name: str) -> str:

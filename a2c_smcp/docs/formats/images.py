@@ -1,14 +1,15 @@
-"""Pictures: one page with their dimensions. Only the header is read."""
+"""Pictures: one page with their dimensions, for which only the header is read. They are unpacked to be looked at."""
 
 from typing import BinaryIO
 
 from PIL import Image as Picture
-from PIL import UnidentifiedImageError
+from PIL import ImageOps, UnidentifiedImageError
 
 from a2c_smcp.docs.formats import Properties
+from a2c_smcp.docs.formats.pictures import MOST_PIXELS, png_within
 from a2c_smcp.docs.limits import DocumentLimits, Unreadable
 from a2c_smcp.mcp_server.documents import Page
-from a2c_smcp.mcp_server.elements import Image
+from a2c_smcp.mcp_server.elements import Element, Image
 
 __all__ = ["open_document"]
 
@@ -16,12 +17,22 @@ __all__ = ["open_document"]
 class ImageDocument:
     page_count = 1
 
-    def __init__(self, image: Image, properties: Properties) -> None:
+    def __init__(self, file: BinaryIO, image: Image, properties: Properties) -> None:
+        self._file = file
         self._image = image
         self.properties = properties
 
     def page(self, index: int) -> Page:
         return Page("Image", [self._image])
+
+    def picture(self, index: int, element: Element | None, longest: int) -> bytes | None:
+        self._file.seek(0)
+        with Picture.open(self._file) as picture:
+            picture.draft("RGB", (longest, longest))  # a JPEG is unpacked to a smaller one at once
+            if picture.width * picture.height > MOST_PIXELS:
+                raise Unreadable(f"it has {picture.width} × {picture.height} pixels", 413)
+            # A photograph says how it was held.
+            return png_within(ImageOps.exif_transpose(picture), longest)
 
 
 def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> ImageDocument:
@@ -43,4 +54,4 @@ def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> ImageDoc
         height=height,
         metadata={"mode": mode},
     )
-    return ImageDocument(image, Properties(summary=image.description))
+    return ImageDocument(file, image, Properties(summary=image.description))

@@ -12,6 +12,7 @@ import pypdfium2
 from a2c_smcp.docs.formats import Properties
 from a2c_smcp.docs.formats.pdf_tables import Grid, RuledTable, filled, grids
 from a2c_smcp.docs.formats.pdf_text import (
+    Box,
     Glyph,
     in_reading_order,
     larger_sizes,
@@ -19,6 +20,7 @@ from a2c_smcp.docs.formats.pdf_text import (
     paragraphs,
 )
 from a2c_smcp.docs.formats.pdfium import PdfPage, is_locked
+from a2c_smcp.docs.formats.pictures import png_within
 from a2c_smcp.docs.limits import FORMATS, DocumentLimits, Unreadable
 from a2c_smcp.docs.paging import bounded_table
 from a2c_smcp.mcp_server.documents import Page
@@ -48,6 +50,17 @@ class PdfDocument:
             page.close()
         heading = next((element.text for element in elements if isinstance(element, Heading)), "")
         return Page(heading or f"Page {index + 1}", elements)
+
+    def picture(self, index: int, element: Element | None, longest: int) -> bytes | None:
+        """The page as it is shown, or the part of it where an element is."""
+        if element is not None and element.bbox is None:
+            return None
+        page = PdfPage(self._document, index)
+        try:
+            picture = page.picture(None if element is None or element.bbox is None else Box(*element.bbox), longest)
+        finally:
+            page.close()
+        return png_within(picture, longest)
 
     def close(self) -> None:
         self._document.close()

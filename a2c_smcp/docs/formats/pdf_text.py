@@ -47,6 +47,14 @@ class Box(NamedTuple):
     def area(self) -> float:
         return (self.x1 - self.x0) * (self.y1 - self.y0)
 
+    def grown(self, margin: float) -> "Box":
+        return Box(self.x0 - margin, self.y0 - margin, self.x1 + margin, self.y1 + margin)
+
+    def within(self, other: "Box") -> "Box | None":
+        """The part of it that is inside another box; `None` if nothing is."""
+        box = Box(max(self.x0, other.x0), max(self.y0, other.y0), min(self.x1, other.x1), min(self.y1, other.y1))
+        return box if box.x0 < box.x1 and box.y0 < box.y1 else None
+
     @classmethod
     def around(cls, boxes: Iterable["Box"]) -> "Box":
         lefts, tops, rights, bottoms = zip(*boxes, strict=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pypdfium2.raw as raw
+from PIL import Image as Picture
 
 from a2c_smcp.docs.formats.pdf_text import DIVIDED, Box, Glyph
 from a2c_smcp.docs.limits import FORMATS
@@ -19,6 +20,10 @@ from a2c_smcp.mcp_server.elements import Annotation, Form, Image, Link
 __all__ = ["PdfPage", "is_locked"]
 
 _BLANKS: Final = {0x20: " ", 0xA0: " ", 0x0D: "\n", 0x0A: "\n"}
+_MARGIN: Final = 2.0
+"""Points that are shown around an element."""
+_MOST_SCALE: Final = 8.0
+"""Pixels for a point. More would show nothing that is not there already."""
 _MOST_NESTED: Final = 4
 """Forms within forms whose lines are looked at."""
 _MOST_SEGMENTS: Final = 4000
@@ -128,6 +133,21 @@ class PdfPage:
         if raw.FPDFText_GetMatrix(self._text.raw, index, matrix):
             size *= max(abs(matrix.d), abs(matrix.b))
         return float(round(size, 1))
+
+    def picture(self, part: Box | None, longest: int) -> Picture.Image:
+        """The page as it is shown, or a part of it. The longest side has at most so many pixels."""
+        width, height = self._page.get_size()
+        shown = Box(0, 0, width, height)
+        if part is not None and (inside := part.grown(_MARGIN).within(shown)) is not None:
+            shown = inside
+        scale = min(longest / max(shown.x1 - shown.x0, shown.y1 - shown.y0, 1.0), _MOST_SCALE)
+        crop = (shown.x0, height - shown.y1, width - shown.x1, shown.y0)
+        bitmap = self._page.render(scale=scale, crop=crop, may_draw_forms=True)
+        try:
+            picture: Picture.Image = bitmap.to_pil().copy()
+            return picture
+        finally:
+            bitmap.close()
 
     def rulings(self) -> list[Box]:
         """The straight lines of the page, upright or level, and the edges of its rectangles."""
