@@ -8,7 +8,7 @@ from a2c_smcp.computer.mcp_clients.connection_options import ConnectionOptions
 from a2c_smcp.computer.mcp_clients.manager import UpdateAction, starting_servers, update_action
 from a2c_smcp.computer.mcp_clients.server_starts import FailedStart
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
-from a2c_smcp.computer.utils.weak_calls import weakly
+from a2c_smcp.computer.utils.callbacks import weakly
 from a2c_smcp.errors import InputNotFoundError, ServerStartError
 
 PASSING = ServerStartError("a", "exit code 1")

@@ -24,6 +24,7 @@ from a2c_smcp.computer.mcp_clients.model import (
     parse_unrendered,
 )
 from a2c_smcp.computer.redaction import Redaction
+from a2c_smcp.computer.utils.callbacks import ignore
 from a2c_smcp.errors import InputNotFoundError
 
 __all__ = ["CacheInputResolver", "CompositeResolver", "InputResolver"]
@@ -116,7 +117,7 @@ class InputResolver:
                 *([] if last is None else [_LastLayer(last, self._person_asked)]),
             ]
         )
-        self.on_waiting: OnWaiting = _ignore
+        self.on_waiting: OnWaiting = ignore
         self._questions: dict[str, _OpenQuestion] = {}
         self.redaction = Redaction()
 
@@ -220,7 +221,3 @@ class InputResolver:
             question.answer.cancel()
             with anyio.CancelScope(shield=True):
                 await asyncio.wait([question.answer], timeout=5)
-
-
-def _ignore(*_: object) -> None:
-    pass

@@ -13,6 +13,7 @@ from a2c_smcp.computer.mcp_clients.pipes.process import StdioTimings
 from a2c_smcp.computer.mcp_clients.probe import ProbeTimeouts
 from a2c_smcp.computer.mcp_clients.server_state import StateChange
 from a2c_smcp.computer.redaction import Redaction
+from a2c_smcp.computer.utils.callbacks import ignore
 from a2c_smcp.utils.backoff import backoff
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE
 
@@ -84,18 +85,14 @@ class ConnectionOptions:
     """Puts the server's questions to a person. Without one nobody is asked."""
 
 
-def _ignore(*_: object) -> None:
-    pass
-
-
 @dataclass(frozen=True, slots=True)
 class ConnectionHooks:
     """What a connection tells. Each hook is called from the event loop and must return at once."""
 
-    on_state: Callable[[StateChange], None] = _ignore
-    on_change: Callable[[ServerChange], None] = _ignore
-    on_stderr: Callable[[str], None] = _ignore
-    on_old_handshake: Callable[[], None] = _ignore
+    on_state: Callable[[StateChange], None] = ignore
+    on_change: Callable[[ServerChange], None] = ignore
+    on_stderr: Callable[[str], None] = ignore
+    on_old_handshake: Callable[[], None] = ignore
     """The server turned out to need the handshake of MCP's older era."""
-    on_restart_wanted: Callable[[str], None] = _ignore
+    on_restart_wanted: Callable[[str], None] = ignore
     """The server should be restarted, for this reason, and `auto_reconnect` is off."""

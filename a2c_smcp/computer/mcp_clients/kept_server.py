@@ -23,6 +23,7 @@ from a2c_smcp.computer.mcp_clients.model import MCPServerConfig
 from a2c_smcp.computer.mcp_clients.restarts import LifeEnd, Restarts
 from a2c_smcp.computer.mcp_clients.server_life import ServerLife
 from a2c_smcp.computer.mcp_clients.server_state import TRANSITIONS, ServerState, StateChange
+from a2c_smcp.computer.utils.callbacks import ignore
 from a2c_smcp.errors import ServerNotActiveError, ServerStartError, SMCPError
 
 __all__ = ["KeptServer"]
@@ -57,7 +58,7 @@ class KeptServer:
         self._owner: asyncio.Task[None] | None = None
         self._outcome: asyncio.Future[SMCPError | None] | None = None
         """Where the callers of `connect` wait."""
-        self._interrupt: Callable[[], None] = _nothing
+        self._interrupt: Callable[[], None] = ignore
         """Ends what the owner does now: a life, or a pause between two lives."""
 
     @property
@@ -237,7 +238,3 @@ class KeptServer:
             return " (the server is started again so that it can ask; call it again)"
         self._hooks.on_restart_wanted(why)
         return " (the server can ask after a restart)"
-
-
-def _nothing() -> None:
-    pass

@@ -4,12 +4,12 @@ Takes configs as written and renders them when a server starts, not before: nobo
 needed. Knows nothing of agents or of approvals, and remembers no call.
 
 What is known of a server is in `server_book`; how one is started and stopped is in `server_starts`; the tools of those
-that serve are in `serving`. Here is whose turn it is. Operations on one server wait for each other, but stopping and
-removing interrupt a start that is under way. A config that is refused leaves the old one running.
+that serve are in `serving`. The manager decides whose turn it is: operations on one server wait for each other, but
+stopping and removing interrupt a start that is under way. If a config is refused, the old one goes on running.
 
 Servers that start together are admitted in config order, so that the outcome of a clash does not depend on which one is
-quicker. But nobody waits longer than `Timings.order` for a slow one. A server that runs is never failed for another
-one's start: the later one is refused.
+quicker. But no server waits longer than `Timings.order` for a slow one. A clash never stops a server that runs: the
+server that starts later is refused.
 """
 
 import asyncio
@@ -34,8 +34,8 @@ from a2c_smcp.computer.mcp_clients.server_starts import ServerStarts
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.computer.mcp_clients.server_turns import ServerTurns
 from a2c_smcp.computer.mcp_clients.serving import ServingConnections
+from a2c_smcp.computer.utils.callbacks import ignore, weakly
 from a2c_smcp.computer.utils.placeholder import holds_placeholder
-from a2c_smcp.computer.utils.weak_calls import weakly
 from a2c_smcp.computer.vrl.programs import VRLWorker
 from a2c_smcp.computer.vrl.syntax import check_vrl
 from a2c_smcp.computer.watching.events import ComputerEvent, RestartOffered
@@ -65,10 +65,6 @@ def update_action(*, disabled: bool, serves: bool, auto_reconnect: bool, starts:
     return UpdateAction.REPLACE if serves or starts else UpdateAction.KEEP
 
 
-def _ignore(*_: object) -> None:
-    pass
-
-
 class MCPServerManager:
     """`initialize` with configs, change what runs at any time, `stop_all` in the end.
 
@@ -82,8 +78,8 @@ class MCPServerManager:
         resolver: InputResolver,
         options: ConnectionOptions,
         *,
-        on_event: Callable[[ComputerEvent], None] = _ignore,
-        on_resources: Callable[[ServerChange, MCPConnection | None], None] = _ignore,
+        on_event: Callable[[ComputerEvent], None] = ignore,
+        on_resources: Callable[[ServerChange, MCPConnection | None], None] = ignore,
         auto_connect: bool = True,
         remembered: RememberedTools | None = None,
     ) -> None:
@@ -330,7 +326,7 @@ class MCPServerManager:
             case UpdateAction.STOP:
                 await self._starts.stop(server)
                 server.raw = raw
-                self.book.set(server, ServerState.DISABLED)
+                self.book.set_state(server, ServerState.DISABLED)
             case UpdateAction.OFFER_RESTART:
                 server.raw = raw
                 self.book.on_event(RestartOffered(server.name, "its config was updated"))
@@ -338,7 +334,7 @@ class MCPServerManager:
                 await self._starts.replace(server.name, raw)
             case UpdateAction.KEEP:
                 server.raw = raw
-                self.book.set(server, ServerState.STOPPED)
+                self.book.set_state(server, ServerState.STOPPED)
 
     @property
     def _starts_by_itself(self) -> bool:

@@ -17,8 +17,8 @@ from a2c_smcp.computer.mcp_clients.mcp_connection import MCPConnection
 from a2c_smcp.computer.mcp_clients.model import MCPServerConfig, parse_unrendered
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.computer.redaction import Redaction
+from a2c_smcp.computer.utils.callbacks import weakly
 from a2c_smcp.computer.utils.refresher import Refresher
-from a2c_smcp.computer.utils.weak_calls import weakly
 from a2c_smcp.computer.vrl.syntax import check_written_vrl
 from a2c_smcp.computer.watching.events import ComputerEvent, ServerLogged, ServerStatus
 from a2c_smcp.errors import NotFoundError, ServerNotActiveError, SMCPError
@@ -52,7 +52,7 @@ class ManagedConnection:
         """The tools that are hidden because of an invalid definition, as far as that was logged."""
 
     async def close(self) -> None:
-        """Close the connection, also when this is cancelled."""
+        """Close the connection. A cancellation of this call waits until that is done."""
         with anyio.CancelScope(shield=True):
             await self.connection.disconnect()
             relisting = self.refresher.running
@@ -75,7 +75,7 @@ class ManagedServer:
     tries: int = 0
     """How many times in a row it did not start."""
     timer: asyncio.TimerHandle | None = None
-    """Runs until the next try, or until the status is to show what the server says while it starts."""
+    """For the next try, or for showing what the server says while it starts."""
     since: str = field(default_factory=_now)
     """When its state became what it is."""
     last_line: str | None = None
@@ -206,7 +206,7 @@ class ServerBook:
         if name in self.servers:
             self.servers[name].last_line = line
 
-    def set(
+    def set_state(
         self,
         server: ManagedServer,
         state: ServerState,
@@ -236,7 +236,7 @@ class ServerBook:
 
     def _tell_start(self, server: ManagedServer) -> None:
         said = server.last_line
-        self.set(server, ServerState.STARTING, None if said is None else f"it says: {cut(said, 200)}")
+        self.set_state(server, ServerState.STARTING, None if said is None else f"it says: {cut(said, 200)}")
 
     def wait_for(self, name: SERVER_NAME, input_id: str | None) -> None:
         """A server that starts needs an input that a person is asked for; `None`: not any more."""
@@ -244,7 +244,7 @@ class ServerBook:
         # One that runs goes on with its old config, and one that has failed is shown so, until the new one serves.
         if server is not None and server.state is ServerState.STARTING:
             reason = None if input_id is None else f"waits for input {input_id!r}"
-            self.set(server, ServerState.STARTING, reason, waits_for=input_id)
+            self.set_state(server, ServerState.STARTING, reason, waits_for=input_id)
 
     def tell_resources(self, server: ManagedServer, change: ServerChange | None = None) -> None:
         """When a server begins or stops to serve, its list of resources counts as changed."""

@@ -1,4 +1,4 @@
-"""Starting and stopping one MCP server of a Computer. Whose turn it is, is the manager's.
+"""Starting and stopping one MCP server of a Computer. The manager decides whose turn it is.
 
 A new connection is opened beside the one that serves. It takes that place when its tools are admitted, and is closed
 otherwise: a start that fails leaves the old connection serving.
@@ -21,7 +21,7 @@ from a2c_smcp.computer.mcp_clients.server_book import ManagedConnection, Managed
 from a2c_smcp.computer.mcp_clients.server_state import ServerState, StateChange
 from a2c_smcp.computer.mcp_clients.server_turns import ServerTurns
 from a2c_smcp.computer.mcp_clients.serving import ServingConnections, list_tools
-from a2c_smcp.computer.utils.weak_calls import weakly
+from a2c_smcp.computer.utils.callbacks import weakly
 from a2c_smcp.computer.vrl.syntax import check_vrl
 from a2c_smcp.computer.watching.events import RestartOffered
 from a2c_smcp.errors import ServerStartError, SMCPError
@@ -87,25 +87,25 @@ class ServerStarts:
             disabled = parse_unrendered(server.raw).disabled is True
             if not disabled:
                 server.last_line = None
-                self._book.set(server, ServerState.STARTING)
+                self._book.set_state(server, ServerState.STARTING)
                 disabled = await self._resolver.is_disabled(server.raw)
             if disabled:
-                self._book.set(server, ServerState.DISABLED)
+                self._book.set_state(server, ServerState.DISABLED)
             else:
                 await self.replace(server.name, server.raw)
         except Exception as error:
             self._not_started(server, FailedStart.of(error, server.tries, self._options))
             raise
         except BaseException:
-            self._book.set(server, ServerState.STOPPED)
+            self._book.set_state(server, ServerState.STOPPED)
             raise
 
     def _not_started(self, server: ManagedServer, failed: FailedStart) -> None:
         if not failed.is_tried_again:
-            self._book.set(server, ServerState.FAILED, failed.reason, failure=failed.failure)
+            self._book.set_state(server, ServerState.FAILED, failed.reason, failure=failed.failure)
             return
         server.tries += 1
-        self._book.set(server, ServerState.BACKING_OFF, failed.reason, server.tries)
+        self._book.set_state(server, ServerState.BACKING_OFF, failed.reason, server.tries)
         pause = self._options.timings.backoff(server.tries)
         server.timer = asyncio.get_running_loop().call_later(pause, self._try_again, server.name)
 
@@ -113,7 +113,7 @@ class ServerStarts:
         if server.current is not None:
             await server.current.close()
         elif server.did_not_start:
-            self._book.set(server, ServerState.STOPPED)
+            self._book.set_state(server, ServerState.STOPPED)
         server.tries = 0
 
     def forget(self, name: SERVER_NAME) -> None:
@@ -144,7 +144,7 @@ class ServerStarts:
             except SMCPError as error:
                 raise self._book.redaction.error(error) from None
         new = ManagedConnection(config)
-        # Weak: what a connection's owner task holds must not keep a Computer alive that its owner has dropped.
+        # Weak: the owner task of a connection must not keep a Computer alive that a program has dropped.
         hooks = ConnectionHooks(
             on_state=partial(weakly(self._moved), new),
             on_change=partial(weakly(self._serving.changed), new),

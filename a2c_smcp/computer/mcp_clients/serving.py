@@ -86,7 +86,7 @@ class ServingConnections:
             old.admitted = False
         new.admitted = True
         self.show(catalogue)
-        self._book.set(server, ServerState.RUNNING)
+        self._book.set_state(server, ServerState.RUNNING)
         self._tell_invalid(new)
         if old is not None:
             self._book.tell_resources(server)
@@ -108,7 +108,7 @@ class ServingConnections:
         if change.new in (ServerState.STOPPED, ServerState.FAILED):
             current.admitted, server.current = False, None
         self.show(self.catalogue.stop(server.name))
-        self._book.set(server, change.new, change.reason, change.restarts)
+        self._book.set_state(server, change.new, change.reason, change.restarts)
 
     def changed(self, current: ManagedConnection, change: ServerChange) -> None:
         """The server announced a change of its tools or of its resources."""
@@ -143,7 +143,7 @@ class ServingConnections:
         server = self._book.servers[current.config.name]
         catalogue, hidden = self.catalogue.refresh(server.name, tools)
         self.show(catalogue)
-        self._book.set(server, ServerState.RUNNING, restarts=current.connection.restarts)
+        self._book.set_state(server, ServerState.RUNNING, restarts=current.connection.restarts)
         for clash in hidden:
             logger.warning("MCP server %s: %s", server.name, clash)
             self._book.on_event(ToolHidden(clash))
@@ -157,7 +157,7 @@ class ServingConnections:
         logger.warning("MCP server %s: its tools could not be read again: %s", server.name, error)
         if server.state is not ServerState.RUNNING:
             current.admitted, server.current = False, None
-            self._book.set(server, ServerState.FAILED, error.message)
+            self._book.set_state(server, ServerState.FAILED, error.message)
             await current.close()
 
     def _tell_invalid(self, current: ManagedConnection) -> None:

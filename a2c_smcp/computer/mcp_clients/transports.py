@@ -43,6 +43,7 @@ from a2c_smcp.computer.mcp_clients.pipes.stdio import StdioTransport
 from a2c_smcp.computer.mcp_clients.probe import Probe
 from a2c_smcp.computer.mcp_clients.resource_lists import Pages
 from a2c_smcp.computer.mcp_clients.tool_lists import without_invalid_tools
+from a2c_smcp.computer.utils.callbacks import ignore
 from a2c_smcp.errors import PayloadTooLargeError
 from a2c_smcp.utils.system import IS_UNIX
 from a2c_smcp.wire import codec
@@ -73,9 +74,9 @@ class ServerTransport:
         self.has_ended = False
         self.failure: Exception | None = None
         """What the transport reported of its own failure, if it did."""
-        self.on_stuck: Callable[[], None] = _nothing
+        self.on_stuck: Callable[[], None] = ignore
         """Called when a process has read the probe and the handshake, and answered neither."""
-        self.on_end: Callable[[], None] = _nothing
+        self.on_end: Callable[[], None] = ignore
         self.protocol_version: str | None = None
         """The version that the handshake agreed on. By it the server's tools are checked one by one."""
         self.pages = Pages()
@@ -210,10 +211,6 @@ def _is_missing(error: BaseException | None) -> bool:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return isinstance(error, FileNotFoundError | NotADirectoryError | PermissionError)
-
-
-def _nothing() -> None:
-    pass
 
 
 class _Stream:

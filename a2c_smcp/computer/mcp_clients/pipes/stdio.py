@@ -25,6 +25,7 @@ from a2c_smcp.computer.mcp_clients.pipes.long_lines import answered_by
 from a2c_smcp.computer.mcp_clients.pipes.process import Process, StdioTimings
 from a2c_smcp.computer.mcp_clients.pipes.server_initiated import Pipe
 from a2c_smcp.computer.mcp_clients.probe import Probe
+from a2c_smcp.computer.utils.callbacks import ignore
 from a2c_smcp.errors import PayloadTooLargeError
 from a2c_smcp.utils.pipes import Line, LineReader, LineSplitter, LongLine, Writer, read
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, codec
@@ -35,10 +36,6 @@ logger = logging.getLogger(__name__)
 
 #: How many bad lines of each kind are logged.
 _LOGGED: Final = 3
-
-
-def _nothing() -> None:
-    pass
 
 
 class StdioTransport:
@@ -58,7 +55,7 @@ class StdioTransport:
         *,
         timings: StdioTimings | None = None,
         on_stderr: Callable[[str], None] | None = None,
-        on_end: Callable[[], None] = _nothing,
+        on_end: Callable[[], None] = ignore,
         screen: Callable[[str, dict[str, Any]], dict[str, Any]] | None = None,
         redaction: Callable[[str], str] = str,
         probe: Probe | None = None,

@@ -1,12 +1,16 @@
-"""Callbacks that keep nothing alive."""
+"""Callbacks: one that does nothing, and those that keep nothing alive."""
 
 import weakref
 from collections.abc import Callable
 from typing import ParamSpec
 
-__all__ = ["weakly"]
+__all__ = ["ignore", "weakly"]
 
 _P = ParamSpec("_P")
+
+
+def ignore(*_: object) -> None:
+    """The callback of a caller that wants to hear nothing."""
 
 
 def weakly(method: Callable[_P, None]) -> Callable[_P, None]:
