@@ -77,6 +77,9 @@ class Computer:
     - `remembered_tools` knows from earlier runs which server has which tool, for calls of tools whose server is down.
     """
 
+    _confirm_callback: ConfirmCallback | None = None
+    _confirming: Attendance | None = None
+
     def __init__(
         self,
         name: str,
@@ -100,11 +103,8 @@ class Computer:
         self._limits = DesktopLimits(max_window, max_message)
         self._events = EventHub()
         self._happened = PacedEvents(self._events.publish)
-        self._log = CallLog()
-        self._offices = OfficeStates()
+        self._log, self._offices = CallLog(), OfficeStates()
         self.decisions = DecisionStore(partial(_publish_decision, self._events))
-        self._confirm_callback: ConfirmCallback | None = None
-        self._confirming: Attendance | None = None
         self.confirm_callback = confirm_callback
         if input_resolver is not None:
             self.decisions.attend(CALLBACK, {"input"}, resolving(input_resolver)).begin()

@@ -84,7 +84,8 @@ class SMCPComputerClient:
         options = url if isinstance(url, LinkOptions) else LinkOptions(url)
         if api_key is not None:
             options = replace(options, api_key=api_key)
-        self._calls = AgentCalls(computer, partial(self._request, TOOL_CALL_EVENT), self._send, options.max_message)
+        check = partial(self._request, TOOL_CALL_EVENT)
+        self._calls = AgentCalls(computer, check, lambda *report: self._link.send(*report), options.max_message)
         self._link = OfficeLink(options, self._handlers(), on_event=self._heard, leaving=discreet_error)
         self._id = uuid.uuid4().hex
         self._to_announce: set[str] = set()
@@ -207,9 +208,6 @@ class SMCPComputerClient:
         result = await self._computer.read_resource(request["uri"])
         contents = [content.model_dump(mode="json", by_alias=True, exclude_none=True) for content in result.contents]
         return {"contents": contents, "req_id": request["req_id"]}
-
-    async def _send(self, event: str, data: Any) -> None:
-        await self._link.send(event, data)
 
     # --- announcing
 
