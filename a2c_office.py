@@ -1,10 +1,10 @@
-"""The commands of the distribution a2c-office, which look at their installation before they import it.
+"""The commands of the distribution a2c-office. They check their installation before they import the package.
 
-The distribution a2c-smcp is another project with the same import name, `a2c_smcp`. Where both are installed, files of
-one replace files of the other or hide them, and the removal of either deletes files of both. So this module is not in
-the package, and imports nothing of it before it has looked. It looks at the names in one folder only:
-`importlib.metadata.packages_distributions` reads files of every distribution here, and would make `a2c --version` take
-more than half as long again.
+The distribution a2c-smcp is another project with the same import name, `a2c_smcp`. If both are installed, files of one
+replace or hide files of the other, and the removal of either deletes files of both. So this module is outside the
+package, and imports it only after the check. The check reads the names in one folder:
+`importlib.metadata.packages_distributions` reads files of every distribution, and `a2c --version` would take more than
+half as long again.
 """
 
 import importlib.util
@@ -47,7 +47,7 @@ def smcp_computer() -> None:
 
 
 def problem_of(init: str | None, beside: Iterable[str]) -> str | None:
-    """What is wrong with an installation and what to do, or `None` if all is well.
+    """What is wrong with an installation, and what to do; `None` if all is well.
 
     `init` is the path of the package's `__init__.py`, if there is one, and `beside` has the names beside the package.
     """

@@ -1,8 +1,9 @@
 """`a2c`: the one command. Each subcommand imports its own room when it runs, so that `a2c --help` stays quick."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -15,27 +16,28 @@ from a2c_smcp.server.nats_setup_cli import app as server_app
 from a2c_smcp.terminal.background_stream import background_stderr
 from a2c_smcp.terminal.exits import FAILED
 from a2c_smcp.terminal.options import (
-    DEFAULT_KEY_HEADER,
-    DEFAULT_URL,
-    ApiKeyFileOption,
     ApiKeyHeaderOption,
-    ApiKeyOption,
     AppGroup,
-    CaOption,
     CommandApp,
-    ProxyOption,
-    TransportOption,
-    UrlOption,
+    ConfigFilesOption,
+    InputFilesOption,
+    LogFormatOption,
+    OptionGroup,
     key_from_file,
-    link_options,
+    link_from_options,
     listening_problem,
     secret_option,
+    with_option_groups,
 )
 from a2c_smcp.terminal.quick_end import quick_end, quick_imports
 from a2c_smcp.terminal.screen import say
 from a2c_smcp.utils.distribution import DISTRIBUTION, install_command
-from a2c_smcp.utils.logs import LogFormat, configure_logging
+from a2c_smcp.utils.logs import configure_logging
 from a2c_smcp.wire import DEFAULT_MAX_MESSAGE, DEFAULT_MAX_TIMEOUT
+
+if TYPE_CHECKING:
+    from a2c_smcp.link.interface import LinkOptions
+    from a2c_smcp.office_mcp.command import HttpOptions
 
 __all__ = ["app", "main"]
 
@@ -58,9 +60,13 @@ app.add_typer(docs_app)
 app.add_typer(server_app)
 
 LogLevelOption = Annotated[
-    Literal["debug", "info", "warning", "error"], typer.Option(help="What goes to the log on stderr.")
+    Literal["debug", "info", "warning", "error"],
+    typer.Option("--log-level", help="The least important lines of the log on stderr."),
 ]
-LogFormatOption = Annotated[LogFormat, typer.Option(help="For people, or one JSON object a line.")]
+NatsCredsOption = Annotated[
+    Path | None,
+    typer.Option("--nats-creds", envvar="A2C_NATS_CREDS", metavar="FILE", help="NATS credentials file."),
+]
 
 
 def _print_version(wanted: bool) -> None:
@@ -75,93 +81,126 @@ def root(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Options that stand before any subcommand."""
+    """Options that stand before the subcommand."""
 
 
-@server_app.callback(invoke_without_command=True)
-@background_stderr()
-def server(
-    context: typer.Context,
-    host: Annotated[str, typer.Option(help="Address to bind.")] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(envvar="A2C_PORT", min=0, max=65535, help="Port to bind; 0 picks one and prints it.")
-    ] = 7000,
+# --- a2c server
+
+
+@dataclass(frozen=True)
+class KeyFlags:
+    """Keys, and what is allowed without one."""
+
     api_key: Annotated[
         list[str] | None,
         typer.Option(envvar="A2C_API_KEY", help="A key that may do everything; repeatable.", callback=secret_option),
-    ] = None,
+    ] = None
     api_key_file: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="A file with such a key, which `ps` does not show; repeatable."),
-    ] = None,
-    keys: Annotated[Path | None, typer.Option(metavar="FILE", help="TOML file of keys and what each allows.")] = None,
-    api_key_header: ApiKeyHeaderOption = DEFAULT_KEY_HEADER,
-    tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="Certificate chain, PEM.")] = None,
-    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its private key, PEM.")] = None,
-    max_message: Annotated[int, typer.Option(min=1024, help="Largest message, in bytes.")] = DEFAULT_MAX_MESSAGE,
-    max_timeout: Annotated[
-        int, typer.Option(min=1, help="Longest timeout of a tool call, in seconds.")
-    ] = DEFAULT_MAX_TIMEOUT,
-    ping_interval: Annotated[float, typer.Option(min=0.1, help="Seconds between pings.")] = 10.0,
-    ping_timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to answer a ping.")] = 10.0,
-    pending_relays: Annotated[int, typer.Option(min=1, help="Unanswered requests per connection.")] = 1024,
-    requests_per_second: Annotated[
-        float | None, typer.Option(min=0.001, help="Requests per second and connection; default: no limit.")
-    ] = None,
-    connections_per_address: Annotated[
-        int | None, typer.Option(min=1, help="Connections per address, from their first byte on; default: no limit.")
-    ] = None,
-    queued_bytes: Annotated[
-        int, typer.Option(min=1024, help="Bytes that may wait for a slow reader before it is disconnected.")
-    ] = 64 * 1024 * 1024,
-    forwarded_allow_ips: Annotated[
-        str,
-        typer.Option(help="Proxies whose X-Forwarded-For, -Proto and -Host are believed; addresses, networks or *."),
-    ] = "127.0.0.1",
+        typer.Option(metavar="FILE", help="A file that holds such a key; repeatable. `ps` does not show the key."),
+    ] = None
+    keys: Annotated[Path | None, typer.Option(metavar="FILE", help="TOML file of keys and what each allows.")] = None
+    api_key_header: ApiKeyHeaderOption = "x-api-key"
     allowed_host: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME",
-            help="Without a key: one more name, beside those of loopback, that Host and Origin may have; repeatable.",
+            metavar="NAME", help="Without a key: a name, beside those of loopback, for Host and Origin; repeatable."
         ),
-    ] = None,
+    ] = None
+    cluster_key: Annotated[
+        list[str] | None,
+        typer.Option(
+            envvar="A2C_CLUSTER_KEY",
+            help="A key of the cluster key file; repeatable. Others can read it on a command line.",
+            callback=secret_option,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class ConnectionFlags:
+    """Fields of `ServerOptions`."""
+
+    tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="Certificate chain, PEM.")] = None
+    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its private key, PEM.")] = None
+    ping_interval: Annotated[float, typer.Option(min=0.1, help="Seconds between pings.")] = 10.0
+    ping_timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to answer a ping.")] = 10.0
+    forwarded_allow_ips: Annotated[
+        str,
+        typer.Option(help="Proxies whose X-Forwarded-For, -Proto and -Host are believed: addresses, networks or *."),
+    ] = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class LimitFlags:
+    """Fields of `Limits`."""
+
+    max_message: Annotated[int, typer.Option(min=1024, help="Largest message, in bytes.")] = DEFAULT_MAX_MESSAGE
+    max_timeout: Annotated[int, typer.Option(min=1, help="Longest timeout of a tool call, in seconds.")] = (
+        DEFAULT_MAX_TIMEOUT
+    )
+    pending_relays: Annotated[int, typer.Option(min=1, help="Unanswered requests per connection.")] = 1024
+    requests_per_second: Annotated[
+        float | None,
+        typer.Option(min=0.001, help="Requests per second and connection.", show_default="no limit"),
+    ] = None
+    connections_per_address: Annotated[
+        int | None,
+        typer.Option(min=1, help="Connections per address, from their first byte on.", show_default="no limit"),
+    ] = None
+    queued_bytes: Annotated[
+        int, typer.Option(min=1024, help="Bytes that may wait for a slow reader before it is disconnected.")
+    ] = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class ClusterFlags:
+    """Fields of `ServerOptions`."""
+
     nats: Annotated[
         str | None,
         typer.Option(
             envvar="A2C_NATS",
             metavar="URL[,URL]",
-            help="NATS servers, nats:// or tls://, that several servers share to be one; default: this one is alone.",
+            help="NATS servers, nats:// or tls://, through which several servers work as one.",
+            show_default="none: this server is alone",
         ),
-    ] = None,
-    nats_creds: Annotated[
-        Path | None, typer.Option(envvar="A2C_NATS_CREDS", metavar="FILE", help="NATS credentials file.")
-    ] = None,
-    nats_prefix: Annotated[str, typer.Option(help="What the names of this system in NATS begin with.")] = "a2c",
+    ] = None
+    nats_creds: NatsCredsOption = None
+    nats_prefix: Annotated[str, typer.Option(help="The first part of this system's names in NATS.")] = "a2c"
     nats_lease: Annotated[
         int, typer.Option(min=2, help="Seconds of silence after which a server counts as gone; the same for all.")
-    ] = 15,
+    ] = 15
     cluster_key_file: Annotated[
         Path | None,
         typer.Option(
             envvar="A2C_CLUSTER_KEY_FILE",
             metavar="FILE",
-            help="The key that servers on NATS share and sign with: one a line, the first signs, all are accepted.",
+            help="Keys, one a line, that the servers on NATS share. The first one signs; all are accepted.",
         ),
-    ] = None,
-    cluster_key: Annotated[
-        list[str] | None,
-        typer.Option(
-            envvar="A2C_CLUSTER_KEY",
-            help="Such a key itself; repeatable. On a command line others can read it.",
-            callback=secret_option,
-        ),
-    ] = None,
+    ] = None
     accept_unsigned: Annotated[
         bool,
         typer.Option(
-            "--accept-unsigned", help="Take messages of servers that have no cluster key yet; for a rollout only."
+            "--accept-unsigned", help="Accept messages of servers that have no cluster key yet; for a rollout only."
         ),
-    ] = False,
+    ] = False
+
+
+@server_app.callback(invoke_without_command=True)
+@with_option_groups
+@background_stderr()
+def server(
+    *,
+    context: typer.Context,
+    host: Annotated[str, typer.Option(help="Address to bind.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(envvar="A2C_PORT", min=0, max=65535, help="Port to bind; 0 picks one and prints it.")
+    ] = 7000,
+    keys: KeyFlags,
+    connections: ConnectionFlags,
+    limits: LimitFlags,
+    cluster: ClusterFlags,
     log_level: LogLevelOption = "info",
     log_format: LogFormatOption = "text",
 ) -> None:
@@ -174,37 +213,21 @@ def server(
         from a2c_smcp.server.limits import Limits
 
     configure_logging(log_level, log_format)
-    limits = Limits(
-        max_message=max_message,
-        max_timeout=max_timeout,
-        pending_relays=pending_relays,
-        requests_per_second=requests_per_second,
-        connections_per_address=connections_per_address,
-        queued_bytes=queued_bytes,
-    )
-    options = ServerOptions(
-        host=host,
-        port=port,
-        api_keys=(*(api_key or ()), *map(key_from_file, api_key_file or ())),
-        keys_file=keys,
-        api_key_header=api_key_header,
-        tls_cert=tls_cert,
-        tls_key=tls_key,
-        ping_interval=ping_interval,
-        ping_timeout=ping_timeout,
-        forwarded_allow_ips=forwarded_allow_ips,
-        allowed_hosts=tuple(allowed_host or ()),
-        limits=limits,
-        nats=nats,
-        nats_creds=nats_creds,
-        nats_prefix=nats_prefix,
-        nats_lease=nats_lease,
-        cluster_keys=tuple(cluster_key or ()),
-        cluster_key_file=cluster_key_file,
-        accept_unsigned=accept_unsigned,
-    )
     try:
-        serve(options)
+        serve(
+            ServerOptions(
+                host,
+                port,
+                (*(keys.api_key or ()), *map(key_from_file, keys.api_key_file or ())),
+                keys.keys,
+                keys.api_key_header,
+                allowed_hosts=tuple(keys.allowed_host or ()),
+                cluster_keys=tuple(keys.cluster_key or ()),
+                limits=Limits(**vars(limits)),
+                **vars(connections),
+                **vars(cluster),
+            )
+        )
     except UsageProblem as problem:
         raise typer.BadParameter(str(problem)) from None
     except (KeyFileError, OSError) as error:
@@ -212,29 +235,10 @@ def server(
         raise typer.Exit(FAILED) from None
 
 
-@app.command()
-@background_stderr()
-def mcp(
-    office: OfficeOption,
-    url: UrlOption = DEFAULT_URL,
-    name: NameOption = "a2c-mcp",
-    api_key: ApiKeyOption = None,
-    api_key_file: ApiKeyFileOption = None,
-    computer: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Only this computer; its tools keep their names.", show_default=False),
-    ] = None,
-    short: Annotated[
-        list[str] | None,
-        typer.Option("--as", metavar="NAME=SHORT", help="Call the tools of a computer SHORT__…; repeatable."),
-    ] = None,
-    search: Annotated[
-        Literal["auto", "always", "never"],
-        typer.Option(help="Hosts get a search for tools instead of their list; auto: from 40 tools on."),
-    ] = "auto",
-    timeout: Annotated[
-        int, typer.Option(min=1, help="Seconds that a tool may take; the host has a limit of its own.")
-    ] = 300,
+# --- a2c mcp
+
+
+def _http_options(
     http: Annotated[
         int | None,
         typer.Option(
@@ -246,7 +250,7 @@ def mcp(
         str | None,
         typer.Option(
             envvar="A2C_MCP_TOKEN",
-            help="With --http: what hosts show as Authorization: Bearer …",
+            help="With --http: the token that hosts send as Authorization: Bearer …",
             callback=secret_option,
             show_default="a new one, which is printed",
         ),
@@ -254,32 +258,59 @@ def mcp(
     allowed_host: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME",
-            help="With --http: one more name, beside those of loopback, that Host and Origin may have; repeatable.",
+            metavar="NAME", help="With --http: a name, beside those of loopback, for Host and Origin; repeatable."
         ),
     ] = None,
-    transport: TransportOption = "auto",
-    proxy: ProxyOption = None,
-    ca: CaOption = None,
+) -> "HttpOptions | None":
+    from a2c_smcp.office_mcp.command import HttpOptions
+
+    return None if http is None else HttpOptions(http, http_host, http_token, tuple(allowed_host or ()))
+
+
+@app.command()
+@background_stderr()
+def mcp(
+    *,
+    office: OfficeOption,
+    link: Annotated["LinkOptions", OptionGroup(link_from_options)],
+    name: NameOption = "a2c-mcp",
+    computer: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Only this computer; its tools keep their names.", show_default=False),
+    ] = None,
+    short: Annotated[
+        list[str] | None,
+        typer.Option("--as", metavar="NAME=SHORT", help="Call the tools of a computer SHORT__…; repeatable."),
+    ] = None,
+    search: Annotated[
+        Literal["auto", "always", "never"],
+        typer.Option(help="Give hosts a search for tools instead of the list. auto: from 40 tools on."),
+    ] = "auto",
+    timeout: Annotated[
+        int, typer.Option(min=1, help="Seconds that a tool may take; the host has a limit of its own.")
+    ] = 300,
+    http: Annotated["HttpOptions | None", OptionGroup(_http_options)],
     log_level: LogLevelOption = "warning",
     log_format: LogFormatOption = "text",
 ) -> None:
     """The office as an MCP server, for any MCP host: every computer's tools, windows and documents.
 
-    Without --http it talks over stdin and stdout, and a host starts it itself. In the host's config:
+    Without --http it talks over stdin and stdout, and a host starts it. In the host's config:
 
     {"mcpServers": {"office": {"command": "a2c", "args": ["mcp", "--url", "https://…", "--office", "lab"],
     "env": {"A2C_API_KEY": "…"}}}}
 
-    It need not find the server: it is tried for ever, and the tool list_computers says what is wrong.
+    It starts even if the server does not answer. It then tries again for ever, and its tool list_computers says what is
+    wrong.
     """
-    from a2c_smcp.office_mcp.command import HttpOptions, OfficeOptions, run
+    from a2c_smcp.office_mcp.command import OfficeOptions, run
 
     configure_logging(log_level, log_format)
-    link = link_options(url, api_key=api_key, transport=transport, proxy=proxy, ca=ca, office=office)
-    over = None if http is None else HttpOptions(http, http_host, http_token, tuple(allowed_host or ()))
+    options = OfficeOptions(
+        replace(link, office=office), office, name, computer, _short_names(short or ()), search, timeout, http
+    )
     try:
-        run(OfficeOptions(link, office, name, computer, _short_names(short or ()), search, timeout, over))
+        run(options)
     except ValueError as problem:
         raise typer.BadParameter(str(problem)) from None
     except OSError as error:
@@ -297,45 +328,37 @@ def _short_names(pairs: Iterable[str]) -> dict[str, str]:
     return found
 
 
+# --- a2c doctor, a2c demo
+
+
 @app.command()
 def doctor(
-    config: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="Config file whose commands, URLs and inputs are looked at; repeatable."),
-    ] = None,
-    inputs: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="File with inputs; repeatable.")] = None,
-    url: UrlOption = DEFAULT_URL,
+    *,
+    config: ConfigFilesOption = None,
+    inputs: InputFilesOption = None,
+    link: Annotated["LinkOptions", OptionGroup(link_from_options)],
     office: Annotated[
         str | None,
-        typer.Option(help="Look who is in this office, too: as its agent, for a moment.", show_default="none"),
+        typer.Option(help="Also look who is in this office: as its agent, for a moment.", show_default="none"),
     ] = None,
-    api_key: ApiKeyOption = None,
-    api_key_file: ApiKeyFileOption = None,
-    api_key_header: ApiKeyHeaderOption = DEFAULT_KEY_HEADER,
-    transport: TransportOption = "auto",
-    proxy: ProxyOption = None,
-    ca: CaOption = None,
     nats: Annotated[
         str | None,
         typer.Option(envvar="A2C_NATS", metavar="URL[,URL]", help="The NATS servers of `a2c server --nats`."),
     ] = None,
-    nats_creds: Annotated[
-        Path | None, typer.Option(envvar="A2C_NATS_CREDS", metavar="FILE", help="NATS credentials file.")
-    ] = None,
+    nats_creds: NatsCredsOption = None,
     nats_prefix: Annotated[str, typer.Option(help="The prefix of `a2c server --nats-prefix`.")] = "a2c",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead, for programs.")] = False,
 ) -> None:
-    """Say what is wrong with this installation, the config files or the server, and what to do about it."""
+    """Find what is wrong with this installation, the config files or the server, and say what to do about it."""
     from a2c_smcp.computer.cli.doctor import Examination, examine
 
     configure_logging("error")
-    link = link_options(url, api_key=api_key, api_key_header=api_key_header, transport=transport, proxy=proxy, ca=ca)
     more = _nats_findings(nats, nats_creds, nats_prefix) if nats is not None else ()
     wanted = Examination(link, [*(config or ()), *(inputs or ())], office, more)
     raise typer.Exit(examine(wanted, as_json=as_json))
 
 
-def _nats_findings(nats: str, creds: Path | None, prefix: str) -> "list[tuple[str, str]]":
+def _nats_findings(nats: str, creds: Path | None, prefix: str) -> list[tuple[str, str]]:
     import asyncio
     from importlib.util import find_spec
 
@@ -355,7 +378,7 @@ def _nats_findings(nats: str, creds: Path | None, prefix: str) -> "list[tuple[st
 @app.command()
 def demo(
     keep: Annotated[
-        bool, typer.Option("--keep", help="Leave everything running, and say how to join from another terminal.")
+        bool, typer.Option("--keep", help="Leave everything running, and print commands for another terminal.")
     ] = False,
     console: Annotated[
         bool, typer.Option("--console", help="Afterwards, keep the computer running with its console in the browser.")

@@ -56,11 +56,11 @@ def test_the_doctor_says_which_way_it_went(
     tls_server: int, certificate: Certificate, blocking_proxy: ForwardProxy
 ) -> None:
     direct = a2c("doctor", "--url", f"https://127.0.0.1:{tls_server}", "--ca", certificate.cert)
-    assert "accepts the key; the way: websocket, direct\n" in direct.stdout
+    assert "accepts the key; connected by websocket, direct\n" in direct.stdout
     way_out = blocking_proxy.with_credentials(IN_A_URL)
     polling = a2c("doctor", "--url", f"http://{NAME}", "--proxy", way_out)
     why = "no websocket: the websocket is refused with HTTP status 403"
-    assert f"the way: polling ({why}), through the proxy {blocking_proxy.url}\n" in polling.stdout
+    assert f"connected by polling ({why}), through the proxy {blocking_proxy.url}\n" in polling.stdout
     refused = a2c("doctor", "--url", f"http://{NAME}", http_proxy=blocking_proxy.with_credentials("ada:hunter2"))
     assert (
         f"the proxy {blocking_proxy.url} refuses the name and the password\n    give them in its URL" in refused.stdout

@@ -1,4 +1,4 @@
-"""The last station of `a2c demo --console`: the computer's page in the browser, and an agent that asks first."""
+"""The end of `a2c demo --console`: the computer's page in the browser, and an agent whose calls need a yes."""
 
 import asyncio
 import itertools
@@ -23,7 +23,7 @@ _TRIES: Final = (
 
 
 async def show_console(console: Console, agent: AsyncSMCPAgentClient, computer: str, link: str, config: Path) -> None:
-    """Say where the page is and what to try there, and ask for something again and again, until cancelled."""
+    """Print the link and what to try on the page. Then call a tool that needs a yes, over and over, until cancelled."""
     _ask_before_writing(config)
     console.print("\n[bold cyan]The computer's console, in your browser[/bold cyan]")
     console.print(f"   open [link={link}]{link}[/link]")
@@ -34,18 +34,18 @@ async def show_console(console: Console, agent: AsyncSMCPAgentClient, computer: 
     before = ""
     for number in itertools.count(1):
         note = {"text": f"Note {number}: the person at the computer said yes."}
-        # How long the agent waits for a yes or a no, and then before it asks again, in seconds.
+        # The agent waits 120 s for an answer, and 5 s before it asks again.
         result = await agent.call_tool(computer, "write_note", note, 120)
         said = "allowed" if not result.is_error else text_of(result)
         if said != before or not result.is_error:
-            # Before the page is open every try is refused at once: that is said once.
+            # Until the page is open, every call is refused at once. That is printed once.
             console.print(f"   ada asked to write note {number}: [yellow]{said}[/yellow]")
         before = said
         await asyncio.sleep(5.0)
 
 
 def _ask_before_writing(config: Path) -> None:
-    """From now on one tool needs a yes. The computer follows its files, so that it takes this over by itself."""
+    """From now on one tool needs a yes. The computer follows its config file, so it applies the change by itself."""
     servers = json.loads(config.read_text())
     for server in servers:
         if server["name"] == "demo":

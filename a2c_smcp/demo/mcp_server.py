@@ -1,5 +1,6 @@
-"""The tour's own MCP server, over stdio: a few tools, a window that changes, and documents. An ordinary MCP server:
-nothing in it knows of agents or offices.
+"""The tour's own MCP server, over stdio: a few tools, a window that changes, and documents.
+
+It is an ordinary MCP server, and knows nothing of agents and offices.
 """
 
 import os
@@ -53,7 +54,7 @@ async def count_slowly(seconds: float = 60) -> str:
 
 @server.tool
 async def crash() -> str:
-    """Ends this MCP server, rudely."""
+    """Ends this MCP server without a word."""
     os._exit(3)
 
 

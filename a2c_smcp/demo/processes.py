@@ -1,4 +1,4 @@
-"""The tour's server and computer, as processes of their own: started, found ready, and stopped on every path."""
+"""Runs the tour's server and computer as processes. They are stopped however the tour ends."""
 
 import asyncio
 import re
@@ -10,17 +10,15 @@ from contextlib import asynccontextmanager, suppress
 __all__ = ["DemoError", "started"]
 
 _READY_SECONDS = 60
-_STOP_SECONDS = 10
-_REMEMBERED = 20  # lines
 
 
 class DemoError(RuntimeError):
-    """A process of the tour did not do what it should; says what it printed last."""
+    """A process of the tour failed. The message has the last lines that it printed."""
 
 
 @asynccontextmanager
 async def started(title: str, args: Sequence[str], ready: str, env: dict[str, str]) -> AsyncIterator[str]:
-    """Run `a2c …`, wait until what it says matches `ready`, yield its first group, and stop the process in the end."""
+    """Run `a2c …` and wait until its output matches `ready`. Yields the first group. Stops the process at the end."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "a2c_smcp.cli", *args),
         stdin=asyncio.subprocess.DEVNULL,
@@ -29,7 +27,7 @@ async def started(title: str, args: Sequence[str], ready: str, env: dict[str, st
         env=env,
     )
     assert process.stderr is not None
-    last: deque[str] = deque(maxlen=_REMEMBERED)
+    last: deque[str] = deque(maxlen=20)
     reader: asyncio.Task[None] | None = None
     try:
         try:
@@ -51,7 +49,7 @@ async def started(title: str, args: Sequence[str], ready: str, env: dict[str, st
 
 
 async def _read_on(stream: asyncio.StreamReader) -> None:
-    """What it still says must not fill the pipe."""
+    """Read the rest of the output, so that it does not fill the pipe."""
     while await stream.readline():
         pass
 
@@ -61,7 +59,7 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
         with suppress(ProcessLookupError):
             process.terminate()
         try:
-            async with asyncio.timeout(_STOP_SECONDS):
+            async with asyncio.timeout(10):
                 await process.wait()
         except TimeoutError:
             process.kill()

@@ -1,6 +1,6 @@
-"""The guided tour: a server, a computer and an agent on this machine, shown at work.
+"""The guided tour: a server, a computer and an agent at work on this machine.
 
-Prints for people; its exit code is for programs. Everything it shows happens while it is shown.
+It prints for people; its exit code is for programs. Everything that it shows really happens.
 """
 
 import asyncio
@@ -38,24 +38,24 @@ OFFICE = "demo"
 COMPUTER = "laptop"
 
 _NOTE: Final = "The agent was here."
-#: Files that become documents: in English and Chinese, one of them in an old encoding.
+#: Files that become documents, in English and Chinese; one has an old encoding.
 _PAPERS: Final = Path(__file__).parent / "papers"
-#: What a busy machine may take for one step, in seconds.
+#: How many seconds one step may take on a busy machine.
 _STEP_TIMEOUT: Final = 30
 
 _Item = TypeVar("_Item")
 
 
 def run(keep: bool = False, browser: bool = False) -> int:
-    """Walk through the tour and return the exit code. `keep` leaves everything running afterwards, until Ctrl-C;
-    `browser` does so too, with the computer's console open, and an agent that asks.
+    """Walk through the tour and return the exit code. With `keep` everything runs on until Ctrl-C. With `browser` too,
+    with the computer's console open and an agent whose calls need a yes.
     """
     console = screen.console(soft_wrap=True)
     try:
         asyncio.run(_Tour(console).walk(keep, browser))
     except KeyboardInterrupt:
         console.print("\nStopped.")
-        return 0 if keep or browser else INTERRUPTED  # those run until somebody stops them
+        return 0 if keep or browser else INTERRUPTED  # with these it runs until somebody stops it
     except (DemoError, SMCPError, TimeoutError) as error:
         console.print("\n[red]✗[/red] ", str(error) or "it took too long", "\n", sep="")
         return FAILED
@@ -70,13 +70,13 @@ class _Tour:
     async def walk(self, keep: bool, browser: bool) -> None:
         self._console.print(f"\n[bold]A2C-SMCP[/bold] {__version__}, protocol {PROTOCOL_VERSION}")
         key = secrets.token_urlsafe(12)
-        # The key goes by the environment: the process list is for everyone to read.
+        # The key is passed in the environment: everybody can read the list of processes.
         env = {name: value for name, value in os.environ.items() if not name.startswith("A2C_")}
         env["A2C_API_KEY"] = key
         async with AsyncExitStack() as stack:
             self._title("A server, a computer and an agent, each a process of its own")
             url = await stack.enter_async_context(started("server", ["server", "--port", "0"], r"ready on (\S+)", env))
-            self._say(f"the server is at {url}; the key of this run is known to the three of them only")
+            self._say(f"the server is at {url}; only these three know the key of this run")
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="a2c-demo-"))
             config = _write_config(Path(folder))
             place = ["--url", url, "--office", OFFICE, "--name", COMPUTER]
@@ -84,7 +84,7 @@ class _Tour:
             ready = r"is in office"
             if browser:
                 arguments += ["--console", "0"]
-                env = {**env, "XDG_STATE_HOME": folder}  # what the console of a tour remembers goes with the tour
+                env = {**env, "XDG_STATE_HOME": folder}  # the memory of the tour's console is deleted with the tour
                 ready = r"has its console at (\S+)[\s\S]*is in office"
             link = await stack.enter_async_context(started("computer", arguments, ready, env))
             hosts = "two MCP servers" if DOCUMENTS.works else "an MCP server"
@@ -110,7 +110,7 @@ class _Tour:
     async def _tools(self, agent: AsyncSMCPAgentClient) -> None:
         self._title("Its tools")
         table = Table("tool", "what it does", box=None, pad_edge=False)
-        # It may have joined before its server ran.
+        # The computer may have joined before its MCP server ran.
         for tool in await agent.wait_for_tools(COMPUTER, timeout=_STEP_TIMEOUT):
             table.add_row(tool["name"], tool["description"])
         self._console.print(Padding(table, (0, 0, 0, 3)))
@@ -202,7 +202,7 @@ class _Tour:
         self._show(await self._status(agent))
 
     async def _crash(self, agent: AsyncSMCPAgentClient) -> None:
-        self._title("An MCP server dies, and comes back")
+        self._title("An MCP server dies and comes back")
         gone = asyncio.Event()
         agent.on("update_tool_list")(lambda _: gone.set())
         result = await agent.call_tool(COMPUTER, "crash", {}, _STEP_TIMEOUT)
@@ -250,7 +250,7 @@ class _Tour:
 
 
 async def _until_some(look: Callable[..., Awaitable[list[_Item]]], *args: Any, **kwargs: Any) -> list[_Item]:
-    """What is there, as soon as there is something: windows and documents are read after the tools."""
+    """The result of `look` as soon as it is not empty: windows and documents are read after the tools."""
     async with asyncio.timeout(_STEP_TIMEOUT):
         while not (found := await look(*args, **kwargs)):  # noqa: ASYNC110 - of another process
             await asyncio.sleep(0.1)

@@ -1,7 +1,7 @@
-"""A terminal or a pipe that never holds its writer up: a thread of its own writes. Knows text, nothing of what it says.
+"""A terminal or a pipe that never holds its writer up: a thread writes to it.
 
-A reader that stops reading (Ctrl-S, a terminal that hangs, a log collector that stands still) stops that thread, and
-nobody else. What does not fit in the meantime is dropped and counted.
+If the reader stops (Ctrl-S, a terminal that hangs, a log collector that stands still), only this thread waits. Texts
+that do not fit meanwhile are dropped and counted.
 """
 
 import io
@@ -16,16 +16,11 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Final, TextIO, cast
+from typing import TextIO, cast
 
 __all__ = ["BackgroundStream", "Backlog", "ReaderLimits", "background_stderr"]
 
 logger = logging.getLogger(__name__)
-
-_CHUNK: Final = 4096
-#: At the end: how long a reader may take nothing, and how long all of it may take.
-_LAST_SILENCE: Final = 1.0
-_LAST_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +28,19 @@ class ReaderLimits:
     """How many bytes may wait for a reader. A text that comes while nothing waits is always taken."""
 
     slow: int = 32 * 1024 * 1024
-    """While it reads."""
+    """Bytes that may wait while the reader reads."""
     stopped: int = 64 * 1024
-    """While it does not. It will be shown all of this when it reads on."""
+    """Bytes that may wait while it has stopped. It gets all of them when it goes on."""
     seconds: float = 1.0
-    """It has stopped when it took nothing for so long."""
+    """A reader that took nothing for so long has stopped."""
+    last_seconds: float = 5.0
+    """How long the writing of the rest may take at the end."""
+    chunk: int = 4096
+    """Bytes of one write."""
 
 
 class Backlog:
-    """What waits for a reader. The first text that does not fit, and all that follow until `resume`, are dropped.
+    """What waits for a reader. When a text does not fit, it and all later texts are dropped, until `resume`.
 
     Texts are dropped whole: a part of one could be half an escape sequence.
     """
@@ -53,7 +52,7 @@ class Backlog:
         self.size = 0
         """How many bytes wait."""
         self.taken = 0
-        """How many bytes were added so far, without those that were dropped."""
+        """How many bytes were added so far. Dropped bytes do not count."""
         self.is_losing = False
         self._lost_lines = 0
 
@@ -72,11 +71,11 @@ class Backlog:
         return self._limits.slow if now - self._read_at < self._limits.seconds else self._limits.stopped
 
     def head(self) -> memoryview:
-        """What comes next, at most a chunk."""
-        return self._parts[0][:_CHUNK] if self._parts else memoryview(b"")
+        """The next bytes to write, at most a chunk."""
+        return self._parts[0][: self._limits.chunk] if self._parts else memoryview(b"")
 
     def wrote(self, count: int, now: float) -> None:
-        """So many bytes of the head were read."""
+        """Note that `count` bytes of the head were written."""
         if not count:
             return
         rest = self._parts.popleft()[count:]
@@ -96,17 +95,18 @@ class Backlog:
 
 
 class BackgroundStream(io.TextIOBase):
-    """Writes to the file of another stream, from a thread. To be finished.
+    """Writes to the file of another stream, from a thread. Call `finish` at the end.
 
-    `on_drained` is called in that thread when something was dropped and there is room again. It sees to it that
-    somebody calls `resume`.
+    `on_drained` is called in that thread when something was dropped and there is room again. It must get `resume`
+    called.
     """
 
     def __init__(self, stream: TextIO, on_drained: Callable[[], None], limits: ReaderLimits | None = None) -> None:
         self._stream = stream
         self._fd = stream.fileno()
         self._on_drained = on_drained
-        self._backlog = Backlog(limits or ReaderLimits(), time.monotonic())
+        self._limits = limits or ReaderLimits()
+        self._backlog = Backlog(self._limits, time.monotonic())
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._is_finished = False
@@ -127,7 +127,7 @@ class BackgroundStream(io.TextIOBase):
         return len(text)
 
     def flush(self) -> None:
-        """Does nothing: every text is on its way."""
+        """Does nothing: the thread writes every text."""
 
     def fileno(self) -> int:
         return self._fd
@@ -146,11 +146,11 @@ class BackgroundStream(io.TextIOBase):
 
     @property
     def position(self) -> int:
-        """The end of what was taken, for `has_written`."""
+        """The end of what was taken so far, for `has_written`."""
         return self._backlog.taken
 
     def has_written(self, position: int) -> bool:
-        """Whether the reader could see everything up to this position; not while something is dropped."""
+        """Whether everything up to this position was written. False while texts are dropped."""
         with self._changed:
             return self._backlog.has_written(position)
 
@@ -160,11 +160,11 @@ class BackgroundStream(io.TextIOBase):
             return self._backlog.resume()
 
     def finish(self) -> None:
-        """Write what waits, unless its reader has stopped. What comes later is written at once, or dropped then."""
-        deadline = time.monotonic() + _LAST_SECONDS
+        """Write what waits, unless the reader has stopped. Later texts are written at once, or dropped."""
+        deadline = time.monotonic() + self._limits.last_seconds
         with self._changed:
             while self._backlog.size and (left := deadline - time.monotonic()) > 0:
-                if not self._changed.wait(min(left, _LAST_SILENCE)):
+                if not self._changed.wait(min(left, self._limits.seconds)):
                     break
             self._is_finished = True
             self._changed.notify_all()
@@ -196,23 +196,23 @@ class BackgroundStream(io.TextIOBase):
     def _write(self, chunk: memoryview) -> int:
         try:
             return os.write(self._fd, chunk)
-        except BlockingIOError:  # another program that has this terminal made it non-blocking
-            select.select((), (self._fd,), (), _LAST_SILENCE)
+        except BlockingIOError:  # another program has made this terminal non-blocking
+            select.select((), (self._fd,), (), 1.0)
             return 0
         except OSError:
-            return len(chunk)  # nobody reads it ever again; the signal that says so ends the program
+            return len(chunk)  # the reader has gone; a signal ends the program
 
 
 @contextmanager
 def background_stderr(limits: ReaderLimits | None = None) -> Iterator[None]:
-    """While inside, nobody who writes to stderr waits for its reader. A file has none, and is written at once."""
+    """While inside, nobody who writes to stderr waits for its reader. A file has no reader, and is written at once."""
     stderr = sys.stderr
     if stderr is None or not _has_reader(stderr):
         yield
         return
 
     def tell() -> None:
-        logger.warning("%d lines of this log are lost: nobody read it", stream.resume())
+        logger.warning("%d lines of this log were dropped: nobody read it", stream.resume())
 
     stream = BackgroundStream(stderr, tell, limits)
     sys.stderr = cast(TextIO, stream)

@@ -1,9 +1,9 @@
-"""What the exit status of a command means, alike in all of them. docs/cli.md has the same table for users.
+"""What the exit status means, the same in all commands. docs/cli.md has this table for users.
 
 0    done
-1    it was tried, and failed: the tool, a file, a check
-2    the command line makes no sense; this one is typer's own
-3    it did not get there: no server, or the server or the computer refused
+1    it was tried, but failed: the tool, a file, a check
+2    the command line makes no sense; typer uses this status itself
+3    not reached, or refused: no server, or the server or the computer refused
 130  interrupted
 """
 

@@ -1,21 +1,23 @@
-"""Options of the commands that connect to a server. Imports nothing that connects until it is asked to."""
+"""Options of the commands that connect to a server. Imports nothing that connects until a command needs it."""
 
 import errno
 import os
 from collections.abc import Callable
+from dataclasses import is_dataclass
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from a2c_smcp.terminal.screen import say
+from a2c_smcp.utils.logs import LogFormat
 
 if TYPE_CHECKING:
     from a2c_smcp.link.interface import LinkOptions
 
 __all__ = [
-    "DEFAULT_KEY_HEADER",
     "DEFAULT_URL",
     "KEY_ADVICE",
     "ApiKeyFileOption",
@@ -24,25 +26,29 @@ __all__ = [
     "AppGroup",
     "CaOption",
     "CommandApp",
+    "ConfigFilesOption",
+    "InputFilesOption",
+    "LogFormatOption",
+    "OptionGroup",
     "ProxyOption",
     "TransportOption",
     "UrlOption",
     "key_from_file",
+    "link_from_options",
     "link_options",
     "listening_problem",
     "secret_option",
+    "with_option_groups",
 ]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-#: Where a command keeps the key of --api-key-file until --api-key is looked at.
+#: Where a command keeps the key of --api-key-file until --api-key is read.
 _KEY: Final = "a2c_smcp.api_key"
-#: Options that have another one beside them, for a file.
-_IN_FILES: Final = ("api_key", "cluster_key")
 
 
 def key_from_file(path: Path) -> str:
-    """The key in a file, with what is wrong with it as a usage error; says on stderr who else may read it."""
+    """The key in a file. A file without a usable key is a usage error; a file that others may read is warned of."""
     from a2c_smcp.errors import BadRequestError
     from a2c_smcp.utils.secret_files import exposure, key_in
 
@@ -56,15 +62,13 @@ def key_from_file(path: Path) -> str:
 
 
 def secret_option(context: typer.Context, param: typer.CallbackParam, value: Any) -> Any:
-    """The callback of an option that takes a secret: a word on stderr if it came over the command line."""
+    """The callback of an option that takes a secret. It warns on stderr if the secret was typed on the command line."""
     if value and _is_typed(context, param):
-        safe = [f"--{param.name}-file FILE".replace("_", "-")] if param.name in _IN_FILES else []
+        option = param.opts[0]
+        safe = [f"{option}-file FILE"] if option in ("--api-key", "--cluster-key") else []
         if isinstance(param.envvar, str):
             safe.append(param.envvar)
-        say(
-            f"hint: {param.opts[0]} shows its secret in the list of processes; {' or '.join(safe)} does not",
-            err=True,
-        )
+        say(f"hint: {option} shows its secret in the list of processes; {' or '.join(safe)} does not", err=True)
     return value
 
 
@@ -80,7 +84,7 @@ def _read_key(context: typer.Context, path: Path | None) -> Path | None:
 
 
 def _one_key(context: typer.Context, param: typer.CallbackParam, key: str | None) -> str | None:
-    """The key of --api-key-file if there is one: a variable of the environment is for all commands, a file for one."""
+    """The key of --api-key-file, or else of --api-key. The file wins over the environment, which all commands share."""
     if _KEY not in context.meta:
         secret_option(context, param, key)
         return key
@@ -98,24 +102,32 @@ ApiKeyFileOption = Annotated[
     typer.Option(
         "--api-key-file",
         metavar="FILE",
-        help="A file with the key, which others cannot see in the list of processes.",
+        help="A file that holds the key. The list of processes does not show such a key.",
         show_default=False,
         callback=_read_key,
-        is_eager=True,  # before --api-key, whose value it becomes
+        is_eager=True,  # it is read before --api-key, and becomes its value
     ),
 ]
 
 DEFAULT_URL: Final = "http://127.0.0.1:7000"
-UrlOption = Annotated[str, typer.Option("--url", envvar="A2C_URL", help="Where the server is.")]
-DEFAULT_KEY_HEADER: Final = "x-api-key"
-ApiKeyHeaderOption = Annotated[str, typer.Option("--api-key-header", help="Header that carries the key.")]
+UrlOption = Annotated[str, typer.Option("--url", envvar="A2C_URL", help="The server's address.")]
+ApiKeyHeaderOption = Annotated[str, typer.Option("--api-key-header", help="The HTTP header that carries the key.")]
+ConfigFilesOption = Annotated[
+    list[Path] | None, typer.Option("--config", metavar="FILE", help="Config file; repeatable.")
+]
+InputFilesOption = Annotated[
+    list[Path] | None, typer.Option("--inputs", metavar="FILE", help="Inputs file; repeatable.")
+]
+LogFormatOption = Annotated[
+    LogFormat, typer.Option("--log-format", help="text: log lines for people. json: one JSON object a line.")
+]
 
-#: What to do when a server refuses the key, or wants one.
+#: The advice after a server has refused the key, or wants one.
 KEY_ADVICE: Final = "give the right key with --api-key-file FILE or A2C_API_KEY"
 
 
 class _FlagsWithoutType:
-    """A command, or a group of them, whose help shows no type beside a flag. typer would show `<bool>`."""
+    """A command or a group whose help shows no type beside a flag. typer would show `<bool>`."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # the class that this is mixed into has it
@@ -130,12 +142,13 @@ class _PlainCommand(_FlagsWithoutType, TyperCommand):
 
 
 class AppGroup(_FlagsWithoutType, TyperGroup):
-    """The group of a `CommandApp`, for a group that changes more."""
+    """The group of a `CommandApp`. A group of commands that needs more is a subclass of it."""
 
 
 class CommandApp(typer.Typer):
-    """A `typer.Typer` with our settings. Where `NO_COLOR` is set, help and errors have no styles at all: typer's other
-    way to print them would still print bold text.
+    """A `typer.Typer` with our settings, whose commands may have option groups.
+
+    With `NO_COLOR`, help and errors have no styles at all: typer would still print bold text.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -149,8 +162,57 @@ class CommandApp(typer.Typer):
         super().__init__(**{**ours, **settings})
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[_Function], _Function]:
-        """As typer's."""
-        return super().command(name, **{"cls": _PlainCommand, **settings})
+        """As typer's, and the parameters of the function may be option groups."""
+        register = super().command(name, **{"cls": _PlainCommand, **settings})
+
+        def add(function: _Function) -> _Function:
+            register(with_option_groups(function))
+            return function
+
+        return add
+
+
+class OptionGroup:
+    """Marks a parameter as a group of options: `link: Annotated[LinkOptions, OptionGroup(link_from_options)]`. The
+    command gets the parameters of `link_from_options` as options, and `link` is what that function returns.
+    """
+
+    def __init__(self, make: Callable[..., Any]) -> None:
+        self.make = make
+
+
+def with_option_groups(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as typer wants it: each parameter that is a group becomes the options of that group.
+
+    A group is marked with `OptionGroup`, or is a dataclass whose fields are options.
+    """
+    groups: dict[str, Callable[..., Any]] = {}
+    parameters: list[Parameter] = []
+    for name, parameter in signature(function).parameters.items():
+        if (make := _maker(parameter.annotation)) is None:
+            parameters.append(parameter)
+        else:
+            groups[name] = make
+            parameters += signature(make).parameters.values()
+
+    def command(**given: Any) -> Any:
+        made = {
+            name: make(**{each: given.pop(each) for each in signature(make).parameters})
+            for name, make in groups.items()
+        }
+        return function(**made, **given)
+
+    command.__name__, command.__doc__ = function.__name__, function.__doc__
+    keywords = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in parameters]
+    cast(Any, command).__signature__ = Signature(keywords)
+    return command
+
+
+def _maker(annotation: Any) -> Callable[..., Any] | None:
+    if isinstance(annotation, type) and is_dataclass(annotation):
+        return annotation
+    marks = getattr(annotation, "__metadata__", ())
+    return next((mark.make for mark in marks if isinstance(mark, OptionGroup)), None)
 
 
 TransportOption = Annotated[
@@ -158,7 +220,7 @@ TransportOption = Annotated[
     typer.Option(
         "--transport",
         envvar="A2C_TRANSPORT",
-        help="auto: a websocket, and long polling where websockets do not get through.",
+        help="auto: a websocket, or long polling where websockets do not get through.",
     ),
 ]
 ProxyOption = Annotated[
@@ -167,7 +229,7 @@ ProxyOption = Annotated[
         "--proxy",
         envvar="A2C_PROXY",
         metavar="URL",
-        help="HTTP proxy, http://[NAME:PASSWORD@]HOST:PORT; an empty one for none.",
+        help="HTTP proxy, http://[NAME:PASSWORD@]HOST:PORT; empty: no proxy.",
         show_default="HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY",
     ),
 ]
@@ -177,21 +239,21 @@ CaOption = Annotated[
         "--ca",
         envvar="A2C_CA",
         metavar="FILE",
-        help="Certificates to trust, PEM, besides the system's or SSL_CERT_FILE.",
+        help="PEM file of certificates to trust, beside those of the system or of SSL_CERT_FILE.",
         show_default=False,
     ),
 ]
 
 
 def listening_problem(error: Exception, option: str) -> str:
-    """Why a command cannot listen, and what to do if its port is taken. `option` is the one that names the port."""
+    """Why a command cannot listen, and what to do if its port is taken. `option` is the option for the port."""
     if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
         return f"{error.strerror}; name another port with {option}, or 0 for any that is free"
     return str(error)
 
 
 def link_options(url: str, **more: Any) -> "LinkOptions":
-    """`LinkOptions`, with what is wrong in them as a usage error of the command."""
+    """`LinkOptions`; a wrong value is a usage error of the command."""
     from a2c_smcp.errors import BadRequestError
     from a2c_smcp.link.interface import LinkOptions
 
@@ -199,3 +261,16 @@ def link_options(url: str, **more: Any) -> "LinkOptions":
         return LinkOptions(url, **more)
     except BadRequestError as problem:
         raise typer.BadParameter(problem.message) from None
+
+
+def link_from_options(
+    url: UrlOption = DEFAULT_URL,
+    api_key: ApiKeyOption = None,
+    api_key_file: ApiKeyFileOption = None,  # its key is in `api_key` by now
+    api_key_header: ApiKeyHeaderOption = "x-api-key",
+    transport: TransportOption = "auto",
+    proxy: ProxyOption = None,
+    ca: CaOption = None,
+) -> "LinkOptions":
+    """The connection that a command's options describe. It is made for an `OptionGroup`."""
+    return link_options(url, api_key=api_key, api_key_header=api_key_header, transport=transport, proxy=proxy, ca=ca)

@@ -1,8 +1,8 @@
-"""The one place where a command prints: words of others have no power over a terminal, and hide nothing there.
+"""The one place where a command prints. Words of others cannot control the terminal, and nothing in them is hidden.
 
-A pipe and a file get every character as it is, and so does a terminal whose person asked for that with `--raw`. Tables
-are for people, wherever they go: in them, control characters are shown as escapes, in a pipe too, unless `--raw` is
-given. Each stream is looked at by itself: stdout may be a pipe while stderr is a terminal.
+A pipe and a file get every character as it is, and so does a terminal with `--raw`. Tables are for people, wherever
+they go: they show control characters as escapes, also in a pipe, unless `--raw` is given. Stdout and stderr are treated
+separately: one may be a pipe while the other is a terminal.
 """
 
 import os
@@ -21,9 +21,9 @@ __all__ = ["aligned", "cells", "console", "say"]
 
 
 def say(text: str, *, err: bool = False, raw: bool = False, one_line: bool = False) -> None:
-    """Print a text on stdout, or on stderr; at once. Raises `OSError` when nobody reads it, or the disk is full.
+    """Print a text on stdout or stderr at once. Raises `OSError` if the reader has gone or the disk is full.
 
-    `one_line` is for a line of ours with words of others in it: they cannot add a line that looks like ours.
+    `one_line` is for a line with words of others in it: they cannot add a line that looks like ours.
     """
     stream = sys.stderr if err else sys.stdout
     if not _as_it_is(stream, raw):
@@ -33,7 +33,7 @@ def say(text: str, *, err: bool = False, raw: bool = False, one_line: bool = Fal
 
 
 def console(*, stderr: bool = False, soft_wrap: bool = False) -> "Console":
-    """Where rich prints. With `NO_COLOR` it prints no styles at all: to rich itself that means colours, not bold."""
+    """Where rich prints. With `NO_COLOR` it prints no styles at all; rich itself would still print bold."""
     from rich.console import Console
 
     plain = bool(os.environ.get("NO_COLOR"))
@@ -41,8 +41,8 @@ def console(*, stderr: bool = False, soft_wrap: bool = False) -> "Console":
 
 
 def aligned(rows: Sequence[Sequence[str]], *, raw: bool = False) -> Iterator[str]:
-    """The lines of a table for a pipe or a file. Columns are aligned, and nothing is wrapped: a program finds each name
-    whole. A last cell of several lines takes as many; so does any cell with `raw`.
+    """The lines of a table for a pipe or a file. Columns are aligned and nothing is wrapped, so that a program finds
+    each name whole. A last cell of several lines takes several lines; with `raw`, so does any cell.
     """
     from rich.cells import cell_len
 
@@ -56,9 +56,9 @@ def aligned(rows: Sequence[Sequence[str]], *, raw: bool = False) -> Iterator[str
 
 
 def cells(row: Sequence[str], stream: IO[str], *, raw: bool = False) -> "list[Text]":
-    """The cells of a row for a table of rich's, which would take a text for markup.
+    """The cells of a row for a table of rich, which would read a plain string as markup.
 
-    Only the last one may have several lines: in any other column the second line could be taken for a row.
+    Only the last cell may have several lines: in another column, a second line could look like a row.
     """
     from rich.text import Text
 

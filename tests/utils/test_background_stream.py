@@ -182,7 +182,7 @@ def test_a_log_that_nobody_reads_holds_nobody_up_and_says_what_is_lost(
     *lines, last = map(json.loads, pipe.got())
     assert [int(line["message"].split()[0]) for line in lines] == list(range(len(lines)))
     assert last["level"] == "warning"
-    assert last["message"] == f"{1000 - len(lines)} lines of this log are lost: nobody read it"
+    assert last["message"] == f"{1000 - len(lines)} lines of this log were dropped: nobody read it"
 
 
 def test_a_log_in_a_file_is_written_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
-"""What `a2c doctor` looks at in config files: commands, URLs of MCP servers, and inputs.
+"""What `a2c doctor` checks in config files: commands, URLs of MCP servers, and inputs.
 
-Starts nothing, asks no person, and shows no value of an input.
+It starts nothing, asks nobody, and shows no value of an input.
 """
 
 import asyncio
@@ -36,17 +36,15 @@ from a2c_smcp.utils.text import printable
 
 __all__ = ["Finding", "examine_config"]
 
-#: For an MCP server to begin its answer, in seconds.
-_ANSWER_SECONDS: Final = 10.0
 _EVENTS: Final = "text/event-stream"
 _PAGE: Final = "text/html"
 _NOT_THERE: Final = "start it, or correct its url"
-_WANTS_HTTPS: Final = "its url in the config should begin with https://"
+_WANTS_HTTPS: Final = "write https:// in its url"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at; `advice` says what to do where it is not as it should be."""
+    """One thing that was checked. `advice` says what to do about it; it is empty if all is well."""
 
     what: str
     advice: str = ""
@@ -57,23 +55,23 @@ class Finding:
 
 def examine_config(config: ConfigFiles) -> Iterator[Finding]:
     for problem in config.problems:
-        yield Finding(str(problem), "correct it in that file; `a2c computer validate` says more")
+        yield Finding(str(problem), "correct that file; `a2c computer validate` lists all problems")
     if not config.problems:
         yield Finding(f"config files: {len(config.servers)} servers, {len(config.inputs)} inputs")
     known = dict(filter(None, map(_known, config.inputs)))
-    servers = [_CheckedServer(raw, known) for raw in config.servers]
-    yield from _inputs(config, [server for server in servers if not server.is_off])
-    yield from asyncio.run(_examine([server for server in servers if not server.is_off]))
+    servers = [server for server in (_CheckedServer(raw, known) for raw in config.servers) if not server.is_off]
+    yield from _inputs(config, servers)
+    yield from asyncio.run(_examine(servers))
 
 
 class _CheckedServer:
-    """A config as written, and as it would run if everything in it is known by now."""
+    """A config as it is written, and as it would run if all its values are known."""
 
     def __init__(self, raw: dict[str, Any], known: Mapping[str, Any]) -> None:
         self.written: MCPServerConfig = parse_unrendered(raw)
         self.template = ConfigRender(raw)
         self.rendered: MCPServerConfig | None = None
-        with suppress(InvalidConfigError):  # what it lacks is a finding of its own
+        with suppress(InvalidConfigError):  # a missing value is a finding of its own
             self.rendered = parse_server(self.template.render(known, os.environ))
 
     @property
@@ -99,7 +97,7 @@ async def _examine_one(server: _CheckedServer) -> Finding:
 
 
 def _unknown(subject: str, what: str) -> Finding:
-    return Finding(f"{subject}: {what} depends on inputs, and is known when it starts")
+    return Finding(f"{subject}: {what} depends on inputs that are known only when it starts")
 
 
 # --- inputs
@@ -118,16 +116,18 @@ def _inputs(config: ConfigFiles, servers: list[_CheckedServer]) -> Iterator[Find
             yield _without_value(definition)
     for server in servers:
         for problem in server.template.unset(os.environ):
-            yield Finding(f"{server.subject}: {printable(str(problem))}", "set it, or write the value out")
+            yield Finding(
+                f"{server.subject}: {printable(str(problem))}", "set the variable, or write its value into the file"
+            )
 
 
 def _without_value(definition: MCPServerInput) -> Finding:
     subject = f"input {printable(definition.id)!r}"
     if isinstance(definition, CommandInput):
-        return Finding(f"{subject}: its command is run when a server needs it")
+        return Finding(f"{subject}: its command will run when a server needs the value")
     return Finding(
         f"{subject} has no value",
-        f"set {variable_of(definition.id)}, or give it a default; --headless has no prompt for it",
+        f"set {variable_of(definition.id)}, or give it a default: with --headless nobody is asked",
     )
 
 
@@ -167,13 +167,13 @@ async def _url(server: _CheckedServer, written: StreamableHttpParameters | SSEPa
         status, kind = await _head(parameters)
     except (httpx2.HTTPError, OSError) as error:
         return await _unanswered(subject, parameters.url, error)
-    except httpx2.InvalidURL:  # whose words are parts of the URL, a password for one
+    except httpx2.InvalidURL:  # its message has parts of the URL, perhaps a password
         return Finding(f"{subject} is not a valid URL", "correct its url")
     except UnicodeError:
-        return Finding(f"{subject}: a header, or the URL, has a character that HTTP does not carry", "take it out")
-    except (ValueError, ImportError) as error:  # a proxy of another kind, for one
+        return Finding(f"{subject}: its URL or a header has a character that HTTP cannot send", "remove it")
+    except (ValueError, ImportError) as error:  # for example a proxy of another kind
         return Finding(
-            f"{subject} cannot be asked: {printable(str(error))}",
+            f"{subject} cannot be reached: {printable(str(error))}",
             "correct its url, or the variable HTTPS_PROXY, HTTP_PROXY or ALL_PROXY",
         )
     if status == 400 and await _speaks_tls(parameters.url):
@@ -182,7 +182,7 @@ async def _url(server: _CheckedServer, written: StreamableHttpParameters | SSEPa
 
 
 async def _unanswered(subject: str, url: str, error: Exception) -> Finding:
-    """No HTTP came back: what that means, in the words of a computer that starts the server."""
+    """No HTTP answer came: the reason, in the words that a computer has for it."""
     if isinstance(error, httpx2.RemoteProtocolError | httpx2.ReadError) and await _speaks_tls(url):
         return Finding(f"{subject} speaks TLS", _WANTS_HTTPS)
     found = explain_error(error, url, os.environ)
@@ -192,15 +192,15 @@ async def _unanswered(subject: str, url: str, error: Exception) -> Finding:
 
 
 async def _speaks_tls(url: str) -> bool:
-    """Whether a server that is asked without TLS speaks it."""
+    """Whether the server at an http:// URL speaks TLS."""
     return url.startswith("http:") and await speaks(url, "/", tls=True) is not None
 
 
 async def _head(parameters: StreamableHttpParameters | SSEParameters) -> tuple[int, str]:
-    """How a server begins its answer to a GET, which opens no session; the rest is not read."""
+    """The status and the content type of a GET. It opens no session, and the body is not read."""
     headers = {"accept": f"application/json, {_EVENTS}", **(parameters.headers or {})}
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=_ANSWER_SECONDS) as http,
+        httpx2.AsyncClient(headers=headers, timeout=10.0) as http,
         http.stream("GET", parameters.url) as response,
     ):
         return response.status_code, response.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -210,17 +210,17 @@ def _answered(subject: str, status: int, kind: str, is_sse: bool) -> Finding:
     answers = f"{subject} answers"
     match status:
         case 401 | 403:
-            return Finding(f"{answers}, and refuses us (HTTP {status})", "correct its headers")
+            return Finding(f"{answers}, but refuses access (HTTP {status})", "correct its headers")
         case 404 | 410:
-            return Finding(f"{answers}, and has nothing there (HTTP {status})", "correct the path in its url")
+            return Finding(f"{answers}, but has nothing at this path (HTTP {status})", "correct the path in its url")
         case _ if 300 <= status < 400:
-            return Finding(f"{answers}, and is somewhere else (HTTP {status})", "correct its url")
+            return Finding(f"{answers}, but has moved (HTTP {status})", "correct its url")
         case _ if status >= 500:
-            return Finding(f"{answers}, and fails (HTTP {status})", "ask its administrator")
+            return Finding(f"{answers}, but fails (HTTP {status})", "ask its administrator")
         case 200 if kind == _PAGE:
-            return Finding(f"{answers} with a web page, and is no MCP server", "correct its url")
+            return Finding(f"{answers} with a web page; it is not an MCP server", "correct its url")
         case _ if is_sse and not (status == 200 and kind == _EVENTS):
             return Finding(
-                f"{answers}, and not with events (HTTP {status})", "correct its url, or its type: streamable?"
+                f"{answers}, but not as an SSE server (HTTP {status})", "correct its url, or try the type streamable"
             )
     return Finding(answers)

@@ -1,4 +1,4 @@
-"""Asks the person at the terminal whether an agent's call may run, once they could see all of it."""
+"""Asks the person at the terminal whether an agent's call may run. A yes counts once all of the call was shown."""
 
 import shutil
 import time
@@ -14,12 +14,10 @@ __all__ = ["answer_of", "ask_to_confirm"]
 
 _SHOW: Final = ("s", "show", "show all")
 _UNSEEN: Final = "yes!"
-#: How many lines `s` shows at a time: an agent may send megabytes.
-_PORTION: Final = 1000
 
 
 def answer_of(typed: str) -> DecisionAnswer | None:
-    """What a person's line stands for, or `None`: only a no may be followed by words, which are its reason."""
+    """The answer that a line means, or `None`. Only a no may have more words: they are its reason."""
     first, _, words = typed.strip().partition(" ")
     match first.lower(), words.strip():
         case (("y" | "yes"), ""):
@@ -32,9 +30,10 @@ def answer_of(typed: str) -> DecisionAnswer | None:
 
 
 async def ask_to_confirm(terminal: Terminal, output: Output, decision: Confirmation) -> DecisionAnswer:
-    """What the person decides; in the caller's `turn`. Ctrl-C and Ctrl-D raise as in `Terminal.text`.
+    """The person's decision, asked in the caller's `turn`. Ctrl-C and Ctrl-D raise as in `Terminal.text`.
 
-    While a part of the arguments has not been on the screen, `y` and `a` decide nothing. A line for programs has all.
+    While a part of the arguments has not been on the screen, `y` and `a` decide nothing. A program gets all arguments
+    in its line, so its `y` counts at once.
     """
     width = shutil.get_terminal_size().columns
     look = first_look(decision, width)
@@ -45,14 +44,14 @@ async def ask_to_confirm(terminal: Terminal, output: Output, decision: Confirmat
         typed = await terminal.text(_question(decision, has_more))
         word, answer = typed.strip().lower(), answer_of(typed)
         if has_more and word in _SHOW:
-            portion = list(islice(rest, _PORTION))
-            has_more = len(portion) == _PORTION
+            portion = list(islice(rest, 1000))  # an agent may send megabytes
+            has_more = len(portion) == 1000
             is_unseen = is_unseen and has_more
             output.text("\n".join([*portion, "  … s shows more" if has_more else "  That is all of it."]))
         elif is_unseen and word == _UNSEEN:
             return Accepted()
         elif is_unseen and isinstance(answer, Accepted):
-            output.text(f"A part of it was not shown: s shows it, then {word} counts. {_UNSEEN} runs it unseen.")
+            output.text(f"A part of it was not shown. Type s to see it; then {word} counts. {_UNSEEN} runs it unseen.")
         elif answer is not None:
             return answer
 

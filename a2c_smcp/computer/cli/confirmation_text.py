@@ -1,7 +1,7 @@
-"""A call that waits for a yes, as lines for a terminal: first what is quickly read, then all of it. Pure.
+"""A call that waits for a yes, as lines for a terminal: first a short view, then all of it. Pure.
 
-What others wrote stays beside its name, or behind a bar on lines that are no wider than the terminal: none of it looks
-like words of ours.
+What others wrote stands beside its name, or behind a bar on lines that are no wider than the terminal. So none of it
+looks like words of ours.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,23 +19,22 @@ __all__ = ["FirstLook", "first_look", "whole"]
 
 @dataclass(frozen=True, slots=True)
 class _Most:
-    """How much is shown at first. Every argument gets its share, so that none is pushed out of sight by another."""
+    """How much the short view shows. Every argument gets its share, so that no argument hides another."""
 
     arguments: int = 40
     lines: int = 60
-    """Of all arguments together; each one has a line in any case."""
+    """Of all arguments together. Each argument has at least one line."""
     lines_of_one: int = 8
     characters_of_a_line: int = 80
     characters_of_a_name: int = 100
     lines_of_the_description: int = 6
+    characters_of_a_title: int = 200
 
     def lines_of_each(self, arguments: int) -> int:
         return max(1, min(self.lines_of_one, self.lines // max(1, arguments)))
 
 
 _MOST: Final = _Most()
-_LONGEST_TITLE: Final = 200
-_NARROWEST: Final = 20
 _BAR: Final = "  │ "
 
 
@@ -43,13 +42,13 @@ _BAR: Final = "  │ "
 class FirstLook:
     lines: Sequence[str]
     has_cut_arguments: bool
-    """Whether some of what would run is not in the lines."""
+    """Whether a part of the arguments is not in the lines."""
     has_more: bool
-    """Whether something is not in them, be it of the arguments or of what the server says about its tool."""
+    """Whether a part of the arguments or of the tool's description is not in the lines."""
 
 
 def first_look(decision: Confirmation, width: int) -> FirstLook:
-    """Who asks, for what, and the beginning of each argument, with how much of it is left out."""
+    """Who asks for which tool, and the beginning of each argument. What is left out is counted."""
     said, unsaid = _beginning(decision.definition.description, _MOST.lines_of_the_description)
     lines = [*_heading(decision), *_description(said, unsaid, width), *_before_arguments(decision)]
     rows = argument_rows(decision.call.arguments)
@@ -68,7 +67,7 @@ def first_look(decision: Confirmation, width: int) -> FirstLook:
 
 
 def whole(decision: Confirmation, width: int) -> Iterator[str]:
-    """The same with nothing left out, line by line: there may be very many."""
+    """The same with nothing left out. There may be very many lines."""
     yield from _heading(decision)
     yield from _description(decision.definition.description, "", width)
     yield from _before_arguments(decision)
@@ -87,18 +86,18 @@ def _heading(decision: Confirmation) -> Iterator[str]:
         if has_mixed_scripts(name):
             yield f"  ! The name {printable(name)} has letters of several alphabets: it may look like another one."
     if definition.is_dangerous:
-        yield "  ! It may destroy something: its server says so, or its config has the tag dangerous."
+        yield "  ! It may destroy something: its server says so, or its config tags it as dangerous."
     if (before := decision.allowed_before) is not None:
         changed = ", ".join(definition.changes_since(before))
-        yield f"  ! You had always allowed it. Its server has changed since: {changed}."
+        yield f"  ! You had always allowed it. Since then its server has changed: {changed}."
         if before.description != definition.description:
-            yield f"  It was: {printable(cut(before.description, _LONGEST_TITLE))}"
+            yield f"  It was: {printable(cut(before.description, _MOST.characters_of_a_title))}"
     if definition.title:
-        yield f"  Its title: {printable(cut(definition.title, _LONGEST_TITLE))}"
+        yield f"  Its title: {printable(cut(definition.title, _MOST.characters_of_a_title))}"
     said = [(hint, value) for hint, value in definition.annotations.items() if isinstance(value, bool)]
     if said:
         hints = ", ".join(f"{hint}: {'yes' if value else 'no'}" for hint, value in said)
-        yield f"  Its hints: {printable(cut(hints, _LONGEST_TITLE))}"
+        yield f"  Its hints: {printable(cut(hints, _MOST.characters_of_a_title))}"
 
 
 def _description(said: str, unsaid: str, width: int) -> Iterator[str]:
@@ -130,16 +129,16 @@ def _barred(text: str, width: int) -> Iterator[str]:
 
 
 def _flat(text: str) -> str:
-    """On one line, with blanks for tabs: how wide a tab is depends on where it stands."""
+    """On one line, with blanks for tabs: the width of a tab depends on its column."""
     return printable(text).expandtabs(4)
 
 
 def _folded(line: str, width: int) -> Iterator[str]:
-    """The line in pieces that take so many columns at most. Many characters take two."""
+    """The line in pieces of at most `width` columns. Many characters take two."""
     piece, taken = "", 0
     for character in line:
         columns = get_cwidth(character)
-        if taken + columns > max(width, _NARROWEST):
+        if taken + columns > max(width, 20):
             yield piece
             piece, taken = "", 0
         piece += character
@@ -148,7 +147,7 @@ def _folded(line: str, width: int) -> Iterator[str]:
 
 
 def _beginning(text: str, lines: int) -> tuple[str, str]:
-    """As many lines, and the rest; a line may be too long as well."""
+    """The first `lines` lines and the rest. Of long lines, less is kept."""
     kept = "\n".join(text.split("\n", lines)[:lines])[: lines * _MOST.characters_of_a_line]
     return kept, text[len(kept) :]
 

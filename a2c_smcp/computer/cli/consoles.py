@@ -1,12 +1,11 @@
-"""The console of a command: opened when it is asked for, and imported only then."""
+"""Opens the console of a command. The console is imported only when it is opened."""
 
 import time
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anyio.abc import TaskGroup
 
+from a2c_smcp.computer.cli.run_options import ConsoleOptions
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config.problems import InvalidConfigError, Problem
 from a2c_smcp.computer.config.writer import ConfigWriter
@@ -17,19 +16,11 @@ from a2c_smcp.utils.state_folder import state_folder
 if TYPE_CHECKING:
     from a2c_smcp.computer.console import Console, ConsoleMemory
 
-__all__ = ["ConsoleOpener", "ConsoleOptions"]
-
-
-@dataclass(frozen=True, slots=True)
-class ConsoleOptions:
-    address: str | None = None
-    """`[HOST:]PORT`; `None` for a command that opens its console later, or never."""
-    cert: Path | None = None
-    key: Path | None = None
+__all__ = ["ConsoleOpener"]
 
 
 class ConsoleOpener:
-    """At most one console, in a task group of the command's. `headless` is a command without a prompt."""
+    """Opens at most one console. `headless` is a command without a prompt."""
 
     def __init__(
         self, computer: Computer, options: ConsoleOptions, config: ConfigWriter, *, headless: bool = False
@@ -39,10 +30,10 @@ class ConsoleOpener:
         self._config = config
         self._headless = headless
         self.offices: OfficeDoor | None = None
-        """How a page joins an office; given before the console opens."""
+        """How a page joins an office. Set it before the console opens."""
         self._console: Console | None = None
         self.notices: tuple[str, ...] = ()
-        """What a person should know after `listen`."""
+        """What to tell the person after `listen`."""
 
     @property
     def is_open(self) -> bool:
@@ -50,22 +41,22 @@ class ConsoleOpener:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether the command line asks for one."""
-        return self._options.address is not None
+        """Whether the command line asks for a console."""
+        return self._options.console is not None
 
     def listen(self, address: str | None = None) -> None:
-        """Take the port, for `start`; `InvalidConfigError` says why that cannot be done."""
+        """Take the port; call `start` next. Raises `InvalidConfigError` if the console cannot be opened."""
         from a2c_smcp.computer.console import Advice, Console, ConsoleAddress, ConsoleError
 
         memory, self.notices = None, ()
         try:
-            place = ConsoleAddress.parse(address or self._options.address or "0")
+            place = ConsoleAddress.parse(address or self._options.console or "0")
             memory = self._memory()
             console = Console(
                 self._computer,
                 place,
-                cert=self._options.cert,
-                key=self._options.key,
+                cert=self._options.console_cert,
+                key=self._options.console_key,
                 memory=memory,
                 advice=Advice.SIGNAL if self._headless else Advice.PROMPT,
                 home=ComputerHome(self._config, self.offices),
@@ -91,17 +82,17 @@ class ConsoleOpener:
         return None
 
     async def start(self, tasks: TaskGroup) -> None:
-        """Serve the port that was taken, until the task group is cancelled."""
+        """Serve, after `listen`, until the task group is cancelled."""
         assert self._console is not None
         await tasks.start(self._console.run)
 
     def link(self) -> str:
-        """An address that works once."""
+        """A fresh link to the page. It works once."""
         assert self._console is not None
         return self._console.link()
 
     def picture(self, link: str) -> str:
-        """The link as a QR code where another device reaches the console; otherwise nothing."""
+        """The link as a QR code, if other devices reach the console; otherwise an empty text."""
         from a2c_smcp.computer.console.qr_codes import qr_text
 
         assert self._console is not None

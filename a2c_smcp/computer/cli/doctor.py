@@ -1,5 +1,6 @@
-"""`a2c doctor`: looks at this installation, the config files and the server, and says what to do. Changes
-nothing, starts nothing, asks nothing; in an office that it is to look at, it is an agent for a moment.
+"""`a2c doctor`: checks this installation, the config files and the server, and says what to do.
+
+It changes nothing, starts nothing and asks nobody. To look into an office, it joins as an agent for a moment.
 """
 
 import asyncio
@@ -41,21 +42,20 @@ from a2c_smcp.utils.text import printable
 
 __all__ = ["Examination", "Finding", "examine"]
 
-_OLDEST_PYTHON: Final = (3, 11)
 _REQUIREMENT: Final = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^\]]*\])?\s*([^;]*)(?:;\s*(.*))?")
 _BOUND: Final = re.compile(r"(>=|<)\s*([0-9.]+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What is to be looked at."""
+    """What to check."""
 
     link: LinkOptions
     files: Sequence[Path] = ()
-    """Config files, and files with inputs."""
+    """Config files and files with inputs."""
     office: str | None = None
     more: Sequence[tuple[str, str]] = ()
-    """What others have looked at, and their advice."""
+    """Findings of other checks, each with its advice."""
 
 
 def examine(wanted: Examination, *, as_json: bool = False) -> int:
@@ -69,12 +69,12 @@ def examine(wanted: Examination, *, as_json: bool = False) -> int:
     if as_json:
         say(json.dumps({"ok": not wrong, "findings": findings}))
     else:
-        say(f"{wrong} of {len(findings)} need attention" if wrong else f"all {len(findings)} are well")
+        say(f"{wrong} of {len(findings)} checks found a problem" if wrong else f"all {len(findings)} checks are fine")
     return FAILED if wrong else 0
 
 
 def _findings(wanted: Examination) -> Iterator[tuple[str, Finding]]:
-    """Each with a word for programs that says what it is about."""
+    """Each finding with its subject, as one word for programs."""
     yield "python", _python()
     yield from (("system", Finding(part.problem)) for part in lacking())
     yield from (("package", finding) for finding in _dependencies() if finding.advice)
@@ -89,21 +89,20 @@ def _findings(wanted: Examination) -> Iterator[tuple[str, Finding]]:
 
 def _python() -> Finding:
     what = f"Python {platform.python_version()}, {DISTRIBUTION} {__version__}"
-    wanted = ".".join(map(str, _OLDEST_PYTHON))
-    return Finding(what, "" if sys.version_info >= _OLDEST_PYTHON else f"install Python {wanted} or newer")
+    return Finding(what, "" if sys.version_info >= (3, 11) else "install Python 3.11 or newer")
 
 
 def _dependencies() -> Iterator[Finding]:
     try:
         requirements = importlib.metadata.requires(DISTRIBUTION) or ()
-    except importlib.metadata.PackageNotFoundError:  # a checkout that was installed under another name, or not at all
+    except importlib.metadata.PackageNotFoundError:  # a checkout that is not installed, or under another name
         yield _dependency(DISTRIBUTION, "")
         return
     for requirement in requirements:
         match = _REQUIREMENT.match(requirement)
         assert match is not None
         name, bounds, marker = match[1], match[2].strip(), match[3]
-        if not marker:  # the others are extras
+        if not marker:  # those with a marker are extras
             yield _dependency(name, bounds)
 
 
@@ -134,8 +133,8 @@ async def _server(link: LinkOptions, office: str | None) -> list[tuple[str, Find
     url = masked_url(link.url)
     try:
         async with OfficeLink(replace(link, office=office), {}) as connected:
-            accepts = f"{url} answers, and accepts {'the key' if link.api_key else 'without a key'}"
-            found = [("server", Finding(f"{accepts}; the way: {connected.way}"))]
+            accepts = f"{url} answers, and {'accepts the key' if link.api_key else 'needs no key'}"
+            found = [("server", Finding(f"{accepts}; connected by {connected.way}"))]
             if office is not None:
                 found.append(("office", await _office(connected, office)))
             return found
@@ -147,7 +146,7 @@ async def _refused(link: LinkOptions, url: str, error: SMCPError) -> Finding:
     match error:
         case UnauthorizedError():
             return Finding(
-                f"{url} answers, and refuses the key" if link.api_key else f"{url} answers, and wants a key",
+                f"{url} answers, but refuses the key" if link.api_key else f"{url} answers, but wants a key",
                 "give the right one with --api-key-file or A2C_API_KEY",
             )
         case ConnectionLostError() if error.advice:
@@ -160,11 +159,11 @@ async def _refused(link: LinkOptions, url: str, error: SMCPError) -> Finding:
         case BadRequestError():
             return Finding(printable(error.message), "correct --proxy, its variable, or --ca")
         case _:
-            return Finding(f"{url} answers, and refuses: {printable(error.message)}", "ask its administrator")
+            return Finding(f"{url} answers, but refuses: {printable(error.message)}", "ask its administrator")
 
 
 async def _instead(link: LinkOptions, url: str) -> Finding | None:
-    """What answers there, if it is no server of ours. Not through a proxy: it has answers of its own."""
+    """What answers there instead of a server of ours. Not asked through a proxy, which has answers of its own."""
     if find_proxy(link.url, link.proxy, os.environ) is not None:
         return None
     found = describe_answers(url, *await web_answers(link.url, f"/{link.socketio_path}/?EIO=4&transport=polling"))
@@ -172,7 +171,7 @@ async def _instead(link: LinkOptions, url: str) -> Finding | None:
 
 
 async def _office(link: OfficeLink, office: str) -> Finding:
-    """Join as an agent, look who is there, and leave; the office's computers hear of both."""
+    """Join as an agent, look who is there, and leave. The computers of the office hear of both."""
     where, name = f"office {printable(office)!r}", f"a2c-doctor-{secrets.token_hex(4)}"
     try:
         await link.join(Membership("agent", name, office))
@@ -180,11 +179,11 @@ async def _office(link: OfficeLink, office: str) -> Finding:
         answer = await link.request(LIST_ROOM_EVENT, request, link.options.membership_timeout)
         await link.leave()
     except RoomFullError as error:
-        return Finding(f"{where} is not looked into, as only its agent can: {printable(error.message)}")
+        return Finding(f"{where} has an agent already, so nobody else can look into it: {printable(error.message)}")
     except ForbiddenError as error:
         return Finding(
             f"{where} does not take an agent with this key: {printable(error.message)}",
-            "a key with other roles or offices is needed; a computer may be let in",
+            "use a key for this office and the role agent; a computer may be let in with this one",
         )
     except SMCPError as error:
         return Finding(f"{where} cannot be joined: {printable(error.message)}", "ask the server's administrator")
@@ -192,7 +191,7 @@ async def _office(link: OfficeLink, office: str) -> Finding:
 
 
 def _computers(answer: tuple[object, ...]) -> list[str]:
-    """Their names; other servers may answer anything."""
+    """The names of the computers. Other servers may answer anything."""
     match answer:
         case ({"sessions": [*sessions]},):
             return sorted(printable(name) for each in sessions for name in _named(each))

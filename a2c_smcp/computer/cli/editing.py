@@ -1,4 +1,4 @@
-"""The line editor: what may come next, which lines are kept between runs, and how characters show that nobody sees."""
+"""The line editor: completion, the history that is kept between runs, and how invisible characters are shown."""
 
 import logging
 import os
@@ -23,7 +23,8 @@ logger = logging.getLogger(__name__)
 
 
 class CommandCompleter(Completer):
-    """Completes with a function: from the line up to the cursor it says what may come, and what is there of it."""
+    """Completes with a function. It gets the line up to the cursor, and returns the words that fit and the part that is
+    typed already."""
 
     def __init__(self, complete: Callable[[str], tuple[list[str], str]]) -> None:
         self._complete = complete
@@ -34,7 +35,7 @@ class CommandCompleter(Completer):
 
 
 class HideSecret(Processor):
-    """Shows a star for every character of a secret in the line that is edited, from where a function says it begins."""
+    """Shows stars instead of a secret in the line that is edited. `start` says where the secret begins."""
 
     def __init__(self, start: Callable[[str], int]) -> None:
         self._start = start
@@ -46,13 +47,13 @@ class HideSecret(Processor):
 
 
 class ShowHiddenCharacters(Processor):
-    """Shows escapes in the line that is edited: a server's default may stand there. The line stays as it is."""
+    """Shows invisible characters as escapes: the line may begin with a server's default. The text itself stays."""
 
     def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
         shown: StyleAndTextTuples = []
         starts = [0]
         for style, character, *_ in explode_text_fragments(transformation_input.fragments):
-            # prompt_toolkit has its own way to show controls, which people type: ^[ for Escape.
+            # prompt_toolkit shows controls in its own way, which people know: ^[ for Escape.
             text = character if character <= "\x9f" else visible(character)
             shown.append((style, text))
             starts.append(starts[-1] + len(text))
@@ -67,8 +68,8 @@ class ShowHiddenCharacters(Processor):
 
 
 class _KeptHistory(FileHistory):
-    """A file that turns out not to work, on a full disk for one, costs the lines of other runs and nothing else: an
-    error that gets out of here would stop the prompt until somebody presses Enter."""
+    """A history in a file. If the file fails, for example on a full disk, only lines of other runs are lost: an error
+    here would stop the prompt until somebody presses Enter."""
 
     def __init__(self, file: Path, is_kept: Callable[[str], bool]) -> None:
         super().__init__(str(file))
@@ -92,14 +93,14 @@ class _KeptHistory(FileHistory):
             self._give_up(error)
 
     def _give_up(self, error: OSError) -> None:
-        logger.warning("the history is not kept any more: %s: %s", self.filename, error.strerror)
+        logger.warning("the history of commands is no longer kept: %s: %s", self.filename, error.strerror)
         self.filename = os.devnull
 
 
 def command_history(is_kept: Callable[[str], bool]) -> History:
-    """The lines of this run and of those before it, in the user's state directory; without one, of this run.
+    """The lines of this run and of earlier runs, in the user's state folder. Without such a folder, of this run only.
 
-    A line that `is_kept` does not want is not remembered at all.
+    A line for which `is_kept` is false is not remembered at all.
     """
     file = Path(os.devnull)
     try:
@@ -107,8 +108,8 @@ def command_history(is_kept: Callable[[str], bool]) -> History:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         file.touch(mode=0o600)
     except BadRequestError as error:
-        logger.warning("the history is not kept: %s", error.message)
+        logger.warning("the history of commands is not kept: %s", error.message)
     except OSError as error:
-        logger.warning("the history is not kept: %s cannot be written: %s", file, error.strerror)
+        logger.warning("the history of commands is not kept: %s cannot be written: %s", file, error.strerror)
         file = Path(os.devnull)
     return _KeptHistory(file, is_kept)

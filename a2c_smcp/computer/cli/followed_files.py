@@ -1,6 +1,6 @@
-"""Config files that a Computer follows while it runs: what changes in them is taken over, each server on its own.
+"""Config files that a Computer follows while it runs: their changes are applied, each server by itself.
 
-Knows the Computer; nothing of who runs it, nor of terminals.
+Knows the Computer, but neither the command that runs it nor terminals.
 """
 
 import logging
@@ -25,14 +25,11 @@ __all__ = ["FollowedFiles"]
 
 logger = logging.getLogger(__name__)
 
-#: Editors write a file in several steps; in milliseconds.
-_DEBOUNCE: Final = 200
-
 _DOWN: Final = (ServerState.FAILED, ServerState.BACKING_OFF)
 
 
 class FollowedFiles:
-    """Config files whose changes a Computer takes over while it runs, each server on its own."""
+    """Config files whose changes a Computer applies while it runs."""
 
     def __init__(
         self, computer: Computer, paths: Sequence[Path], files: ConfigFiles, *, prefix_tools: bool = False
@@ -42,43 +39,43 @@ class FollowedFiles:
         self._computer = computer
         self._read = files
         self._touched = self._times()
-        #: What the Computer took over from the files, which is not all that they say where a config was refused.
+        #: The configs from the files that the Computer has now. A config that was refused is not among them.
         self._servers = _by_name(files)
         self._inputs = {definition.id for definition in files.inputs}
-        #: What is being taken over now: a server may wait for a person who is to give an input.
+        #: The configs that are being applied: a server may wait for a person who gives an input.
         self._changing: dict[SERVER_NAME, dict[str, Any]] = {}
-        #: What was taken over last, or is being taken over.
+        #: The files that were applied last, or are being applied.
         self._latest = files
 
     async def follow(self) -> None:
-        """Until cancelled."""
-        # Folders, because editors and container hosts put another file, or link, in the place of the old one.
+        """Apply every change, until cancelled."""
+        # Folders are watched, because editors and container hosts replace the file, or the link to it.
         folders = {path.absolute().parent for path in self.paths}
-        # Its thread takes no notice of a cancellation, and would go on waiting for a change for seconds.
+        # The watching thread does not notice a cancellation by itself: it would wait for seconds.
         stop = anyio.Event()
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_set_when_cancelled, stop)
                 async for _ in awatch(
-                    *folders, watch_filter=None, recursive=False, debounce=_DEBOUNCE, stop_event=stop
-                ):
-                    # Beside those before it: one server that waits for an input holds up no other.
+                    *folders, watch_filter=None, recursive=False, debounce=200, stop_event=stop
+                ):  # milliseconds
+                    # As a task, beside earlier ones: a server that waits for an input holds up no other.
                     tasks.start_soon(self.reload)
         except* (OSError, RuntimeError):
-            # Too many watches on this machine, or the like: what runs is worth more than what may change.
-            logger.exception("changes of the config files are not followed any more")
+            # For example too many watches on this machine. The servers that run are worth more than later changes.
+            logger.exception("changes of the config files are no longer followed")
 
     def read(self) -> ConfigFiles:
-        """What the files say now."""
+        """The files as they are now."""
         return read_config_files(*self.paths, prefix_tools=self.prefix_tools)
 
     async def reload(self) -> None:
-        """Take over what the files say now, if they were written since. What is wrong is reported: an entry with a
-        problem stays as it was, and so does everything if a file cannot be read.
+        """Apply the files if they were written since the last time. Problems are logged: a server whose entry is wrong
+        stays as it was. If a file cannot be read, everything stays as it was.
         """
         before, self._read = (self._touched, self._read), self.read()
         self._touched = self._times()
-        # Other files of their folders, a log for one, change as well.
+        # Other files in these folders, such as logs, change as well.
         if (self._touched, self._read) == before:
             return
         for warning in self._read.warnings:
@@ -86,17 +83,16 @@ class FollowedFiles:
         for problem in self._read.problems:
             logger.error("%s", problem)
         if self._read.unusable:
-            logger.error("the config files are not taken over; what runs stays")
+            logger.error("the config files are not applied; the servers stay as they are")
             return
         for name, outcome in (await self.take_over(self._read)).items():
             logger.error("MCP server %s %s", name, outcome)
 
     async def take_over(self, files: ConfigFiles) -> dict[SERVER_NAME, str]:
-        """Make the Computer what the files say; what became of the servers that would not change, and why.
+        """Apply these files to the Computer. Returns the servers that were refused, and why.
 
-        What the Computer has of entries that are wrong now stays.
-        A server that has failed or is backing off is started again, whether or not it has changed. Servers and inputs
-        that never were in a file stay as they are.
+        A server whose entry is wrong stays as it was, and so do servers and inputs that were never in a file. A server
+        that has failed or is backing off is started again, even if its entry has not changed.
         """
         self._latest = files
         wanted = _by_name(files)
@@ -119,32 +115,32 @@ class FollowedFiles:
         return {name: f"{_outcome(states.get(name))}: {error}" for name, error in refused.items()}
 
     def adopt(self, files: ConfigFiles) -> None:
-        """Count the servers and inputs of these files that the Computer has as taken over: the console changed both."""
+        """Note that the Computer has the servers and inputs of these files already: the console changed both."""
         for name, raw in _by_name(files).items():
             if self._computer.server_config(name) == raw:
                 self._servers[name] = raw
         self._inputs |= {definition.id for definition in files.inputs} & self._computer.inputs.definitions.keys()
 
     def writer(self, home_file: Path | None) -> ConfigWriter:
-        """A writer of these files for the console; `home_file` is the one that gets new servers."""
+        """A writer of these files for the console. New servers go into `home_file`."""
         return ConfigWriter(self.paths, home_file, prefix_tools=self.prefix_tools, on_written=self.adopt)
 
     def _states(self) -> dict[SERVER_NAME, ServerState]:
         return {status.server: status.state for status in self._computer.statuses}
 
     def _times(self) -> list[int | None]:
-        """When each file was written last."""
+        """When each file was written last, in nanoseconds; `None` for a file that is not there."""
         return [_written(path) for path in self.paths]
 
     def _forget_inputs(self, inputs: Iterable[MCPServerInput]) -> None:
-        """Remove the inputs that the files defined before, and do not define now: `inputs` are those of now."""
+        """Remove the inputs that the files defined before and do not define now."""
         left = {definition.id for definition in inputs}
         for input_id in (self._inputs - left) & self._computer.inputs.definitions.keys():
             self._computer.inputs.remove(input_id)
         self._inputs = left
 
     def _define(self, inputs: Iterable[MCPServerInput], servers: dict[SERVER_NAME, Any]) -> set[SERVER_NAME]:
-        """Define inputs as they are now; the servers that refer to one that has changed."""
+        """Define the inputs that are new or have changed. Returns the servers that use one of them."""
         store = self._computer.inputs
         changed = [definition for definition in inputs if store.definitions.get(definition.id) != definition]
         for definition in changed:
@@ -155,7 +151,7 @@ class FollowedFiles:
     async def _remove(self, name: SERVER_NAME) -> None:
         self._servers.pop(name, None)
         self._changing.pop(name, None)
-        with suppress(NotFoundError):  # removed by hand
+        with suppress(NotFoundError):  # a person has removed it
             await self._computer.remove_server(name)
             logger.info("MCP server %s is removed", name)
 
@@ -164,7 +160,7 @@ class FollowedFiles:
         try:
             await self._computer.add_or_update_server(raw, keeps_new=True)
         except SMCPError as error:
-            if self._changing.get(name) is raw:  # else it was given up for a later change
+            if self._changing.get(name) is raw:  # otherwise a later change has replaced this one
                 refused[name] = error
         finally:
             if self._computer.server_config(name) == raw:
@@ -173,7 +169,7 @@ class FollowedFiles:
                 del self._changing[name]
 
     async def _restart(self, name: SERVER_NAME, refused: dict[SERVER_NAME, SMCPError]) -> None:
-        """Restart a server at once: without a prompt there is no person to offer it to."""
+        """Restart a server at once: without a prompt nobody can be asked."""
         if self._states().get(name) in (ServerState.DISABLED, ServerState.STOPPED, None):
             return
         try:
@@ -190,14 +186,14 @@ async def _set_when_cancelled(event: anyio.Event) -> None:
 
 
 def _outcome(state: ServerState | None) -> str:
-    """What has become of a server that would not change."""
+    """What became of a server whose change was refused."""
     match state:
         case None:
             return "is not added"
         case ServerState.FAILED | ServerState.BACKING_OFF | ServerState.STARTING:
             return "does not start"
         case _:
-            return "is left as it is"
+            return "stays as it was"
 
 
 def _written(path: Path) -> int | None:

@@ -1,28 +1,24 @@
-"""`a2c computer run --headless`: a Computer as a service that follows its config files until a signal says stop.
+"""`a2c computer run --headless`: a Computer as a service, which follows its config files until a signal ends it.
 
-Without a console it asks no person: inputs come from the environment, from commands or from their defaults. With one,
-SIGUSR1 prints a fresh link.
+Without a console it asks nobody: inputs come from the environment, from commands or from their defaults. With a
+console, SIGUSR1 prints a fresh link.
 """
 
 import asyncio
 import logging
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import anyio
 
 from a2c_smcp.computer.cli.consoles import ConsoleOpener
 from a2c_smcp.computer.cli.followed_files import FollowedFiles
-from a2c_smcp.computer.cli.office_links import link_to
 from a2c_smcp.computer.cli.run_options import RunOptions
-from a2c_smcp.computer.cli.session import BOOT_SECONDS
+from a2c_smcp.computer.cli.session import BOOT_SECONDS, link_to
 from a2c_smcp.computer.config.files import ConfigFiles, usable_config_files
 from a2c_smcp.computer.mcp_clients.masking import masked_url
 from a2c_smcp.computer.socketio import SMCPComputerClient
-from a2c_smcp.errors import (
-    ConnectionLostError,
-    SMCPError,
-)
+from a2c_smcp.errors import ConnectionLostError, SMCPError
 from a2c_smcp.link.interface import Disconnected, LinkEvent, LinkOptions, RejoinFailed
 from a2c_smcp.relay.passing import RETRY_SECONDS, Passing, passes
 from a2c_smcp.terminal.screen import say
@@ -30,27 +26,20 @@ from a2c_smcp.utils.loops import fast_command_loop
 from a2c_smcp.utils.signals import call_on_signals, is_ignored
 from a2c_smcp.utils.system import lacking
 
-__all__ = ["HeadlessOptions", "run_headless"]
+__all__ = ["run_headless"]
 
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeadlessOptions(RunOptions):
-    """The options of a service. It always has an office."""
+def run_headless(options: RunOptions) -> None:
+    """Serve until SIGTERM, SIGINT, or SIGHUP unless that is ignored (`nohup`).
 
-    office: str
-
-
-def run_headless(options: HeadlessOptions) -> None:
-    """Serve until SIGTERM, SIGINT or, where it is not ignored (`nohup`), SIGHUP.
-
-    Raises `InvalidConfigError` before anything is started, or the refusal of a server that will not have it. One wrong
-    entry in a file is reported, and costs that entry only.
+    Raises `InvalidConfigError` before anything is started, and the server's refusal if it does not let the computer in.
+    A wrong entry in a file is reported; the other entries are used.
     """
     files = usable_config_files(*options.files, prefix_tools=options.prefix_tools)
     for problem in files.problems:
-        logger.error("of a config file the other entries are used: %s", problem)
+        logger.error("%s; the other entries of the config files are used", problem)
     for warning in files.warnings:
         logger.warning("%s", warning)
     for part in lacking():
@@ -60,14 +49,15 @@ def run_headless(options: HeadlessOptions) -> None:
 
 
 class _Service:
-    def __init__(self, options: HeadlessOptions, files: ConfigFiles) -> None:
+    def __init__(self, options: RunOptions, files: ConfigFiles) -> None:
+        assert options.office is not None
         self._options = options
         self._computer = options.new_computer(files)
         self._link = options.link
         self._office: str | None = options.office
         self._client: SMCPComputerClient | None = self._new_client(options.link, options.office)
         self._joining: anyio.CancelScope | None = None
-        """The attempts of the start, while they last."""
+        """The attempts to join at the start, while they go on."""
         self._turn = asyncio.Lock()
         self._files = FollowedFiles(self._computer, options.files, files, prefix_tools=options.prefix_tools)
         writer = self._files.writer(options.home_file)
@@ -117,8 +107,8 @@ class _Service:
         return masked_url(self._link.url)
 
     async def join(self, url: str, office: str, api_key: str | None) -> None:
-        """Join another office, as a person in the console wants. A server that cannot be reached changes nothing; after
-        a refusal the computer goes back to where it was.
+        """Join another office for a person at the console. A server that cannot be reached changes nothing. After a
+        refusal the computer goes back to its old office.
         """
         async with self._turn:
             link, before = link_to(self._link, url, api_key), (self._link, self._office)
@@ -138,7 +128,7 @@ class _Service:
                 raise
 
     async def leave(self) -> None:
-        """Be in no office, until a person in the console joins one."""
+        """Leave the office. The computer is in none until a person at the console joins one."""
         async with self._turn:
             await self._give_up_client()
             self._office = None
@@ -152,7 +142,7 @@ class _Service:
             await client.connect()
             await client.join_office(office)
         except SMCPError as error:
-            logger.error("the computer is not back in office %s: %s", office, error)
+            logger.error("the computer cannot go back to office %s: %s", office, error)
 
     async def _give_up_client(self) -> None:
         if self._joining is not None:
@@ -163,37 +153,37 @@ class _Service:
 
     def _new_client(self, link: LinkOptions, office: str) -> SMCPComputerClient:
         def heard(event: LinkEvent) -> None:
-            if self._client is client:  # the end of one that was given up is not the end of the service
+            if self._client is client:  # the end of a client that was given up does not end the service
                 self._heard(event)
 
         client = SMCPComputerClient(self._computer, replace(link, office=office), on_event=heard)
         return client
 
     async def _join(self) -> None:
-        """Be in the office, however long the server takes to be there; a refusal ends the service."""
+        """Join the office, and try until the server is there. A refusal ends the service."""
         if (client := self._client) is None:
             return
         with anyio.CancelScope() as self._joining:
             with anyio.move_on_after(BOOT_SECONDS):
                 await self._computer.ready()
-            await self._join_first(client)
+            await self._keep_joining(client, self._office or "")
 
-    async def _join_first(self, client: SMCPComputerClient) -> None:
+    async def _keep_joining(self, client: SMCPComputerClient, office: str) -> None:
         said = ""
         while True:
             try:
                 await client.connect()
-                await client.join_office(self._options.office)
+                await client.join_office(office)
             except SMCPError as error:
                 if not passes(error):
                     self._stop(error)
                     return
                 if str(error) != said:
                     said = str(error)
-                    logger.warning("not in the office yet, trying on: %s", said)
+                    logger.warning("not in the office yet, trying again: %s", said)
                 await anyio.sleep(RETRY_SECONDS[Passing.SOON])
             else:
-                _say(f"a2c computer {self._options.name} is in office {self._options.office}")
+                _say(f"a2c computer {self._options.name} is in office {office}")
                 return
 
     def _heard(self, event: LinkEvent) -> None:
@@ -212,6 +202,6 @@ class _Service:
 
 
 def _say(line: str) -> None:
-    """A full disk, or a reader of stderr that has gone, is no reason to end the service; logging thinks so too."""
+    """Print a line on stderr. A full disk, or a reader that has gone, does not end the service."""
     with suppress(OSError):
         say(line, err=True, one_line=True)

@@ -4,20 +4,15 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from a2c_smcp.computer.cli.command_table import CommandGroup, arguments, as_json, first, page
+from a2c_smcp.computer.cli.command_table import as_json, command, first, page
 from a2c_smcp.computer.cli.session import CLISession
 from a2c_smcp.computer.config.files import load_config_files
 from a2c_smcp.computer.mcp_clients.masking import MASK, input_view
 from a2c_smcp.computer.mcp_clients.model import parse_input
-from a2c_smcp.errors import (
-    BadRequestError,
-    InputNotFoundError,
-)
+from a2c_smcp.errors import InputNotFoundError
 from a2c_smcp.utils.values import file_path, read_values, text_value, texts
 
-__all__ = ["INPUT_COMMANDS", "secret_start"]
-
-INPUT_COMMANDS: Final = CommandGroup()
+__all__ = ["secret_start"]
 
 _VALUE_SET: Final = re.compile(r"""\s*inputs\s+value\s+set\s+("[^"]*"|'[^']*'|\S+)\s+(?!@)""")
 
@@ -27,25 +22,23 @@ def _inputs(session: CLISession) -> Iterable[str]:
 
 
 def secret_start(session: CLISession, line: str) -> int:
-    """Where the value of a secret input begins in a line that is being typed; its end if there is none."""
+    """Where the value of a secret input begins in the line that is typed; the end of the line if it has no secret."""
     typed = _VALUE_SET.match(line)
     definition = session.computer.inputs.definitions.get(typed[1].strip("\"'")) if typed else None
     return typed.end() if typed and definition is not None and definition.is_secret else len(line)
 
 
-@INPUT_COMMANDS.command("inputs load", "FILE")
-async def inputs_load(session: CLISession, words: list[str]) -> None:
-    """Define the inputs that a file holds; those that are defined already are defined anew."""
-    (name,) = arguments(words, "FILE")
-    for definition in load_config_files(file_path(name.removeprefix("@"))).inputs:
+@command("inputs load", "FILE")
+async def inputs_load(session: CLISession, file: str) -> None:
+    """Define the inputs of a file. An input that was defined before gets the new definition."""
+    for definition in load_config_files(file_path(file.removeprefix("@"))).inputs:
         session.computer.inputs.put(definition)
     _show_inputs(session)
 
 
-@INPUT_COMMANDS.command("inputs list")
-async def inputs_list(session: CLISession, words: list[str]) -> None:
+@command("inputs list")
+async def inputs_list(session: CLISession) -> None:
     """Every input, and whether it has a value."""
-    arguments(words)
     _show_inputs(session)
 
 
@@ -65,61 +58,58 @@ def _show_inputs(session: CLISession) -> None:
     )
 
 
-@INPUT_COMMANDS.command("inputs add", "JSON | @FILE | KEY=VALUE...", secret=True)
-async def inputs_add(session: CLISession, words: list[str]) -> None:
+@command("inputs add", "JSON|@FILE|KEY=VALUE...", secret=True)
+async def inputs_add(session: CLISession, *words: str) -> None:
     """Define an input."""
     session.computer.inputs.add(parse_input(read_values(words).read(texts("id", "description", "default", "command"))))
     _show_inputs(session)
 
 
-@INPUT_COMMANDS.command("inputs remove", "ID", first(_inputs))
-async def inputs_remove(session: CLISession, words: list[str]) -> None:
+@command("inputs remove", "ID", first(_inputs))
+async def inputs_remove(session: CLISession, input_id: str) -> None:
     """Forget an input and its value."""
-    session.computer.inputs.remove(*arguments(words, "ID"))
+    session.computer.inputs.remove(input_id)
     _show_inputs(session)
 
 
-@INPUT_COMMANDS.command("inputs value set", "ID [TEXT | JSON | @FILE]", first(_inputs), secret=True)
-async def inputs_value_set(session: CLISession, words: list[str]) -> None:
-    """Give an input a value; without one it is asked for, a password at a hidden prompt. No such line is kept."""
-    if not words or len(words) > 2:
-        raise BadRequestError("expected an ID and a value here; a value with blanks needs quotes")
+@command("inputs value set", "ID [TEXT|JSON|@FILE]", first(_inputs), secret=True)
+async def inputs_value_set(session: CLISession, input_id: str, text: str | None = None) -> None:
+    """Set the value of an input. Without a value you are asked for it; a password is typed unseen. This line is not
+    kept in the history."""
     store = session.computer.inputs
-    definition = store.definition(words[0])
-    if len(words) == 1:
+    definition = store.definition(input_id)
+    if text is None:
         value = await session.ask_input(definition)
-    elif definition.is_password and not words[1].startswith("@"):
-        value = words[1]  # whatever it starts with
+    elif definition.is_password and not text.startswith("@"):
+        value = text  # a password may begin like JSON
     else:
-        value = text_value(words[1])
-    store.set_value(words[0], value)
-    _show_values(session, words[0])
+        value = text_value(text)
+    store.set_value(input_id, value)
+    _show_values(session, input_id)
 
 
-@INPUT_COMMANDS.command("inputs value get", "ID", first(_inputs))
-async def inputs_value_get(session: CLISession, words: list[str]) -> None:
-    """The value that an input has got; secrets are masked."""
-    (input_id,) = arguments(words, "ID")
+@command("inputs value get", "ID", first(_inputs))
+async def inputs_value_get(session: CLISession, input_id: str) -> None:
+    """The value of an input; secrets are masked."""
     session.computer.inputs.definition(input_id)
     if input_id not in session.computer.inputs.values:
         raise InputNotFoundError(input_id, "it has no value yet")
     _show_values(session, input_id)
 
 
-@INPUT_COMMANDS.command("inputs value clear", "[ID]", first(_inputs))
-async def inputs_value_clear(session: CLISession, words: list[str]) -> None:
-    """Forget the value of an input, or of all of them; it is asked for when next needed."""
-    if words:
-        session.computer.inputs.clear_value(*arguments(words, "ID"))
-    else:
+@command("inputs value clear", "[ID]", first(_inputs))
+async def inputs_value_clear(session: CLISession, input_id: str | None = None) -> None:
+    """Forget the value of an input, or of all inputs. You are asked for it when it is needed again."""
+    if input_id is None:
         session.computer.inputs.clear_values()
+    else:
+        session.computer.inputs.clear_value(input_id)
     _show_values(session)
 
 
-@INPUT_COMMANDS.command("inputs value list")
-async def inputs_value_list(session: CLISession, words: list[str]) -> None:
-    """The values that inputs have got; secrets are masked."""
-    arguments(words)
+@command("inputs value list")
+async def inputs_value_list(session: CLISession) -> None:
+    """The values of all inputs that have one; secrets are masked."""
     _show_values(session)
 
 

@@ -1,23 +1,21 @@
 """What the command line says: text and tables for people, and `@a2c` lines for programs. Knows no terminal.
 
-A line is `@a2c `, then one compact JSON object, `type` first. It starts in column 0, and nothing else does that starts
-like it: whatever others wrote is indented, or on a line of ours. Here it loses its power over the terminal.
+A line for programs is `@a2c ` and one compact JSON object, `type` first. It starts in column 0. Nothing that others
+wrote can look like it: their words are indented, or stand inside a line of ours, and cannot control the terminal.
 """
 
 import io
 import json
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from typing import Any
 
 from a2c_smcp.utils.text import harmless, printable
 
 __all__ = ["Output", "printable", "quoted", "table"]
 
-_MAX_SHOWN: Final = 4000
-
 
 class Output:
-    """Both kinds of output through one function that puts text on the screen."""
+    """Writes both kinds of output with one function."""
 
     def __init__(self, write: Callable[[str], None], *, json_lines: bool = True) -> None:
         self._write = write
@@ -25,10 +23,10 @@ class Output:
         """Whether programs get a line for each event."""
 
     def event(self, kind: str, text: str = "", /, **fields: Any) -> None:
-        """Something that a program may wait for, in one piece: what a person reads, then its line."""
+        """Write an event in one piece: the text for a person, then the line for programs."""
         line = ""
         if self.has_lines:
-            # ASCII only: no encoding, no width and no exotic line break can break the line.
+            # ASCII only, so that no encoding, wide character or unusual line break can break the line.
             line = f"@a2c {json.dumps({'type': kind, **fields}, separators=(',', ':'), default=str)}\n"
         if text or line:
             self._write((f"{harmless(text)}\n" if text else "") + line)
@@ -38,7 +36,7 @@ class Output:
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]], width: int) -> str:
-    """A table for people, at most this wide; `(none)` when it would be empty."""
+    """A table for people, at most `width` columns wide; `(none)` if there are no rows."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -57,7 +55,7 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]], width: int) -> 
 
 
 def quoted(text: str) -> str:
-    """A text from outside, for `Output`: indented, and cut if it is long."""
-    if len(text) > _MAX_SHOWN:
-        text = f"{text[:_MAX_SHOWN]}… ({len(text)} characters)"
+    """A text that others wrote, for `Output`: indented, and cut after 4,000 characters."""
+    if len(text) > 4000:
+        text = f"{text[:4000]}… ({len(text)} characters)"
     return "\n".join(f"  {line}" for line in text.split("\n"))

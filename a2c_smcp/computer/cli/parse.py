@@ -1,4 +1,4 @@
-"""What a person types after a command: words and options. What the words stand for is `utils.values`'."""
+"""Splits a line at the prompt into words and options. What the words mean is decided in `utils.values`."""
 
 import json
 import re
@@ -12,16 +12,16 @@ from a2c_smcp.utils.values import TOO_MANY_DIGITS
 __all__ = ["options", "quote", "split"]
 
 _BLANK: Final = re.compile(r"\s*")
-#: JSON needs no quotes of the shell's around it, as a word of its own or behind `key=`.
+#: JSON needs no quotes around it, as a word or after `key=`.
 _JSON_AHEAD: Final = re.compile(r"""[^\s='"{\[]*=(?=[{\[])|(?=[{\[])""")
 _WORD: Final = re.compile(r"""(?:[^\s'"\\]|'[^']*'|"(?:\\.|[^"\\])*"|\\.)+""", re.DOTALL)
-#: Behind `key=`, what starts like JSON may be a plain text all the same.
+#: After `key=`, a text that begins like JSON may be a plain text.
 _PLAIN: Final = re.compile(r"""[^\s'"\\]+(?!\S)""")
 _DECODER: Final = json.JSONDecoder()
 
 
 def split(text: str) -> list[str]:
-    """Words as a shell would split them, save that a JSON object or list is one word as it stands."""
+    """Words as a shell would split them, except that a JSON object or list is one word without quotes."""
     words: list[str] = []
     position = _end(_BLANK, text, 0)
     while position < len(text):
@@ -33,15 +33,15 @@ def split(text: str) -> list[str]:
             end = word.end()
             words += shlex.split(word[0])
         else:
-            raise BadRequestError("a quotation is not closed")
+            raise BadRequestError("a quotation mark has no partner")
         position = _end(_BLANK, text, end)
         if position == end < len(text):
-            raise BadRequestError(f"there is something right behind {words[-1]!r}: a blank is missing")
+            raise BadRequestError(f"a blank is missing after {words[-1]!r}")
     return words
 
 
 def quote(word: str) -> str:
-    """How a word is typed: as it is where `split` leaves it alone, else in quotes."""
+    """The word as a person types it: in quotes if `split` would change it."""
     try:
         return word if split(word) == [word] else shlex.quote(word)
     except BadRequestError:
@@ -49,7 +49,7 @@ def quote(word: str) -> str:
 
 
 def options(words: Sequence[str], known: Collection[str]) -> tuple[list[str], dict[str, str]]:
-    """The words that are no options, and the options `--name value` or `--name=value` by name."""
+    """The plain words, and the options (`--name value` or `--name=value`) by name."""
     plain: list[str] = []
     found: dict[str, str] = {}
     rest = iter(words)
@@ -60,7 +60,7 @@ def options(words: Sequence[str], known: Collection[str]) -> tuple[list[str], di
         name, equals, value = word[2:].partition("=")
         if name not in known:
             raise BadRequestError(
-                f"there is no option --{name}; " + (f"known: --{', --'.join(known)}" if known else "")
+                f"there is no option --{name}" + (f"; known: --{', --'.join(known)}" if known else "")
             )
         if not equals and (value := next(rest, "")) == "":
             raise BadRequestError(f"--{name} needs a value")
@@ -75,7 +75,7 @@ def _end(pattern: re.Pattern[str], text: str, position: int) -> int:
 
 
 def _end_of_json(text: str, start: int, otherwise: int | None) -> int:
-    """Where it ends; `otherwise` is where the word ends if it is none, unless it must be JSON."""
+    """Where the JSON ends. If it is not JSON: `otherwise`, the end of a plain text, or `BadRequestError`."""
     try:
         return _DECODER.raw_decode(text, start)[1]
     except json.JSONDecodeError as error:

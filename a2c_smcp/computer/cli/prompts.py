@@ -1,4 +1,4 @@
-"""Asks the person at the terminal for inputs: the last layer of resolution on the command line."""
+"""Asks the person at the terminal for inputs. On the command line this is the last way to find a value."""
 
 import sys
 from collections.abc import Callable
@@ -21,9 +21,9 @@ __all__ = ["CliInputResolver"]
 
 
 class CliInputResolver(BaseInputResolver):
-    """Prompts for one input at a time; has no answer without a terminal.
+    """Prompts for one input at a time. Without a terminal it raises `InputNotFoundError`.
 
-    `turn` gives it the terminal for a question, where others use it too.
+    `turn` reserves the terminal for a question, where others use it too.
     """
 
     def __init__(
@@ -45,10 +45,10 @@ class CliInputResolver(BaseInputResolver):
             try:
                 return await self.ask(definition)
             except (KeyboardInterrupt, EOFError):
-                raise InputFailedError(definition.id, "it was asked for, and not given") from None
+                raise InputFailedError(definition.id, "you were asked for it, and gave none") from None
 
     async def ask(self, definition: PickStringInput | PromptStringInput) -> str:
-        """What the person types, for a caller that has the terminal; Ctrl-C and Ctrl-D raise as in `Terminal`."""
+        """What the person types, for a caller that has the terminal. Ctrl-C and Ctrl-D raise as in `Terminal`."""
         return await (self._pick(definition) if isinstance(definition, PickStringInput) else self._prompt(definition))
 
     def _can_ask(self) -> bool:
@@ -65,7 +65,7 @@ class CliInputResolver(BaseInputResolver):
     async def _pick(self, definition: PickStringInput) -> str:
         options = definition.options
         by_number = {str(number): option for number, option in enumerate(options, 1)}
-        # An option that is itself a number is meant literally.
+        # An option that is itself a number wins over the place with that number.
         choices = {**by_number, **{option: option for option in options}}
         menu = "".join(f"  {number}. {printable(option)}\n" for number, option in by_number.items())
         answer = await self._session().prompt_async(
@@ -81,7 +81,7 @@ class CliInputResolver(BaseInputResolver):
         return choices[answer.strip()]
 
     def _session(self) -> PromptSession[str]:
-        # A session of its own for every question: answers, passwords among them, must not come up as history.
+        # A new session for every question: answers, such as passwords, must not appear in a history.
         return PromptSession(input=self._input, output=self._output, input_processors=[ShowHiddenCharacters()])
 
 

@@ -1,6 +1,6 @@
-"""Asks the person at the terminal what an MCP server wants to know: a form, field by field, or a page to visit.
+"""Puts the question of an MCP server to the person at the terminal: a form, field by field, or a page to visit.
 
-What the server wrote is shown without power over the terminal. What the person answers is in no line for programs.
+The server's words cannot control the terminal. The person's answer is in no line for programs.
 """
 
 import time
@@ -11,7 +11,14 @@ from a2c_smcp.computer.calls.log import WatchedCall
 from a2c_smcp.computer.cli.output import Output, printable, quoted
 from a2c_smcp.computer.cli.terminal import Terminal
 from a2c_smcp.computer.decisions.book import Accepted, DecisionAnswer, Declined, Dismissed, Question
-from a2c_smcp.computer.mcp_clients.elicitation.forms import FieldKind, FieldValue, FormField, QuestionForm, parse_form
+from a2c_smcp.computer.mcp_clients.elicitation.forms import (
+    FieldKind,
+    FieldOption,
+    FieldValue,
+    FormField,
+    QuestionForm,
+    parse_form,
+)
 from a2c_smcp.utils.text import cut
 
 __all__ = ["ask_a_question"]
@@ -28,7 +35,7 @@ _HINTS: Final = {
 
 
 async def ask_a_question(terminal: Terminal, output: Output, question: Question) -> DecisionAnswer:
-    """What the person answers; in the caller's `turn`. Ctrl-C and Ctrl-D dismiss the question, which is no no."""
+    """The person's answer, asked in the caller's `turn`. Ctrl-C and Ctrl-D dismiss the question; they do not refuse."""
     seconds = None if question.deadline is None else max(0.0, round(question.deadline - time.time(), 1))
     within = "" if seconds is None else f" within {seconds:.0f} s"
     output.event(
@@ -55,7 +62,7 @@ async def ask_a_question(terminal: Terminal, output: Output, question: Question)
 
 
 async def _fill_in(terminal: Terminal, output: Output, server: str, form: QuestionForm) -> DecisionAnswer:
-    """The form, field by field, until the person sends or refuses what they see in the end."""
+    """Ask for each field, then show all values, until the person sends or refuses them."""
     content: dict[str, FieldValue] = {}
     while form.fields:
         for field in form.fields:
@@ -76,7 +83,7 @@ async def _fill_in(terminal: Terminal, output: Output, server: str, form: Questi
 async def _ask_field(
     terminal: Terminal, output: Output, field: FormField, value: FieldValue | None
 ) -> FieldValue | None:
-    """What the person gives, asked again until it fits; the value so far stands there to be changed."""
+    """The value that the person types. It is asked for again until it fits; the old value is there to be changed."""
     hints = ["required" if field.required else "may be left out"]
     if field.kind in _HINTS:
         hints.insert(0, _HINTS[field.kind])
@@ -84,7 +91,7 @@ async def _ask_field(
     if field.description:
         output.text(quoted(field.description))
     if field.options:
-        output.text("\n".join(_option(number, *option) for number, option in enumerate(_options(field), 1)))
+        output.text("\n".join(_option(number, option) for number, option in enumerate(field.options, 1)))
     typed = "" if value is None else field.written(value)
     while True:
         typed = await terminal.text(f"{_title(field)}: ", typed)
@@ -101,10 +108,10 @@ def _intro(question: Question) -> str:
     lines = [f"{printable(question.server)} asks {_whose(question)}", quoted(question.message)]
     if question.url is not None:
         host = urlsplit(question.url).hostname or ""
-        lines.append(f"  {printable(question.url)}")  # whole: the person is to see where they would go
+        lines.append(f"  {printable(question.url)}")  # whole, so that the person sees where it leads
         lines.append(f"  It leads to {printable(host)}.")
         if not host.isascii() or "xn--" in host:
-            lines.append("  ! The name of this host has letters that may look like others.")
+            lines.append("  ! The name of this host has letters that look like other letters.")
         if not question.url.startswith("https:"):
             lines.append("  ! The connection is not encrypted.")
     return "\n".join(lines)
@@ -126,13 +133,9 @@ def _title(field: FormField) -> str:
     return printable(cut(field.title, 200))
 
 
-def _options(field: FormField) -> list[tuple[str, str]]:
-    return [(option.value, option.title) for option in field.options]
-
-
-def _option(number: int, value: str, title: str) -> str:
-    named = "" if title == value else f" ({printable(cut(value, 200))})"
-    return f"  {number}. {printable(cut(title, 200))}{named}"
+def _option(number: int, option: FieldOption) -> str:
+    named = "" if option.title == option.value else f" ({printable(cut(option.value, 200))})"
+    return f"  {number}. {printable(cut(option.title, 200))}{named}"
 
 
 def _line(field: FormField, value: FieldValue | None) -> str:

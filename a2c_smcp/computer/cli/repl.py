@@ -1,20 +1,18 @@
-"""`a2c computer run`: the interactive front end. The loop only: the rest has its own rooms."""
+"""`a2c computer run` at a prompt: starts the computer, then takes commands."""
 
 import asyncio
 import logging
 import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 import anyio
 
 from a2c_smcp.computer.cli import commands
-from a2c_smcp.computer.cli.console_commands import show_link
 from a2c_smcp.computer.cli.consoles import ConsoleOpener
 from a2c_smcp.computer.cli.editing import CommandCompleter, command_history
 from a2c_smcp.computer.cli.followed_files import FollowedFiles
 from a2c_smcp.computer.cli.input_commands import secret_start
-from a2c_smcp.computer.cli.office_links import SessionDoor
+from a2c_smcp.computer.cli.office_commands import show_link
 from a2c_smcp.computer.cli.output import Output
 from a2c_smcp.computer.cli.prompts import CliInputResolver
 from a2c_smcp.computer.cli.run_options import RunOptions
@@ -27,39 +25,31 @@ from a2c_smcp.errors import InternalError, SMCPError
 from a2c_smcp.utils.loops import command_loop
 from a2c_smcp.utils.signals import call_on_signals
 
-__all__ = ["ReplOptions", "is_terminal", "run_repl"]
+__all__ = ["is_terminal", "run_repl"]
 
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplOptions(RunOptions):
-    """The options of a prompt."""
-
-    json_lines: bool
-    """Whether `@a2c` lines are printed, too."""
-
-
-def run_repl(options: ReplOptions, configure_logging: Callable[[], None]) -> None:
+def run_repl(options: RunOptions, configure_logging: Callable[[], None]) -> None:
     """Take commands until `quit`, Ctrl-D or a signal. Raises `InvalidConfigError` before anything is started.
 
-    Logging is configured once the terminal is shared, so that it does not break the line that is being typed.
+    `configure_logging` is called once the terminal is shared: log lines then leave the line that is typed intact.
     """
     files = usable_config_files(*options.files, prefix_tools=options.prefix_tools)
-    # The standard library's loop: uvloop makes the terminal non-blocking, for every other writer as well.
+    # Not uvloop: it makes the terminal non-blocking, for every other program that writes there as well.
     with asyncio.Runner(loop_factory=command_loop) as runner:
         runner.run(_run(options, files, configure_logging))
 
 
-async def _run(options: ReplOptions, files: ConfigFiles, configure_logging: Callable[[], None]) -> None:
-    await _Repl(options, files).run(configure_logging)
+async def _run(options: RunOptions, files: ConfigFiles, configure_logging: Callable[[], None]) -> None:
+    await _Repl(options, files).run(configure_logging)  # made in the loop
 
 
 class _Repl:
-    def __init__(self, options: ReplOptions, files: ConfigFiles) -> None:
+    def __init__(self, options: RunOptions, files: ConfigFiles) -> None:
         self._options = options
         self._said = (*files.problems, *files.warnings)
-        """What the person is told of the config files."""
+        """What is wrong with the config files, for the person."""
         self._terminal = Terminal(
             history=command_history(commands.is_kept),
             completer=CommandCompleter(lambda line: commands.completions(self._session, line)),
@@ -81,7 +71,7 @@ class _Repl:
             ConsoleOpener(self._computer, options.console, followed.writer(options.home_file)),
             self._terminal.busy,
         )
-        self._session.consoles.offices = SessionDoor(self._session)
+        self._session.consoles.offices = self._session
         self._scope = anyio.CancelScope()
         self._command: anyio.CancelScope | None = None
 
@@ -98,14 +88,14 @@ class _Repl:
             finally:
                 self._output.text("stopping")
                 await self._session.close()
-        configure_logging()  # back from the shared terminal
+        configure_logging()  # the terminal is not shared any more
 
     def _tell_lost(self, lines: int) -> None:
         text = f"! {lines} lines are not shown: the terminal was stopped"
         self._output.event("output_lost", text, lines=lines)
 
     def _interrupt(self) -> None:
-        """Ctrl-C while nothing is typed: ends the command that runs, or else everything."""
+        """Ctrl-C while no line is typed ends the command that runs. If none runs, it ends everything."""
         (self._command or self._scope).cancel()
 
     async def _work(self) -> None:
@@ -115,10 +105,10 @@ class _Repl:
             self._session.tasks = tasks
             await tasks.start(self._session.report)
             if self._session.consoles.is_open:
-                # Before the servers start: what they need to know can be asked there.
+                # Before the servers start: the page can be asked for their inputs.
                 await self._session.consoles.start(tasks)
                 show_link(self._session)
-            # Beside the rest: a server may wait for an input, and the office and the other servers must not.
+            # As a task: one server may wait for an input, while the office and the other servers go on.
             tasks.start_soon(self._computer.boot_up)
             async with self._terminal.busy(self._starting):
                 with anyio.move_on_after(BOOT_SECONDS):
@@ -145,7 +135,7 @@ class _Repl:
                 return
 
     async def _attempt(self, work: Callable[..., Awaitable[None]], *arguments: object) -> None:
-        """Do something that may fail, or be interrupted, and say so."""
+        """Do something. If it fails or is interrupted, tell the person."""
         try:
             with anyio.CancelScope() as self._command:
                 await work(*arguments)
@@ -156,7 +146,7 @@ class _Repl:
         except commands.Quit:
             raise
         except Exception:
-            # A boundary: a fault of one command must not take the servers down with it.
+            # A boundary: an error in one command must not stop the servers.
             logger.exception("the command failed")
             self._session.show_error(InternalError("the command failed; the log says why"))
         finally:
@@ -164,5 +154,5 @@ class _Repl:
 
 
 def is_terminal() -> bool:
-    """Whether a person can sit there."""
+    """Whether stdin and stdout are a terminal, where a person may sit."""
     return sys.stdin.isatty() and sys.stdout.isatty()

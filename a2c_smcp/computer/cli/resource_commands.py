@@ -1,22 +1,15 @@
 """Commands about windows and documents, as an agent would see them."""
 
 from collections.abc import Iterable
-from typing import Final
 
 from mcp_types import TextResourceContents
 
-from a2c_smcp.computer.cli.command_table import CommandGroup, arguments, first, number, page
+from a2c_smcp.computer.cli.command_table import command, first, number, page
 from a2c_smcp.computer.cli.output import quoted
-from a2c_smcp.computer.cli.parse import options
 from a2c_smcp.computer.cli.session import CLISession
-from a2c_smcp.errors import (
-    InvalidDPEURIError,
-    NotFoundError,
-)
+from a2c_smcp.errors import InvalidDPEURIError, NotFoundError
 
-__all__ = ["RESOURCE_COMMANDS"]
-
-RESOURCE_COMMANDS: Final = CommandGroup()
+__all__: list[str] = []
 
 
 # --- windows
@@ -26,26 +19,22 @@ def _windows(session: CLISession) -> Iterable[str]:
     return session.windows
 
 
-@RESOURCE_COMMANDS.command("desktop list", "[--size N]")
-async def desktop_list(session: CLISession, words: list[str]) -> None:
-    """The windows as an agent would see them, in that order."""
-    plain, given = options(words, ("size",))
-    arguments(plain)
-    size = int(number(given["size"], "size")) if "size" in given else None
-    desktops = await session.computer.get_desktop(size)
+@command("desktop list", "[--size N]")
+async def desktop_list(session: CLISession, *, size: str | None = None) -> None:
+    """The windows that an agent would see, in the same order."""
+    desktops = await session.computer.get_desktop(None if size is None else int(number(size, "size")))
     session.windows = [desktop.partition("\n\n")[0] for desktop in desktops]
     session.output.event(
         "desktop_updated", page(("window",), [(uri,) for uri in session.windows]), windows=session.windows
     )
 
 
-@RESOURCE_COMMANDS.command("desktop show", "WINDOW_URI", first(_windows))
-async def desktop_show(session: CLISession, words: list[str]) -> None:
+@command("desktop show", "WINDOW_URI", first(_windows))
+async def desktop_show(session: CLISession, uri: str) -> None:
     """One window with its content."""
-    (uri,) = arguments(words, "WINDOW_URI")
     desktops = await session.computer.get_desktop(window=uri)
     if not desktops:
-        raise NotFoundError(f"no window is called {uri!r}")
+        raise NotFoundError(f"there is no window {uri!r}")
     session.output.event("window", quoted(desktops[0]), uri=uri, desktop=desktops[0])
 
 
@@ -56,15 +45,13 @@ def _documents(session: CLISession) -> Iterable[str]:
     return session.documents
 
 
-@RESOURCE_COMMANDS.command("finder list", "[--type TYPE] [--offset N] [--limit N] [KEYWORD...]")
-async def finder_list(session: CLISession, words: list[str]) -> None:
-    """The documents as an agent would find them: those that any of the keywords matches, or all."""
-    keywords, given = options(words, ("type", "offset", "limit"))
+@command("finder list", "[--type TYPE] [--offset N] [--limit N] [KEYWORD...]")
+async def finder_list(
+    session: CLISession, *keywords: str, type: str | None = None, offset: str = "0", limit: str = "20"
+) -> None:
+    """The documents that an agent would find: those that match any of the keywords, or all."""
     documents, total = await session.computer.get_finder(
-        keywords,
-        given.get("type"),
-        int(number(given.get("offset", "0"), "offset")),
-        int(number(given.get("limit", "20"), "limit")),
+        list(keywords), type, int(number(offset, "offset")), int(number(limit, "limit"))
     )
     session.documents = [document["uri"] for document in documents]
     rows = [(document["uri"], document["file_type"], document["title"]) for document in documents]
@@ -76,10 +63,9 @@ async def finder_list(session: CLISession, words: list[str]) -> None:
     )
 
 
-@RESOURCE_COMMANDS.command("finder show", "DPE_URI", first(_documents))
-async def finder_show(session: CLISession, words: list[str]) -> None:
-    """What a document, a page or an element holds."""
-    (uri,) = arguments(words, "DPE_URI")
+@command("finder show", "DPE_URI", first(_documents))
+async def finder_show(session: CLISession, uri: str) -> None:
+    """The content of a document, a page or an element."""
     if not uri.startswith("dpe://"):
         raise InvalidDPEURIError(uri, "not a dpe:// URI")
     read = await session.computer.read_resource(uri)

@@ -1,41 +1,65 @@
-"""What `a2c computer run` was told, for a prompt and for a service."""
+"""What the options of `a2c computer run` say. Imports nothing of a computer, so that `--help` stays quick."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from a2c_smcp.computer.cli.consoles import ConsoleOptions
-from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.config.files import ConfigFiles
-from a2c_smcp.link.interface import LinkOptions
+import typer
 
-__all__ = ["RunOptions"]
+if TYPE_CHECKING:
+    from a2c_smcp.computer.computer import Computer
+    from a2c_smcp.computer.config.files import ConfigFiles
+    from a2c_smcp.link.interface import LinkOptions
+
+__all__ = ["ConsoleOptions", "RunOptions"]
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleOptions:
+    """The console's options, as a group for typer."""
+
+    console: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[HOST:]PORT",
+            help="Open a page in the browser to watch and to decide. 0 is the port of the last run. A HOST needs TLS.",
+        ),
+    ] = None
+    console_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="The console's certificate chain, PEM.")] = (
+        None
+    )
+    console_key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Its private key, PEM, if that is in another file.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """The options of a computer that runs."""
+    """The options of a computer that runs, at a prompt or as a service."""
 
     name: str
     office: str | None
-    """Joined at the start, if there is one."""
-    link: LinkOptions
+    """The office to join at the start. A service always has one."""
+    link: "LinkOptions"
     files: tuple[Path, ...]
-    """Config files, and files with inputs."""
+    """Config files and files with inputs."""
     home_file: Path | None
-    """The config file that gets the servers that are added in the console."""
+    """The config file to which the console writes new servers."""
     yes: bool
-    """Whether every call may run. Without it a person is asked about calls of tools that are not `auto_apply`, and a
-    service refuses them."""
+    """Run every call. Otherwise a person confirms the calls of tools that are not `auto_apply`; where nobody can, they
+    are refused."""
     auto_connect: bool
     auto_reconnect: bool
     prefix_tools: bool
+    json_lines: bool
+    """Whether a prompt prints `@a2c` lines as well."""
     console: ConsoleOptions
-    factory: Callable[..., Computer]
-    """Makes the Computer, called like the class."""
+    factory: "Callable[..., Computer]"
+    """Makes the Computer; called like the class."""
 
-    def new_computer(self, files: ConfigFiles) -> Computer:
-        """The Computer, with what its config files hold."""
+    def new_computer(self, files: "ConfigFiles") -> "Computer":
+        """A Computer with the servers and inputs of these files."""
         computer = self.factory(
             self.name,
             inputs=files.inputs,

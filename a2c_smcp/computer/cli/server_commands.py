@@ -1,33 +1,27 @@
 """Commands about the MCP servers of this computer."""
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Awaitable, Callable, Iterable
 
-from a2c_smcp.computer.cli.command_table import CommandGroup, arguments, first, number, page
+from a2c_smcp.computer.cli.command_table import command, first, number, page
 from a2c_smcp.computer.cli.output import printable, quoted
-from a2c_smcp.computer.cli.parse import options
 from a2c_smcp.computer.cli.session import CLISession, status_fields
+from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config.files import read_config_files, read_snippet
 from a2c_smcp.computer.config.problems import InvalidConfigError
 from a2c_smcp.computer.watching.events import ServerStatus
-from a2c_smcp.errors import (
-    SMCPError,
-)
+from a2c_smcp.errors import SMCPError
 from a2c_smcp.utils.values import file_path, read_values, texts
 
-__all__ = ["SERVER_COMMANDS"]
-
-SERVER_COMMANDS: Final = CommandGroup()
+__all__: list[str] = []
 
 
 def _servers(session: CLISession) -> Iterable[str]:
     return [status.server for status in session.computer.statuses]
 
 
-@SERVER_COMMANDS.command("servers list")
-async def servers_list(session: CLISession, words: list[str]) -> None:
+@command("servers list")
+async def servers_list(session: CLISession) -> None:
     """Every MCP server and its state."""
-    arguments(words)
     _show_servers(session)
 
 
@@ -43,38 +37,32 @@ def _show_servers(session: CLISession) -> None:
 
 
 def _why(status: ServerStatus) -> str:
-    """What there is to say of a server besides its state."""
+    """Why the server is in its state, and which of its entry's keys are ignored."""
     return "; ".join(filter(None, (status.reason, f"ignored: {status.ignored}" if status.ignored else None)))
 
 
-@SERVER_COMMANDS.command("servers start", "NAME", first(_servers))
-async def servers_start(session: CLISession, words: list[str]) -> None:
-    """Start a server."""
-    await session.computer.start_server(*arguments(words, "NAME"))
-    _show_servers(session)
+def _add_action(verb: str, act: Callable[[Computer, str], Awaitable[object]], help_text: str) -> None:
+    async def action(session: CLISession, name: str) -> None:
+        await act(session.computer, name)
+        _show_servers(session)
+
+    action.__doc__ = help_text
+    command(f"servers {verb}", "NAME", first(_servers))(action)
 
 
-@SERVER_COMMANDS.command("servers stop", "NAME", first(_servers))
-async def servers_stop(session: CLISession, words: list[str]) -> None:
-    """Stop a server until it is started."""
-    await session.computer.stop_server(*arguments(words, "NAME"))
-    _show_servers(session)
+_add_action("start", Computer.start_server, "Start a server.")
+_add_action("stop", Computer.stop_server, "Stop a server. It stays stopped until you start it.")
+_add_action("restart", Computer.restart_server, "Restart a server with its config and its inputs as they are now.")
+_add_action("remove", Computer.remove_server, "Stop a server and forget it.")
 
 
-@SERVER_COMMANDS.command("servers restart", "NAME", first(_servers))
-async def servers_restart(session: CLISession, words: list[str]) -> None:
-    """Start a server anew, with its config and its inputs as they are now."""
-    await session.computer.restart_server(*arguments(words, "NAME"))
-    _show_servers(session)
-
-
-@SERVER_COMMANDS.command("servers add", "JSON | @FILE | KEY=VALUE...", secret=True)
-async def servers_add(session: CLISession, words: list[str]) -> None:
-    """Add servers, or change those of the same names: a config of ours, or the `mcpServers` JSON of any README."""
+@command("servers add", "JSON|@FILE|KEY=VALUE...", secret=True)
+async def servers_add(session: CLISession, *words: str) -> None:
+    """Add servers, or change those of the same names. Takes a config of ours, or the `mcpServers` JSON of a README."""
     store = session.computer.inputs
     prefix_tools = session.files.prefix_tools
     if len(words) == 1 and words[0].startswith("@"):
-        # As `--config` reads it: with comments, and names of files that start where this one is.
+        # Read like --config: comments are allowed, and paths in it are relative to its folder.
         snippet = read_config_files(file_path(words[0][1:]), inputs=store.definitions, prefix_tools=prefix_tools)
     else:
         written = read_values(words).read(texts("name", "command", "url"))
@@ -98,19 +86,10 @@ async def servers_add(session: CLISession, words: list[str]) -> None:
     _show_servers(session)
 
 
-@SERVER_COMMANDS.command("servers remove", "NAME", first(_servers))
-async def servers_remove(session: CLISession, words: list[str]) -> None:
-    """Stop a server and forget it."""
-    await session.computer.remove_server(*arguments(words, "NAME"))
-    _show_servers(session)
-
-
-@SERVER_COMMANDS.command("servers logs", "NAME [--lines N]", first(_servers))
-async def servers_logs(session: CLISession, words: list[str]) -> None:
+@command("servers logs", "NAME [--lines N]", first(_servers))
+async def servers_logs(session: CLISession, name: str, *, lines: str | None = None) -> None:
     """The last lines that a server wrote to its stderr."""
-    plain, given = options(words, ("lines",))
-    (name,) = arguments(plain, "NAME")
-    lines = session.computer.server_logs(name)
-    if "lines" in given:
-        lines = lines[max(0, len(lines) - int(number(given["lines"], "lines"))) :]
-    session.output.event("server_logs", quoted("\n".join(lines)) if lines else "  (none)", server=name, lines=lines)
+    log = session.computer.server_logs(name)
+    if lines is not None:
+        log = log[max(0, len(log) - int(number(lines, "lines"))) :]
+    session.output.event("server_logs", quoted("\n".join(log)) if log else "  (none)", server=name, lines=log)

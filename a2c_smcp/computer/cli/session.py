@@ -1,9 +1,9 @@
-"""What the commands act on: a Computer, its connection to a server, and the events of both as output."""
+"""What the commands act on: a Computer, its connection to a server, and the output of both."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import anyio
@@ -41,11 +41,11 @@ from a2c_smcp.link.interface import (
     RejoinFailed,
 )
 
-__all__ = ["BOOT_SECONDS", "CLISession", "status_fields"]
+__all__ = ["BOOT_SECONDS", "CLISession", "link_to", "status_fields"]
 
-#: How long to wait for the servers before joining an office, so that an agent does not find an empty computer.
+#: How long a join waits for the MCP servers, so that an agent does not find an empty computer.
 BOOT_SECONDS: Final = 5.0
-#: What a line at the prompt is printed for.
+#: The events that are printed at the prompt.
 _REPORTED: Final = (
     ServerStatus,
     ToolListChanged,
@@ -58,54 +58,49 @@ _REPORTED: Final = (
 _SIGNS = {ServerState.RUNNING: "✓", ServerState.FAILED: "✗"}
 
 
+@dataclass(eq=False)
 class CLISession:
-    """One run of the command line. `report` prints what happens; `close` ends what was started."""
+    """One run of the command line. `report` prints what happens; `close` ends what was started.
 
-    def __init__(
-        self,
-        computer: Computer,
-        output: Output,
-        link: LinkOptions,
-        office: str | None,
-        files: FollowedFiles,
-        ask_input: Callable[[MCPServerInput], Awaitable[Any]],
-        consoles: ConsoleOpener,
-        busy: Callable[[Callable[[], str]], AbstractAsyncContextManager[None]],
-    ) -> None:
-        self.computer = computer
-        self.output = output
-        self.link = link
-        """How the server is reached, unless `connect` says otherwise."""
-        self.office = office
-        """Where `connect` joins, unless it says otherwise: the office that was joined last, and not left."""
-        self.files = files
-        self.ask_input = ask_input
-        self.consoles = consoles
-        self.tasks: TaskGroup | None = None
-        """What a command leaves running, until the end of this run."""
-        self.busy = busy
-        """Shows what is under way, as the function says that it is given."""
-        self.connected_to: str | None = None
-        self.membership: Membership | None = None
-        self.windows: list[str] = []
-        """The URIs that were listed last, for completion."""
-        self.documents: list[str] = []
+    `url`, `join` and `leave` make it the `OfficeDoor` of a page.
+    """
+
+    computer: Computer
+    output: Output
+    link: LinkOptions
+    """How the server was reached last."""
+    office: str | None
+    """The office that `connect` joins if it names none: the last one, unless it was left."""
+    files: FollowedFiles
+    ask_input: Callable[[MCPServerInput], Awaitable[Any]]
+    consoles: ConsoleOpener
+    busy: Callable[[Callable[[], str]], AbstractAsyncContextManager[None]]
+    """While inside, shows the text that the function returns."""
+    tasks: TaskGroup | None = None
+    """Runs what a command leaves behind, until the end of this run."""
+    connected_to: str | None = None
+    membership: Membership | None = None
+    windows: Sequence[str] = ()
+    """The URIs that were listed last, for completion."""
+    documents: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
         self._client: SMCPComputerClient | None = None
         self._connecting = asyncio.Lock()
 
     # --- the office
 
     async def connect(self, link: LinkOptions, name: str, office: str | None) -> None:
-        """Connect under this name, in the place of a connection that there may be, and join an office if there is one.
+        """Connect under this name instead of the old connection, and join an office unless it is `None`.
 
-        Raises the refusal. A server that cannot be reached leaves everything as it was, the old connection included.
-        The prompt and a page may want it at the same time: one comes after the other.
+        Raises the server's refusal. If the server cannot be reached, everything stays as it was, also the old
+        connection. The prompt and a page may connect at the same time: one waits for the other.
         """
         async with self._connecting:
             await self._connect(link, name, office)
 
     async def _connect(self, link: LinkOptions, name: str, office: str | None) -> None:
-        early: list[LinkEvent] = []  # what is heard of the new connection before the old one has gone
+        early: list[LinkEvent] = []  # events of the new connection while the old one is still there
         is_ours = False
 
         def heard(event: LinkEvent) -> None:
@@ -122,10 +117,10 @@ class CLISession:
             self._link_event(event)
         self._client, self.link, self.office, self.computer.name = client, link, office, name
         if office is not None:
-            await self.join(office)
+            await self.join_office(office)
 
     async def disconnect(self) -> bool:
-        """End the connection, or the attempt to connect; says whether there was one."""
+        """End the connection, or the attempt to connect. Returns whether there was one."""
         client, self._client = self._client, None
         self.membership = None
         if client is None:
@@ -135,20 +130,35 @@ class CLISession:
         await client.disconnect()
         return True
 
-    async def join(self, office: str) -> None:
+    async def join_office(self, office: str) -> None:
         if self._client is None:
-            raise NotInRoomError("not connected to a server; `connect` comes first")
+            raise NotInRoomError("not connected to a server; type `connect` first")
         await self._client.join_office(office)
 
-    async def leave(self) -> None:
+    async def leave_office(self) -> None:
         if self._client is None or self.membership is None:
-            raise NotInRoomError("in no office")
+            raise NotInRoomError("this computer is in no office")
         self.membership = self.office = None
         await self._client.leave_office()
 
+    # --- for a page
+
+    @property
+    def url(self) -> str:
+        return masked_url(self.link.url)
+
+    async def join(self, url: str, office: str, api_key: str | None) -> None:
+        await self.connect(link_to(self.link, url, api_key), self.computer.name, office)
+
+    async def leave(self) -> None:
+        if self.membership is not None:
+            with suppress(SMCPError):  # a server that does not answer is left as well
+                await self.leave_office()
+        await self.disconnect()
+
     @property
     def joined(self) -> bool:
-        """Whether the server has this computer in its office right now."""
+        """Whether this computer is in its office right now."""
         return self._client is not None and self._client.joined
 
     async def close(self) -> None:
@@ -159,7 +169,7 @@ class CLISession:
     # --- output
 
     async def report(self, *, task_status: TaskStatus[None]) -> None:
-        """Print what happens on the Computer, until cancelled."""
+        """Print the events of the Computer, until cancelled."""
         async with self.computer.events(kinds=_REPORTED) as events:
             task_status.started()
             async for event in events:
@@ -190,14 +200,16 @@ class CLISession:
                 self.output.event("finder_updated", documents=None, total_count=None)
             case RestartOffered(server=server, reason=reason):
                 command = f"servers restart {quote(printable(server))}"
-                text = f"! {printable(server)}: {printable(reason)}; `{command}` takes it over"
+                text = f"! {printable(server)}: {printable(reason)}; `{command}` applies it"
                 self.output.event("restart_offered", text, server=server, reason=reason)
             case ToolHidden(error=error):
                 self.show_error(error)
             case ToolInvalid(server=server, tool=tool):
                 self.show_error(BadRequestError(str(event), {"server_name": server, "tool_name": tool}))
             case EventsLost(count=count):
-                self.output.event("events_lost", f"! {count} events are not shown: too many at once", count=count)
+                self.output.event(
+                    "events_lost", f"! {count} events are not shown: there were too many at once", count=count
+                )
 
     def _link_event(self, event: LinkEvent) -> None:
         match event:
@@ -206,7 +218,7 @@ class CLISession:
                 self.output.event("connected", f"✓ connected to {self.connected_to}", url=self.connected_to)
             case Disconnected(reason=reason, final=final):
                 self.connected_to = None
-                text = f"! disconnected: {printable(reason)}" + ("" if final else "; trying on")
+                text = f"! disconnected: {printable(reason)}" + ("" if final else "; trying again")
                 self.output.event("disconnected", text, reason=reason, final=final)
             case Joined(membership=membership, again=again):
                 self.membership, self.office = membership, membership.office_id
@@ -221,8 +233,17 @@ class CLISession:
                 self.show_error(error)
 
 
+def link_to(known: LinkOptions, url: str, api_key: str | None) -> LinkOptions:
+    """The options for the server that a person named. The known server keeps its key and headers. Another server gets
+    none of them: the key of one server is never sent to another.
+    """
+    if url in (known.url, masked_url(known.url)):
+        return replace(known, api_key=known.api_key if api_key is None else api_key)
+    return replace(known, url=url, api_key=api_key, headers={})
+
+
 def status_fields(status: ServerStatus) -> dict[str, object]:
-    """A server in a `server_status` line."""
+    """The fields of a server in a `server_status` line."""
     return {
         "name": status.server,
         "state": status.state.value,
@@ -233,7 +254,7 @@ def status_fields(status: ServerStatus) -> dict[str, object]:
 
 
 def _shown(error: SMCPError) -> str:
-    """On one line, but for what a compiler draws."""
+    """The message on one line; the problems of a config on one line each, as a compiler shows them."""
     if isinstance(error, InvalidConfigError) and error.problems:
         return "\n  ".join(map(str, error.problems))
     return printable(error.message)

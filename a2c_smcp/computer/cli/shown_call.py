@@ -1,8 +1,8 @@
-"""A call from the prompt while it runs: a line for the person, and `tool_call_progress` lines for programs."""
+"""Shows a call from the prompt while it runs: a line for people, and `tool_call_progress` lines for programs."""
 
 import time
 from types import TracebackType
-from typing import Final, Self
+from typing import Self
 
 from a2c_smcp.computer.calls.progress import PROGRESS_SECONDS
 from a2c_smcp.computer.cli.output import Output
@@ -11,12 +11,9 @@ from a2c_smcp.utils.latest import LatestOnly
 
 __all__ = ["ShownCall"]
 
-#: A call that takes longer than this shows a line, in seconds.
-_LONG: Final = 0.3
-
 
 class ShownCall:
-    """`async with` while the call runs; `take` is its `on_progress`, `line` what the terminal shows of it."""
+    """`async with` it while the call runs. `take` is the call's `on_progress`; `line` is what the terminal shows."""
 
     def __init__(self, output: Output, req_id: str, tool: str) -> None:
         self._output = output
@@ -42,9 +39,9 @@ class ShownCall:
         self._paced.put(progress, total, message)
 
     def line(self) -> str:
-        """The tool, the time that it has taken, and how far it is once it has said so."""
+        """The tool, its seconds, and its progress if it reports any. Empty at first: a short call shows no line."""
         seconds = time.monotonic() - self._began
-        if seconds < _LONG:
+        if seconds < 0.3:
             return ""
         return f"{self._tool}  {int(seconds)} s  {self._report}".rstrip()
 

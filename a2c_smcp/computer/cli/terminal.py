@@ -1,8 +1,8 @@
-"""The one terminal that the prompt, the questions and the events share. Knows lines of text, nothing of commands.
+"""The one terminal that the prompt, the questions and the events share. Knows lines of text, but no commands.
 
-A question takes the terminal from the line that is being typed and gives it back as it was. What happens meanwhile is
-written above that line, which stays intact. A terminal that is stopped holds nobody up: what it does not take is
-dropped, and it is told so when it goes on.
+A question takes the place of the line that is typed; afterwards the line comes back as it was. Events are written above
+that line, which stays intact. A terminal that was stopped holds nobody up: lines that it does not take are dropped, and
+the person is told when the terminal goes on.
 """
 
 import asyncio
@@ -35,12 +35,9 @@ __all__ = ["PROMPT", "Terminal"]
 
 PROMPT: Final = "a2c> "
 _FRAMES: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-_FRAME_SECONDS: Final = 0.1
 _CLEAR_LINE: Final = "\r\x1b[K"
-#: Plain letters, long lines wrapped, and nothing from this line on.
+#: Resets styles, turns line wrapping on, and clears the screen from this line on.
 _CLEAN: Final = "\x1b[0m\x1b[?7h\r\x1b[J"
-#: An answer waits so long for its question to be on the screen. It is there already, unless the terminal is stopped.
-_UNSEEN_SECONDS: Final = 1.0
 
 
 class _TakenAway(Exception):  # noqa: N818 - not an error: a question needs the terminal
@@ -48,7 +45,7 @@ class _TakenAway(Exception):  # noqa: N818 - not an error: a question needs the 
 
 
 class Terminal:
-    """`with terminal.owned():`, then `line` in a loop; `write` and `turn` at any time, from any task of the loop."""
+    """Use `line` in a loop inside `with terminal.owned():`. `write` and `turn` work at any time, from any task."""
 
     def __init__(
         self,
@@ -60,9 +57,9 @@ class Terminal:
         self._screen = BackgroundStream(sys.stdout, self._on_drained)
         self.output = _quiet_output(self._screen)
         self.on_lost: Callable[[int], None] = lambda lines: None
-        """Called when the terminal was stopped and goes on, with the number of lines that it was not shown."""
+        """Called when a stopped terminal goes on, with the number of dropped lines."""
         self._session: PromptSession[str] = PromptSession(
-            # prompt_toolkit leaves out blanks at the end of a line unless they are coloured, and the prompt has one.
+            # prompt_toolkit drops blanks at the end of a line unless they are coloured, and the prompt has one.
             [("ansicyan", PROMPT)],
             history=history,
             completer=completer,
@@ -75,16 +72,16 @@ class Terminal:
         self._draft = Document()
         self._spinning = False
         self._asker: asyncio.Task[object] | None = None
-        """Who has the terminal for a question."""
+        """The task that has the terminal for a question."""
         self._asked: list[str] = []
-        """What it wrote there, and where the last of it ends."""
+        """What this task wrote. Below is the position where it ends."""
         self._asked_until = 0
         self._call_in_loop: Callable[[Callable[[], None]], None] | None = None
 
     # --- writing
 
     def write(self, text: str) -> None:
-        """Put lines on the screen, above whatever is being typed."""
+        """Put lines on the screen, above the line that is typed."""
         if self._asker is not None and asyncio.current_task() is self._asker:
             self._asked.append(text)
             self._write_question(text)
@@ -97,7 +94,7 @@ class Terminal:
         if app is None:
             self._screen.write(text)
             return
-        # Not `run_in_terminal`: that switches the terminal's mode, and a key that arrives meanwhile is lost.
+        # Not `run_in_terminal`: it switches the mode of the terminal, and keys that arrive meanwhile are lost.
         app.renderer.erase()
         self._screen.write(text)
         if not app.is_done:
@@ -114,26 +111,27 @@ class Terminal:
             self._call_in_loop(self._go_on)
 
     def _go_on(self) -> None:
-        """Draw anew: what the renderer takes for drawn may not be on the screen. Nor may the question that is asked."""
+        """Draw everything again: the line and the question may not be on the screen, although they were written."""
         lost = self._screen.resume()
         if (app := get_app_or_none()) is not None:
             app.renderer.reset()
         self._screen.write(_CLEAN)
-        if lost:  # otherwise it was only the line, drawn again and again
+        if lost:  # otherwise only drawings of the line were dropped
             self.on_lost(lost)
         self._write_question("".join(self._asked))
 
     async def _is_question_seen(self) -> bool:
-        with anyio.move_on_after(_UNSEEN_SECONDS):
+        """Whether the question is on the screen. It is, unless the terminal is stopped."""
+        with anyio.move_on_after(1.0):
             while not self._screen.has_written(self._asked_until):  # noqa: ASYNC110 - a thread writes it
-                await anyio.sleep(_FRAME_SECONDS / 10)
+                await anyio.sleep(0.01)
             return True
         return False
 
     # --- reading
 
     async def line(self) -> str:
-        """The next line that the person enters; `EOFError` when they want to go: Ctrl-D, or Ctrl-C on an empty line.
+        """The next line that the person enters. Ctrl-D, or Ctrl-C on an empty line, raises `EOFError`.
 
         Ctrl-C on any other line drops what was typed.
         """
@@ -152,9 +150,9 @@ class Terminal:
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """The terminal for one question of the caller's; others wait, and so does the line that is being typed.
+        """While inside, the caller has the terminal for one question. Others wait, and so does the line that is typed.
 
-        Of a question that is cancelled nothing is left: the line must not show, or run, what was typed for it.
+        If the question is cancelled, the keys that were typed for it are dropped: they must not become a command.
         """
         self._questions += 1
         try:
@@ -184,12 +182,12 @@ class Terminal:
             app.exit(exception=_TakenAway())
 
     async def choose(self, question: str, choices: dict[str, str]) -> str:
-        """What the answer to a question stands for; asked again until it stands for something. In the caller's `turn`.
+        """The choice that the person's answer means. Asks again until it means one. Call it in a `turn`.
 
         Ctrl-C and Ctrl-D raise `KeyboardInterrupt` and `EOFError`.
         """
-        # A session of its own: answers are not to come up as history. Enter is asked for, so that a key that was
-        # meant for the line before decides nothing.
+        # A new session: answers must not appear in a history. Enter is needed, so that a key that was meant for the
+        # command line decides nothing.
         session: PromptSession[str] = PromptSession(output=self.output)
         while True:
             answer = await self._answer(session, question)
@@ -197,12 +195,12 @@ class Terminal:
                 return choice
 
     async def text(self, question: str, default: str = "") -> str:
-        """What the person types, `default` being there already. In the caller's `turn`; raises as `choose`."""
+        """What the person types; `default` is there to be changed. Call it in a `turn`. Raises as `choose`."""
         session: PromptSession[str] = PromptSession(output=self.output, input_processors=[ShowHiddenCharacters()])
         return await self._answer(session, question, default)
 
     async def _answer(self, session: PromptSession[str], question: str, default: str = "") -> str:
-        """What is entered. An answer to a question that is not on the screen is none: it is asked for again."""
+        """What the person enters. An answer counts only if its question was on the screen."""
         while True:
             answer = await session.prompt_async(printable(question), default=default, handle_sigint=False)
             if await self._is_question_seen():
@@ -212,7 +210,7 @@ class Terminal:
 
     @asynccontextmanager
     async def busy(self, what: Callable[[], str]) -> AsyncIterator[None]:
-        """Show what is under way, while there is something and nothing is asked."""
+        """While inside, show the text that `what` returns, unless it is empty or a question is asked."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._spin, what)
             try:
@@ -227,7 +225,7 @@ class Terminal:
                 width = shutil.get_terminal_size().columns
                 self._screen.write(_CLEAR_LINE + _first_columns(f"{frame} {printable(text)}", width - 1))
                 self._spinning = True
-            await anyio.sleep(_FRAME_SECONDS)
+            await anyio.sleep(0.1)
 
     def _clear_spinner(self) -> None:
         if self._spinning:
@@ -238,13 +236,13 @@ class Terminal:
 
     @contextmanager
     def owned(self) -> Iterator[None]:
-        """While inside, all other output is written above the line too, and only prompts show what is typed.
+        """While inside, all other output is written above the line, too, and only prompts show what is typed.
 
-        A stderr that is no terminal stays what it is: what goes there is not on this screen. In the loop.
+        A stderr that is not a terminal stays as it is. Call it in the event loop.
         """
         stderr = sys.stderr
         try:
-            # A session of prompt_toolkit's with our output: `patch_stdout` would make one that waits for the terminal.
+            # A session with our own output: `patch_stdout` would make one that waits for the terminal.
             with create_app_session(output=self.output), patch_stdout(raw=True), _unechoed():
                 self._call_in_loop = _caller(asyncio.get_running_loop(), contextvars.copy_context())
                 if stderr is not None and not stderr.isatty():
@@ -255,7 +253,7 @@ class Terminal:
 
 
 def _caller(loop: asyncio.AbstractEventLoop, context: contextvars.Context) -> Callable[[Callable[[], None]], None]:
-    """Calls functions in the loop from another thread; in a context, where prompt_toolkit keeps what runs."""
+    """A function that calls others in the loop from any thread, in the context where prompt_toolkit keeps its app."""
 
     def call(function: Callable[[], None]) -> None:
         with suppress(RuntimeError):  # the loop is closed
@@ -266,7 +264,7 @@ def _caller(loop: asyncio.AbstractEventLoop, context: contextvars.Context) -> Ca
 
 @contextmanager
 def _unechoed() -> Iterator[None]:
-    """Between prompts keys wait for the next one: shown, they would push what is written from column 0."""
+    """Do not echo keys: between prompts they would push what is written away from column 0."""
     descriptor = sys.stdin.fileno()
     before = termios.tcgetattr(descriptor)
     silent = list(before)
@@ -280,7 +278,7 @@ def _unechoed() -> Iterator[None]:
 
 
 def _first_columns(text: str, columns: int) -> str:
-    """The beginning of a text that fits: on two lines it could not be taken back. Many characters take two columns."""
+    """The beginning that fits on one line: a second line could not be cleared. Many characters take two columns."""
     taken = itertools.accumulate(map(get_cwidth, text))
     return "".join(character for character, end in zip(text, taken, strict=True) if end <= columns)
 
@@ -288,6 +286,6 @@ def _first_columns(text: str, columns: int) -> str:
 def _quiet_output(stream: BackgroundStream) -> Output:
     output = create_output(cast(TextIO, stream))
     if isinstance(output, Vt100_Output):
-        # A program at the other end does not answer the question for the cursor's position.
+        # A program at the other end does not answer when it is asked for the position of the cursor.
         output.enable_cpr = False
     return output

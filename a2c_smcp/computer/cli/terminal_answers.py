@@ -1,5 +1,6 @@
-"""The person at the terminal as one of those who decide: asked when it is their turn, told when another was quicker."""
+"""Asks the person at the terminal to decide, and says so when somebody else was quicker."""
 
+from dataclasses import dataclass
 from typing import Final
 
 import anyio
@@ -26,33 +27,35 @@ from a2c_smcp.computer.mcp_clients.model import CommandInput
 
 __all__ = ["TERMINAL", "TerminalAnswers"]
 
-#: How this place is called where people read who decided.
+#: The name of this place, where people read who decided.
 TERMINAL: Final = "terminal"
 
 
+@dataclass(frozen=True, slots=True)
 class TerminalAnswers:
-    """`with answers.attend():` the person at this terminal is asked, one decision after the other."""
+    """While inside `attend()`, the person at this terminal is asked, one decision after the other."""
 
-    def __init__(self, decisions: DecisionStore, terminal: Terminal, output: Output, inputs: CliInputResolver) -> None:
-        self._decisions = decisions
-        self._terminal = terminal
-        self._output = output
-        self._inputs = inputs
+    decisions: DecisionStore
+    terminal: Terminal
+    output: Output
+    inputs: CliInputResolver
 
     def attend(self) -> Attendance:
-        return self._decisions.attend(TERMINAL, ask=self._ask)
+        return self.decisions.attend(TERMINAL, ask=self._ask)
 
     async def _ask(self, decision: Decision) -> None:
-        """Ask, and answer, in a turn of the terminal's. Cancelled when it was decided elsewhere, or not at all."""
+        """Ask in a turn of the terminal, and answer. The store cancels this when the decision is made elsewhere, or is
+        not needed any more.
+        """
         is_shown = False
         try:
-            async with self._terminal.turn():
+            async with self.terminal.turn():
                 is_shown = True
                 try:
                     answer = await self._put(decision)
                 except (KeyboardInterrupt, EOFError):
                     answer = Declined()
-                self._decisions.answer(decision.id, answer, by=TERMINAL, digest=decision.digest)
+                self.decisions.answer(decision.id, answer, by=TERMINAL, digest=decision.digest)
         except AlreadyDecidedError:
             self._tell(decision, is_shown=True)
         except anyio.get_cancelled_exc_class():
@@ -62,17 +65,17 @@ class TerminalAnswers:
     async def _put(self, decision: Decision) -> DecisionAnswer:
         match decision:
             case Confirmation():
-                return await ask_to_confirm(self._terminal, self._output, decision)
+                return await ask_to_confirm(self.terminal, self.output, decision)
             case Question():
-                return await ask_a_question(self._terminal, self._output, decision)
+                return await ask_a_question(self.terminal, self.output, decision)
             case MissingInput(definition=definition) if not isinstance(definition, CommandInput):
-                return Accepted(await self._inputs.ask(definition))
+                return Accepted(await self.inputs.ask(definition))
             case _:
                 return Dismissed()
 
     def _tell(self, decision: Decision, *, is_shown: bool) -> None:
-        """Say what came of it: the person may be looking at the question, or wonder what became of the call."""
-        resolution = self._decisions.resolution(decision.id)
+        """Say how it was decided: the person may still look at the question, or wonder about the call."""
+        resolution = self.decisions.resolution(decision.id)
         if resolution is None:
             return  # the program ends
         if isinstance(decision, Confirmation) and resolution.outcome is Outcome.UNANSWERED:
@@ -83,7 +86,7 @@ class TerminalAnswers:
             text = f"Decided: {resolution}."
         else:
             return
-        self._output.event(
+        self.output.event(
             "decision_decided",
             text,
             decision=decision.id,

@@ -7,9 +7,8 @@ from typing import Any, Final
 
 from mcp_types import TextContent
 
-from a2c_smcp.computer.cli.command_table import CommandGroup, arguments, number, page
+from a2c_smcp.computer.cli.command_table import command, number, page
 from a2c_smcp.computer.cli.output import printable, quoted
-from a2c_smcp.computer.cli.parse import options
 from a2c_smcp.computer.cli.session import CLISession
 from a2c_smcp.computer.cli.shown_call import ShownCall
 from a2c_smcp.computer.cli.terminal_answers import TERMINAL
@@ -17,16 +16,14 @@ from a2c_smcp.errors import BadRequestError, ToolNotFoundError
 from a2c_smcp.results import ERROR_CODE_MARKER, to_wire
 from a2c_smcp.smcp import CallToolRet
 from a2c_smcp.terminal.suggestions import did_you_mean
-from a2c_smcp.utils.saving import save
+from a2c_smcp.utils.saving import save as save_content
 from a2c_smcp.utils.values import file_path, parameters, read_values, signature
 
-__all__ = ["TOOL_COMMANDS"]
-
-TOOL_COMMANDS: Final = CommandGroup()
+__all__: list[str] = []
 
 
 def _calls(session: CLISession, words: Sequence[str]) -> Iterable[str]:
-    """A tool, and then those of its parameters that are not there yet."""
+    """First the tools. Then the parameters of the tool that are not in the line yet."""
     plain: list[str] = []
     rest = iter(words)
     for word in rest:
@@ -41,10 +38,9 @@ def _calls(session: CLISession, words: Sequence[str]) -> Iterable[str]:
     return [f"{parameter}=" for parameter in parameters(_schema(session, name)) if parameter not in there]
 
 
-@TOOL_COMMANDS.command("tools list")
-async def tools_list(session: CLISession, words: list[str]) -> None:
-    """The tools that can be called now: of which server, and with which parameters (`?`: may be left out)."""
-    arguments(words)
+@command("tools list")
+async def tools_list(session: CLISession) -> None:
+    """The tools that can be called now, with their servers and parameters. A parameter with `?` may be left out."""
     servers = session.computer.tool_servers
     rows = [
         (tool["name"], servers[tool["name"]], signature(tool["params_schema"]), tool["description"].partition("\n")[0])
@@ -53,21 +49,19 @@ async def tools_list(session: CLISession, words: list[str]) -> None:
     session.show_tools(page(("tool", "server", "parameters", "description"), rows))
 
 
-@TOOL_COMMANDS.command("tools call", "[--timeout SECONDS] [--save FILE] TOOL [JSON | @FILE | KEY=VALUE...]", _calls)
-async def tools_call(session: CLISession, words: list[str]) -> None:
-    """Call a tool, and show its result, or save the image in it. Ctrl-C cancels it."""
-    plain, given = options(words, ("timeout", "save"))
-    if not plain:
-        raise BadRequestError("expected a TOOL here")
-    name, *rest = plain
-    timeout = number(given["timeout"], "timeout") if "timeout" in given else None
-    file = file_path(given["save"]) if "save" in given else None
-    params = read_values(rest).read(_schema(session, name))
+@command("tools call", "[--timeout SECONDS] [--save FILE] TOOL [JSON|@FILE|KEY=VALUE...]", _calls)
+async def tools_call(
+    session: CLISession, name: str, *values: str, timeout: str | None = None, save: str | None = None
+) -> None:
+    """Call a tool and show its result, or save the image in it. Ctrl-C cancels the call."""
+    seconds = None if timeout is None else number(timeout, "timeout")
+    file = None if save is None else file_path(save)
+    params = read_values(values).read(_schema(session, name))
     req_id = uuid.uuid4().hex
     shown_call = ShownCall(session.output, req_id, name)
     async with session.busy(shown_call.line), shown_call:
         result = await session.computer.execute_tool(
-            req_id, name, params, timeout, shown_call.take, confirmed_by=TERMINAL
+            req_id, name, params, seconds, shown_call.take, confirmed_by=TERMINAL
         )
     wire = to_wire(result)
     saved, unsaved = _save(wire, file)
@@ -90,11 +84,11 @@ async def tools_call(session: CLISession, words: list[str]) -> None:
 
 
 def _save(result: CallToolRet, file: Path | None) -> tuple[list[tuple[Path, str]], BadRequestError | None]:
-    """What was saved, or why it could not be: the result is shown in any case."""
+    """The files that were written, or why none could be. The result is shown in either case."""
     if file is None or result["isError"]:
         return [], None
     try:
-        return save(result["content"], file), None
+        return save_content(result["content"], file), None
     except BadRequestError as error:
         return [], error
 
@@ -105,15 +99,14 @@ def _schema(session: CLISession, name: str) -> dict[str, Any] | None:
 
 
 _CURE: Final = (
-    "Give all tools of one of them other names with tool_prefix in its server's config (--prefix-tools does it for "
-    "every server), or a single one with tool_meta.TOOL.alias."
+    "Rename the tools of one server with tool_prefix in its config, or one tool with tool_meta.TOOL.alias. "
+    "--prefix-tools adds a prefix for every server."
 )
 
 
-@TOOL_COMMANDS.command("tools conflicts")
-async def tools_conflicts(session: CLISession, words: list[str]) -> None:
-    """Tool names that two servers claim, and what to do about it."""
-    arguments(words)
+@command("tools conflicts")
+async def tools_conflicts(session: CLISession) -> None:
+    """Tool names that two servers have, and what to do about it."""
     conflicts = [(name, clash.servers) for clash in session.computer.tool_conflicts for name in clash.tool_names]
     session.output.event(
         "tool_conflicts",

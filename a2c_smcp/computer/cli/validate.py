@@ -1,4 +1,4 @@
-"""`a2c computer validate`: says everything that is wrong with config files, and starts nothing."""
+"""`a2c computer validate`: lists everything that is wrong with config files. It starts nothing."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ def validate_files(paths: Sequence[Path], *, prefix_tools: bool = False) -> int:
         return 1
     for raw in files.servers:
         if prefix := raw.get("tool_prefix"):
-            say(f"server {raw['name']!r}: its tools are called {printable(str(prefix))}…")
+            say(f"server {raw['name']!r}: the names of its tools begin with {printable(str(prefix))}")
     say(f"valid: {_count(len(files.servers), 'server')}, {_count(len(files.inputs), 'input')}")
     return 0
 

@@ -1,4 +1,4 @@
-"""What answers at an address where what was expected does not: it is asked with TLS and without. No key is sent."""
+"""Finds out what answers at an address where no server of ours does, with TLS and without. No key is sent."""
 
 import asyncio
 from dataclasses import dataclass
@@ -11,36 +11,34 @@ from a2c_smcp.utils.text import printable
 
 __all__ = ["WebAnswer", "describe_answers", "other_scheme", "speaks", "web_answers"]
 
-#: For an answer to begin, in seconds.
-_ANSWER_SECONDS: Final = 5.0
 _SECURE: Final = {"http": False, "ws": False, "https": True, "wss": True}
-#: How the greeting of a Socket.IO server begins.
+#: The beginning of a Socket.IO server's greeting.
 _GREETING: Final = '0{"sid"'
 
 
 @dataclass(frozen=True, slots=True)
 class WebAnswer:
-    """How something answers over HTTP."""
+    """An answer over HTTP."""
 
     status: int
     text: str = ""
-    """The first line, if it is plain text."""
+    """Its first line, if it is plain text."""
 
     def __str__(self) -> str:
         return f"HTTP {self.status}: {printable(self.text)}" if self.text else f"HTTP {self.status}"
 
 
 async def web_answers(url: str, path: str) -> tuple[WebAnswer | None, WebAnswer | None]:
-    """What answers at this URL's host and port with TLS, and what without. `path` takes the place of the URL's own."""
+    """The answers at this URL's host and port, with TLS and without. `path` replaces the URL's own path."""
     return (await speaks(url, path, tls=True), await speaks(url, path, tls=False))
 
 
 async def speaks(url: str, path: str, *, tls: bool) -> WebAnswer | None:
-    """What answers a GET with TLS, whatever its certificate is, or without; `None` if nothing does."""
+    """The answer to a GET, with TLS (any certificate) or without; `None` if there is none."""
     try:
         async with (
-            asyncio.timeout(_ANSWER_SECONDS),
-            httpx2.AsyncClient(verify=False, trust_env=False, timeout=_ANSWER_SECONDS) as http,
+            asyncio.timeout(5),  # a slow server may send byte after byte
+            httpx2.AsyncClient(verify=False, trust_env=False, timeout=5) as http,
             http.stream("GET", _address(url, path, tls=tls), headers={"accept-encoding": "identity"}) as response,
         ):
             is_text = response.headers.get("content-type", "").startswith("text/plain")
@@ -56,7 +54,7 @@ async def _first_line(response: httpx2.Response) -> str:
 
 
 def _address(url: str, path: str, *, tls: bool) -> str:
-    """The same host and port: a URL without a port means another one when its scheme is another."""
+    """The same host and port, with the port written out: another scheme would imply another port."""
     parts = urlsplit(url)
     port = parts.port or (443 if _SECURE[parts.scheme] else 80)
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
@@ -64,28 +62,28 @@ def _address(url: str, path: str, *, tls: bool) -> str:
 
 
 def other_scheme(url: str) -> str:
-    """The URL with TLS instead of without, or the other way round."""
+    """The URL with the other scheme: https for http, http for https."""
     parts: SplitResult = urlsplit(url)
     port = "" if parts.port is not None else f":{443 if _SECURE[parts.scheme] else 80}"
     return parts._replace(scheme="http" if _SECURE[parts.scheme] else "https", netloc=parts.netloc + port).geturl()
 
 
 def describe_answers(url: str, tls: WebAnswer | None, plain: WebAnswer | None) -> tuple[str, str] | None:
-    """What is wrong with the URL of an office's server, and what to do; `None` if these answers do not tell."""
+    """What is wrong with the URL of a server, and what to do; `None` if these answers do not tell."""
     wants_tls = _SECURE[urlsplit(url).scheme]
-    # Most servers with TLS hang up on a request without, and some answer it with 400.
+    # Most TLS servers close a connection without TLS; some answer 400.
     if not wants_tls and tls is not None and (plain is None or plain.status == 400):
-        return f"{url} speaks TLS", f"name it with https: --url {other_scheme(url)}"
+        return f"{url} speaks TLS", f"use https: --url {other_scheme(url)}"
     if wants_tls and tls is None and plain is not None:
-        return f"{url} does not speak TLS", f"name it with http: --url {other_scheme(url)}"
+        return f"{url} does not speak TLS", f"use http: --url {other_scheme(url)}"
     found = tls if wants_tls else plain
     if found is None or found.text.startswith(_GREETING):
         return None
     if found.status in (401, 403):
-        return f"{url} answers, and refuses us ({found})", "ask its administrator"
+        return f"{url} answers, but refuses access ({found})", "ask its administrator"
     if found.status >= 500:
-        return f"{url} answers, and fails ({found})", "ask its administrator, also of a proxy before it"
+        return f"{url} answers, but fails ({found})", "ask its administrator, or that of a proxy before it"
     return (
-        f"{url} is a web server, and no A2C server answers there ({found})",
-        "correct the host and the port of --url, or start one with `a2c server`",
+        f"{url} is a web server, but not an A2C server ({found})",
+        "correct the host and the port of --url, or start a server with `a2c server`",
     )

@@ -40,7 +40,7 @@ def test_who_asks_for_what_is_said_with_what_the_server_says_about_it() -> None:
     assert list(look.lines) == [
         "max in office lab asks to run write of notes",
         "  Agents know it as notes.write.",
-        "  ! It may destroy something: its server says so, or its config has the tag dangerous.",
+        "  ! It may destroy something: its server says so, or its config tags it as dangerous.",
         "  Its title: Write\\u001b[2J",
         "  Its hints: destructiveHint: yes, readOnlyHint: no",
         "  What its server says about it:",

@@ -186,7 +186,7 @@ def _links(lines: list[str]) -> list[str]:
 
 def test_an_address_that_cannot_be_used_is_said_before_anything_starts(tmp_path: Path) -> None:
     config = write(tmp_path / "config.json", server("a"))
-    for address, said in (("nonsense", "HOST"), ("box.example:1", "TLS"), ("0.0.0.0:1", "name the host")):
+    for address, said in (("nonsense", "HOST"), ("box.example:1", "TLS"), ("0.0.0.0:1", "give the host name")):
         state = str(tmp_path / "state")
         with service("--config", config, "--office", "o", "--console", address, XDG_STATE_HOME=state) as it:
             assert it.wait() == 1

@@ -50,10 +50,10 @@ def test_a_machine_that_is_well_ends_with_0(hub: Running, tmp_path: Path) -> Non
     status, said = examine("--config", file, "--url", hub.url)
     assert status == 0, said
     assert "✗" not in said
-    for words in ("Python 3", "server 'a'", "server 'relative'", "depends on inputs", "without a key"):
+    for words in ("Python 3", "server 'a'", "server 'relative'", "depends on inputs", "needs no key"):
         assert words in said
     assert "'off'" not in said
-    assert "✓ mcp " not in said and said.endswith("all 6 are well\n"), "packages that fit are not worth a line"
+    assert "✓ mcp " not in said and said.endswith("all 6 checks are fine\n"), "packages that fit are not worth a line"
 
 
 def test_what_is_wrong_is_said_with_what_to_do_and_ends_with_1(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_what_is_wrong_is_said_with_what_to_do_and_ends_with_1(tmp_path: Path) -
     write(tmp_path / "config.json", {**server("a"), "nonsense": 1})
     status, said = examine("--config", file, "--url", hub.url)
     assert status == 1
-    assert "nonsense: unknown key\n    correct it" in said
+    assert "nonsense: unknown key\n    correct that file" in said
     assert "does not answer: " in said
     assert "\n    start it with `a2c server`" in said
 
@@ -92,8 +92,8 @@ def test_an_input_without_a_value_is_found(hub: Running, tmp_path: Path) -> None
     status, said = examine(*arguments)
     assert status == 1
     assert "✗ input 'api-key' has no value\n    set A2C_INPUT_API_KEY" in said
-    assert "✓ input 'token': its command is run when" in said
-    assert "the environment variable 'UNSET_BY_ALL' is not set\n    set it" in said
+    assert "✓ input 'token': its command will run when" in said
+    assert "the environment variable 'UNSET_BY_ALL' is not set\n    set the variable" in said
     assert "of-a-disabled-one" not in said
     status, said = examine(*arguments, A2C_INPUT_API_KEY="hunter2", UNSET_BY_ALL="hunter2")
     assert status == 0, said
@@ -153,12 +153,12 @@ def test_the_urls_of_mcp_servers_are_tried(hub: Running, tmp_path: Path, answers
         f"✓ server 'well': {answers}/405?*** answers\n",
         f"✓ server 'events': {answers}/sse answers\n",
         "✗ server 'nobody': http://127.0.0.1:1/mcp: nothing answers at its address\n    start it",
-        "has nothing there (HTTP 404)\n    correct the path",
-        "refuses us (HTTP 401)\n    correct its headers",
-        "is somewhere else (HTTP 307)",
+        "has nothing at this path (HTTP 404)\n    correct the path",
+        "refuses access (HTTP 401)\n    correct its headers",
+        "has moved (HTTP 307)",
         "fails (HTTP 503)",
-        "not with events (HTTP 202)",
-        f"✗ server 'page': {answers}/page answers with a web page, and is no MCP server\n    correct its url",
+        "not as an SSE server (HTTP 202)",
+        f"✗ server 'page': {answers}/page answers with a web page; it is not an MCP server\n    correct its url",
         f"✗ server 'no tls': https{answers[4:]}/mcp: it does not speak TLS\n    its url in the config should begin",
         "✓ server 'open': its URL depends on inputs",
     ):
@@ -182,7 +182,7 @@ def test_an_mcp_server_whose_certificate_is_not_trusted_is_said_to_have_one(hub:
             tmp_path / "plain.json", remote("insecure", f"http://127.0.0.1:{web.server_port}/mcp?key=hunter2")
         )
         said = examine("--config", plain, "--url", hub.url)[1]
-        assert f"http://127.0.0.1:{web.server_port}/mcp?*** speaks TLS\n    its url in the config should begin" in said
+        assert f"http://127.0.0.1:{web.server_port}/mcp?*** speaks TLS\n    write https:// in its url" in said
         assert examine("--config", file, "--url", hub.url, SSL_CERT_FILE=certificate.cert)[0] == 0
         web.shutdown()
 
@@ -196,7 +196,7 @@ def test_an_mcp_server_that_cannot_be_asked_is_a_finding_like_others(hub: Runnin
     )
     status, said = examine("--config", file, "--url", hub.url)
     assert status == 1
-    assert "server 'header': http://127.0.0.1:1/mcp: a header, or the URL, has a character that" in said
+    assert "server 'header': http://127.0.0.1:1/mcp: its URL or a header has a character that" in said
     assert "is not a valid URL\n    correct its url" in said
     assert "server 'half': " in said
     assert f"{hub.url} answers" in said
@@ -204,7 +204,7 @@ def test_an_mcp_server_that_cannot_be_asked_is_a_finding_like_others(hub: Runnin
     for proxy in ("socks5://127.0.0.1:1", "gopher://127.0.0.1:1"):
         status, said = examine("--config", file, "--url", hub.url, ALL_PROXY=proxy)
         assert status == 1
-        assert "server 'proxy': http://192.0.2.1/mcp cannot be asked: " in said
+        assert "server 'proxy': http://192.0.2.1/mcp cannot be reached: " in said
         assert f"{hub.url} answers" in said
 
 
@@ -222,7 +222,7 @@ def look(capsys: pytest.CaptureFixture[str], url: str, office: str | None = None
 
 def test_a_program_reads_every_finding_as_json(hub: Running, capsys: pytest.CaptureFixture[str]) -> None:
     said = look(capsys, hub.url)
-    what = f"{hub.url} answers, and accepts without a key; the way: websocket, direct"
+    what = f"{hub.url} answers, and needs no key; connected by websocket, direct"
     assert said == {"ok": True, "findings": [{"about": "server", "ok": True, "what": what, "advice": ""}]}
     (finding,) = look(capsys, "http://127.0.0.1:1")["findings"]
     assert finding["ok"] is False and "start it with `a2c server`" in finding["advice"]
@@ -230,11 +230,11 @@ def test_a_program_reads_every_finding_as_json(hub: Running, capsys: pytest.Capt
 
 def test_a_web_server_of_another_kind_is_said_to_be_one(answers: str, capsys: pytest.CaptureFixture[str]) -> None:
     (finding,) = look(capsys, answers)["findings"]
-    assert finding["what"] == f"{answers} is a web server, and no A2C server answers there (HTTP 200)"
+    assert finding["what"] == f"{answers} is a web server, but not an A2C server (HTTP 200)"
     assert "correct the host and the port of --url" in finding["advice"]
     (finding,) = look(capsys, f"https{answers[4:]}")["findings"]
     assert finding["what"] == f"https{answers[4:]} does not speak TLS"
-    assert finding["advice"] == f"name it with http: --url {answers}"
+    assert finding["advice"] == f"use http: --url {answers}"
 
 
 def test_a_server_that_speaks_tls_is_said_to_when_it_is_asked_without(
@@ -243,7 +243,7 @@ def test_a_server_that_speaks_tls_is_said_to_when_it_is_asked_without(
     with tls_serving(self_signed(tmp_path, "127.0.0.1")) as port:
         (finding,) = look(capsys, f"http://127.0.0.1:{port}", api_key="right")["findings"]
     assert finding["what"] == f"http://127.0.0.1:{port} speaks TLS"
-    assert finding["advice"] == f"name it with https: --url https://127.0.0.1:{port}"
+    assert finding["advice"] == f"use https: --url https://127.0.0.1:{port}"
 
 
 PLAIN, SECURE = "http://host:7000", "https://host:7000"
@@ -256,7 +256,7 @@ PLAIN, SECURE = "http://host:7000", "https://host:7000"
         (PLAIN, WebAnswer(404), WebAnswer(400), "speaks TLS"),
         (PLAIN, WebAnswer(404), WebAnswer(404), "is a web server"),
         (PLAIN, None, WebAnswer(404, "not\x1b found"), r"is a web server, .* \(HTTP 404: not\\u001b found\)"),
-        (PLAIN, None, WebAnswer(403, "another host"), r"refuses us \(HTTP 403: another host\)"),
+        (PLAIN, None, WebAnswer(403, "another host"), r"refuses access \(HTTP 403: another host\)"),
         (SECURE, None, WebAnswer(200), "does not speak TLS"),
         (SECURE, WebAnswer(502), WebAnswer(200), "fails"),
         (SECURE, WebAnswer(200, '0{"sid":"x"}'), None, None),
@@ -292,7 +292,7 @@ def test_an_office_is_looked_at_and_left(capsys: pytest.CaptureFixture[str]) -> 
         assert refused["what"].startswith("office 'lab' does not take an agent with this key: ") and refused["advice"]
         agent.join_office("lab")
         said = look(capsys, hub.url, "lab", api_key="all")
-        only_one = "office 'lab' is not looked into, as only its agent can: the office has an agent: 'ada'"
+        only_one = "office 'lab' has an agent already, so nobody else can look into it: the office has an agent: 'ada'"
         assert said["ok"] and said["findings"][1]["what"] == only_one
 
 

@@ -46,7 +46,7 @@ def test_a_history_file_that_does_not_work_is_said_once_and_costs_nothing_else(
     history.append_string("status")
     history.append_string("help")
     assert history.get_strings() == ["status", "help"]
-    assert ["the history is not kept" in record.message for record in caplog.records] == [True]
+    assert ["the history of commands is no longer kept" in record.message for record in caplog.records] == [True]
 
 
 def test_without_a_home_the_history_is_of_this_run(
@@ -56,7 +56,7 @@ def test_without_a_home_the_history_is_of_this_run(
     history = command_history(lambda _: True)
     history.append_string("status")
     assert history.get_strings() == ["status"]
-    assert ["the history is not kept" in record.message for record in caplog.records] == [True]
+    assert ["the history of commands is not kept" in record.message for record in caplog.records] == [True]
 
 
 @pytest.mark.parametrize(

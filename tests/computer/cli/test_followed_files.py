@@ -147,7 +147,7 @@ async def test_what_became_of_a_server_that_does_not_start_is_said(file: Path) -
         write(file, server("runs", "dies-on-start"), server("failed", "dies-on-start"), server("new", "dies-on-start"))
         outcomes = await followed.take_over(followed.read())
         assert {name: outcome.partition(":")[0] for name, outcome in outcomes.items()} == {
-            "runs": "is left as it is",
+            "runs": "stays as it was",
             "failed": "does not start",
             "new": "does not start",
         }
@@ -204,7 +204,7 @@ async def test_a_wrong_entry_costs_that_entry_and_leaves_what_runs_as_it_was(
         assert state(computer, "a") is ServerState.RUNNING
         write(file, server("d"), nonsense=True)
         await followed.reload()
-        assert "what runs stays" in caplog.text
+        assert "the servers stay as they are" in caplog.text
         assert [status.server for status in computer.statuses] == ["a", "c"]
 
 

@@ -122,7 +122,7 @@ async def test_it_serves_follows_its_files_and_ends_with_0(hub: Running, file: P
         await eventually_tools(agent, {"a.echo", "c.stats"}, gone={"c.echo"})
         break_file(file)
         await it.says("invalid JSON at line 1")
-        await it.says("what runs stays")
+        await it.says("the servers stay as they are")
         assert {"a.echo", "c.stats"} <= await tools(agent)
         write(file, server("a"))
         await eventually_tools(agent, {"a.echo"}, gone={"c.stats"})
@@ -309,5 +309,5 @@ async def test_with_nohup_it_outlives_its_terminal(hub: Running, file: Path) -> 
         await it.says("pc is in office")
         it.process.send_signal(signal.SIGHUP)
         break_file(file)
-        await it.says("what runs stays")
+        await it.says("the servers stay as they are")
         assert it.stop() == 0

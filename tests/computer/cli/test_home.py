@@ -7,7 +7,7 @@ from typing import Any
 import anyio.to_thread
 import pytest
 
-from a2c_smcp.computer.cli.office_links import link_to
+from a2c_smcp.computer.cli.session import link_to
 from a2c_smcp.computer.config.files import load_config_files
 from a2c_smcp.link.interface import LinkOptions
 from a2c_smcp.server import APIKeyAuthentication

@@ -54,7 +54,7 @@ async def test_the_default_option_is_prefilled(keys: PipeInput) -> None:
 
 @pytest.mark.parametrize("key", ["\x03", "\x04"])
 async def test_refusing_to_answer_is_a_failure_and_not_the_default(keys: PipeInput, key: str) -> None:
-    with pytest.raises(InputFailedError, match="not given"):
+    with pytest.raises(InputFailedError, match="gave none"):
         await ask(keys, key, type="promptString")
 
 

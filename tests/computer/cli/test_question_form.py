@@ -139,7 +139,7 @@ def test_a_page_to_visit_is_shown_whole_and_not_opened(shared: Console, era: str
     typed(shared, "Is it done? y(es), n(o)", keys)
     assert told(shared) == {"action": action}
     text = shared.seen[start:]
-    for line in (f"  {URL}", "It leads to xn--exmple-cua.com.", "may look like others", "not encrypted"):
+    for line in (f"  {URL}", "It leads to xn--exmple-cua.com.", "look like other letters", "not encrypted"):
         assert line in text
 
 

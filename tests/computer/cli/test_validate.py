@@ -18,8 +18,8 @@ def test_prefix_tools_says_what_the_tools_will_be_called(tmp_path: Path) -> None
     servers = {"one": {"command": "x"}, "two": {"command": "y", "tool_prefix": "2-"}}
     result = validate("--prefix-tools", write(tmp_path / "mcp.json", {"mcpServers": servers}))
     assert result.stdout.splitlines() == [
-        "server 'one': its tools are called one_…",
-        "server 'two': its tools are called 2-…",
+        "server 'one': the names of its tools begin with one_",
+        "server 'two': the names of its tools begin with 2-",
         "valid: 2 servers, 0 inputs",
     ]
 
