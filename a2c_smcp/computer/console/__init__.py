@@ -1,4 +1,4 @@
-"""The console: a page in the browser for the person at the computer. Imported only when one is asked for."""
+"""The console: a page in the browser for the person at the computer. Imported only when it is opened."""
 
 from a2c_smcp.computer.console.address import ConsoleAddress
 from a2c_smcp.computer.console.entrance import Advice

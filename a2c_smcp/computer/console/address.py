@@ -1,4 +1,4 @@
-"""Where a console is reached: `[HOST:]PORT` as people type it, and the names in `Host` that mean it. Pure."""
+"""The address of a console: `[HOST:]PORT` as people type it, and the origins of its page. Pure."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -13,14 +13,14 @@ _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 
 @dataclass(frozen=True, slots=True)
 class ConsoleAddress:
-    """A host and a port; port 0 is one that the system picks. `parse` reads it."""
+    """A host and a port. With port 0 the system picks one."""
 
     host: str
     port: int
 
     @classmethod
     def parse(cls, text: str) -> "ConsoleAddress":
-        """Read `PORT`, `HOST:PORT` or `[IPV6]:PORT`, or raise `ValueError` with what is wrong."""
+        """Read `PORT`, `HOST:PORT` or `[IPV6]:PORT`. Raises `ValueError` with the reason."""
         if text.isascii() and text.isdigit():
             text = f"127.0.0.1:{text}"
         try:
@@ -29,9 +29,9 @@ class ConsoleAddress:
         except ValueError:
             host = port = None
         if host is None or port is None or parts.netloc != text or parts.username is not None:
-            raise ValueError(f"{text[:100]!r} is no [HOST:]PORT")
+            raise ValueError(f"{text[:100]!r} is not a [HOST:]PORT")
         if is_unspecified(host):
-            raise ValueError(f"{host} is every address: name the host that people will type, so that it can be checked")
+            raise ValueError(f"{host} means every address; give the host name that people will type in the browser")
         return cls(host, port)
 
     @property
@@ -40,10 +40,9 @@ class ConsoleAddress:
         return is_loopback(self.host)
 
     def origins(self, *, tls: bool) -> frozenset[str]:
-        """The origins that a page of this console can have. A loopback address has several names."""
+        """The origins that the page can have. A loopback address has several names."""
         scheme, usual = ("https", 443) if tls else ("http", 80)
-        names = _LOOPBACK if self.is_local else (self.netloc,)
-        names = (*names, self.netloc)
+        names = {self.netloc, *(_LOOPBACK if self.is_local else ())}
         ports = ("", f":{self.port}") if self.port == usual else (f":{self.port}",)
         return frozenset(f"{scheme}://{name}{port}" for name in names for port in ports)
 

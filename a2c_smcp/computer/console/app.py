@@ -1,4 +1,4 @@
-"""The console as an ASGI application: the gate, the files of the page, the ways in, and then the API."""
+"""The console as an ASGI application: it checks each request, then serves the page's files or the API."""
 
 import logging
 import secrets
@@ -32,9 +32,7 @@ _FEED = "/api/feed"
 
 
 class ConsoleApp:
-    """Serves the page and its API to those who came by a link, or are remembered. `origins` are the addresses of the
-    page.
-    """
+    """Serves the page and its API to visitors with a link and to remembered browsers. `origins` are the page's own."""
 
     def __init__(
         self,
@@ -88,7 +86,7 @@ class ConsoleApp:
         return Response(content, media_type=kind)
 
     def _guarded(self, send: Send) -> Send:
-        """What every answer says about itself, errors included."""
+        """Adds the headers that every answer has, errors included."""
         added = {**HEADERS, "content-security-policy": self._files.policy}
         lines = [(name.encode(), value.encode()) for name, value in added.items()]
 
@@ -100,7 +98,7 @@ class ConsoleApp:
         return guarded
 
     def _followed(self, session: PageSession) -> ASGIApp:
-        """A session is in use as long as its stream."""
+        """Counts the session as in use while its stream is open."""
 
         async def followed(scope: Scope, receive: Receive, send: Send) -> None:
             with self._visitors.following(session, time.monotonic):
@@ -119,5 +117,5 @@ async def _failed(request: Request, error: Exception) -> Response:
 
 
 async def _fault(request: Request, error: Exception) -> Response:
-    # Starlette has this answered, and raises the error again for the server's log.
+    # Starlette sends this answer, and raises the error again for the log.
     return _error(500, "the console failed; the computer's log says why")

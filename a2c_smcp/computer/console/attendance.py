@@ -1,5 +1,5 @@
-"""Whether a browser is there to decide: while a page has its stream, and some seconds longer, so that a page that is
-loaded again has not been away.
+"""Whether somebody at a browser can decide: while a page follows, and ten seconds longer, so that a page may be loaded
+again.
 """
 
 import asyncio
@@ -11,13 +11,12 @@ from a2c_smcp.computer.decisions.store import DecisionStore
 
 __all__ = ["BROWSER", "BrowserAttendance"]
 
-#: Who answers, as people read it at the terminal.
+#: The name of a browser that can answer, for the person at the terminal.
 BROWSER: Final = "browser"
-_GRACE_SECONDS: Final = 10.0
 
 
 class BrowserAttendance:
-    """Attends the store of decisions as long as there are pages."""
+    """Attends the store of decisions while there are pages."""
 
     def __init__(self, decisions: DecisionStore) -> None:
         self._decisions = decisions
@@ -28,11 +27,9 @@ class BrowserAttendance:
 
     @contextmanager
     def page(self) -> Iterator[None]:
-        """A page is there while inside."""
+        """While inside, a page follows."""
         self._pages += 1
-        if self._going is not None:
-            self._going.cancel()
-            self._going = None
+        self._stay_on()
         if not self._there:
             self._there = True
             self._stay.enter_context(self._decisions.attend(BROWSER))
@@ -41,12 +38,15 @@ class BrowserAttendance:
         finally:
             self._pages -= 1
             if not self._pages:
-                self._going = asyncio.get_running_loop().call_later(_GRACE_SECONDS, self.leave)
+                self._going = asyncio.get_running_loop().call_later(10.0, self.leave)
 
     def leave(self) -> None:
-        """Nobody is there any more."""
+        """End the attendance: nobody can decide in a browser any more."""
+        self._stay_on()
+        self._there = False
+        self._stay.close()
+
+    def _stay_on(self) -> None:
         if self._going is not None:
             self._going.cancel()
             self._going = None
-        self._there = False
-        self._stay.close()

@@ -1,34 +1,32 @@
-"""Which calls of the history a person looks for. Pure: the calls are passed in."""
+"""Finds calls in the history. Pure: the calls are handed in."""
 
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final, get_args
+from typing import Any, get_args
 
 from a2c_smcp.computer.calls.log import CallOutcome, EndedCall
+from a2c_smcp.computer.console.limits import CONSOLE_LIMITS
 from a2c_smcp.computer.decisions.book import CALLBACK
 from a2c_smcp.errors import BadRequestError
 
-__all__ = ["MAX_SEARCH", "CallQuery", "call_query", "matching"]
-
-#: Characters that may be searched for.
-MAX_SEARCH: Final = 200
+__all__ = ["CallQuery", "call_query", "matching"]
 
 
 @dataclass(frozen=True, slots=True)
 class CallQuery:
-    """What a call must have to be found; what is empty is no condition."""
+    """What a call must have to be found. An empty field sets no condition."""
 
     words: tuple[str, ...] = ()
-    """All of them, in any place and in any case."""
+    """All of these words, anywhere, in upper or lower case."""
     outcome: str = ""
     by_person: bool = False
-    """Decided by a person: by anybody but a callback."""
+    """Only calls that a person decided on, and not a callback."""
     req_id: str = ""
 
     def matches(self, ended: EndedCall) -> bool:
-        """Whether this call is looked for."""
+        """Whether this call fits the query."""
         if self.outcome and ended.outcome != self.outcome:
             return False
         if self.by_person and (ended.verdict is None or ended.decided_by == CALLBACK):
@@ -42,10 +40,10 @@ class CallQuery:
 
 
 def call_query(given: Mapping[str, str]) -> CallQuery:
-    """The query that an address has, or `BadRequestError`."""
+    """The query of a URL, or `BadRequestError`."""
     search, outcome, person = given.get("q", ""), given.get("outcome", ""), given.get("person", "")
-    if len(search) > MAX_SEARCH:
-        raise BadRequestError(f"'q' has at most {MAX_SEARCH} characters", {"field": "q"})
+    if len(search) > CONSOLE_LIMITS.search_characters:
+        raise BadRequestError(f"'q' has at most {CONSOLE_LIMITS.search_characters} characters", {"field": "q"})
     if outcome and outcome not in get_args(CallOutcome):
         raise BadRequestError(f"'outcome' must be one of {', '.join(get_args(CallOutcome))}", {"field": "outcome"})
     if person not in ("", "1"):
@@ -54,7 +52,7 @@ def call_query(given: Mapping[str, str]) -> CallQuery:
 
 
 def matching(calls: Iterator[EndedCall], query: CallQuery, most: int) -> list[EndedCall]:
-    """The next calls that match, at most so many; empty when there are no more."""
+    """The next calls that match, at most `most`; empty if there are no more."""
     return list(islice(filter(query.matches, calls), most))
 
 
@@ -71,7 +69,7 @@ def _texts(ended: EndedCall) -> Iterator[str]:
 
 
 def _leaves(value: Any) -> Iterator[str]:
-    """The names and values in a JSON value as texts, in order. Not recursive: it may be nested deeply."""
+    """The names and values in a JSON value, as texts in order. Not recursive: the value may be nested deeply."""
     waiting: list[Iterator[Any]] = [iter((value,))]
     while waiting:
         for item in waiting[-1]:

@@ -1,20 +1,15 @@
 """Events of a Computer, gathered into one message for the page. Pure.
 
-Of what replaces itself only the last counts: the state of a server, the progress of a call. Of what is read when it is
-looked at, only that it changed. So a thousand events in a second make a few small messages.
+Only the last state of a server, and the last progress of a call, are told. Of tools, windows and documents a page is
+told only that they changed. So a thousand events in a second make a few small messages.
 """
 
 from collections import deque
 from typing import Any, Final
 
 from a2c_smcp.computer.console.decision_views import decision_list
-from a2c_smcp.computer.console.views import (
-    call_view,
-    ended_view,
-    office_view,
-    progress_view,
-    server_view,
-)
+from a2c_smcp.computer.console.limits import CONSOLE_LIMITS
+from a2c_smcp.computer.console.views import call_view, ended_view, office_view, progress_view, server_view
 from a2c_smcp.computer.decisions.shown_text import visible
 from a2c_smcp.computer.watching.events import (
     AnswerersChanged,
@@ -36,14 +31,11 @@ from a2c_smcp.computer.watching.events import (
 )
 from a2c_smcp.utils.bounded import BoundedDict
 
-__all__ = ["MAX_ENDED", "PageChanges"]
+__all__ = ["PageChanges"]
 
-#: How many calls that are over one message shows. Of more than that, the page asks for the older ones when they are
-#: looked at, and hears only the ids of those that it takes for running.
-MAX_ENDED: Final = 100
 _MARKED: Final = {
     ToolListChanged: "tools",
-    # The clash is told where the tools of the servers are read again.
+    # The page reads the clash together with the tools.
     ToolHidden: "tools",
     DesktopChanged: "desktop",
     FinderChanged: "finder",
@@ -51,7 +43,10 @@ _MARKED: Final = {
 
 
 class PageChanges:
-    """What happened since `since`, the number of the last event that the page knows of."""
+    """The events after `since`, the number of the last event that the page knows.
+
+    Of very many ended calls the newest are told, and only the ids of older ones that the page takes for running.
+    """
 
     def __init__(self, since: int) -> None:
         self._since = since
@@ -61,8 +56,8 @@ class PageChanges:
         self._logs: set[str] = set()
         self._started: dict[str, CallStarted] = {}
         self._progress: dict[str, CallProgressed] = {}
-        self._ended: BoundedDict[str, CallEnded] = BoundedDict(MAX_ENDED)
-        #: The calls that began before this message, and so may run in the page, until their end is told in full.
+        self._ended: BoundedDict[str, CallEnded] = BoundedDict(CONSOLE_LIMITS.listed_calls)
+        #: Calls that began before this message, so that the page may show them as running.
         self._began_before: set[str] = set()
         self._over: list[str] = []
         self._skipped = 0
@@ -72,7 +67,7 @@ class PageChanges:
         self._notices: deque[dict[str, Any]] = deque(maxlen=20)
 
     def add(self, event: ComputerEvent) -> None:
-        """Take an event in."""
+        """Add an event."""
         match event:
             case ToolListChanged() | ToolHidden() | DesktopChanged() | FinderChanged():
                 self._marked.add(_MARKED[type(event)])
@@ -112,12 +107,11 @@ class PageChanges:
                 self._over.append(oldest)
 
     def _notice(self, says: str, text: str, **values: Any) -> None:
-        """`says` names the text of the page, with the values in it; `text` is the same for programs, in English."""
-        notice = {"says": says, "text": text, **values}
-        self._notices.append(notice)
+        """`says` names the page's text, which gets the values. `text` is the same in English, for programs."""
+        self._notices.append({"says": says, "text": text, **values})
 
     def message(self, number: int, now: float) -> dict[str, Any]:
-        """All of it up to the event with this number, as JSON; what is empty is left out."""
+        """All changes up to the event with this number, as JSON. Empty parts are left out."""
         told = {
             "marked": sorted(self._marked),
             "logs": sorted(self._logs),

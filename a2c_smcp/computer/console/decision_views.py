@@ -1,6 +1,6 @@
-"""What a person decides on, as JSON for the page: the exact call, or what a server asks; nothing is hidden. Pure.
+"""What a person decides on, as JSON for the page: the exact call, or a server's question. Nothing is hidden. Pure.
 
-A text of somebody else is a list of parts, of which every second one is an escape: see `shown_text.words`.
+A text of somebody else is a list of parts; every second part is an escape. See `shown_text.words`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,9 +25,9 @@ __all__ = ["decision_list", "decision_view", "whole_call_view"]
 class _CardBounds:
     """How much of a decision a page is sent, in characters."""
 
-    of_a_card: int = 100_000  # of all arguments together; the rest is asked for by the decision's id
-    of_all_cards: int = 3_000_000  # whoever floods the person must not stop the computer
-    of_a_row_at_least: int = 20  # every name shows, whatever stands in the others
+    of_a_card: int = 100_000  # of all arguments together; the page asks for the rest by the decision's id
+    of_all_cards: int = 3_000_000  # a flood of decisions must not stop the computer
+    of_a_row_at_least: int = 20  # every argument is seen, however long the others are
     escapes: int = 300  # of a card, marked one by one
     escapes_at_least: int = 5  # of each argument
     of_a_name: int = 1_000  # of an argument
@@ -38,14 +38,14 @@ _MOST: Final = _CardBounds()
 
 
 def decision_list(decisions: Sequence[Decision]) -> list[dict[str, Any]]:
-    """Pending decisions for one message. The more there are, the less is sent of each."""
+    """Pending decisions for one message. Of many decisions, less is sent of each."""
     most = min(_MOST.of_a_card, _MOST.of_all_cards // max(1, len(decisions)))
     return [decision_view(decision, most) for decision in decisions]
 
 
 def decision_view(decision: Decision, most: int = _MOST.of_a_card) -> dict[str, Any]:
-    """A pending decision, with so many characters of its arguments. What is cut of it says so, and `whole_call_view`
-    has all. Never the value of an input.
+    """A pending decision, with at most `most` characters of its arguments. What is cut is counted, and
+    `whole_call_view` has all. The value of an input is never in it.
     """
     common = {
         "id": decision.id,
@@ -68,13 +68,13 @@ def decision_view(decision: Decision, most: int = _MOST.of_a_card) -> dict[str, 
             return {**common, **_question_view(decision)}
         case MissingInput(servers=servers):
             shown = {key: visible(value) if isinstance(value, str) else value for key, value in decision.view.items()}
-            # Its options are values that are sent back, and its id is looked up.
+            # These are sent back or looked up, so they stay as they are.
             kept = {key: value for key, value in decision.view.items() if key in ("id", "default", "options")}
             return {**common, "input": {**shown, **kept}, "servers": list(servers)}
 
 
 def whole_call_view(decision: Confirmation) -> dict[str, Any]:
-    """All arguments of a call, however long they are."""
+    """All arguments of a call, uncut."""
     return {"rows": _row_views(argument_rows(decision.call.arguments)), "cut": False}
 
 
@@ -91,7 +91,7 @@ def _call_view(call: WatchedCall) -> dict[str, Any]:
 
 
 def _name_view(name: str) -> dict[str, Any]:
-    """A name that somebody chose, and whether letters of several scripts stand in it."""
+    """A name that somebody chose, and whether it mixes letters of several scripts."""
     return {"words": words(name), "text": visible(name), "mixed": has_mixed_scripts(name)}
 
 
@@ -147,7 +147,7 @@ def _question_view(question: Question) -> dict[str, Any]:
 
 
 def _shown_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The form with its words made visible. Names and values are what is sent back, and stay as they are."""
+    """The form with no hidden characters in its words. Names and values are sent back, so they stay as they are."""
     fields = schema.get("properties")
     if not isinstance(fields, Mapping):
         return dict(schema)

@@ -1,17 +1,14 @@
-"""What a browser is called where people read who decided, such as `Chrome on Linux`. Pure.
+"""The name of a browser, such as `Chrome on Linux`, where people read who decided. Pure.
 
-The name is made of words of ours: what a browser says of itself is looked at, and never shown.
+It is made of words of ours. The words that a browser sends are never shown.
 """
 
 from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["MAX_DEVICE_NAME", "DeviceNames", "device_name"]
+__all__ = ["DeviceNames", "device_name"]
 
-#: Characters of a name, its number included.
-MAX_DEVICE_NAME: Final = 60
-
-# The first that is found counts: most browsers also say that they are Chrome, and Chrome that it is Safari.
+# The first match counts: most browsers also say that they are Chrome, and Chrome says that it is Safari.
 _BROWSERS: Final = (
     (("Edg/", "EdgA/", "EdgiOS/"), "Edge"),
     (("OPR/", "OPT/"), "Opera"),
@@ -33,7 +30,7 @@ _UNKNOWN: Final = "Unknown browser"
 
 
 def device_name(user_agent: str) -> str:
-    """A name without a number, for a browser that sends this header."""
+    """The name, without a number, of a browser that sends this header."""
     browser = _found(_BROWSERS, user_agent) or _UNKNOWN
     system = _found(_SYSTEMS, user_agent)
     return f"{browser} on {system}" if system else browser
@@ -44,8 +41,8 @@ def _found(table: tuple[tuple[tuple[str, ...], str], ...], user_agent: str) -> s
 
 
 class DeviceNames:
-    """Gives each name once in a run, and none that is `taken`: the history of calls must not credit one browser with
-    what another decided.
+    """Gives each name once in a run, and no name that is `taken`. So the history never credits one browser with the
+    decision of another.
     """
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
@@ -53,7 +50,7 @@ class DeviceNames:
         self._given: dict[str, int] = {}
 
     def new(self, name: str) -> str:
-        """This name, or the first of `name (2)`, `name (3)`, … that nobody had."""
+        """This name, or `name (2)`, `name (3)` and so on: the first that is free."""
         number = self._given.get(name, 0) + 1
         while (numbered := f"{name} ({number})" if number > 1 else name) in self._taken:
             number += 1

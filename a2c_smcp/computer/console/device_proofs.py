@@ -1,8 +1,8 @@
-"""How a browser that is remembered shows that it is the one: it signs a challenge. Pure: the time is handed in.
+"""How a remembered browser proves who it is: it signs a challenge. Pure: the time is handed in.
 
-What is signed names the challenge, the origin of the page and the computer: a signature that a page of another origin,
-or another computer, has coaxed out of the browser is worth nothing here. A challenge costs no memory until a signature
-of it was accepted: an attacker who asks for a million challenges fills nothing.
+The signed text names the challenge, the origin of the page and the computer. So a signature that was made for another
+origin or another computer is worth nothing here. A challenge takes no memory until its signature was accepted: an
+attacker may ask for a million challenges.
 """
 
 import base64
@@ -17,45 +17,42 @@ from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, SECP256R1, Ellip
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
 
+from a2c_smcp.computer.console.limits import CONSOLE_LIMITS
 from a2c_smcp.utils.bounded import BoundedDict
 
-__all__ = ["CHALLENGE_SECONDS", "MAX_USED", "Challenges", "decoded", "is_public_key", "is_signed", "signed_text"]
+__all__ = ["Challenges", "decoded", "is_public_key", "is_signed", "signed_text"]
 
-#: How long a challenge can be answered.
-CHALLENGE_SECONDS: Final = 60.0
-#: How many challenges that were answered are remembered; no more are accepted in this time.
-MAX_USED: Final = 1024
 #: The page has the same text.
 _CONTEXT: Final = "a2c-smcp console: let this browser in"
-_NONCE: Final = 16
-_TIME: Final = 8
-_HALF: Final = 32
 
 
 class Challenges:
-    """The challenges of one run: each is good for a minute, and for one signature."""
+    """The challenges of one run. Each works for a minute and for one signature.
+
+    A challenge is 8 bytes of time in milliseconds, 16 random bytes, and 32 bytes that only we can make of those.
+    """
 
     def __init__(self) -> None:
         self._key = secrets.token_bytes(32)
-        self._used: BoundedDict[str, None] = BoundedDict(MAX_USED)
+        self._used: BoundedDict[str, None] = BoundedDict(CONSOLE_LIMITS.challenges)
 
     def new(self, now: float) -> str:
-        """A challenge. Nothing is remembered of it."""
-        stamp = int(now * 1000).to_bytes(_TIME, "big") + secrets.token_bytes(_NONCE)
+        """A new challenge. Nothing of it is remembered."""
+        stamp = int(now * 1000).to_bytes(8, "big") + secrets.token_bytes(16)
         return _encoded(stamp + self._mac(stamp))
 
     def is_open(self, challenge: str, now: float) -> bool:
-        """Whether this is a challenge of ours that was not answered and is not too old."""
-        given = decoded(challenge, _TIME + _NONCE + _HALF)
-        self._used.forget_before(now - CHALLENGE_SECONDS)
-        if given is None or challenge in self._used or len(self._used) >= MAX_USED:
+        """Whether this challenge is ours, not answered yet, and not too old."""
+        given = decoded(challenge, 8 + 16 + 32)
+        self._used.forget_before(now - CONSOLE_LIMITS.challenge_seconds)
+        if given is None or challenge in self._used or len(self._used) >= CONSOLE_LIMITS.challenges:
             return False
-        stamp, mac = given[: _TIME + _NONCE], given[_TIME + _NONCE :]
-        age = int(now * 1000) - int.from_bytes(stamp[:_TIME], "big")
-        return hmac.compare_digest(mac, self._mac(stamp)) and 0 <= age <= CHALLENGE_SECONDS * 1000
+        stamp, mac = given[:24], given[24:]
+        age = int(now * 1000) - int.from_bytes(stamp[:8], "big")
+        return hmac.compare_digest(mac, self._mac(stamp)) and 0 <= age <= CONSOLE_LIMITS.challenge_seconds * 1000
 
     def close(self, challenge: str, now: float) -> None:
-        """Remember that this challenge was answered: it is not accepted again."""
+        """Note that this challenge was answered. It is not accepted again."""
         self._used.put(challenge, None, now)
 
     def _mac(self, stamp: bytes) -> bytes:
@@ -63,12 +60,12 @@ class Challenges:
 
 
 def signed_text(challenge: str, origin: str, computer: str) -> bytes:
-    """What a browser signs."""
+    """The text that a browser signs."""
     return "\n".join((_CONTEXT, challenge, origin, computer)).encode()
 
 
 def decoded(text: str, length: int) -> bytes | None:
-    """So many bytes, written in base64url without padding in the one way that there is; `None` for anything else."""
+    """`length` bytes from base64url without padding; `None` if the text is not their one correct spelling."""
     try:
         found = base64.urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
     except (UnicodeEncodeError, binascii.Error, ValueError):
@@ -86,12 +83,12 @@ def is_public_key(point: bytes) -> bool:
         EllipticCurvePublicKey.from_encoded_point(SECP256R1(), point)
     except ValueError:
         return False
-    return len(point) == 2 * _HALF + 1
+    return len(point) == 1 + 32 + 32
 
 
 def is_signed(public_key: bytes, signature: bytes, text: bytes) -> bool:
-    """Whether WebCrypto made this signature of the text with the key: two numbers, one after the other."""
-    r, s = (int.from_bytes(half, "big") for half in (signature[:_HALF], signature[_HALF:]))
+    """Whether this is WebCrypto's signature of the text with the key: two numbers of 32 bytes each."""
+    r, s = (int.from_bytes(half, "big") for half in (signature[:32], signature[32:]))
     try:
         key = EllipticCurvePublicKey.from_encoded_point(SECP256R1(), public_key)
         key.verify(encode_dss_signature(r, s), text, ECDSA(SHA256()))

@@ -1,20 +1,16 @@
-"""The browsers that a person has let in until they are revoked, or not used for long. Pure: the time is handed in.
+"""The remembered browsers: they come in without a link until they are revoked, or not used for long. Pure.
 
-Times are those of the calendar, in seconds: they outlive a run.
+The time is handed in. It is calendar time in seconds, because it outlives a run.
 """
 
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Final
 
+from a2c_smcp.computer.console.limits import CONSOLE_LIMITS
 from a2c_smcp.errors import TooManyRequestsError
 
-__all__ = ["MAX_DEVICES", "UNUSED_SECONDS", "Device", "DeviceBook"]
-
-MAX_DEVICES: Final = 32
-#: A browser that was not used for so long is forgotten.
-UNUSED_SECONDS: Final = 30 * 86400.0
+__all__ = ["Device", "DeviceBook"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +26,11 @@ class Device:
 
     @property
     def expires(self) -> float:
-        return self.used + UNUSED_SECONDS
+        return self.used + CONSOLE_LIMITS.device_seconds
 
 
 class DeviceBook:
-    """Every browser that is remembered. After a change the caller keeps `all` in the file."""
+    """Every remembered browser. After a change the caller writes `all` to the file."""
 
     def __init__(self, devices: Iterable[Device] = ()) -> None:
         self._devices = {device.id: device for device in devices}
@@ -53,29 +49,29 @@ class DeviceBook:
         self._devices = {device.id: device for device in self.all if now <= device.expires}
 
     def grant(self, name: str, public_key: bytes, now: float, known_as: str | None = None) -> Device:
-        """Remember a browser, or the new key of one that is `known_as` this id already.
+        """Remember a browser, or a new key for the one with the id `known_as`.
 
         Raises `TooManyRequestsError` if there are too many.
         """
         self.forget_unused(now)
         if known_as in self._devices:
             device = replace(self._devices[known_as], public_key=public_key, used=now)
-        elif len(self._devices) >= MAX_DEVICES:
-            raise TooManyRequestsError(f"{MAX_DEVICES} browsers are remembered already; revoke one first")
+        elif len(self._devices) >= CONSOLE_LIMITS.devices:
+            raise TooManyRequestsError(f"{CONSOLE_LIMITS.devices} browsers are remembered already; revoke one first")
         else:
             device = Device(secrets.token_hex(16), name, public_key, now, now)
         self._devices[device.id] = device
         return device
 
     def use(self, device_id: str, now: float) -> bool:
-        """Note that a browser is used; returns whether the note is new enough to be written to the file."""
+        """Note that a browser is used. Returns whether that is worth writing to the file."""
         device = self.find(device_id, now)
-        # When a browser was used last is kept as exactly as this.
+        # The last use is kept with the accuracy of an hour.
         if device is None or abs(now - device.used) < 3600.0:
             return False
         self._devices[device_id] = replace(device, used=now)
         return True
 
     def revoke(self, device_id: str) -> bool:
-        """Forget a browser; false if it was not known."""
+        """Forget a browser. Returns whether it was known."""
         return self._devices.pop(device_id, None) is not None

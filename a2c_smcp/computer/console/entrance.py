@@ -1,4 +1,4 @@
-"""The ways into a console, and who is in: links, browsers that are remembered, and what a page outside may ask."""
+"""The ways into a console: links and remembered browsers; and what a page without a session may ask."""
 
 import logging
 import os
@@ -9,17 +9,16 @@ from enum import StrEnum
 from typing import Any, Final
 
 from starlette.requests import Request
-from starlette.responses import Response
 from starlette.routing import Route
 
 from a2c_smcp.computer.console.device_names import DeviceNames, device_name
 from a2c_smcp.computer.console.device_proofs import Challenges, decoded, is_public_key, is_signed, signed_text
 from a2c_smcp.computer.console.devices import Device, DeviceBook
+from a2c_smcp.computer.console.limits import CONSOLE_LIMITS
 from a2c_smcp.computer.console.memory import ConsoleMemory
-from a2c_smcp.computer.console.page_json import PageResponse
 from a2c_smcp.computer.console.qr_codes import qr_image
-from a2c_smcp.computer.console.requests import object_body, text_field, visitor
-from a2c_smcp.computer.console.visitors import ALIVE_SECONDS, LINK_SECONDS, PageSession, VisitorBook
+from a2c_smcp.computer.console.requests import read_routes, text_field, visitor, write_routes
+from a2c_smcp.computer.console.visitors import PageSession, VisitorBook
 from a2c_smcp.errors import BadRequestError, ForbiddenError, InternalError, NotFoundError
 from a2c_smcp.utils.limited_log import LimitedLog
 
@@ -27,13 +26,12 @@ __all__ = ["OUTSIDE", "Advice", "Door", "Entrance"]
 
 logger = logging.getLogger(__name__)
 
-#: What is answered to a page that has no session.
+#: The paths that are answered without a session.
 OUTSIDE: Final = frozenset({"/api/session", "/api/challenge", "/api/door"})
-_MAX_BODY: Final = 1024
 
 
 class Advice(StrEnum):
-    """How a person who has no link gets one."""
+    """How a person without a link gets one."""
 
     PROMPT = "prompt"
     """Type `console` at the computer's prompt."""
@@ -45,19 +43,19 @@ class Advice(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """Where the console is, and what it says to those outside."""
+    """Where the console is, and what it tells a page without a session."""
 
     base: str
     """Scheme, host and port, as a link starts."""
     host: str
     port: int
     is_local: bool
-    """Whether only this machine reaches it; where others do, there is a certificate."""
+    """Whether only this machine reaches it. Otherwise there is a certificate."""
     advice: Advice = Advice.PROGRAM
 
 
 class Entrance:
-    """The routes about sessions and devices. `end_streams` ends the streams of some sessions."""
+    """The routes about sessions and remembered browsers. `end_streams` ends the streams of the sessions it is given."""
 
     def __init__(
         self,
@@ -81,24 +79,22 @@ class Entrance:
 
     @property
     def routes(self) -> list[Route]:
-        """Each path, its method and what answers it."""
-        return [
-            Route("/api/session", self._enter, methods=["POST"]),
-            Route("/api/challenge", self._challenge, methods=["POST"]),
-            Route("/api/door", self._say_advice, methods=["GET"]),
-            Route("/api/alive", self._alive, methods=["GET"]),
-            Route("/api/devices", self._list, methods=["GET"]),
-            Route("/api/remember", self._remember, methods=["POST"]),
-            Route("/api/revoke", self._revoke, methods=["POST"]),
-            Route("/api/link", self._link, methods=["POST"]),
-        ]
+        writes = {
+            "/session": self._enter,
+            "/challenge": self._challenge,
+            "/remember": self._remember,
+            "/revoke": self._revoke,
+            "/link": self._link,
+        }
+        reads = {"/door": self._say_advice, "/alive": self._alive, "/devices": self._list}
+        return [*read_routes(reads), *write_routes(writes, CONSOLE_LIMITS.small_body_bytes)]
 
     def new_link(self) -> str:
-        """An address that works once."""
+        """A link that works once."""
         return f"{self._door.base}/#link={self._visitors.new_token(self._clock())}"
 
     def find(self, key: str) -> PageSession | None:
-        """The session with this key. Its browser, if it is remembered, is used now."""
+        """The session with this key. If its browser is remembered, its last use is noted."""
         session = self._visitors.find(key)
         if session is not None and session.device is not None and self._devices.use(session.device, self._calendar()):
             self._keep_if_possible()
@@ -106,10 +102,9 @@ class Entrance:
 
     # --- from outside
 
-    async def _enter(self, request: Request) -> Response:
-        body = await object_body(request, _MAX_BODY)
+    async def _enter(self, request: Request, body: dict[str, Any]) -> Any:
         key, session = self._by_device(request, body) if "device" in body else self._by_link(request, body)
-        return PageResponse({"key": key, "run": self._run, "device": session.name})
+        return {"key": key, "run": self._run, "device": session.name}
 
     def _by_link(self, request: Request, body: dict[str, Any]) -> tuple[str, PageSession]:
         def session() -> PageSession:
@@ -118,7 +113,7 @@ class Entrance:
         admitted = self._visitors.redeem(text_field(body, "token"), session, self._clock())
         if admitted is None:
             self._log.warn("links", "refused a link that was used already, or is not ours")
-            raise ForbiddenError("this link was used already, or is too old: ask for another one")
+            raise ForbiddenError("this link was used already, or is too old; get a fresh one")
         return admitted
 
     def _by_device(self, request: Request, body: dict[str, Any]) -> tuple[str, PageSession]:
@@ -126,20 +121,20 @@ class Entrance:
         token = text_field(body, "token") if "token" in body else None
         device = self._signed_by(request.headers["origin"].lower(), *given)
         if device is None:
-            # One answer for all that may be wrong: an attacker learns nothing from it.
+            # The same answer for every failure: an attacker learns nothing from it.
             self._log.warn("devices", "refused a browser that is not remembered, or whose signature is wrong")
-            raise ForbiddenError("this browser is not remembered: ask for a link")
+            raise ForbiddenError("this browser is not remembered; get a link")
         admitted = self._visitors.admit(PageSession(device.name, device.id), self._clock())
         self._challenges.close(given[1], self._clock())
         if token is not None:
-            # It came by a link that it did not need. That link must not work again.
+            # The browser came by a link that it did not need. That link must not work again.
             self._visitors.discard(token)
         if self._devices.use(device.id, self._calendar()):
             self._keep_if_possible()
         return admitted
 
     def _signed_by(self, origin: str, device_id: str, challenge: str, signature: str) -> Device | None:
-        """The device that signed a challenge which was open; `None` if anything is wrong."""
+        """The device that signed an open challenge; `None` if anything is wrong."""
         device, raw = self._devices.find(device_id, self._calendar()), decoded(signature, 64)
         if self._memory is None or device is None or raw is None:
             return None
@@ -148,23 +143,21 @@ class Entrance:
         text = signed_text(challenge, origin, self._memory.found.computer)
         return device if is_signed(device.public_key, raw, text) else None
 
-    async def _challenge(self, request: Request) -> Response:
-        memory = self._needed_memory()
-        await object_body(request, _MAX_BODY)
-        return PageResponse({"challenge": self._challenges.new(self._clock()), "computer": memory.found.computer})
+    async def _challenge(self, request: Request, body: dict[str, Any]) -> Any:
+        computer = self._needed_memory().found.computer
+        return {"challenge": self._challenges.new(self._clock()), "computer": computer}
 
-    async def _say_advice(self, request: Request) -> Response:
+    async def _say_advice(self, request: Request) -> Any:
         pid = os.getpid() if self._door.is_local and self._door.advice is Advice.SIGNAL else None
-        return PageResponse({"advice": self._door.advice, "pid": pid, "remembers": self._memory is not None})
+        return {"advice": self._door.advice, "pid": pid, "remembers": self._memory is not None}
 
     # --- from inside
 
-    async def _alive(self, request: Request) -> Response:
+    async def _alive(self, request: Request) -> None:
         """A tab that hears the stream through another tab says that it is in use."""
-        visitor(request).followed_until = self._clock() + ALIVE_SECONDS
-        return PageResponse({})
+        visitor(request).followed_until = self._clock() + CONSOLE_LIMITS.alive_seconds
 
-    async def _list(self, request: Request) -> Response:
+    async def _list(self, request: Request) -> Any:
         here, now = visitor(request), self._calendar()
         devices = [
             {
@@ -184,32 +177,29 @@ class Entrance:
             if session.device is None
         ]
         computer = self._memory.found.computer if self._memory else None
-        return PageResponse(
-            {"computer": computer, "devices": devices, "pages": pages, "others_reach_it": not self._door.is_local}
-        )
+        return {"computer": computer, "devices": devices, "pages": pages, "others_reach_it": not self._door.is_local}
 
-    async def _remember(self, request: Request) -> Response:
+    async def _remember(self, request: Request, body: dict[str, Any]) -> Any:
         """Let this browser in without a link from now on."""
-        memory, body = self._needed_memory(), await object_body(request, _MAX_BODY)
+        memory = self._needed_memory()
         here, key = visitor(request), decoded(text_field(body, "key"), 65)
         if key is None or not is_public_key(key):
             raise BadRequestError("field 'key' must be a public key of P-256", {"field": "key"})
         device = self._devices.grant(here.name, key, self._calendar(), here.device)
         try:
-            # The key belongs to this origin: so this is the port to be remembered.
+            # The browser's key belongs to this origin, so this port is remembered.
             self._keep(host=self._door.host, port=self._door.port)
         except OSError as error:
             self._devices = DeviceBook(memory.found.devices)
             raise InternalError(
-                f"this browser cannot be remembered: the file is not written: {error.strerror}"
+                f"this browser cannot be remembered: the file cannot be written: {error.strerror}"
             ) from None
         here.device = device.id
         logger.info("the browser %s is remembered", device.name)
-        return PageResponse({"device": device.id, "computer": memory.found.computer})
+        return {"device": device.id, "computer": memory.found.computer}
 
-    async def _revoke(self, request: Request) -> Response:
-        """End a browser that is remembered, or a page that is not, with everything that it follows."""
-        body = await object_body(request, _MAX_BODY)
+    async def _revoke(self, request: Request, body: dict[str, Any]) -> None:
+        """End the sessions and streams of a remembered browser, or of a page that came by a link."""
         if "device" in body:
             device = text_field(body, "device")
             known = self._devices.revoke(device)
@@ -223,15 +213,13 @@ class Entrance:
         self._visitors.end(*ended)
         self._end_streams(ended)
         self._keep_revoked()
-        return PageResponse({})
 
-    async def _link(self, request: Request) -> Response:
-        """A link for another device, also as a picture that its camera reads."""
-        await object_body(request, _MAX_BODY)
+    async def _link(self, request: Request, body: dict[str, Any]) -> Any:
+        """A link for another device, also as a picture for its camera."""
         if self._door.is_local:
             raise BadRequestError("no other device reaches this console; start it with a host and a certificate")
         link = self.new_link()
-        return PageResponse({"link": link, "image": qr_image(link), "seconds": LINK_SECONDS})
+        return {"link": link, "image": qr_image(link), "seconds": CONSOLE_LIMITS.link_seconds}
 
     # --- what is kept
 
@@ -248,13 +236,13 @@ class Entrance:
         try:
             self._keep()
         except OSError as error:
-            logger.warning("when a browser was used last is not kept: %s", error.strerror)
+            logger.warning("the last use of a browser is not noted in the file: %s", error.strerror)
 
     def _keep_revoked(self) -> None:
         try:
             self._keep()
         except OSError as error:
-            # It must be said: after a restart the browser would be let in again.
+            # The person must know: after a restart the browser would be let in again.
             raise InternalError(
-                f"it is out until this computer stops, but the file cannot be written: {error.strerror}"
+                f"it is locked out only until this computer stops: the file cannot be written: {error.strerror}"
             ) from None

@@ -1,13 +1,13 @@
 """The stream of events that a page reads: a snapshot, then changes by number, one JSON object a line.
 
-A reader that falls behind gets another snapshot; one that reads nothing for long loses its stream. The Computer waits
-for neither.
+A page that falls behind gets another snapshot. A page that reads nothing for long loses its stream. The Computer never
+waits for a page.
 """
 
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any, Final
+from typing import Any
 
 import anyio
 from starlette.responses import Response
@@ -15,30 +15,25 @@ from starlette.types import Receive, Scope, Send
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.console.changes import PageChanges
+from a2c_smcp.computer.console.limits import CONSOLE_LIMITS
 from a2c_smcp.computer.console.page_json import encoded
 from a2c_smcp.computer.console.views import snapshot_view
+from a2c_smcp.computer.console.visitors import PageSession
 from a2c_smcp.computer.watching.events import ConfigChanged, EventsLost
 
-__all__ = ["PING_SECONDS", "FeedResponse", "messages"]
-
-#: Something is sent this often: a page that hears nothing for several times as long knows that the stream is gone.
-PING_SECONDS: Final = 5.0
-#: Between two messages: what happens in this time goes out together.
-_GATHER_SECONDS: Final = 0.1
-#: What happens together, such as a call's end and its server's state, is gathered even when nothing was sent lately.
-_SETTLE_SECONDS: Final = 0.01
+__all__ = ["FeedResponse", "messages"]
 
 
 async def messages(computer: Computer, run: str) -> AsyncGenerator[dict[str, Any], None]:
-    """What one page is told, until it is closed."""
+    """The messages for one page, until the page is closed."""
     async with computer.events(4096) as stream:
         snapshot = computer.snapshot()
         known = snapshot.number
         yield snapshot_view(snapshot, run, time.time())
-        sent = -_GATHER_SECONDS
+        sent = -CONSOLE_LIMITS.gather_seconds
         while True:
             changes, anew, any_at_all = PageChanges(known), False, False
-            until = anyio.current_time() + PING_SECONDS
+            until = anyio.current_time() + CONSOLE_LIMITS.ping_seconds
             while (left := until - anyio.current_time()) > 0:
                 event = None
                 with anyio.move_on_after(left):
@@ -46,14 +41,16 @@ async def messages(computer: Computer, run: str) -> AsyncGenerator[dict[str, Any
                 if event is None:
                     break
                 if isinstance(event, EventsLost | ConfigChanged):
-                    # After another config servers may be gone, or stand in another order: that is a new beginning, too.
+                    # After a change of the config, servers may be gone or in another order: a snapshot says so.
                     anew = True
                 elif stream.number > known:
                     changes.add(event)
                 known = max(known, stream.number)
                 if not any_at_all:
                     any_at_all = True
-                    until = max(sent + _GATHER_SECONDS, anyio.current_time() + _SETTLE_SECONDS)
+                    until = max(
+                        sent + CONSOLE_LIMITS.gather_seconds, anyio.current_time() + CONSOLE_LIMITS.settle_seconds
+                    )
             if anew:
                 snapshot = computer.snapshot()
                 known = max(known, snapshot.number)
@@ -66,14 +63,24 @@ async def messages(computer: Computer, run: str) -> AsyncGenerator[dict[str, Any
 
 
 class FeedResponse(Response):
-    """The messages as a response that ends when the page goes, when it stops reading, or when `end` is called."""
+    """Messages as a response. It ends when the page goes, when the page reads nothing for `stall` seconds, or by `end`.
+    While it is open it is in `streams`.
+    """
 
     media_type = "application/x-ndjson"
 
-    def __init__(self, source: AsyncGenerator[dict[str, Any], None], stall: float = 30.0) -> None:
+    def __init__(
+        self,
+        source: AsyncGenerator[dict[str, Any], None],
+        session: PageSession,
+        streams: "set[FeedResponse]",
+        stall: float = 30.0,
+    ) -> None:
         super().__init__()
         del self.headers["content-length"]
+        self.session = session
         self._source = source
+        self._streams = streams
         self._stall = stall
         self._scope = anyio.CancelScope()
 
@@ -82,11 +89,15 @@ class FeedResponse(Response):
         self._scope.cancel()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        # The source is closed here, not when it is collected: until then its events would be kept for it.
-        async with aclosing(self._source):
-            with self._scope:
-                await self._send_all(receive, send)
+        self._streams.add(self)
+        try:
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            # The source is closed now, and not by the garbage collector: until then events would be kept for it.
+            async with aclosing(self._source):
+                with self._scope:
+                    await self._send_all(receive, send)
+        finally:
+            self._streams.discard(self)
         with anyio.move_on_after(1, shield=True):
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 

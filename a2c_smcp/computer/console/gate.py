@@ -1,8 +1,8 @@
-"""Which requests come in, by their headers. Pure.
+"""Decides by its headers whether a request comes in. Pure.
 
-Another page in the same browser can send requests here: from another site, from another port of this machine, or from a
-name that its owner has resolve to 127.0.0.1. It cannot choose what the browser writes into `Host`, `Origin` and
-`Sec-Fetch-Site`, and it cannot read the key of a session, which only our own page sends along.
+Other pages in the same browser can send requests here: from another site, from another port of this machine, or from a
+name that resolves to 127.0.0.1. They cannot choose the headers `Host`, `Origin` and `Sec-Fetch-Site`, which the browser
+writes. And they cannot read the key of a session, which only our own page sends.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,11 +12,11 @@ from a2c_smcp.web.hosts import OwnOrigins, Refusal, values_by_name
 
 __all__ = ["HEADERS", "SESSION_HEADER", "policy", "refusal"]
 
-#: The header that carries the key of a session. A page of another origin would have to ask before it sends it.
+#: The header with the key of a session. A browser asks us before it lets a page of another origin send it.
 SESSION_HEADER: Final = "x-a2c-session"
 _OURS: Final = ("same-origin", "none")
 
-#: What every answer says, beside its Content-Security-Policy.
+#: The headers of every answer, beside its Content-Security-Policy.
 HEADERS: Final[Mapping[str, str]] = {
     "cache-control": "no-store",
     "cross-origin-opener-policy": "same-origin",
@@ -29,7 +29,7 @@ HEADERS: Final[Mapping[str, str]] = {
 
 
 def policy(import_map_digest: str) -> str:
-    """The Content-Security-Policy: our own files, and the one inline script that says where modules are."""
+    """The Content-Security-Policy: it allows our own files, and the inline script that says where modules are."""
     return "; ".join(
         (
             "default-src 'none'",
@@ -45,7 +45,7 @@ def policy(import_map_digest: str) -> str:
 
 
 def refusal(headers: Iterable[tuple[str, str]], origins: OwnOrigins, *, method: str, is_api: bool) -> Refusal | None:
-    """Why a request stays outside; `None` if it may come in. The names of `headers` are in lower case."""
+    """Why a request is refused; `None` if it may come in. The names of `headers` are in lower case."""
     given = values_by_name(headers)
     hosts, sent = given.get("host", []), given.get("origin", [])
     if (foreign := origins.refusal(hosts, sent)) is not None:
@@ -53,7 +53,7 @@ def refusal(headers: Iterable[tuple[str, str]], origins: OwnOrigins, *, method: 
     if any(origin.partition("://")[2] != hosts[0].lower() for origin in sent):
         return Refusal(403, "requests from another address of this computer are not served")
     if method not in ("GET", "HEAD") and len(sent) != 1:
-        return Refusal(403, "a request that changes something says from which page it comes")
+        return Refusal(403, "a request that changes something must have one Origin header")
     if is_api and any(site not in _OURS for site in given.get("sec-fetch-site", ())):
         return Refusal(403, "requests from other sites are not served")
     return None

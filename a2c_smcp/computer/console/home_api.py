@@ -1,15 +1,17 @@
 """What a page changes about the computer itself: its servers with their config file, and the office that it is in."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import anyio
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
 from a2c_smcp.computer.computer import Computer
+from a2c_smcp.computer.console.limits import CONSOLE_LIMITS
 from a2c_smcp.computer.console.page_json import PageResponse
-from a2c_smcp.computer.console.requests import object_body, text_field
+from a2c_smcp.computer.console.requests import read_routes, text_field, write_routes
 from a2c_smcp.computer.console.server_changes import ServerChanges
 from a2c_smcp.computer.home import ComputerHome, OfficeDoor
 from a2c_smcp.errors import (
@@ -20,21 +22,11 @@ from a2c_smcp.errors import (
     TooManyRequestsError,
 )
 
-__all__ = ["MAX_PASTE", "Endpoint", "HomeAPI"]
-
-#: Bytes of what is pasted, or of an entry that is edited.
-MAX_PASTE: Final = 64 * 2**10
-#: A request around it: each character may be written as an escape.
-_MAX_BODY: Final = 8 * MAX_PASTE
-_OFFICE_SECONDS: Final = 60.0
-#: Characters of an address, of an office's name, and of a key.
-_MAX_FIELD: Final = 4096
-
-Endpoint = Callable[[Request], Awaitable[Response]]
+__all__ = ["HomeAPI"]
 
 
 class HomeAPI:
-    """Routes for what is changed at home. One change is made at a time."""
+    """The routes for changes at home. One change of the servers is made at a time."""
 
     def __init__(self, computer: Computer, home: ComputerHome, start_seconds: float = 300.0) -> None:
         self._computer = computer
@@ -45,12 +37,9 @@ class HomeAPI:
         self._ended = anyio.Event()
 
     @property
-    def reads(self) -> Mapping[str, Endpoint]:
-        return {"/home": self._about, "/entry": self._entry, "/clashes": self._clashes}
-
-    @property
-    def writes(self) -> Mapping[str, Endpoint]:
-        return {
+    def routes(self) -> list[Route]:
+        reads = {"/home": self._about, "/entry": self._entry, "/clashes": self._clashes}
+        writes = {
             "/check-servers": self._check,
             "/save-servers": self._save,
             "/cancel-save": self._cancel,
@@ -58,56 +47,49 @@ class HomeAPI:
             "/join-office": self._join,
             "/leave-office": self._leave,
         }
+        # Each character of a paste may be written as an escape.
+        return [*read_routes(reads), *write_routes(writes, 8 * CONSOLE_LIMITS.paste_bytes)]
 
-    async def _about(self, request: Request) -> Response:
-        """What can be changed: the file that gets new servers, and how the office is reached."""
+    async def _about(self, request: Request) -> Any:
+        """What can be changed: the file that gets new servers, and the address of the office's server."""
         file, offices = self._home.config.home_file, self._home.offices
-        return PageResponse(
-            {"file": None if file is None else str(file), "office_url": None if offices is None else offices.url}
-        )
+        return {"file": None if file is None else str(file), "office_url": None if offices is None else offices.url}
 
     # --- servers
 
-    async def _check(self, request: Request) -> Response:
-        """What saving would do, for a person who pauses while typing."""
-        body = await object_body(request, _MAX_BODY)
+    async def _check(self, request: Request, body: dict[str, Any]) -> Any:
+        """What saving would do. Asked when a person pauses while typing."""
         text = _pasted(body)
         if "server" in body:
-            return PageResponse(self._servers.check_entry(text_field(body, "server"), text))
-        return PageResponse(self._servers.check_paste(text, until_stop=body.get("until_stop") is True))
+            return self._servers.check_entry(text_field(body, "server"), text)
+        return self._servers.check_paste(text, until_stop=body.get("until_stop") is True)
 
-    async def _entry(self, request: Request) -> Response:
-        return PageResponse(self._servers.entry(request.query_params.get("server", "")))
+    async def _entry(self, request: Request) -> Any:
+        return self._servers.entry(request.query_params.get("server", ""))
 
-    async def _save(self, request: Request) -> Response:
-        body = await object_body(request, _MAX_BODY)
+    async def _save(self, request: Request, body: dict[str, Any]) -> Any:
         text = _pasted(body)
         if "server" in body:
             name, digest = text_field(body, "server"), text_field(body, "digest")
             await self._one_at_a_time(lambda: self._servers.edit(name, text, digest))
-            return PageResponse({"names": [name]})
+            return {"names": [name]}
         until_stop = body.get("until_stop") is True
-        names = await self._one_at_a_time(lambda: self._servers.add(text, until_stop=until_stop))
-        return PageResponse({"names": names})
+        return {"names": await self._one_at_a_time(lambda: self._servers.add(text, until_stop=until_stop))}
 
-    async def _remove(self, request: Request) -> Response:
-        name = text_field(await object_body(request), "server")
+    async def _remove(self, request: Request, body: dict[str, Any]) -> None:
+        name = text_field(body, "server")
         await self._one_at_a_time(lambda: self._servers.remove(name))
-        return PageResponse({})
 
-    async def _cancel(self, request: Request) -> Response:
-        """Give up the change that is under way, and wait for its end. Its own request says that nothing was changed."""
-        await object_body(request)
+    async def _cancel(self, request: Request, body: dict[str, Any]) -> None:
+        """Cancel the change that is under way, and wait for its end. Its request answers that nothing was changed."""
         if self._change is not None:
             self._change.cancel()
-            # For a change that was cancelled to end: the server that was being started is stopped.
-            with anyio.move_on_after(30.0):
+            with anyio.move_on_after(30.0):  # the server that was being started is stopped meanwhile
                 await self._ended.wait()
-        return PageResponse({})
 
     async def _one_at_a_time(self, work: Callable[[], Awaitable[Any]]) -> Any:
         if self._change is not None:
-            raise TooManyRequestsError("another change of the servers is under way; wait for its end, or cancel it")
+            raise TooManyRequestsError("another change of the servers is under way; wait until it ends, or cancel it")
         self._ended = anyio.Event()
         scope = self._change = anyio.CancelScope(deadline=anyio.current_time() + self._start_seconds)
         with scope:
@@ -120,41 +102,37 @@ class HomeAPI:
             raise RequestTimeoutError(f"it took more than {self._start_seconds:.0f} s; nothing was changed")
         raise BadRequestError("cancelled; nothing was changed")
 
-    async def _clashes(self, request: Request) -> Response:
-        """The clashes of tool names, each with the servers that it is about."""
+    async def _clashes(self, request: Request) -> Any:
+        """The clashes of tool names, each with its servers."""
         conflicts = self._computer.tool_conflicts
-        return PageResponse(
-            {"clashes": [{"text": each.message, "servers": each.details.get("servers", [])} for each in conflicts]}
-        )
+        return {"clashes": [{"text": each.message, "servers": each.details.get("servers", [])} for each in conflicts]}
 
     # --- the office
 
-    async def _join(self, request: Request) -> Response:
-        """Join an office. The key goes in, and never comes out."""
-        body = await object_body(request, _MAX_BODY)
+    async def _join(self, request: Request, body: dict[str, Any]) -> Response:
+        """Join an office. No answer ever has the key."""
         url, office = _field(body, "url").strip(), _field(body, "office").strip()
         key = _field(body, "key") if body.get("key") else None
         if not url or not office:
-            raise BadRequestError("an address and the name of an office are needed")
+            raise BadRequestError("the address of a server and the name of an office are needed")
         return await _office_answer(lambda: self._door().join(url, office, key))
 
-    async def _leave(self, request: Request) -> Response:
-        await object_body(request)
+    async def _leave(self, request: Request, body: dict[str, Any]) -> Response:
         return await _office_answer(lambda: self._door().leave())
 
     def _door(self) -> OfficeDoor:
         if self._home.offices is None:
-            raise BadRequestError("this computer is connected by the program that runs it; it joins offices there")
+            raise BadRequestError("the program that runs this computer joins offices; this page cannot")
         return self._home.offices
 
 
 async def _office_answer(work: Callable[[], Awaitable[None]]) -> Response:
-    """A refusal is the server's, not the console's: a 401 of the server does not end the session of the page."""
+    """A refusal of the server is sent as 400: its 401 must not end the session of the page."""
     try:
-        with anyio.fail_after(_OFFICE_SECONDS):
+        with anyio.fail_after(CONSOLE_LIMITS.office_seconds):
             await work()
     except TimeoutError:
-        raise RequestTimeoutError(f"the server did not answer in {_OFFICE_SECONDS:.0f} s") from None
+        raise RequestTimeoutError(f"the server did not answer in {CONSOLE_LIMITS.office_seconds:.0f} s") from None
     except SMCPError as error:
         return PageResponse(error.payload(), 400)
     return PageResponse({})
@@ -162,13 +140,13 @@ async def _office_answer(work: Callable[[], Awaitable[None]]) -> Response:
 
 def _pasted(body: dict[str, Any]) -> str:
     text = text_field(body, "text")
-    if len(text.encode("utf-8", "replace")) > MAX_PASTE:
-        raise PayloadTooLargeError(f"a paste has at most {MAX_PASTE // 1024} KiB")
+    if len(text.encode("utf-8", "replace")) > CONSOLE_LIMITS.paste_bytes:
+        raise PayloadTooLargeError(f"a paste has at most {CONSOLE_LIMITS.paste_bytes // 1024} KiB")
     return text
 
 
 def _field(body: dict[str, Any], name: str) -> str:
-    text = text_field(body, name)
-    if len(text) > _MAX_FIELD or not text.isprintable():
-        raise BadRequestError(f"field {name!r} must be one line of at most {_MAX_FIELD} characters", {"field": name})
+    text, most = text_field(body, name), CONSOLE_LIMITS.field_characters
+    if len(text) > most or not text.isprintable():
+        raise BadRequestError(f"field {name!r} must be one line of at most {most} characters", {"field": name})
     return text

@@ -1,4 +1,4 @@
-"""Pages of documents as HTML. What a document says in HTML stays text: nothing of it becomes an element."""
+"""Pages of documents as HTML. HTML in a document stays text: nothing of it becomes an element."""
 
 from typing import Any, Final
 
@@ -8,7 +8,7 @@ from markdown_it.token import Token
 __all__ = ["to_html"]
 
 _MARKDOWN: Final = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
-#: Addresses that a person may follow; the page's policy lets no image come from elsewhere.
+#: The links that a person may follow. Images may not come from elsewhere: the page's policy forbids it.
 _FOLLOWED: Final = ("http://", "https://", "mailto:")
 
 
@@ -30,7 +30,7 @@ def _tame(tokens: list[Token]) -> None:
                 attrs.pop("href", None)
         elif token.type == "image" and not str(attrs.get("src", "")).startswith("data:image/"):
             attrs.pop("src", None)
-        # Alignment is written as a style, which the page's policy refuses; a class is not.
+        # Alignment comes as a style, which the page's policy forbids. A class is allowed.
         if style := attrs.pop("style", None):
             attrs["class"] = str(style).replace("text-align:", "align-")
         _tame(token.children or [])

@@ -1,59 +1,58 @@
-"""What a console remembers between runs, in a file: an id of the computer, its port, and the browsers that are let in.
+"""What a console remembers between runs, in a file: an id of the computer, its port, and the remembered browsers.
 
-One process at a time has the file. What is wrong with it is said, and never keeps a computer from starting.
+One process at a time has the file. A problem with it is reported, and never keeps a computer from starting.
 """
 
-import base64
 import hashlib
-import json
 import os
 import secrets
 import stat
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Literal, Self
 
-from a2c_smcp.computer.console.device_names import MAX_DEVICE_NAME
+import msgspec
+
 from a2c_smcp.computer.console.device_proofs import is_public_key
-from a2c_smcp.computer.console.devices import MAX_DEVICES, Device
+from a2c_smcp.computer.console.devices import Device
+from a2c_smcp.computer.console.limits import CONSOLE_LIMITS
 from a2c_smcp.utils.replacing import replace_file
 from a2c_smcp.utils.system import IS_UNIX
 
 __all__ = ["ConsoleMemory", "NoMemoryError", "Remembered"]
 
-_VERSION: Final = 1
-_MAX_BYTES: Final = 256 * 1024
+_MOST_BYTES: Final = 256 * 1024
 
 
 class NoMemoryError(RuntimeError):
-    """A memory that cannot be used; says why."""
+    """The file of a console's memory cannot be used; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What is in the file. `port` is the last one on `host`; 0 if there was none."""
+    """The content of the file. `port` is the last port on `host`, or 0."""
 
     computer: str
     host: str = ""
     port: int = 0
     devices: tuple[Device, ...] = ()
+    version: Literal[1] = 1
 
 
 class ConsoleMemory:
-    """The file of one computer. `open` it, which may raise `NoMemoryError`, give it to a `Console`, and `close` it."""
+    """The file of one computer. `open` it, give it to a `Console`, and `close` it at the end."""
 
     def __init__(self, file: Path, lock: int, now: float) -> None:
         self._file = file
         self._lock = lock
         self.notice: str | None = None
-        """What to tell the person about the file; `None` if there is nothing."""
+        """What to tell the person about the file, if anything."""
         self.found = self._read(now)
         """What the file holds."""
 
     @classmethod
     def open(cls, folder: Path, computer: str, now: float) -> Self:
-        """The memory of the computer with this name, or `NoMemoryError`. A file that is broken is put aside."""
+        """The memory of the computer with this name. A broken file is put aside. Raises `NoMemoryError`."""
         file = folder / f"{hashlib.sha256(computer.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}.json"
         try:
             _make_private(folder)
@@ -69,12 +68,12 @@ class ConsoleMemory:
         return memory
 
     def keep(self, what: Remembered) -> None:
-        """Write it to the file, which only its owner may read. Raises `OSError`, and then the file is as it was."""
-        replace_file(self._file, json.dumps(_as_json(what), indent=1).encode())
+        """Write the file, which only its owner may read. After an `OSError` the file is as it was."""
+        replace_file(self._file, msgspec.json.format(msgspec.json.encode(what), indent=1))
         self.found = what
 
     def close(self) -> None:
-        """Let another process have the file."""
+        """Release the file for another process."""
         os.close(self._lock)
 
     def _read(self, now: float) -> Remembered:
@@ -84,30 +83,30 @@ class ConsoleMemory:
             return Remembered(secrets.token_hex(16))
         try:
             _check(content is not None)
-            return _from_json(content or b"", now)
-        except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
+            return _decoded(content or b"", now)
+        except (ValueError, RecursionError):
             aside = self._file.with_suffix(".broken")
             os.replace(self._file, aside)
             self.notice = (
-                f"what the console remembered could not be read, and is now {aside}: browsers have to be let in again"
+                f"the console's memory could not be read, and was moved to {aside}: browsers have to be let in again"
             )
             return Remembered(secrets.token_hex(16))
 
 
 def _make_private(folder: Path) -> None:
-    for each in (folder.parent, folder):  # `mode` is not for the parents that a call makes
+    for each in (folder.parent, folder):  # `mode` does not apply to parents that a call makes
         each.mkdir(mode=0o700, parents=True, exist_ok=True)
     if IS_UNIX and folder.stat().st_mode & 0o077:
         folder.chmod(0o700)
 
 
 def _content(file: Path) -> bytes | None:
-    """What is in a file; `None` if others may have put it there, while the folder was not private yet."""
+    """The content of a file; `None` if another user may have written it before the folder was private."""
     with open(os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as opened:  # a pipe would wait for ever
         about = os.fstat(opened.fileno())
         if IS_UNIX and (about.st_uid != os.geteuid() or about.st_mode & 0o022):
             return None
-        return opened.read(_MAX_BYTES + 1) if stat.S_ISREG(about.st_mode) else None
+        return opened.read(_MOST_BYTES + 1) if stat.S_ISREG(about.st_mode) else None
 
 
 def _locked(file: Path) -> int:
@@ -125,48 +124,19 @@ def _locked(file: Path) -> int:
     return lock
 
 
-def _as_json(what: Remembered) -> dict[str, Any]:
-    devices = [
-        {
-            "id": device.id,
-            "name": device.name,
-            "public_key": base64.b64encode(device.public_key).decode(),
-            "granted": device.granted,
-            "used": device.used,
-        }
-        for device in what.devices
-    ]
-    return {
-        "version": _VERSION,
-        "computer": what.computer,
-        "host": what.host,
-        "port": what.port,
-        "devices": devices,
-    }
-
-
-def _from_json(content: bytes, now: float) -> Remembered:
-    """What a file says, or one of several errors for a file that is not ours."""
-    if len(content) > _MAX_BYTES:
-        raise ValueError("too long")
-    found = json.loads(content)
-    computer, host, port = found["computer"], found["host"], found["port"]
-    _check(found["version"] == _VERSION)
-    _check(isinstance(computer, str) and len(bytes.fromhex(computer)) == 16)
-    _check(isinstance(host, str) and isinstance(port, int) and 0 <= port < 65536)
-    _check(isinstance(found["devices"], list) and len(found["devices"]) <= MAX_DEVICES)
-    return Remembered(computer, host, port, tuple(_devices(found["devices"], now)))
-
-
-def _devices(items: Iterable[dict[str, Any]], now: float) -> Iterable[Device]:
-    for item in items:
-        name, key = item["name"], base64.b64decode(item["public_key"], validate=True)
-        _check(isinstance(name, str) and 0 < len(name) <= MAX_DEVICE_NAME and name.isprintable())
-        _check(len(bytes.fromhex(item["id"])) == 16 and is_public_key(key))
-        # A clock that was wrong must not make a key that never expires.
-        granted, used = (min(float(item[field]), now) for field in ("granted", "used"))
-        _check(granted - granted == 0 == used - used)
-        yield Device(item["id"], name, key, granted, used)
+def _decoded(content: bytes, now: float) -> Remembered:
+    """What a file holds. Raises `ValueError` for a file that is not ours."""
+    _check(len(content) <= _MOST_BYTES)
+    found = msgspec.json.decode(content, type=Remembered)
+    _check(len(bytes.fromhex(found.computer)) == 16 and 0 <= found.port < 65536)
+    _check(len(found.devices) <= CONSOLE_LIMITS.devices)
+    for device in found.devices:
+        name = device.name
+        _check(0 < len(name) <= CONSOLE_LIMITS.device_name_characters and name.isprintable())
+        _check(len(bytes.fromhex(device.id)) == 16 and is_public_key(device.public_key))
+    # A clock that was wrong must not make a key that never expires.
+    devices = [replace(each, granted=min(each.granted, now), used=min(each.used, now)) for each in found.devices]
+    return replace(found, devices=tuple(devices))
 
 
 def _check(fits: bool) -> None:

@@ -1,4 +1,4 @@
-"""JSON for the page. What others say may hold what JSON or UTF-8 cannot: the page is answered all the same."""
+"""JSON for the page. Words of others may hold what JSON or UTF-8 cannot; the page gets an answer all the same."""
 
 import json
 from typing import Any
@@ -9,7 +9,7 @@ __all__ = ["PageResponse", "encoded"]
 
 
 def encoded(value: Any) -> bytes:
-    """A value as JSON: a number that JSON has not is null, and half a character is a question mark."""
+    """A value as JSON. NaN and infinity become null; half of a surrogate pair becomes a question mark."""
     try:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=str)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What a person pasted to add servers: the JSON of any README, or a piece of it, as entries with their texts. Pure."""
+"""Reads what a person pasted to add servers: the JSON of any README, or a piece of it. Pure."""
 
 import json
 import re
@@ -21,7 +21,7 @@ _FENCE: Final = re.compile(r"\A`{3,}[^\n]*\n(.*?)(?<!`)`{3,}\Z", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Pasted:
-    """Entries of servers and definitions of inputs, and all that is wrong with them."""
+    """The servers and inputs of a paste, and all that is wrong with them."""
 
     entries: dict[str, str] = field(default_factory=dict, repr=False)
     """The text of each entry by the server's name."""
@@ -32,7 +32,7 @@ class Pasted:
 
 
 def read_paste(text: str, known_inputs: Iterable[str]) -> Pasted:
-    """Read what was pasted. `known_inputs` are the ids that servers may refer to without defining them."""
+    """Read a paste. Its servers may use `known_inputs` without defining them."""
     text = _FENCE.sub(r"\1", text.strip().removeprefix("\ufeff")).strip().rstrip(",")
     try:
         text, root = _whole(text)
@@ -44,9 +44,9 @@ def read_paste(text: str, known_inputs: Iterable[str]) -> Pasted:
     problems = [str(problem) for problem in found.problems]
     if not found.servers and not problems:
         problems = ["there is no server in it"]
-    # Each server is looked for in the whole text: so many characters times servers are read.
+    # Each server is searched for in the whole text: the work is servers times characters.
     if len(found.servers) > 1 and len(found.servers) * len(text) > 200_000:
-        return Pasted(problems=(f"it has {len(found.servers)} servers, which is too much; paste fewer at a time",))
+        return Pasted(problems=(f"it has {len(found.servers)} servers, which are too many; paste fewer at a time",))
     entries = {raw["name"]: _entry(text, raw["name"]) for raw in found.servers}
     return Pasted(
         entries,
@@ -57,7 +57,7 @@ def read_paste(text: str, known_inputs: Iterable[str]) -> Pasted:
 
 
 def _whole(text: str) -> tuple[str, Node | None]:
-    """The text with what is missing around it: braces around `"name": {…}`, and the key around servers by name."""
+    """The text with what is missing around it: braces around `"name": {…}`, or the key `mcpServers`."""
     if text[blank_until(text, 0) :].startswith('"'):
         text = f"{{{text}\n}}"
     root = scan(text)
@@ -77,7 +77,7 @@ def _entry(text: str, name: str) -> str:
     node = scan(entry)
     assert node is not None
     if node.get("server_parameters") is None and node.get("name") is not None:
-        # Flat, and by itself: its name will stand before it.
+        # A flat entry with its name inside: the name will be its key.
         without = [
             f"{json.dumps(each.name)}: {_text(entry, each.node)}" for each in node.members if each.name != "name"
         ]

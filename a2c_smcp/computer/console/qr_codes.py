@@ -4,9 +4,7 @@ from typing import Final
 
 __all__ = ["qr_image", "qr_text"]
 
-#: Light modules around the code; readers need them.
-_BORDER: Final = 4
-#: The character for two modules, one above the other, by whether each of them is drawn.
+#: The character for two modules, one above the other, by whether each is drawn.
 _HALVES: Final = {(True, True): "█", (True, False): "▀", (False, True): "▄", (False, False): " "}
 
 
@@ -14,14 +12,14 @@ def qr_image(link: str) -> str:
     """The code as a `data:` URI of an SVG, dark on white in any colour scheme."""
     import segno
 
-    return segno.make_qr(link, error="m").svg_data_uri(border=_BORDER, light="white", scale=4, omitsize=True)
+    return segno.make_qr(link, error="m").svg_data_uri(border=4, light="white", scale=4, omitsize=True)
 
 
 def qr_text(link: str) -> str:
-    """The code as lines of half blocks. Light modules are drawn: on a dark terminal the code is dark on light."""
+    """The code as lines of half blocks. The light modules are drawn, for terminals with a dark background."""
     import segno
 
-    rows = [[not module for module in row] for row in segno.make_qr(link, error="m").matrix_iter(border=_BORDER)]
+    rows = [[not module for module in row] for row in segno.make_qr(link, error="m").matrix_iter(border=4)]
     below = [*rows[1:], [False] * len(rows[0])]
     return "\n".join(
         "".join(_HALVES[pair] for pair in zip(upper, lower, strict=True))

@@ -1,6 +1,6 @@
-"""Servers that a person adds, edits and removes in the page: on the Computer that runs, and in its config file.
+"""Adds, edits and removes servers for a person at the page: on the running Computer and in its config file.
 
-A server is started first and written then. If it does not start, or cannot be written, everything is as it was.
+A server is started first, and then written to the file. If either fails, everything stays as it was.
 """
 
 import json
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 
 class ServerChanges:
-    """What the page does about servers. Everything raises the `SMCPError` that says why it was not done."""
+    """What the page does about servers. A change that fails raises an `SMCPError` with the reason."""
 
     def __init__(self, computer: Computer, config: ConfigWriter) -> None:
         self._computer = computer
@@ -40,7 +40,7 @@ class ServerChanges:
     # --- before anything is done
 
     def check_paste(self, text: str, *, until_stop: bool) -> dict[str, Any]:
-        """What adding this would do, and all that is wrong with it."""
+        """What adding this paste would do, and all that is wrong with it."""
         pasted = self._read(text)
         problems = list(pasted.problems)
         if not problems and not until_stop and self._config.home_file is not None:
@@ -75,7 +75,9 @@ class ServerChanges:
     # --- doing it
 
     async def add(self, text: str, *, until_stop: bool) -> list[str]:
-        """Add what was pasted, or replace what has the same names; the names. `until_stop`: no file is changed."""
+        """Add the pasted servers, or replace those of the same names. Returns the names. With `until_stop` no file is
+        changed.
+        """
         pasted = self._read(text)
         if pasted.problems:
             raise BadRequestError("; ".join(pasted.problems))
@@ -89,10 +91,12 @@ class ServerChanges:
         return list(pasted.entries)
 
     async def edit(self, name: str, text: str, digest: str) -> None:
-        """Save an entry that was edited. The digest is that of the entry that was shown."""
+        """Save an edited entry. `digest` is that of the entry that was shown."""
         stored = self._stored(name)
         if stored.digest != digest:
-            raise BadRequestError(f"the entry of {name!r} was changed meanwhile; copy what you typed, and look again")
+            raise BadRequestError(
+                f"the entry of {name!r} has changed meanwhile; copy what you typed, and open it again"
+            )
         entry = unmasked_entry(text, stored.text)
         if _file(stored):
             change = self._config.save({name: entry}, {})
@@ -101,14 +105,14 @@ class ServerChanges:
             await self._apply([meaning(name, entry)], (), None)
 
     async def remove(self, name: str) -> None:
-        """Take a server out of its file, then stop it and forget it."""
+        """Remove a server from its file, then stop it and forget it."""
         if self._config.find(name) is None:
             await self._computer.remove_server(name)
             return
         change = self._config.remove(name)
-        with anyio.CancelScope(shield=True):  # one without the other would be undone by the next start
+        with anyio.CancelScope(shield=True):  # half of it would be undone by the next start
             await self._write(change)
-            with suppress(NotFoundError):  # where the file is followed, its change may have done it already
+            with suppress(NotFoundError):  # where the file is followed, that may have removed it already
                 await self._computer.remove_server(name)
 
     async def _apply(
@@ -131,7 +135,6 @@ class ServerChanges:
         self._config.on_written(change.files)
 
     async def _put_back(self, name: str, before: dict[str, Any] | None) -> None:
-        # How long it may take to put back a server as it was.
         with anyio.move_on_after(60.0, shield=True):
             try:
                 if before is None:
@@ -147,7 +150,7 @@ class ServerChanges:
         return read_paste(text, self._computer.inputs.definitions)
 
     def _stored(self, name: str) -> StoredEntry:
-        """The entry in a file, or what the Computer has if no file has it."""
+        """The entry in a file; if no file has it, the config of the Computer."""
         if (stored := self._config.find(name)) is not None:
             return stored
         if (raw := self._computer.server_config(name)) is None:
@@ -161,7 +164,7 @@ class ServerChanges:
         known = self._computer.inputs.definitions
         for input_id, (definition, _) in pasted.inputs.items():
             if known.get(input_id, definition) != definition:
-                raise BadRequestError(f"there is another input with the id {input_id!r}; give this one another id")
+                raise BadRequestError(f"another input has the id {input_id!r}; give this one another id")
         return {input_id: found for input_id, found in pasted.inputs.items() if input_id not in known}
 
     def _run_only(self, name: str, entry: str) -> dict[str, Any]:
@@ -169,10 +172,10 @@ class ServerChanges:
         return with_tool_prefix(raw) if self._config.prefix_tools else raw
 
     def _clashes(self, pasted: Pasted) -> list[str]:
-        """Aliases that other servers' tools have for a name. What the new tools are called shows when they start."""
+        """Aliases that are names of other servers' tools. The names of the new tools are known only when they start."""
         servers = self._computer.tool_servers
         return [
-            f"server {name!r}: a tool of {servers[alias]!r} is called {alias!r} already"
+            f"server {name!r}: {servers[alias]!r} already has a tool {alias!r}"
             for name, entry in pasted.entries.items()
             for alias in _aliases(meaning(name, entry))
             if servers.get(alias, name) != name
@@ -184,24 +187,24 @@ def _file(stored: StoredEntry) -> str:
 
 
 def _runs(raw: dict[str, Any]) -> str:
-    """What a server will run, or where it is, with nothing hidden: what is pasted comes from strangers."""
+    """The command that a server will run, or its URL, with nothing hidden: a paste comes from strangers."""
     parameters = raw["server_parameters"]
     if not isinstance(parameters, dict):
-        return visible(str(parameters))  # an input stands for all of it
+        return visible(str(parameters))  # an input stands for all parameters
     if "url" in parameters:
         return visible(masked_url(str(parameters["url"])))
     given, variables = parameters.get("args") or [], parameters.get("env")
-    # A variable can have another program run: LD_PRELOAD, NODE_OPTIONS. Its value may be a secret.
+    # A variable such as LD_PRELOAD or NODE_OPTIONS can run another program. Its value may be a secret.
     names = [f"{shlex.quote(name)}={MASK} " for name in variables] if isinstance(variables, dict) else []
     command = shlex.join([parameters["command"], *(given if isinstance(given, list) else [str(given)])])
     return visible("".join(names) + command)
 
 
 def _unasked(pasted: Pasted) -> list[str]:
-    """The servers whose tools would run without a question: that is easily overlooked in what a stranger wrote."""
+    """A warning for each server whose tools would run without a question: it is easily overlooked in a paste."""
     metas = {name: meaning(name, entry) for name, entry in pasted.entries.items()}
     return [
-        f"server {name!r}: it says itself that tools of it run without asking you (auto_apply)"
+        f"server {name!r}: its entry lets tools run without asking you (auto_apply)"
         for name, raw in metas.items()
         if any(_applies_itself(meta) for meta in (raw.get("default_tool_meta"), *_metas(raw)))
     ]
@@ -222,7 +225,7 @@ def _aliases(raw: dict[str, Any]) -> list[str]:
 
 
 def _refusal(attempt: Callable[[], object]) -> list[str]:
-    """The problems that an attempt is refused for, one text each; empty if it succeeds."""
+    """The problems of an attempt, one text each; empty if it succeeds."""
     try:
         attempt()
     except InvalidConfigError as error:

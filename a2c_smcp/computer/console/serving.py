@@ -1,4 +1,4 @@
-"""A console that runs beside a Computer: its socket, its server, its links, and a stop in bounded time."""
+"""Runs a console beside a Computer: its socket, its web server, its links, and a stop in bounded time."""
 
 import asyncio
 import socket
@@ -23,20 +23,21 @@ from a2c_smcp.web.uvicorn_server import GracefulServer, listen
 
 __all__ = ["Console", "ConsoleError"]
 
+#: How long a stop waits for requests that are being answered.
 _CLOSE_SECONDS: Final = 2
 
 
 class ConsoleError(RuntimeError):
-    """A console that cannot be opened; says why, and what to do about it."""
+    """A console cannot be opened. The message says why and what to do."""
 
 
 class Console:
-    """The console of one Computer. Start `run` in a task group; then `link` gives an address for a browser.
+    """The console of one Computer. Start `run` in a task group; then `link` gives a link for a browser.
 
-    Raises `ConsoleError` for a host that others reach without a certificate. `key` may be in the certificate's file.
-    `memory` keeps the port, and the browsers that come in without a link; the caller closes it. Without it nothing is
-    kept. `advice` says how a person without a link gets one. `home` is what a page may change; without it, servers that
-    are added there are gone when the computer stops, and no office can be joined.
+    A host that others reach needs `cert`, or this raises `ConsoleError`. `key` may be in the file of `cert`. `memory`
+    keeps the port and the remembered browsers between runs; the caller closes it. `advice` says how a person without a
+    link gets one. `home` is what a page may change: without it, servers that are added last until the computer stops,
+    and no office can be joined.
     """
 
     def __init__(
@@ -51,14 +52,14 @@ class Console:
         home: ComputerHome | None = None,
     ) -> None:
         if cert is None and not address.is_local:
-            raise ConsoleError(f"the console on {address.host} needs TLS: give --console-cert, or leave the host out")
+            raise ConsoleError(f"the console on {address.host} needs TLS: give --console-cert, or leave out the host")
         self._computer = computer
         self._address = address
         self._cert, self._key = cert, key
         self._memory = memory
         self._advice = advice
         self.notice: str | None = None
-        """What to tell the person after `listen`; `None` if there is nothing."""
+        """What to tell the person after `listen`, if anything."""
         self._home = home
         self._listener: socket.socket | None = None
         self._app: ConsoleApp | None = None
@@ -69,7 +70,7 @@ class Console:
         return self._address.is_local
 
     def listen(self) -> None:
-        """Take the port; `run` does so too, if it must. Raises `ConsoleError` if it cannot be done."""
+        """Take the port, before `run` does so. Raises `ConsoleError` if the port or the certificate cannot be used."""
         if self._cert is not None:
             try:
                 ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self._cert, self._key)
@@ -83,7 +84,7 @@ class Console:
             self._remember_port(self._listener.getsockname()[1])
 
     def _listen_as_before(self) -> socket.socket | None:
-        """The port of the last time, if any port will do: the keys of browsers belong to it."""
+        """Listen on the port of the last run, if any port will do: the keys of browsers belong to it."""
         if self._memory is None or self._address.port or self._memory.found.host != self._address.host:
             return None
         port = self._memory.found.port
@@ -91,8 +92,8 @@ class Console:
             return listen(self._address.host, port)
         except OSError as error:
             self.notice = (
-                f"the console has another port than before, because {port} cannot be used ({error.strerror}): "
-                "browsers that it remembers have to be let in again"
+                f"the console has a new port, because {port} cannot be used ({error.strerror}): "
+                "remembered browsers have to be let in again"
             )
             return None
 
@@ -105,7 +106,7 @@ class Console:
             self.notice = f"the console's port is not remembered: {error.strerror}"
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Serve until cancelled. Started when the page can be opened; raises like `listen`."""
+        """Serve until cancelled. It has started when the page can be opened. Raises like `listen`."""
         if self._listener is None:
             self.listen()
         assert self._listener is not None
@@ -118,10 +119,10 @@ class Console:
             app = self._app = ConsoleApp(self._computer, origins, door, self._memory, home=self._home)
             ready = anyio.Event()
             server = GracefulServer(self._config(app), ready=ready.set, ending=app.api.end_streams, signals=False)
-            # Not a child of the task group: a cancelled server would cut its connections instead of closing them.
+            # Not in the task group: a cancelled server would cut its connections instead of closing them.
             serving = asyncio.create_task(server.serve([listener]), name="console")
             try:
-                async with self._progress_wanted(), anyio.create_task_group() as app.api.tasks:
+                async with self._progress_wanted(), anyio.create_task_group() as app.api.calls.tasks:
                     await ready.wait()
                     task_status.started()
                     await asyncio.wait({serving})
@@ -133,21 +134,21 @@ class Console:
             serving.result()
 
     def _progress_wanted(self) -> EventStream:
-        """Has MCP servers asked for progress also while no page is open, as they are asked only when a call starts: a
-        page that is opened later shows how far the call is. Nobody reads this stream, so it keeps one event at most.
+        """A stream that makes calls ask for progress even while no page is open: a page that is opened later can show
+        it. Nobody reads the stream, so it keeps one event at most.
         """
         return self._computer.events(1, kinds={CallProgressed})
 
     def link(self) -> str:
-        """An address that works once."""
+        """A link that works once."""
         if self._app is None:
-            raise ConsoleError("the console does not run")
+            raise ConsoleError("the console is not running")
         return self._app.entrance.new_link()
 
     def _config(self, app: ConsoleApp) -> SurfaceConfig:
         return SurfaceConfig(
             app,
-            # Connections of pages that have a session: 16 sessions, and a browser opens six for each.
+            # 128 for pages with a session: there are 16 sessions, and a browser opens six connections for each.
             places=ConnectionPlaces(STRANGERS, 128),
             lifespan="off",
             timeout_graceful_shutdown=_CLOSE_SECONDS,

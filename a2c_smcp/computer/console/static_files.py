@@ -1,4 +1,4 @@
-"""The files of the page, read once, and the policy that allows them and nothing else."""
+"""The files of the page, read once, and the policy that allows only them."""
 
 import base64
 import hashlib

@@ -1,6 +1,6 @@
 """What the console shows of a Computer, as JSON. Pure.
 
-Arguments and results go out as text. A browser reads numbers as floats, and a person has to see the exact call.
+Arguments and results are sent as text: a browser would read numbers as floats, and a person must see the exact call.
 """
 
 import json
@@ -11,6 +11,7 @@ from typing import Any, Final
 from a2c_smcp import PROTOCOL_VERSION, __version__
 from a2c_smcp.computer.calls.log import EndedCall, ProgressReport, RunningCall, WatchedCall
 from a2c_smcp.computer.console.decision_views import decision_list
+from a2c_smcp.computer.console.limits import CONSOLE_LIMITS
 from a2c_smcp.computer.decisions.shown_text import TOO_DEEP, as_text, text_start, visible
 from a2c_smcp.computer.watching.events import OfficeStatus, ServerStatus
 from a2c_smcp.computer.watching.snapshot import ComputerSnapshot
@@ -31,17 +32,11 @@ __all__ = [
     "tool_view",
 ]
 
-#: How much of a call's arguments and result a list shows; the whole of it is asked for by the call's id.
-_PREVIEW: Final = 600
-#: Rows of a table that are shown.
-_MAX_ROWS: Final = 1000
-#: Levels of a schema that a form is made of.
-_DEEPEST: Final = 100
 _IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml"})
 
 
-def call_view(call: WatchedCall, most: int | None = _PREVIEW) -> dict[str, Any]:
-    """Who calls what; of the arguments at most so many characters."""
+def call_view(call: WatchedCall, most: int | None = CONSOLE_LIMITS.preview_characters) -> dict[str, Any]:
+    """Who calls which tool, with at most `most` characters of the arguments."""
     arguments, cut = (as_text(call.arguments), False) if most is None else text_start(call.arguments, most)
     return {
         "id": call.id,
@@ -68,7 +63,7 @@ def running_view(running: RunningCall) -> dict[str, Any]:
 
 
 def ended_view(ended: EndedCall) -> dict[str, Any]:
-    """A call that is over, without its result: `result_view` has that."""
+    """An ended call with the beginning of its result. `result_view` has the whole."""
     text = "\n".join(_texts(ended.result))
     return {
         **call_view(ended.call),
@@ -78,12 +73,12 @@ def ended_view(ended: EndedCall) -> dict[str, Any]:
         "outcome": ended.outcome,
         "verdict": ended.verdict,
         "decided_by": ended.decided_by,
-        "text": text[:_PREVIEW],
+        "text": text[: CONSOLE_LIMITS.preview_characters],
     }
 
 
 def result_view(ended: EndedCall) -> dict[str, Any]:
-    """A call that is over with all of its arguments and its result."""
+    """An ended call with all of its arguments and its result."""
     structured = ended.result.get("structuredContent")
     return {
         **ended_view(ended),
@@ -94,7 +89,7 @@ def result_view(ended: EndedCall) -> dict[str, Any]:
 
 
 def export_view(ended: EndedCall) -> dict[str, Any]:
-    """A call that is over, whole, for a program that reads it: values instead of texts."""
+    """An ended call for programs, whole: values instead of texts."""
     call = ended.call
     return {
         "id": call.id,
@@ -116,7 +111,7 @@ def export_view(ended: EndedCall) -> dict[str, Any]:
 
 
 def _exportable(value: Any) -> Any:
-    return TOO_DEEP if is_deeper(value, _DEEPEST) else value
+    return TOO_DEEP if is_deeper(value, CONSOLE_LIMITS.depth) else value
 
 
 def _texts(result: Mapping[str, Any]) -> list[str]:
@@ -137,14 +132,14 @@ def _content_view(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def table_view(content: Any) -> dict[str, Any] | None:
-    """A table's cells as text, if this is the content of a table: a browser would read large numbers as others."""
+    """The cells as text, if this is the content of a table: a browser would change large numbers."""
     if not isinstance(content, dict) or not isinstance(rows := content.get("rows"), list):
         return None
     headers = content.get("headers")
     return {
         "headers": [_cell(each) for each in headers] if isinstance(headers, list) else [],
-        "rows": [[_cell(each) for each in row] for row in rows[:_MAX_ROWS] if isinstance(row, list)],
-        "cut": len(rows) > _MAX_ROWS,
+        "rows": [[_cell(each) for each in row] for row in rows[: CONSOLE_LIMITS.rows] if isinstance(row, list)],
+        "cut": len(rows) > CONSOLE_LIMITS.rows,
     }
 
 
@@ -183,14 +178,14 @@ def tool_view(tool: SMCPTool, server: str) -> dict[str, Any]:
         "name": tool["name"],
         "server": server,
         "description": visible(tool["description"]),
-        "schema": {} if is_deeper(tool["params_schema"], _DEEPEST) else tool["params_schema"],
+        "schema": {} if is_deeper(tool["params_schema"], CONSOLE_LIMITS.depth) else tool["params_schema"],
         "schema_text": as_text(tool["params_schema"]),
         "returns": None if tool["return_schema"] is None else as_text(tool["return_schema"]),
     }
 
 
 def snapshot_view(snapshot: ComputerSnapshot, run: str, now: float) -> dict[str, Any]:
-    """All that a page starts with. Tools, windows, documents and logs are asked for when they are looked at."""
+    """What a page starts with. It asks for tools, windows, documents and logs when somebody looks at them."""
     return {
         "kind": "snapshot",
         "number": snapshot.number,

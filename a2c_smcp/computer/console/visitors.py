@@ -1,7 +1,7 @@
 """Who may use a console: links that work once, and the sessions that they open. Pure: the time is handed in.
 
-A link carries a token in its fragment, which no browser sends to a server. The page posts it once, and gets the key of
-a session. Of tokens and keys only digests are kept. A browser that is remembered gets a session without a link.
+A link has a token in its fragment, which no browser sends to a server. The page posts the token once and gets the key
+of a session. Only digests of tokens and keys are kept. A remembered browser gets a session without a link.
 """
 
 import hashlib
@@ -10,22 +10,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
 
+from a2c_smcp.computer.console.limits import CONSOLE_LIMITS
 from a2c_smcp.errors import TooManyRequestsError
 from a2c_smcp.utils.bounded import BoundedDict
 
-__all__ = ["ALIVE_SECONDS", "LINK_SECONDS", "MAX_LINKS", "MAX_SESSIONS", "PageSession", "VisitorBook"]
-
-#: How many links may be unused at a time: one more, and the oldest stops working.
-MAX_LINKS: Final = 8
-#: How many sessions there may be. One more ends the session that was silent longest, among those not in use.
-MAX_SESSIONS: Final = 16
-#: How long an unused link works, in seconds.
-LINK_SECONDS: Final = 3600.0
-#: How long a page that said that it follows is in use. It says so every 20 s; in the background a browser may let it
-#: speak once a minute.
-ALIVE_SECONDS: Final = 150.0
+__all__ = ["PageSession", "VisitorBook"]
 
 
 @dataclass(slots=True, eq=False)
@@ -33,7 +23,7 @@ class PageSession:
     """One tab of a browser."""
 
     name: str
-    """What people read where this page decided. Tabs of a browser that is remembered share a name."""
+    """The name under which this page decides. The tabs of a remembered browser share it."""
     device: str | None = None
     """The id of the browser, if it is remembered."""
     streams: int = 0
@@ -41,7 +31,7 @@ class PageSession:
     is_over: bool = False
 
     def is_in_use(self, now: float) -> bool:
-        """Whether somebody may look at this page: it follows, by itself or through another tab."""
+        """Whether somebody may look at this page: it follows the events, by itself or through another tab."""
         return self.streams > 0 or now < self.followed_until
 
 
@@ -49,12 +39,12 @@ class VisitorBook:
     """Tokens that work once, and sessions."""
 
     def __init__(self) -> None:
-        self._tokens: BoundedDict[bytes, None] = BoundedDict(MAX_LINKS)
+        self._tokens: BoundedDict[bytes, None] = BoundedDict(CONSOLE_LIMITS.links)
         self._sessions: OrderedDict[bytes, PageSession] = OrderedDict()
 
     @property
     def sessions(self) -> tuple[PageSession, ...]:
-        """The sessions that are open; the one that was silent longest comes first."""
+        """The open sessions. The one that was silent longest comes first."""
         return tuple(self._sessions.values())
 
     def new_token(self, now: float) -> str:
@@ -64,17 +54,17 @@ class VisitorBook:
         return token
 
     def discard(self, token: str) -> None:
-        """Let a token work no more."""
+        """Make a token useless."""
         self._tokens.pop(_digest(token))
 
     def redeem(self, token: str, session: Callable[[], PageSession], now: float) -> tuple[str, PageSession] | None:
-        """A session and its key; `None` if the token is unknown, was used, or is too old. `session` makes the session.
+        """A key and the session that `session` makes; `None` if the token is unknown, used, or too old.
 
-        Raises `TooManyRequestsError` if every session is in use; the token can be used later then.
+        Raises `TooManyRequestsError` if every session is in use. The token then still works later.
         """
-        # The digest is what is looked up: how long that takes says nothing about a token.
+        # The digest is looked up: the time that this takes tells nothing about a token.
         digest = _digest(token)
-        self._tokens.forget_before(now - LINK_SECONDS)
+        self._tokens.forget_before(now - CONSOLE_LIMITS.link_seconds)
         if digest not in self._tokens:
             return None
         self._make_room(now)
@@ -82,7 +72,7 @@ class VisitorBook:
         return self.admit(session(), now)
 
     def admit(self, session: PageSession, now: float) -> tuple[str, PageSession]:
-        """Open a session without a token; returns its key, and the session.
+        """Open a session without a token. Returns its key and the session.
 
         Raises `TooManyRequestsError` if every session is in use.
         """
@@ -92,14 +82,14 @@ class VisitorBook:
         return key, session
 
     def find(self, key: str) -> PageSession | None:
-        """The session with this key. From now on it is the one that was heard last."""
+        """The session with this key. It counts as heard now."""
         digest = _digest(key)
         if (session := self._sessions.get(digest)) is not None:
             self._sessions.move_to_end(digest)
         return session
 
     def end(self, *sessions: PageSession) -> None:
-        """Forget these: their keys work no more."""
+        """End these sessions: their keys no longer work."""
         for session in sessions:
             session.is_over = True
         self._sessions = OrderedDict(
@@ -114,15 +104,17 @@ class VisitorBook:
             yield
         finally:
             session.streams -= 1
-            # A page whose stream was cut is in use for so long: it comes back at once.
+            # A page whose stream was cut comes back soon.
             session.followed_until = max(session.followed_until, clock() + 15.0)
 
     def _make_room(self, now: float) -> None:
-        if len(self._sessions) < MAX_SESSIONS:
+        if len(self._sessions) < CONSOLE_LIMITS.sessions:
             return
         silent = next((digest for digest, session in self._sessions.items() if not session.is_in_use(now)), None)
         if silent is None:
-            raise TooManyRequestsError(f"{MAX_SESSIONS} pages follow this computer already; close one, and try again")
+            raise TooManyRequestsError(
+                f"{CONSOLE_LIMITS.sessions} pages follow this computer already; close one, and try again"
+            )
         self._sessions.pop(silent).is_over = True
 
 

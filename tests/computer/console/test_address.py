@@ -29,7 +29,7 @@ def test_what_is_neither_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["0.0.0.0:80", "[::]:80"])
 def test_every_address_at_once_has_no_name_to_check_and_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="name the host"):
+    with pytest.raises(ValueError, match="give the host name"):
         ConsoleAddress.parse(text)
 
 

@@ -17,8 +17,7 @@ import pytest
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.console import Console, ConsoleAddress, ConsoleError
-from a2c_smcp.computer.console.api import MAX_STREAMS
-from a2c_smcp.computer.console.requests import MAX_BODY
+from a2c_smcp.computer.console.limits import CONSOLE_LIMITS
 from tests.certificates import self_signed
 from tests.computer.console.harness import DEADLINE, Visitor, opened
 from tests.computer.fakes.computers import server
@@ -145,7 +144,7 @@ async def test_only_the_files_of_the_page_are_there(visitor: Visitor) -> None:
 
 async def test_a_body_that_is_too_large_or_no_json_is_refused(visitor: Visitor) -> None:
     await visitor.enter()
-    assert (await visitor.post("/api/call", b"x" * (MAX_BODY + 1))).status_code == 413
+    assert (await visitor.post("/api/call", b"x" * (CONSOLE_LIMITS.body_bytes + 1))).status_code == 413
     for body in (b"", b"{", b"[" * 200_000, b"\xff", b'{"tool": NaN}'):
         assert (await visitor.post("/api/call", body)).status_code == 400
     assert (await visitor.post("/api/session", b"x" * 5000)).status_code == 413
@@ -170,7 +169,7 @@ async def test_a_body_that_is_cut_off_is_not_a_fault(visitor: Visitor, caplog: p
 async def test_only_so_many_pages_follow_at_a_time(visitor: Visitor) -> None:
     await visitor.enter()
     async with anyio.create_task_group() as tasks:
-        for _ in range(MAX_STREAMS):
+        for _ in range(CONSOLE_LIMITS.streams):
             await tasks.start(_follow, visitor)
         refused = await visitor.get("/api/feed")
         assert refused.status_code == 429

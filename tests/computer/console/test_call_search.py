@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from a2c_smcp.computer.calls.log import EndedCall, WatchedCall
-from a2c_smcp.computer.console.call_search import MAX_SEARCH, CallQuery, call_query, matching
+from a2c_smcp.computer.console.call_search import CallQuery, call_query, matching
+from a2c_smcp.computer.console.limits import CONSOLE_LIMITS
 from a2c_smcp.errors import BadRequestError
 
 
@@ -68,7 +69,9 @@ def test_by_what_became_of_it_and_by_whom() -> None:
     assert call_query({"req_id": "r-1"}).matches(calls[0]) and not call_query({"req_id": "r"}).matches(calls[0])
 
 
-@pytest.mark.parametrize("given", [{"q": "x" * (MAX_SEARCH + 1)}, {"outcome": "great"}, {"person": "me"}])
+@pytest.mark.parametrize(
+    "given", [{"q": "x" * (CONSOLE_LIMITS.search_characters + 1)}, {"outcome": "great"}, {"person": "me"}]
+)
 def test_what_is_no_query_is_refused(given: dict[str, str]) -> None:
     with pytest.raises(BadRequestError):
         call_query(given)

@@ -49,11 +49,11 @@ async def shown(page: Page) -> int:
 
 
 @pytest.mark.timeout(300)
-async def test_after_two_thousand_quick_calls_nothing_runs_and_the_history_is_that_of_the_computer(
+async def test_after_very_many_quick_calls_nothing_runs_and_the_history_is_that_of_the_computer(
     browser: Browser,
 ) -> None:
     async with opened(server("one", prefixed=False)) as (computer, console), tab(browser, console.link()) as page:
-        await many(computer, 2000)
+        await many(computer, 1200)
         await expect(page.get_by_text("Nothing runs.")).to_be_visible()
         await told_all(page, computer)
         # What was not told is there when it is asked for, without a gap.
@@ -93,7 +93,7 @@ async def test_a_tab_that_joins_in_the_middle_of_it_has_no_ghosts_either(browser
         async with AsyncExitStack() as tabs:
             pages = [await tabs.enter_async_context(tab(browser, console.link(), context))]
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(many, computer, 1500)
+                tasks.start_soon(many, computer, 600)
                 await eventually(lambda: len(computer.ended_calls) > 50)
                 pages.append(await tabs.enter_async_context(tab(browser, console.link(), context)))
             for page in pages:
@@ -337,46 +337,46 @@ async def test_impossible_searches_and_too_many_exports_are_refused() -> None:
         assert (await visitor.get("/api/history?before=unknown")).json() == {"calls": [], "more": False}
         found = (await visitor.get("/api/history?req_id=nobodys")).json()
         assert found == {"calls": [], "more": False}
-        api = console._app.api  # type: ignore[union-attr]
-        api._exports.update({object(): None, object(): None})  # type: ignore[dict-item]
+        exports: set[Any] = console._app.api.calls.exports  # type: ignore[union-attr]
+        exports.update((1, 2))
         assert (await visitor.get("/api/export")).status_code == 429
-        api._exports.clear()
+        exports.clear()
 
 
 # --- thousands
 
 
 @pytest.mark.timeout(300)
-async def test_ten_thousand_calls_take_no_more_of_the_page_than_five_thousand(browser: Browser) -> None:
+async def test_five_thousand_calls_take_no_more_of_the_page_than_half_of_them(browser: Browser) -> None:
     async with opened(server("one", prefixed=False)) as (computer, console), tab(browser, console.link()) as page:
         devtools = await page.context.new_cdp_session(page)
         await devtools.send("Performance.enable")
 
         async def weighed(until: int) -> tuple[int, float]:
             # A tool that is not there: the calls are real, and quick.
-            await many(computer, 5_000, tool="nothing", at_once=500, first=until - 5_000)
+            await many(computer, 2_500, tool="nothing", at_once=500, first=until - 2_500)
             await told_all(page, computer)
             await devtools.send("HeapProfiler.collectGarbage")
             metrics = (await devtools.send("Performance.getMetrics"))["metrics"]
             heap = next(each["value"] for each in metrics if each["name"] == "JSHeapUsedSize")
             return await page.evaluate("document.querySelectorAll('*').length"), heap
 
-        _, heap = await weighed(5_000)
-        nodes, later = await weighed(10_000)
+        _, heap = await weighed(2_500)
+        nodes, later = await weighed(5_000)
         await expect(page.get_by_text("Nothing runs.")).to_be_visible()
         assert nodes < 2000
-        assert later - heap < 4 * 2**20, f"{heap} bytes, then {later}"
+        assert later - heap < 2 * 2**20, f"{heap} bytes, then {later}"
         assert later < 64 * 2**20
 
 
 @pytest.mark.timeout(300)
-async def test_of_thousands_that_run_only_those_in_sight_are_drawn(browser: Browser) -> None:
+async def test_of_very_many_that_run_only_those_in_sight_are_drawn(browser: Browser) -> None:
     async with opened(server("one", prefixed=False)) as (computer, console), tab(browser, console.link()) as page:
         async with anyio.create_task_group() as tasks:
-            for number in range(3000):
+            for number in range(1500):
                 tasks.start_soon(partial(as_agent, computer, "sleep", 600, seconds=500, number=number))
             running = page.locator(".row.running")
-            await expect(running.first).to_have_attribute("aria-setsize", "3000", timeout=120_000)
+            await expect(running.first).to_have_attribute("aria-setsize", "1500", timeout=120_000)
             assert await running.count() < 60
             await page.evaluate("document.querySelector('main').scrollTo(0, 100000)")
             await expect(page.locator(".row.running[aria-posinset='1300']").or_(running.nth(2))).not_to_have_count(0)

@@ -3,7 +3,8 @@
 from typing import Any
 
 from a2c_smcp.computer.calls.log import EndedCall, ProgressReport, WatchedCall
-from a2c_smcp.computer.console.changes import MAX_ENDED, PageChanges
+from a2c_smcp.computer.console.changes import PageChanges
+from a2c_smcp.computer.console.limits import CONSOLE_LIMITS
 from a2c_smcp.computer.decisions.book import Confirmation, Outcome
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.computer.watching.events import (
@@ -48,8 +49,10 @@ def test_a_call_that_is_over_is_told_once_with_its_end() -> None:
 def test_of_the_progress_of_a_call_the_last_counts_and_of_many_ends_the_last_ones() -> None:
     reports = [CallProgressed("a", ProgressReport(float(step), 10.0, f"step {step}")) for step in range(5)]
     assert told(*reports)["progress"] == {"a": {"progress": 4.0, "total": 10.0, "message": "step 4"}}
-    message = told(*(ended(str(number)) for number in range(MAX_ENDED + 10)))
-    assert [each["id"] for each in message["ended"]] == [str(number) for number in range(10, MAX_ENDED + 10)]
+    message = told(*(ended(str(number)) for number in range(CONSOLE_LIMITS.listed_calls + 10)))
+    assert [each["id"] for each in message["ended"]] == [
+        str(number) for number in range(10, CONSOLE_LIMITS.listed_calls + 10)
+    ]
 
 
 def test_a_decision_is_told_whole_and_its_end_without_a_value() -> None:

@@ -76,7 +76,7 @@ def test_an_input_shows_its_words_and_never_a_secret_default() -> None:
 
 
 def test_a_flood_of_long_calls_makes_no_endless_message_and_a_long_name_is_cut_with_a_count() -> None:
-    flood = [confirmation(**{f"a{number}": "x" * 300 for number in range(200)}) for _ in range(1000)]
+    flood = [confirmation(**{f"a{number}": "x" * 300 for number in range(200)})] * 1000
     shown = decision_list(flood)
     assert all(each["cut"] for each in shown)
     assert sum(len("".join(row["text"])) for each in shown for row in each["rows"]) < 5_000_000

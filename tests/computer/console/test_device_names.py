@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2c_smcp.computer.console.device_names import MAX_DEVICE_NAME, DeviceNames, device_name
+from a2c_smcp.computer.console.device_names import DeviceNames, device_name
+from a2c_smcp.computer.console.limits import CONSOLE_LIMITS
 
 _MOZILLA = "Mozilla/5.0"
 _CHROME = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0"
@@ -35,7 +36,7 @@ def test_a_name_is_made_of_known_words(header: str, name: str) -> None:
 @settings(deadline=None, derandomize=True)
 def test_no_header_gets_its_own_words_into_a_name(header: str) -> None:
     name = device_name(header)
-    assert name.isascii() and name.replace(" ", "").isalpha() and len(name) < MAX_DEVICE_NAME
+    assert name.isascii() and name.replace(" ", "").isalpha() and len(name) < CONSOLE_LIMITS.device_name_characters
 
 
 def test_a_name_is_given_once_and_never_one_that_a_device_has() -> None:

@@ -3,23 +3,16 @@
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from a2c_smcp.computer.console.device_proofs import (
-    CHALLENGE_SECONDS,
-    MAX_USED,
-    Challenges,
-    decoded,
-    is_public_key,
-    is_signed,
-    signed_text,
-)
+from a2c_smcp.computer.console.device_proofs import Challenges, decoded, is_public_key, is_signed, signed_text
+from a2c_smcp.computer.console.limits import CONSOLE_LIMITS
 from tests.computer.console.keys import DeviceKey
 
 
 def test_a_challenge_is_open_for_a_minute_and_for_one_answer() -> None:
     challenges = Challenges()
     challenge = challenges.new(5.0)
-    assert challenges.is_open(challenge, 5.0) and challenges.is_open(challenge, 5 + CHALLENGE_SECONDS)
-    assert not challenges.is_open(challenge, 5.1 + CHALLENGE_SECONDS)
+    assert challenges.is_open(challenge, 5.0) and challenges.is_open(challenge, 5 + CONSOLE_LIMITS.challenge_seconds)
+    assert not challenges.is_open(challenge, 5.1 + CONSOLE_LIMITS.challenge_seconds)
     challenges.close(challenge, 6.0)
     assert not challenges.is_open(challenge, 6.0)
 
@@ -38,10 +31,10 @@ def test_asking_costs_no_memory_and_answers_are_bounded() -> None:
     for _ in range(100):
         challenges.new(0.0)
     assert not len(challenges._used)
-    for _ in range(MAX_USED):
+    for _ in range(CONSOLE_LIMITS.challenges):
         challenges.close(challenges.new(0.0), 0.0)
     assert not challenges.is_open(challenges.new(1.0), 1.0)
-    later = CHALLENGE_SECONDS + 1
+    later = CONSOLE_LIMITS.challenge_seconds + 1
     assert challenges.is_open(challenges.new(later), later)
     challenges.close(challenges.new(later), later)
     assert len(challenges._used) == 1

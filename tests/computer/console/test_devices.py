@@ -2,7 +2,8 @@
 
 import pytest
 
-from a2c_smcp.computer.console.devices import MAX_DEVICES, UNUSED_SECONDS, DeviceBook
+from a2c_smcp.computer.console.devices import DeviceBook
+from a2c_smcp.computer.console.limits import CONSOLE_LIMITS
 from a2c_smcp.errors import TooManyRequestsError
 
 _KEY = b"k" * 65
@@ -11,11 +12,11 @@ _KEY = b"k" * 65
 def test_a_browser_is_known_until_it_was_not_used_for_thirty_days() -> None:
     book = DeviceBook()
     device = book.grant("Chrome on Linux", _KEY, 0)
-    assert book.find(device.id, UNUSED_SECONDS) == device
-    assert book.find(device.id, UNUSED_SECONDS + 1) is None
-    assert book.use(device.id, UNUSED_SECONDS)
-    assert book.find(device.id, 2 * UNUSED_SECONDS) is not None
-    assert not book.use(device.id, 3 * UNUSED_SECONDS), "a key that has expired is not brought back"
+    assert book.find(device.id, CONSOLE_LIMITS.device_seconds) == device
+    assert book.find(device.id, CONSOLE_LIMITS.device_seconds + 1) is None
+    assert book.use(device.id, CONSOLE_LIMITS.device_seconds)
+    assert book.find(device.id, 2 * CONSOLE_LIMITS.device_seconds) is not None
+    assert not book.use(device.id, 3 * CONSOLE_LIMITS.device_seconds), "a key that has expired is not brought back"
 
 
 def test_a_use_is_worth_keeping_once_an_hour() -> None:
@@ -26,13 +27,13 @@ def test_a_use_is_worth_keeping_once_an_hour() -> None:
 
 def test_one_more_than_the_most_is_refused_unless_one_has_expired() -> None:
     book = DeviceBook()
-    for number in range(MAX_DEVICES):
+    for number in range(CONSOLE_LIMITS.devices):
         book.grant(f"page {number}", _KEY, number)
     with pytest.raises(TooManyRequestsError, match="revoke one"):
         book.grant("one more", _KEY, 100)
-    assert len(book.all) == MAX_DEVICES
-    assert book.grant("one more", _KEY, UNUSED_SECONDS + 0.5) in book.all
-    assert len(book.all) == MAX_DEVICES
+    assert len(book.all) == CONSOLE_LIMITS.devices
+    assert book.grant("one more", _KEY, CONSOLE_LIMITS.device_seconds + 0.5) in book.all
+    assert len(book.all) == CONSOLE_LIMITS.devices
 
 
 def test_a_browser_that_lost_its_key_keeps_its_place() -> None:

@@ -16,9 +16,8 @@ import pytest
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.console import Advice, Console, ConsoleAddress, ConsoleMemory
-from a2c_smcp.computer.console.device_proofs import CHALLENGE_SECONDS, signed_text
-from a2c_smcp.computer.console.devices import MAX_DEVICES, UNUSED_SECONDS
-from a2c_smcp.computer.console.visitors import ALIVE_SECONDS, MAX_SESSIONS
+from a2c_smcp.computer.console.device_proofs import signed_text
+from a2c_smcp.computer.console.limits import CONSOLE_LIMITS
 from a2c_smcp.utils.limited_log import PER_SECOND, LimitedLog
 from tests.computer.console.harness import DEADLINE, Visitor, as_agent, opened
 from tests.computer.console.keys import DeviceKey, base64url
@@ -27,7 +26,7 @@ from tests.computer.fakes.computers import server
 from tests.server.harness import eventually
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
-NOT_KNOWN = {"error": {"code": 403, "message": "this browser is not remembered: ask for a link"}}
+NOT_KNOWN = {"error": {"code": 403, "message": "this browser is not remembered; get a link"}}
 
 
 class Times:
@@ -118,16 +117,16 @@ async def test_a_page_that_follows_and_is_silent_stays_and_if_all_follow_the_nex
         await visitor.enter()
         await tasks.start(_follow, visitor)
         times = Times(console)
-        others = [await Visitor(console.link()).enter() for _ in range(2 * MAX_SESSIONS)]
+        others = [await Visitor(console.link()).enter() for _ in range(2 * CONSOLE_LIMITS.sessions)]
         assert (await visitor.get("/api/tools")).status_code == 200
         assert (await others[0].get("/api/tools")).status_code == 401
         # They hear the stream of another tab, and say so.
-        for other in others[-MAX_SESSIONS + 1 :]:
+        for other in others[-CONSOLE_LIMITS.sessions + 1 :]:
             assert (await other.get("/api/alive")).status_code == 200
         late = Visitor(console.link())
         refused = await late.post("/api/session", {"token": late.token})
         assert refused.status_code == 429 and "close one" in refused.json()["error"]["message"]
-        times.passed = ALIVE_SECONDS + 1
+        times.passed = CONSOLE_LIMITS.alive_seconds + 1
         await late.enter()
         assert (await visitor.get("/api/tools")).status_code == 200
         for each in (*others, late):
@@ -188,7 +187,7 @@ async def test_a_challenge_that_is_too_old_is_not_accepted(tmp_path: Path) -> No
     async with visited(tmp_path) as (console, visitor, _):
         device, times = await remembered(visitor), Times(console)
         proof = await device.proof()
-        times.passed = CHALLENGE_SECONDS + 1
+        times.passed = CONSOLE_LIMITS.challenge_seconds + 1
         late = await device.enter(proof)
         assert (late.status_code, late.json()) == (403, NOT_KNOWN)
         assert (await device.enter()).status_code == 200
@@ -237,11 +236,11 @@ async def test_whatever_is_wrong_the_answer_is_the_same_and_the_log_is_not_flood
 async def test_a_browser_that_was_not_used_for_thirty_days_is_forgotten(tmp_path: Path) -> None:
     async with visited(tmp_path) as (console, visitor, _):
         device, times = await remembered(visitor), Times(console)
-        times.passed = UNUSED_SECONDS - 60
+        times.passed = CONSOLE_LIMITS.device_seconds - 60
         assert (await device.enter()).status_code == 200, "and that was a use"
-        times.passed += UNUSED_SECONDS - 60
+        times.passed += CONSOLE_LIMITS.device_seconds - 60
         assert (await device.enter()).status_code == 200
-        times.passed += UNUSED_SECONDS + 60
+        times.passed += CONSOLE_LIMITS.device_seconds + 60
         answer = await device.enter()
         assert (answer.status_code, answer.json()) == (403, NOT_KNOWN)
 
@@ -250,10 +249,10 @@ async def test_a_page_that_stays_open_uses_its_browser(tmp_path: Path) -> None:
     async with visited(tmp_path) as (console, visitor, memory):
         device, times = await remembered(visitor), Times(console)
         granted = memory.found.devices[0].used
-        times.passed = UNUSED_SECONDS - 60
+        times.passed = CONSOLE_LIMITS.device_seconds - 60
         assert (await visitor.get("/api/alive")).status_code == 200
         assert memory.found.devices[0].used > granted
-        times.passed += UNUSED_SECONDS - 60
+        times.passed += CONSOLE_LIMITS.device_seconds - 60
         assert (await device.enter()).status_code == 200
 
 
@@ -331,7 +330,7 @@ async def test_one_more_than_the_most_is_refused(tmp_path: Path) -> None:
     async with visited(tmp_path) as (console, visitor, memory):
         device = await remembered(visitor)
         assert (await remembered(visitor)).device == device.device, "a browser that lost its key keeps its place"
-        for number in range(MAX_DEVICES - 1):
+        for number in range(CONSOLE_LIMITS.devices - 1):
             console._app.entrance._devices.grant(f"page {number}", DeviceKey().public, memory.found.devices[0].used)  # type: ignore[union-attr]
         async with Visitor(console.link()) as other:
             await other.enter()

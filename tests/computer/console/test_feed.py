@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.console.feed import FeedResponse, messages
 from a2c_smcp.computer.console.page_json import encoded
+from a2c_smcp.computer.console.visitors import PageSession
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.computer.watching.events import (
     DesktopChanged,
@@ -91,6 +92,7 @@ async def test_another_state_of_a_server_is_no_new_beginning() -> None:
 
 async def test_a_page_that_stops_reading_or_goes_loses_its_stream() -> None:
     closed: list[bool] = []
+    streams: set[FeedResponse] = set()
     for reads, leaves in ((3, False), (10**9, True)):
         sent = 0
 
@@ -114,8 +116,8 @@ async def test_a_page_that_stops_reading_or_goes_loses_its_stream() -> None:
                 closed.append(leaves)
 
         with anyio.fail_after(20):
-            await FeedResponse(forever(), stall=0.05)({"type": "http"}, receive, send)
-    assert closed == [False, True]
+            await FeedResponse(forever(), PageSession("page"), streams, stall=0.05)({"type": "http"}, receive, send)
+    assert closed == [False, True] and not streams
 
 
 def _told(computer: Computer) -> Any:

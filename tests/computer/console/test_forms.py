@@ -69,7 +69,7 @@ async def test_each_wrong_field_says_so_at_itself_and_the_first_has_the_focus(pa
     await form.get_by_label("Free").fill("{")
     await form.get_by_role("button", name="Go").click()
     await expect(await wrong(form, "Name", "Of the thing Fill this in.")).to_be_focused()
-    await wrong(form, "Mail", "This is no e-mail address.")
+    await wrong(form, "Mail", "This is not an e-mail address.")
     await wrong(form, "Count", "It must be at least 3.")
     await wrong(form, "Colour", "Choose one.")
     await wrong(form, "Free", "This is not JSON.")

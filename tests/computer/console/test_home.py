@@ -136,7 +136,7 @@ async def test_a_value_that_a_new_server_needs_is_asked_for_on_the_page(browser:
         await page.get_by_role("button", name="Add a server").click()
         box = page.get_by_role("textbox", name="The server’s entry")
         await box.fill(json.dumps({"mcpServers": {"notes": entry}, "inputs": [definition]}))
-        await expect(page.get_by_text("Brings inputs along: count.")).to_be_visible()
+        await expect(page.get_by_text("Also adds these inputs: count.")).to_be_visible()
         await page.get_by_role("button", name="Add", exact=True).click()
         card = page.locator(".rail .decision", has_text="A value is missing")
         await card.get_by_label("How many?").fill("2")
@@ -285,7 +285,7 @@ async def test_a_clash_of_names_is_told_at_the_server_and_linked_from_the_tools(
     clash = server("notes", tool_meta={"echo": {"alias": "mail.echo"}})
     async with opened(server("mail"), clash) as (_, console), tab(browser, console.link()) as page:
         await go(page, "tools")
-        link = page.get_by_role("link", name="Clashes of tool names: 1")
+        link = page.get_by_role("link", name="Tool names that clash: 1")
         await expect(page.get_by_text("Tool name duplicated")).to_have_count(0)
         await link.click()
         await expect(page.get_by_text("Tool name duplicated")).to_have_count(1)

@@ -13,7 +13,8 @@ from starlette.requests import Request
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config.files import load_config_files
 from a2c_smcp.computer.config.writer import ConfigWriter
-from a2c_smcp.computer.console.home_api import MAX_PASTE, HomeAPI
+from a2c_smcp.computer.console.home_api import HomeAPI
+from a2c_smcp.computer.console.limits import CONSOLE_LIMITS
 from a2c_smcp.computer.home import ComputerHome
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from a2c_smcp.errors import RequestTimeoutError
@@ -149,8 +150,8 @@ async def test_a_hostile_paste_does_not_stop_the_computer(file: Path, hostile: s
 
 async def test_a_paste_has_a_size(file: Path) -> None:
     async with visited(file, auto_connect=False) as (_, visitor):
-        assert "64 KiB" in await send(visitor, "check-servers", text="x" * (MAX_PASTE + 1))
-        answer = await visitor.post("/api/save-servers", {"text": "x" * (9 * MAX_PASTE)})
+        assert "64 KiB" in await send(visitor, "check-servers", text="x" * (CONSOLE_LIMITS.paste_bytes + 1))
+        answer = await visitor.post("/api/save-servers", {"text": "x" * (9 * CONSOLE_LIMITS.paste_bytes)})
         assert answer.status_code == 413
 
 
@@ -160,7 +161,7 @@ async def test_a_server_that_does_not_start_or_whose_tools_clash_is_not_written(
         assert "b" in await send(visitor, "save-servers", text=paste("b", "dies-on-start"))
         clash = paste("b", tool_meta={"echo": {"alias": "a.echo"}})
         checked = await send(visitor, "check-servers", text=clash)
-        assert checked["warnings"][1:] == ["server 'b': a tool of 'a' is called 'a.echo' already"]
+        assert checked["warnings"][1:] == ["server 'b': 'a' already has a tool 'a.echo'"]
         assert "duplicated" in await send(visitor, "save-servers", text=clash)
         assert [status.server for status in computer.statuses] == ["a"] and read(file) == before
 
@@ -294,7 +295,7 @@ async def test_an_office_is_joined_and_left_and_a_refusal_does_not_end_the_sessi
 
 async def test_without_a_door_the_page_is_told_who_joins() -> None:
     async with visited() as (_, visitor):
-        assert "program that runs it" in await send(visitor, "join-office", url="http://x", office="lab")
+        assert "program that runs this computer" in await send(visitor, "join-office", url="http://x", office="lab")
 
 
 async def test_a_clash_of_names_is_told_with_its_servers(file: Path) -> None:
@@ -317,6 +318,7 @@ async def test_a_start_that_takes_too_long_is_given_up_and_leaves_nothing(file: 
             return {"type": "http.request", "body": body}
 
         scope = {"type": "http", "method": "POST", "headers": [(b"content-type", b"application/json")]}
+        [save] = [route.endpoint for route in api.routes if route.path == "/api/save-servers"]
         with pytest.raises(RequestTimeoutError, match="nothing was changed"):
-            await api.writes["/save-servers"](Request(scope, receive))
+            await save(Request(scope, receive))
         assert computer.statuses == [] and read(file) == before

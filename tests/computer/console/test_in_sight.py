@@ -171,7 +171,7 @@ async def test_a_reason_goes_with_the_refusal_and_always_says_its_reach_and_is_u
     results: list[Resolution] = []
     async with one_page(browser) as (computer, page, tasks):
         tasks.start_soon(put, results, computer.decisions.ask_confirmation(call(x=1)))
-        await expect(card(page)).to_contain_text("for every agent and with any arguments, until this computer stops")
+        await expect(card(page)).to_contain_text("for every agent and with any arguments. This ends when")
         await page.get_by_label("Reason for a refusal").fill("not in production")
         async with page.expect_request("**/api/answer") as asked:
             await press(button(page, "no"))
@@ -182,7 +182,7 @@ async def test_a_reason_goes_with_the_refusal_and_always_says_its_reach_and_is_u
         await eventually(lambda: computer.decisions.allowed == {("shell", "run")})
         await press(page.locator("[data-answer=undo]"))
         await eventually(lambda: computer.decisions.allowed == frozenset())
-        await expect(card(page).last).to_contain_text("run is asked about again.")
+        await expect(card(page).last).to_contain_text("You will be asked about run again.")
 
 
 async def test_a_flood_is_refused_at_once_but_what_came_after_the_click_is_not(browser: Browser) -> None:
@@ -193,7 +193,7 @@ async def test_a_flood_is_refused_at_once_but_what_came_after_the_click_is_not(b
             tasks.start_soon(put, results, ask(call(x=number)))
         await expect(page.locator("aside .count").first).to_have_text("40")
         await expect(card(page)).to_have_count(30)
-        await expect(page.locator("aside")).to_contain_text("10 more wait")
+        await expect(page.locator("aside")).to_contain_text("10 more are waiting")
         await press(page.locator("[data-answer=refuse-all]"))
         tasks.start_soon(put, results, ask(call(x="late")))
         await expect(page.locator("aside .count").first).to_have_text("41")
@@ -230,7 +230,7 @@ async def test_what_was_typed_survives_the_end_of_its_question_and_can_be_copied
             await expect(page.locator(".banner[data-shown]")).to_have_count(1)
             computer.decisions.withdraw(computer.decisions.pending[0].id)
             await context.set_offline(False)
-        await expect(card(page)).to_contain_text("what you typed was not sent")
+        await expect(card(page)).to_contain_text("What you typed was not sent")
         await page.mouse.move(5, 5)
         await anyio.sleep(5)  # longer than what is decided stays otherwise
         await expect(page.get_by_label("City")).to_have_value("Bergen by the sea")
@@ -312,7 +312,7 @@ async def test_a_password_that_was_typed_and_not_sent_does_not_show_when_the_pag
         assert console._app is not None
         console._app._visitors.end(*console._app._visitors.sessions)
         await console._app.api.end_streams()
-        await expect(page.locator(".over .typed")).to_contain_text("what you typed was not sent")
+        await expect(page.locator(".over .typed")).to_contain_text("What you typed was not sent")
         await expect(page.locator(".over .typed button")).to_have_count(1)
         assert "horse-battery" not in await page.content()
         tasks.cancel_scope.cancel()

@@ -146,7 +146,7 @@ async def test_a_server_is_stopped_started_and_its_log_is_read(page: Page, both:
     await expect(row.get_by_role("button", name="Restart page")).to_be_enabled()
     await expect(row).to_contain_text("running")
     await row.get_by_role("button", name="Log of page").click()
-    await expect(row).to_contain_text("It has written nothing.")
+    await expect(row).to_contain_text("The log is empty.")
     await go(page, "office")
     await expect(page.locator("main")).to_contain_text("Not connected to a server.")
     await expect(page.locator("main")).to_contain_text("browser")

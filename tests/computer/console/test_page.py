@@ -13,7 +13,7 @@ import pytest
 from a2c_smcp.computer import console
 from a2c_smcp.computer.calls.log import CallOutcome, KeptCalls
 from a2c_smcp.computer.console import Advice
-from a2c_smcp.computer.console.call_search import MAX_SEARCH
+from a2c_smcp.computer.console.limits import CONSOLE_LIMITS
 from a2c_smcp.computer.decisions.book import MAX_REASON, Outcome
 from a2c_smcp.computer.mcp_clients.server_state import ServerState
 from tests.computer.console.scene import VIEWS
@@ -74,7 +74,7 @@ def test_there_is_a_text_for_all_that_the_computer_may_say() -> None:
     ("script", "pattern", "value"),
     [
         ("history.js", r"OUTCOMES = \[(.*)\]", ", ".join(f'"{outcome}"' for outcome in get_args(CallOutcome))),
-        ("history.js", r'maxlength="(\d+)"', MAX_SEARCH),
+        ("history.js", r'maxlength="(\d+)"', CONSOLE_LIMITS.search_characters),
         ("confirmation.js", r'maxlength="(\d+)"', MAX_REASON),
         ("past.js", r"EARLIER = (\d+)", KeptCalls().shown),
         ("state.js", r"MOST_ENDED = (\d+)", KeptCalls().calls),

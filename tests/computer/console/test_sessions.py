@@ -14,7 +14,7 @@ from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.console import Advice, Console, ConsoleAddress, ConsoleMemory
-from a2c_smcp.computer.console.visitors import MAX_SESSIONS
+from a2c_smcp.computer.console.limits import CONSOLE_LIMITS
 from a2c_smcp.web.uvicorn_server import listen
 from tests import browser as browsers
 from tests.certificates import self_signed
@@ -57,7 +57,7 @@ async def test_the_page_that_follows_and_the_tab_that_hears_it_are_never_sent_aw
                 await page.goto(console.link())
             assert (await alive.value).status == 200
             await page.wait_for_selector(".status.live")
-            for _ in range(2 * MAX_SESSIONS):
+            for _ in range(2 * CONSOLE_LIMITS.sessions):
                 async with Visitor(console.link()) as visitor:
                     await visitor.enter()
             await as_agent(computer, "echo", text="x")
@@ -338,7 +338,7 @@ async def test_another_device_comes_in_by_the_qr_code_that_the_page_draws(
                 await page.get_by_role("button", name="Show a QR code").click()
                 link = await page.locator(".another pre").inner_text()
                 assert link.startswith("https://box.example:")
-                await expect(page.locator(".another")).to_contain_text("It works once, for 60 minutes")
+                await expect(page.locator(".another")).to_contain_text("The link works once, within 60 minutes")
                 code = segno.make_qr(link, error="m")
                 wanted = [[int(bool(module)) for module in row] for row in code.matrix_iter(border=4)]
                 assert await page.evaluate(_MODULES, len(wanted)) == wanted

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from a2c_smcp.computer.calls.log import EndedCall, ProgressReport, WatchedCall
 from a2c_smcp.computer.computer import Computer
-from a2c_smcp.computer.console.changes import MAX_ENDED, PageChanges
+from a2c_smcp.computer.console.changes import PageChanges
 from a2c_smcp.computer.console.feed import messages
+from a2c_smcp.computer.console.limits import CONSOLE_LIMITS
 from a2c_smcp.computer.watching.events import BUFFERED_EVENTS, CallEnded, CallProgressed, CallStarted
 from tests.computer.fakes.computers import server
 
@@ -68,7 +69,7 @@ class ModelComputer:
         """The message is over: it goes to the page, or a snapshot does."""
         if self._lost:
             calls = [{"id": each} for each in self.running]
-            ended = [{"id": each} for each in self.ended[-MAX_ENDED:]]
+            ended = [{"id": each} for each in self.ended[-CONSOLE_LIMITS.listed_calls :]]
             self.page.take({"kind": "snapshot", "running": calls, "ended": ended})
         else:
             self.page.take(json.loads(json.dumps(self._changes.message(0, 0.0))))
@@ -83,14 +84,14 @@ def _call(call_id: str) -> WatchedCall:
     return WatchedCall(call_id, "r", "ada", "s", "t", "t", {}, None, 1.0)
 
 
-_SOME = st.sampled_from([1, 7, MAX_ENDED, 3 * MAX_ENDED])
+_SOME = st.sampled_from([1, 7, CONSOLE_LIMITS.listed_calls, 3 * CONSOLE_LIMITS.listed_calls])
 _STARTS, _ENDS = st.tuples(st.just("start"), _SOME), st.tuples(st.just("end"), _SOME, st.booleans())
 _STEPS = st.one_of(_STARTS, _ENDS, st.just(("progress",)), st.just(("cut",)), st.sampled_from([("lose",), ("cut",)]))
 
 
 @settings(deadline=None, derandomize=True, max_examples=150)
 @given(st.lists(_STEPS, max_size=30))
-@example([("start", 3 * MAX_ENDED), ("cut",), ("end", 3 * MAX_ENDED, False)])
+@example([("start", 3 * CONSOLE_LIMITS.listed_calls), ("cut",), ("end", 3 * CONSOLE_LIMITS.listed_calls, False)])
 def test_a_page_takes_for_running_what_runs_and_its_history_has_no_gaps(steps: list[tuple[Any, ...]]) -> None:
     computer = ModelComputer()
     for name, *given_ones in steps:
@@ -99,15 +100,15 @@ def test_a_page_takes_for_running_what_runs_and_its_history_has_no_gaps(steps: l
     assert computer.page.running == set(computer.running)
     shown = computer.page.ended
     assert shown == computer.ended[len(computer.ended) - len(shown) :]
-    assert len(shown) >= min(MAX_ENDED, len(computer.ended))
+    assert len(shown) >= min(CONSOLE_LIMITS.listed_calls, len(computer.ended))
 
 
 def test_a_call_whose_start_was_never_told_needs_no_end() -> None:
     computer = ModelComputer()
-    computer.start(5 * MAX_ENDED)
-    computer.end(5 * MAX_ENDED, newest=False)
+    computer.start(5 * CONSOLE_LIMITS.listed_calls)
+    computer.end(5 * CONSOLE_LIMITS.listed_calls, newest=False)
     message = computer._changes.message(0, 0.0)
-    assert "over" not in message and message["skipped"] == 4 * MAX_ENDED
+    assert "over" not in message and message["skipped"] == 4 * CONSOLE_LIMITS.listed_calls
 
 
 async def test_thousands_of_calls_of_a_real_server_leave_nothing_behind_in_any_page() -> None:
@@ -136,7 +137,7 @@ async def test_thousands_of_calls_of_a_real_server_leave_nothing_behind_in_any_p
             async with anyio.create_task_group() as following:
                 for number, page in enumerate(pages):
                     following.start_soon(follow, page, 20 * number, number == 3)
-                for _ in range(20):
+                for _ in range(12):
                     async with anyio.create_task_group() as tasks:
                         for _ in range(3 * BUFFERED_EVENTS // 4):
                             tasks.start_soon(call)
