@@ -23,7 +23,7 @@ __all__ = ["app"]
 
 app = CommandApp(
     name="docs",
-    help="Folders of files as documents: PDF, Word, PowerPoint, Excel, Markdown, HTML, CSV, text, code, images.",
+    help="Folders of files as documents: PDF, Word, PowerPoint, Excel, Markdown, HTML, mail, books, text, images.",
 )
 
 FoldersArgument = Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders to serve.", show_default=False)]

@@ -90,7 +90,7 @@ class FormatBounds:
     heading_ratio: float = 1.15
     """How much larger than the other text a heading of a PDF is."""
     heading: int = 200
-    """Characters of a heading of a PDF."""
+    """Characters of a heading of a PDF, and of the name of a column."""
     pdf_objects: int = 50_000
     """Objects of a page that are looked at."""
     pdf_characters: int = 300_000
@@ -127,10 +127,17 @@ class FormatBounds:
     column_prose: float = 0.7
     """The part of the pieces of lines that must be like that."""
     columns_nested: int = 4
-    small_sheet_bytes: int = 512 * 1024
-    """Formulas are read from workbooks that have no more bytes, and no more cells: that takes a second reading."""
-    small_sheet_cells: int = 20_000
-    sheet_formulas: int = 5000
+    sheet_cells: int = 2_000_000
+    """Cells of a workbook that hold something. The sheet says which rows are not read."""
+    sheet_formulas: int = 100_000
+    sheet_remarks: int = 10_000
+    """Comments on the cells of a sheet."""
+    notebook_bytes: int = 64 * 2**20
+    mail_parts: int = 10_000
+    mail_levels: int = 20
+    """Messages within messages, and parts within parts."""
+    mail_header: int = 64_000
+    """Characters of a header."""
     slide_levels: int = 20
     """Groups within groups of shapes."""
     chart_points: int = 200

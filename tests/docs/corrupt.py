@@ -46,6 +46,19 @@ def corrupt_files(samples: Path) -> Iterator[tuple[str, bytes, int | None]]:
     yield "half.utf8.txt", "好".encode() * 100 + b"\xe5\xa5", None
     yield "deep.html", b"<div>" * 5_000 + b"deep", None
     yield "deep.md", b"> " * 500 + b"deep", None
+    yield "deep.ipynb", b'{"cells":' + b"[" * 100_000, 413
+    yield "large.ipynb", b'{"cells": [{"cell_type": "raw", "source": "' + b"x" * (50 * 2**20) + b'"}]}', None
+    yield "parts.eml", b"Subject: x\n\n" + b"--b\nContent-Type: text/plain\n\n" * 1_000_000, 413
+    yield "nested.eml", nested_mail(3_000), 413
+    yield "bomb.epub", archive({"in/a.xhtml": bytes(40 * 2**20)}), 413
+    yield "laughs.xlsx", with_part(samples / "budget.xlsx", "xl/workbook.xml", LAUGHS + "<a>&j;</a>"), 500
+    yield "laughs.ods", archive({"content.xml": f"{LAUGHS}<a>&j;</a>".encode()}), 500
+    yield "far.xlsx", far_cells(), None
+    yield "repeated.ods", repeated_cells(), None
+    yield "half.xls", OLE + bytes(1000), 500
+    yield "noise.msg", OLE + bytes(range(256)) * 40, 500
+    yield "lists.html", b"<ul><li>item" * 2_300, None
+    yield "spans.html", b"<table><tr>" + b"<td rowspan=999 colspan=999>x" * 900 + b"<tr><td>y" * 900, None
     yield "one-line.json", b"[" + b"1," * 200_000 + b"1]", None
 
 
@@ -67,6 +80,32 @@ def with_part(path: Path, name: str, text: str) -> bytes:
     with zipfile.ZipFile(path) as old:
         parts = {each: old.read(each) for each in old.namelist()}
     return archive({**parts, name: text.encode()})
+
+
+def nested_mail(levels: int) -> bytes:
+    """A message in a message in a message."""
+    return b"Content-Type: message/rfc822\n\n" * levels + b"Subject: deep\n\nwords\n"
+
+
+def far_cells() -> bytes:
+    """Two cells in opposite corners of the largest sheet."""
+    from openpyxl import Workbook
+
+    book = Workbook()
+    book.active["A1"], book.active["XFD1048576"] = 1, 2
+    out = io.BytesIO()
+    book.save(out)
+    return out.getvalue()
+
+
+def repeated_cells() -> bytes:
+    """A few bytes that stand for 17 billion cells."""
+    return archive(
+        {
+            "content.xml": b"""<a><table name="x"><table-row number-rows-repeated="1048576"><table-cell
+            value-type="float" value="1" number-columns-repeated="16384"/></table-row></table></a>"""
+        }
+    )
 
 
 def locked_pdf() -> bytes:

@@ -49,6 +49,7 @@ SHOWN: list[tuple[e.Element, tuple[str, str]]] = [
         ("[more](https://example.com/%28x%29)", "more (https://example.com/(x))"),
     ),
     (e.Annotation("see below"), ("[annotation: see below]", "[annotation: see below]")),
+    (e.Annotation("word " * 100), (f"[annotation: {'word ' * 99}word]", f"[annotation: {'word ' * 99}word]")),
     (e.Diagram("flow", summary="A flow"), ("[diagram: A flow]", "[diagram: A flow]")),
     (e.Separator(), ("[separator]", "[separator]")),
 ]

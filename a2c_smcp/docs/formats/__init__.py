@@ -67,6 +67,10 @@ _MODULES: Final = {
     **dict.fromkeys(("csv", "tsv"), "delimited"),
     **dict.fromkeys(("xlsx", "xlsm", "xls", "xlsb", "ods"), "sheets"),
     **dict.fromkeys(("png", "jpg", "jpeg", "gif", "webp", "bmp", "tif", "tiff"), "images"),
+    **dict.fromkeys(("eml", "mht", "mhtml"), "mail"),
+    "msg": "msg",
+    "ipynb": "notebook",
+    "epub": "epub",
     "pdf": "pdf",
     "docx": "word",
     "pptx": "slides",
@@ -89,6 +93,10 @@ _LIBRARIES: Final = {
     "slides": "a PowerPoint file",
     "html": "HTML",
     "images": "an image",
+    "mail": "mail",
+    "msg": "a message of Outlook",
+    "notebook": "a notebook",
+    "epub": "a book",
 }
 
 
@@ -159,10 +167,9 @@ def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> OpenDocu
         raise Unreadable("the file is empty")
     _check_content(kind, head, name)
     try:
-        module = import_module(f"{__name__}.{kind}")
+        found: OpenDocument = import_module(f"{__name__}.{kind}").open_document(file, name, limits)
     except ImportError:
         raise missing_library(_LIBRARIES.get(kind, kind)) from None
-    found: OpenDocument = module.open_document(file, name, limits)
     if found.page_count > limits.page_count:
         raise Unreadable(f"it has {found.page_count} pages, and {limits.page_count} are served", 413, lasting=False)
     return found
@@ -183,7 +190,7 @@ def _check_content(kind: str, head: bytes, name: str) -> None:
         raise Unreadable("it is encrypted, or of the time before 2007" if encrypted else f"it is not {_NAMES[kind]}")
     if kind == "pdf" and b"%PDF-" not in head[:1024]:
         raise Unreadable("it is not a PDF file")
-    if kind in ("text", "markdown", "html", "delimited"):
+    if kind in ("text", "markdown", "html", "delimited", "notebook"):
         if seems or head.startswith(_ARCHIVE):
             raise Unreadable(f"it is not text but {_NAMES.get(seems or '', 'an archive')}")
         if b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")):

@@ -1,22 +1,25 @@
-"""CSV and TSV: 200 rows a page, under the headers of the first line where there are any."""
+"""CSV and TSV: 200 rows a page, fewer where they are long, under the headers of the first line if there are any."""
 
 import csv
 import io
 from collections.abc import Iterator
+from itertools import islice
 from typing import BinaryIO
 
 from a2c_smcp.docs.formats import Properties, suffix_of
 from a2c_smcp.docs.formats.text import as_utf8
 from a2c_smcp.docs.limits import FORMATS, DocumentLimits, Unreadable
-from a2c_smcp.docs.paging import PAGE, bounded_table
+from a2c_smcp.docs.paging import PAGE, bounded_tables, row_size
 from a2c_smcp.mcp_server.documents import Page
 
 __all__ = ["DelimitedDocument", "looks_like_headers", "open_document"]
 
 
 def looks_like_headers(row: list[str]) -> bool:
-    """Whether a first row names the columns: every cell is a text of its own, and none is a number."""
+    """Whether a first row names the columns: every cell is a short text of its own, and none is a number."""
     names = [cell.strip() for cell in row]
+    if any(len(name) > FORMATS.heading for name in names):
+        return False
     return bool(names) and all(names) and len(set(names)) == len(names) and not any(map(_is_number, names))
 
 
@@ -36,7 +39,8 @@ class DelimitedDocument:
         sample = self._file.read(FORMATS.csv_sample).decode(self._encoding, "replace")
         self._delimiter = "\t" if suffix_of(name) == "tsv" else _delimiter(sample)
         self._headers: list[str] = []
-        self._starts: list[int] = []
+        self._starts: list[tuple[int, int]] = []
+        """Where each page starts, and the number of its first row."""
         self._rows = 0
         self._scan()
 
@@ -51,26 +55,29 @@ class DelimitedDocument:
 
     def page(self, index: int) -> Page:
         rows: list[list[str]] = []
+        first = 1
         if self._starts:
-            self._file.seek(self._starts[index])
-            for row, _ in self._read():
-                rows.append(row)
-                if len(rows) == PAGE.rows:
-                    break
-        first = index * PAGE.rows + 1
+            at, first = self._starts[index]
+            end = self._starts[index + 1][1] if index + 1 < len(self._starts) else self._rows + 1
+            self._file.seek(at)
+            rows = [row for row, _ in islice(self._read(), end - first)]
         title = f"Rows {first} to {first + len(rows) - 1}" if rows else "No rows"
-        return Page(title, [bounded_table(self._headers, rows, first_row=first)])
+        return Page(title, list(bounded_tables(self._headers, rows, first_row=first)))
 
     def _scan(self) -> None:
         self._file.seek(0)
-        at = 0
+        at = rows = size = 0
         for number, (row, end) in enumerate(self._read()):
             if number == 0 and looks_like_headers(row):
                 self._headers = [cell.strip() for cell in row]
             else:
-                if self._rows % PAGE.rows == 0:
-                    self._starts.append(at)
                 self._rows += 1
+                more = row_size(row)
+                if not self._starts or rows == PAGE.rows or size + more > PAGE.characters:
+                    self._starts.append((at, self._rows))
+                    rows = size = 0
+                rows += 1
+                size += more
             at = end
 
     def _read(self) -> Iterator[tuple[list[str], int]]:

@@ -22,7 +22,7 @@ from a2c_smcp.docs.formats.pdf_text import (
 from a2c_smcp.docs.formats.pdfium import PdfPage, is_locked
 from a2c_smcp.docs.formats.pictures import png_within
 from a2c_smcp.docs.limits import FORMATS, DocumentLimits, Unreadable
-from a2c_smcp.docs.paging import bounded_table
+from a2c_smcp.docs.paging import bounded_tables
 from a2c_smcp.mcp_server.documents import Page
 from a2c_smcp.mcp_server.elements import Annotation, Element, Heading, Text
 
@@ -86,7 +86,8 @@ def _elements(page: PdfPage) -> Iterator[Element]:
     larger = larger_sizes(line for part in parts if not isinstance(part, RuledTable) for line in part)
     for part in parts:
         if isinstance(part, RuledTable):
-            yield replace(bounded_table(part.rows[0], part.rows[1:]), bbox=part.box.rounded)
+            for each in bounded_tables(part.rows[0], part.rows[1:]):
+                yield replace(each, bbox=part.box.rounded)
         else:
             yield from paragraphs(part, larger)
     if page.character_count > FORMATS.pdf_characters:
