@@ -96,6 +96,7 @@ class Folder:
         """The documents as they were when `on_change` was called last."""
         self._not_kept: list[tuple[FoundFile, dict[str, Any] | None]] = []
         """What could not be written into the index, and is tried again."""
+        self._being_read: set[str] = set()
         self._sorted: list[Document] | None = None
         self._unsettled = False
         self.indexer = Indexer(self.root, self._index, workers, lambda: self._served.values(), self._keep_facts)
@@ -189,10 +190,14 @@ class Folder:
 
     async def not_indexed(self) -> list[ServedFile]:
         """Documents whose words are not in the index yet, or not all of them."""
-        if self.indexer.known.is_set():
-            return []
         missing = set(await asyncio.to_thread(self._index.unfinished)) | {file.path for file, _ in self._not_kept}
+        missing |= self._being_read
         return [file for path, file in self._served.items() if file.unread or path in missing]
+
+    @property
+    def being_read(self) -> int:
+        """How many files are new or changed, and were not described yet."""
+        return len(self._being_read)
 
     async def missed_pages(self) -> dict[str, int]:
         """By document: how many pages could not be read when it was indexed."""
@@ -300,7 +305,11 @@ class Folder:
         todo = [file for path, file in found.files.items() if self._is_news(file)]
         if first or self._is_back(old):
             todo = await self._from_index(todo)
-        changed = await self._describe(todo, background=True, first=first)
+        self._being_read = {file.path for file in todo}
+        try:
+            changed = await self._describe(todo, background=True, first=first)
+        finally:
+            self._being_read = set()
         # The words of a folder that is away for a while are kept: it may be a disk that was unplugged.
         if (gone or first) and self.problem is None:
             await asyncio.to_thread(self._index.forget_others, found.files)
@@ -372,6 +381,7 @@ class Folder:
             await self._remember(lasting)
             if costly:
                 await asyncio.to_thread(self._index.remember, costly, self._limits_name)
+            self._being_read.difference_update(file.path for file in batch)
             self.on_progress(done, len(files))
             if first and done < len(files) and pacing.is_over():
                 self._tell()

@@ -55,6 +55,7 @@ _SCHEMA: Final = """
         id INTEGER PRIMARY KEY, path BLOB UNIQUE NOT NULL, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
         facts TEXT, tried_under TEXT, tried_at REAL, next_page INTEGER NOT NULL DEFAULT 0,
         missed INTEGER NOT NULL DEFAULT 0, indexed INTEGER NOT NULL DEFAULT 0);
+    CREATE INDEX unfinished ON files(path, next_page) WHERE indexed = 0 AND facts IS NOT NULL;
     CREATE TABLE pages(id INTEGER PRIMARY KEY, file INTEGER NOT NULL, page INTEGER NOT NULL);
     CREATE INDEX pages_of ON pages(file);
     CREATE TABLE parts(page INTEGER NOT NULL, number INTEGER NOT NULL, text TEXT NOT NULL);

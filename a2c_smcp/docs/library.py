@@ -126,6 +126,8 @@ class Library:
         problems = [*self._problems()]
         if any(each.cut for each in found):
             problems.append("There were too many pages with the words of the phrase: not all were looked at.")
+        if being_read := sum(folder.being_read for folder in self.folders):
+            problems.append(f"{being_read} files are new or were saved, and are being read. Search again later.")
         notes = [*_notes(places, corrected, missing), *problems, *await self._unsearched(bool(places))]
         complete = not missing and not problems
         return SearchAnswer(tuple(places), corrected, tuple(missing), complete, tuple(notes))

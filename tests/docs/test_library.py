@@ -270,6 +270,9 @@ async def test_a_slow_file_does_not_hold_up_the_catalogue(tmp_path: Path, monkey
         await heard.until(lambda: heard.events)
         [document] = (await library.catalogue(0, 10))[0]
         assert (document.title, document.page_count, document.summary) == ("Annual report.md", 1, NOT_READ)
+        answer = await library.search("annual", 5)
+        assert (answer.complete, [found.doc_ref for found in answer.not_indexed]) == (False, [document.doc_ref])
+        assert "2 files are new or were saved, and are being read. Search again later." in answer.notes
         opened = await library.document(document.doc_ref)
         assert opened is not None
         assert (opened.title, opened.page_count) == ("Real title", 3), "it is read when it is opened"
