@@ -111,7 +111,9 @@ def _print_table(rows: Sequence[tuple[str, ...]], console: Console, raw: bool) -
         for line in screen.aligned([header, *rows], raw=raw):
             console.file.write(f"{line}\n")
         return
-    table = Table(*header, box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
+    for name in header:
+        table.add_column(name, overflow="fold")
     for row in rows:
         shown = screen.cells(row, console.file, raw=raw)
         if row[1] == _NO_PAGES:
