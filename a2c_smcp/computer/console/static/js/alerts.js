@@ -1,5 +1,5 @@
-// A notification and a sound when a decision comes, for those who asked for them. One tab of several gives them.
-import { useEffect, useRef, useState } from "./html.js";
+// A notification and a sound for a new decision, if the person has turned them on. Of several tabs one gives them.
+import { useEffect, useListener, useRef, useState } from "./html.js";
 import { t } from "./i18n.js";
 import { jump } from "./jump.js";
 import { isLeading } from "./live.js";
@@ -7,12 +7,10 @@ import { useStore } from "./store.js";
 
 const KEPT = "a2c-alerts";
 const FRONT = "a2c-front";
-// Agents may ask as often as they like: a person is not to be flooded outside of this page as well.
-const MOST_OPEN = 5;
-const QUIET = 2_000;
-const LONGEST_NAME = 80;
+/** An agent may ask very often, so that a person must not be flooded outside of this page. Times are in milliseconds. */
+const MOST = { notifications: 5, nameLength: 80, silenceAfterSound: 2_000 };
 
-/** What can be had here: "ok", "insecure" (plain HTTP from elsewhere), "denied" by the person, or "missing". */
+/** Whether notifications work here: "ok", "insecure" (plain HTTP), "denied" by the person, or "missing". */
 export function notificationsHere() {
   if (!window.isSecureContext) return "insecure";
   if (typeof Notification === "undefined") return "missing";
@@ -31,11 +29,7 @@ function kept() {
 /** The person's choice, `{notify, sound}`, and how to change it; asks the browser when notifications are switched on. */
 export function useChoice() {
   const [choice, setChoice] = useState(kept);
-  useEffect(() => {
-    const elsewhere = (event) => event.key === KEPT && setChoice(kept());
-    addEventListener("storage", elsewhere);
-    return () => removeEventListener("storage", elsewhere);
-  }, []);
+  useListener(window, ["storage"], (event) => event.key === KEPT && setChoice(kept())); // another tab changed it
   const choose = async (change) => {
     const next = { ...kept(), ...change };
     if (change.notify) next.notify = (await Notification.requestPermission()) === "granted";
@@ -65,23 +59,19 @@ export function useAlerts({ notify, sound: loud }) {
     if (loud) sound();
     if (notify) fresh.forEach((decision) => announce(shown.current, decision, () => seen.current.has(decision.id)));
   }, [pending, known]);
-  useEffect(() => {
-    const leave = () => [...shown.current.keys()].forEach((id) => close(shown.current, id));
-    addEventListener("pagehide", leave);
-    return () => removeEventListener("pagehide", leave);
-  }, []);
+  useListener(window, ["pagehide"], () => [...shown.current.keys()].forEach((id) => close(shown.current, id)));
 }
 
 // --- notifications
 
 async function announce(shown, decision, stillKnown) {
-  if ((await isInFront()) || !stillKnown() || shown.size >= MOST_OPEN) return;
+  if ((await isInFront()) || !stillKnown() || shown.size >= MOST.notifications) return;
   const body = words(decision);
   let notification;
   try {
     notification = new Notification(t("alerts.title"), { body, tag: decision.id, requireInteraction: true });
   } catch {
-    return; // phones want a service worker for it
+    return; // on phones this needs a service worker
   }
   shown.set(decision.id, notification);
   notification.onclick = () => {
@@ -97,7 +87,7 @@ function close(shown, id) {
   shown.delete(id);
 }
 
-/** Who wants what; never the arguments, which anybody may read who looks at the screen. */
+/** Who asks for what. Never the arguments: anybody near the screen could read them. */
 function words(decision) {
   if (decision.kind === "question") return `${t("decisions.question")}: ${name(decision.server.text)}`;
   if (decision.kind === "input") return `${t("decisions.input")}: ${name(decision.input.id)}`;
@@ -105,13 +95,13 @@ function words(decision) {
   return t("alerts.call", { agent: agent ? name(agent.text) : t("decisions.noagent"), tool: name(tool.text), server: name(server.text) });
 }
 
-/** A name from outside: short, and without characters that turn or hide what is around them. */
+/** A name that others chose: short, and without characters that hide or turn the text around them. */
 function name(text) {
   const plain = [...text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, "")];
-  return plain.length > LONGEST_NAME ? `${plain.slice(0, LONGEST_NAME).join("")}…` : plain.join("");
+  return plain.length > MOST.nameLength ? `${plain.slice(0, MOST.nameLength).join("")}…` : plain.join("");
 }
 
-// --- whether any tab of this page is in front: each that is holds a lock, which other tabs can see
+// --- whether any tab of this page is in front: such a tab holds a lock, which other tabs can see
 
 function isFront() {
   return document.visibilityState === "visible" && document.hasFocus();
@@ -155,7 +145,7 @@ let audio = null;
 let last = -Infinity;
 
 function sound() {
-  if (typeof AudioContext === "undefined" || performance.now() - last < QUIET) return;
+  if (typeof AudioContext === "undefined" || performance.now() - last < MOST.silenceAfterSound) return;
   last = performance.now();
   audio ??= new AudioContext();
   audio.resume(); // a browser that wants a click on the page first keeps it silent until then

@@ -3,8 +3,8 @@ import { t } from "./i18n.js";
 import { comeBack, sessionKey } from "./session.js";
 import { refusal } from "./wording.js";
 
-const PATIENCE = 60_000; // with what is only read
-const LONG_PATIENCE = 600_000; // a server that is started may be downloaded first, or need an input
+/** How long an answer may take, in milliseconds. A server that is started may be downloaded first, or need an input. */
+const TIMEOUT = { read: 60_000, change: 600_000 };
 
 export class Refused extends Error {
   constructor(message, code, details) {
@@ -17,7 +17,7 @@ export class Refused extends Error {
 export async function request(path, options = {}) {
   const key = sessionKey();
   const response = await send(path, options, key);
-  // Without a session nothing was done: a browser that is remembered gets another one, and asks again.
+  // Without a session nothing was done. A remembered browser gets a new session, and asks again.
   return response.status === 401 && (await comeBack(key)) ? send(path, options, sessionKey()) : response;
 }
 
@@ -42,11 +42,11 @@ function queryText(query) {
   return given.length ? `?${new URLSearchParams(given)}` : "";
 }
 
-/** What `read` makes of the answer; throws `Refused` in the page's own words if none comes in time. */
-async function sent(path, { signal, ...options }, patience, read) {
+/** What `read` makes of the answer. Throws `Refused`, in the page's own words, if no answer comes in time. */
+async function sent(path, { signal, ...options }, timeout, read) {
   const stop = new AbortController();
   const end = () => stop.abort();
-  const timer = setTimeout(end, patience);
+  const timer = setTimeout(end, timeout);
   signal?.addEventListener("abort", end);
   try {
     return await read(await request(path, { ...options, signal: stop.signal }));
@@ -60,17 +60,17 @@ async function sent(path, { signal, ...options }, patience, read) {
 }
 
 export function get(path, query = {}, signal = undefined) {
-  return sent(`${path}${queryText(query)}`, { signal }, PATIENCE, (response) => answered(path, response));
+  return sent(`${path}${queryText(query)}`, { signal }, TIMEOUT.read, (response) => answered(path, response));
 }
 
 /** A file, as a blob; it may be large. */
 export function download(path, query) {
   const read = (response) => (response.ok ? response.blob() : answered(path, response));
-  return sent(`${path}${queryText(query)}`, {}, LONG_PATIENCE, read);
+  return sent(`${path}${queryText(query)}`, {}, TIMEOUT.change, read);
 }
 
 export function post(path, body) {
   const headers = { "content-type": "application/json" };
   const options = { method: "POST", headers, body: JSON.stringify(body) };
-  return sent(path, options, LONG_PATIENCE, (response) => answered(path, response));
+  return sent(path, options, TIMEOUT.change, (response) => answered(path, response));
 }

@@ -1,11 +1,11 @@
-// The arguments of a call, a row for each, with real line breaks. A call can be allowed once the person has seen their end.
+// The arguments of a call: a row for each, with real line breaks. A call can be allowed after the person has seen their end.
 import { get } from "./api.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./html.js";
 import { t } from "./i18n.js";
 import { Problem, useAction } from "./parts.js";
 import { Words } from "./words.js";
 
-/** `onSeen` is called once the end of all of it has been in the window, and not only in a box or a column out of sight. */
+/** `onSeen` is called once the end of the arguments was visible in the window. */
 export function Arguments({ decision, onSeen }) {
   const box = useRef(null);
   const end = useRef(null);
@@ -54,7 +54,7 @@ function Row({ row }) {
   </div>`;
 }
 
-/** Calls `seen` once a part of the element is in the window, whatever scrolls around it. */
+/** Calls `seen` once a part of the element is visible in the window. */
 function whenInSight(element, seen) {
   const watch = new IntersectionObserver((entries) => {
     // An element that only touches the edge counts as intersecting.

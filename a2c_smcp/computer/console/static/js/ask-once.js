@@ -9,7 +9,7 @@ export function AskOnce({ label, name, question, keep, busy, act }) {
   const no = useRef(null);
   const asked = useRef(false);
   useEffect(() => {
-    // The focus goes where the question is, on the answer that changes nothing, and back.
+    // The focus goes to the answer that changes nothing, and back afterwards.
     if (asking) no.current?.focus();
     else if (asked.current) first.current?.focus();
     asked.current = asking;

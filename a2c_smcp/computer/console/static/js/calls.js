@@ -1,4 +1,4 @@
-// Calls: those that run, with time, progress and what they wait for; and below them those that are over.
+// Calls: the running ones with time, progress and what they wait for; below them the ended ones.
 import { post } from "./api.js";
 import { Elapsed } from "./elapsed.js";
 import { History } from "./history.js";
@@ -10,8 +10,6 @@ import { useInside, useStill } from "./still.js";
 import { useStore } from "./store.js";
 import { VirtualList } from "./virtual.js";
 import { oneLine, Who } from "./who-called.js";
-
-const HEIGHT = 84;
 
 export function Calls() {
   return html`<section aria-labelledby="calls-running">
@@ -29,10 +27,10 @@ function RunningCalls() {
   const shown = useStill(running, inside);
   const row = ({ item, gone }, attributes) =>
     html`<${RunningCall} key=${item.id} call=${item} gone=${gone} waits=${waits.get(item.id)} attributes=${attributes} />`;
-  // One element for both: a pointer that is inside must be seen to leave, or what is over would stay for ever.
+  // One element for both: the pointer must be seen to leave it, or ended calls would stay for ever.
   return html`<div ...${props}>
     ${shown.length
-      ? html`<${VirtualList} class="rows" items=${shown} keyOf=${idOf} estimate=${HEIGHT} row=${row} />`
+      ? html`<${VirtualList} class="rows" items=${shown} keyOf=${idOf} estimate=${84} row=${row} />`
       : html`<p class="muted">${t("calls.running.none")}</p>`}
   </div>`;
 }
@@ -41,7 +39,7 @@ function idOf({ item }) {
   return item.id;
 }
 
-/** What each call waits for, by its id: a confirmation, the answer to its question, or perhaps to one of its server. */
+/** What each call waits for, by its id: a confirmation, an answer to its question, or "server", if only its server is known. */
 function waitingCalls(pending) {
   const waits = new Map();
   for (const { kind, call, calls = [], decided } of pending) {
@@ -54,7 +52,7 @@ function waitingCalls(pending) {
 
 function RunningCall({ call, gone, waits, attributes }) {
   const [cancel, busy, error] = useAction(() => post("cancel", { id: call.id }));
-  // Not `disabled`: a button that has the focus would lose it, and nobody would be told.
+  // Not `disabled`: the button would lose the focus without a word.
   const deaf = gone || busy;
   const waiting = !gone && waits;
   return html`<li class="row running" data-gone=${gone ? "" : null} ...${attributes}>

@@ -1,4 +1,4 @@
-// May this call run? Who asks, what for, what the server says of the tool, and exactly with what.
+// May this call run? Who asks for which tool, what the server says about it, and the exact arguments.
 import { post } from "./api.js";
 import { Arguments } from "./arguments.js";
 import { html, useState } from "./html.js";
@@ -26,7 +26,7 @@ export function Confirmation({ decision, open, ready, answer }) {
   </div>`;
 }
 
-/** A tool that was always allowed, and that its server has changed since: what is different, and what it was. */
+/** A tool that was always allowed, and that its server has changed since then: the difference, and the old description. */
 function Changed({ decision: { call, before, changed } }) {
   if (!before) return null;
   return html`<div class="danger-sign">

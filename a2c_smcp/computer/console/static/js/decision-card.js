@@ -1,23 +1,19 @@
-// One decision: who asks, what for, exactly with what, and how long there is time. Then what came of it.
+// One decision: who asks for what, the exact arguments, and the time that is left. Then the outcome.
 import { post } from "./api.js";
 import { Confirmation, UndoAlways } from "./confirmation.js";
 import { InputForm, QuestionForm } from "./decision-forms.js";
 import { dropDraft, isTyped } from "./drafts.js";
-import { html, useEffect, useLayoutEffect, useRef, useState } from "./html.js";
+import { html, useEffect, useLayoutEffect, useRef } from "./html.js";
 import { duration, t } from "./i18n.js";
-import { Chip, Problem, useTick } from "./parts.js";
+import { Chip, Problem, useAction, useTick } from "./parts.js";
 import { forgetDecision, serverNow, useStore } from "./store.js";
 import { who } from "./who.js";
 import { Name, Said, Words } from "./words.js";
 
-/** How long a decided card stays once nobody is at it, in milliseconds; longer where something can be undone. */
-const LINGER = 4_000;
-const LINGER_ALWAYS = 20_000;
-
 export function DecisionCard({ decision, gone, held }) {
   const element = useRef(null);
   const live = useStore((state) => state.status === "live");
-  const [answer, busy, refusal] = useAnswer(decision);
+  const [answer, busy, , refusal] = useAction((given) => post("answer", { id: decision.id, digest: decision.digest, ...given }));
   const open = !decision.decided && !gone;
   const height = useHeightKept(element, open, held);
   useLinger(decision, held);
@@ -36,24 +32,7 @@ function isAtItsField(decision, refusal) {
   return Object.hasOwn(decision.schema?.properties ?? {}, refusal?.details?.field ?? "");
 }
 
-/** `[answer, isBusy, refusal]`: `answer` resolves to whether it was taken. */
-function useAnswer(decision) {
-  const [state, setState] = useState({ busy: false, refusal: null });
-  const answer = async (given) => {
-    setState({ busy: true, refusal: null });
-    try {
-      await post("answer", { id: decision.id, digest: decision.digest, ...given });
-      setState({ busy: false, refusal: null });
-      return true;
-    } catch (refusal) {
-      setState({ busy: false, refusal });
-      return false;
-    }
-  };
-  return [answer, state.busy, state.refusal];
-}
-
-/** The height that a decided card keeps while somebody is at the cards: what is below it must not jump up. */
+/** The height that a decided card keeps while somebody is at the cards, so that nothing below it jumps up. */
 function useHeightKept(element, open, held) {
   const kept = useRef(null);
   // Read before it is drawn without its buttons.
@@ -62,16 +41,16 @@ function useHeightKept(element, open, held) {
   return open ? "" : (kept.current ?? "");
 }
 
-/** Puts a decided card away after a while, but never while somebody is at the cards, nor what was typed and not sent. */
+/** Puts a decided card away after some seconds, unless somebody is at the cards, or typed something that was not sent. */
 function useLinger({ id, decided }, held) {
   useEffect(() => {
     if (!decided || held || isTyped(id)) return undefined;
-    const timer = setTimeout(() => (dropDraft(id), forgetDecision(id)), decided.always ? LINGER_ALWAYS : LINGER);
+    const timer = setTimeout(() => (dropDraft(id), forgetDecision(id)), decided.always ? 20_000 : 4_000); // an "always" can be undone
     return () => clearTimeout(timer);
   }, [decided, held]);
 }
 
-/** Keeps the focus of a person who answered with the keyboard on the card when its buttons go. */
+/** Keeps the focus on the card when its buttons go: the person may have answered with the keyboard. */
 function useFocusKept(element, open) {
   const inside = useRef(false);
   useLayoutEffect(() => {

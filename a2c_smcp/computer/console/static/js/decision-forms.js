@@ -1,4 +1,4 @@
-// Forms for what a tool asks, and for the values of inputs. What is typed stays until it is sent or put away.
+// Forms for questions of tools and for values of inputs. What is typed stays until it is sent or put away.
 import { asText, dropDraft, isTyped, useDraft } from "./drafts.js";
 import { Form } from "./form.js";
 import { completed, initial } from "./form-values.js";
@@ -39,7 +39,7 @@ function SchemaQuestion({ decision, open, ready, answer, refusal }) {
   </form>`;
 }
 
-/** What was typed for something that is over: it can be copied, and goes when the person says so. */
+/** What was typed for a question that is over. It can be copied, and stays until the person puts it away. */
 function Unsent({ text, onPutAway }) {
   return html`<div class="unsent">
     <p class="muted">${t("decisions.unsent")}</p>
@@ -67,7 +67,7 @@ function UrlQuestion({ decision, open, ready, answer }) {
   </div>`;
 }
 
-/** Where a link leads, as this browser reads it; null for what is no page of the web. */
+/** The URL of a link, as this browser reads it; null if it is not a web page. */
 function webPlace(url) {
   try {
     const place = new URL(url);

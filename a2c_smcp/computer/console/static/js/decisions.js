@@ -8,17 +8,12 @@ import { SteadyButton } from "./steady.js";
 import { useInside, useStill } from "./still.js";
 import { useStore } from "./store.js";
 
-/** How many cards are drawn at a time: a flood of decisions must not stop the page. */
-const MOST_CARDS = 30;
-/** From how many calls on they can be refused together. */
-const FLOOD = 3;
-
 export function Decisions() {
   const pending = useStore((state) => state.pending);
   const [inside, props] = useInside();
-  // What was decided stays until the pointer has left: nothing may jump into its place.
+  // A decided card stays until the pointer has left, so that no other card jumps into its place.
   const all = useStill(pending, inside);
-  const shown = all.slice(0, MOST_CARDS);
+  const shown = all.slice(0, 30); // a flood of decisions must not stop the page
   const open = pending.filter((decision) => !decision.decided);
   return html`<div class="decisions" ...${props}>
     <div class="cards-head"><h2>${t("decisions.title")}${open.length ? html`<span class="count">${open.length}</span>` : null}</h2>
@@ -33,7 +28,7 @@ export function Decisions() {
   </div>`;
 }
 
-/** Refuses the calls that wait now, after a second click. Those that come later are asked about as ever. */
+/** Refuses the calls that wait now, after a second click. Calls that come later are not refused. */
 function RefuseAll({ calls }) {
   const [chosen, setChosen] = useState(null);
   const [refuse, busy, error] = useAction(async () => {
@@ -47,7 +42,7 @@ function RefuseAll({ calls }) {
       <${Problem} text=${error} />
     </span>`;
   }
-  if (calls.length < FLOOD) return null;
+  if (calls.length < 3) return null;
   return html`<span class="refuse-all"><${SteadyButton} key="ask" data-answer="refuse-all" class="small" onAnswer=${() => setChosen(calls)}>${t("decisions.refuseall", { count: calls.length })}<//></span>`;
 }
 

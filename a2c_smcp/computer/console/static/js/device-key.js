@@ -1,17 +1,16 @@
-// The key by which a computer knows this browser again. The private key cannot be read, not even by this page: it signs.
-// There is one for each computer that this origin has been, in IndexedDB.
+// The key by which a computer recognises this browser. Nobody can read the private key, not even this page: it can only sign.
+// IndexedDB has one key for each computer that was at this origin.
 const CONTEXT = "a2c-smcp console: let this browser in"; // the computer has the same text
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256" };
-const PATIENCE = 10_000;
 const STORE = "keys";
 const TRIAL = "trial";
 
-/** Whether this browser can keep a key here: not on plain HTTP beyond this machine. */
+/** Whether this browser can keep a key here. On plain HTTP from another machine it cannot. */
 export function canKeep() {
   return Boolean(globalThis.isSecureContext && globalThis.crypto?.subtle && globalThis.indexedDB);
 }
 
-/** A new key: `{ pair, publicKey }`. Rejects in a browser that would not keep it. */
+/** A new key: `{ pair, publicKey }`. Rejects if the browser cannot keep it. */
 export async function newKey() {
   const pair = await crypto.subtle.generateKey(ALGORITHM, false, ["sign"]);
   await inStore("readwrite", (store) => store.put({ pair }, TRIAL));
@@ -28,7 +27,7 @@ export async function hasKeys() {
   return canKeep() && (await inStore("readonly", (store) => store.count()).catch(() => 0)) > 0;
 }
 
-/** What was kept for a computer: `{ device, pair }`, or null. */
+/** The key for a computer: `{ device, pair }`, or null. */
 export async function keptKey(computer) {
   return (await inStore("readonly", (store) => store.get(computer)).catch(() => null)) ?? null;
 }
@@ -65,10 +64,10 @@ function opening() {
   return asked;
 }
 
-/** Waits for an event of IndexedDB, but not for ever: another tab, or the browser itself, may hold it up. */
+/** Waits for an event of IndexedDB, but not for ever: another tab or the browser may hold it up. */
 function settled(target, event) {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error("IndexedDB does not answer")), PATIENCE);
+    const timer = setTimeout(() => reject(new Error("IndexedDB does not answer")), 10_000);
     const done = (settle) => () => (clearTimeout(timer), settle());
     target.addEventListener(event, done(() => resolve(target.result)));
     for (const failure of ["error", "abort", "blocked"]) {

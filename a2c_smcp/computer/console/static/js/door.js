@@ -1,8 +1,7 @@
-// What a page may ask that has no session.
-const PATIENCE = 20_000;
+// What a page without a session may ask.
 
 async function knock(path, options = {}) {
-  const signal = AbortSignal.timeout(PATIENCE);
+  const signal = AbortSignal.timeout(20_000);
   const response = await fetch(`/api/${path}`, { ...options, signal, credentials: "omit", cache: "no-store" });
   return { ok: response.ok, status: response.status, answer: await response.json().catch(() => ({})) };
 }

@@ -1,5 +1,5 @@
-// What a person has typed for a decision, until it is sent or put away. It outlives the card: a timeout, a withdrawal, a
-// lost connection and another view cost nothing. It is in this tab's memory only.
+// What a person has typed for a decision, until it is sent or put away. It outlives the card: it is still there after a
+// timeout, a withdrawal, a lost connection, or a look at another view. It is only in the memory of this tab.
 import { useRedraw } from "./html.js";
 
 const drafts = new Map();

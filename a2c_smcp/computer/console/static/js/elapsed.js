@@ -1,9 +1,7 @@
-// For how long something runs. One clock draws all that are shown.
+// How long something has run. One clock draws all of them.
 import { html, useEffect, useRedraw } from "./html.js";
 import { duration } from "./i18n.js";
 import { serverNow } from "./store.js";
-
-const EVERY = 200;
 
 const shown = new Set();
 let clock = null;
@@ -17,7 +15,7 @@ export function Elapsed({ since }) {
   const draw = useRedraw();
   useEffect(() => {
     shown.add(draw);
-    clock ??= setInterval(tick, EVERY);
+    clock ??= setInterval(tick, 200);
     return () => {
       shown.delete(draw);
       if (shown.size) return;

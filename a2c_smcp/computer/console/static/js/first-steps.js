@@ -1,4 +1,4 @@
-// What comes next on a computer that is new: a server, so that there are tools, and an office, so that an agent can come.
+// The first steps on a new computer: a server, which gives it tools, and an office, where an agent can use them.
 import { useHome } from "./home.js";
 import { html } from "./html.js";
 import { t } from "./i18n.js";
@@ -6,7 +6,7 @@ import { Icon } from "./icons.js";
 import { path } from "./router.js";
 import { useStore } from "./store.js";
 
-// The view of decisions stands still, and the others have their own way on.
+// The view of decisions must not move, and the other views have hints of their own.
 const VIEWS = ["calls", "tools", "desktop", "finder"];
 
 export function FirstSteps({ view }) {

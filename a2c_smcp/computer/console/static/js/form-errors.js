@@ -1,4 +1,4 @@
-// What is wrong with a field, said at the field and in the page's own words.
+// Says what is wrong with a field: at the field, and in the page's own words.
 import { createContext, useEffect, useState } from "./html.js";
 import { t } from "./i18n.js";
 
@@ -23,8 +23,8 @@ export function wrong(control) {
 }
 
 /**
- * The errors to show in a form whose fields have ids that begin with `prefix`: what the browser finds when the form is
- * sent, and what was handed in as `{name: text}`. Returns the errors, and the handlers of the element around the fields.
+ * The errors of a form: those that the browser finds when the form is sent, and those that are handed in as
+ * `{name: text}`. The ids of the fields begin with `prefix`. Returns the errors, and handlers for the element around the fields.
  */
 export function useFieldErrors(prefix, handed) {
   const [errors, setErrors] = useState({});
@@ -47,7 +47,7 @@ export function useFieldErrors(prefix, handed) {
       const text = wrong(target);
       return text ? { ...rest, [target.id]: text } : rest;
     });
-  // A list or a box that is drawn between its two events takes back what was chosen: it is looked at after the second.
+  // Drawing a select or a checkbox between its two events would undo the choice: it is checked after the second event.
   const onInput = ({ target }) => target.tagName === "SELECT" || target.type === "checkbox" || changed(target);
   return [errors, { onInvalidCapture, onInput, onChange: ({ target }) => changed(target) }];
 }

@@ -15,12 +15,10 @@ export class Typed {
   }
 }
 
-// A schema may refer to itself, and a server may send one that would fill the page: beyond these, JSON is typed.
-const DEEPEST = 12;
-const MOST_FIELDS = 200;
-const MOST_CHOICES = 500;
+/** A schema may contain itself, or be so large that it would fill the page. Beyond these limits the person types JSON. */
+const MOST = { depth: 12, fields: 200, choices: 500 };
 
-/** Whether an object that the schema wants is there from the start; others are opened by the person. */
+/** Whether an object is open from the start; the person opens the others. */
 export function opens(schema, level) {
   return level === 0 || (level <= 2 && Object.keys(schema.properties ?? {}).length <= 20);
 }
@@ -28,7 +26,7 @@ export function opens(schema, level) {
 /** A schema without its references: those into the same schema are followed. */
 export function resolved(schema, root, depth = 0) {
   if (schema === true || schema === undefined || schema === null || typeof schema !== "object") return {};
-  if (typeof schema.$ref !== "string" || depth > DEEPEST) return schema;
+  if (typeof schema.$ref !== "string" || depth > MOST.depth) return schema;
   if (!schema.$ref.startsWith("#")) return {};
   let found = root;
   for (const part of schema.$ref.slice(1).split("/").filter(Boolean)) {
@@ -52,7 +50,7 @@ export function kindOf(schema) {
 }
 
 function fits(properties) {
-  return Boolean(properties) && typeof properties === "object" && Object.keys(properties).length <= MOST_FIELDS;
+  return Boolean(properties) && typeof properties === "object" && Object.keys(properties).length <= MOST.fields;
 }
 
 function guessed(schema) {
@@ -63,11 +61,11 @@ function guessed(schema) {
 /** `[{value, title}]` of a schema that names all its values, or null. */
 export function choices(schema) {
   if (Array.isArray(schema.enum)) {
-    if (schema.enum.length > MOST_CHOICES) return null;
+    if (schema.enum.length > MOST.choices) return null;
     return schema.enum.map((value, at) => ({ value, title: String(schema.enumNames?.[at] ?? value) }));
   }
   const titled = schema.oneOf ?? schema.anyOf;
-  if (Array.isArray(titled) && titled.length && titled.length <= MOST_CHOICES && titled.every((each) => each && typeof each === "object" && "const" in each)) {
+  if (Array.isArray(titled) && titled.length && titled.length <= MOST.choices && titled.every((each) => each && typeof each === "object" && "const" in each)) {
     return titled.map((each) => ({ value: each.const, title: String(each.title ?? each.const) }));
   }
   return null;
@@ -77,13 +75,13 @@ export function choices(schema) {
 export function variants(schema) {
   const all = schema.anyOf ?? schema.oneOf;
   const found = Array.isArray(all) ? all.filter((each) => each?.type !== "null") : null;
-  return found?.length && found.length <= MOST_CHOICES ? found : null;
+  return found?.length && found.length <= MOST.choices ? found : null;
 }
 
-/** What a field holds before anybody typed: its default, or what a required object needs. */
+/** The value of a field before anybody typed: its default, or the parts that a required object needs. */
 export function initial(schema, root = schema, required = true, depth = 0) {
   const found = resolved(schema, root);
-  if (depth > DEEPEST) return undefined;
+  if (depth > MOST.depth) return undefined;
   if (found.default !== undefined && found.default !== null) return asTyped(found.default);
   if ("const" in found) return found.const;
   switch (kindOf(found)) {
@@ -114,11 +112,11 @@ function asTyped(value) {
   return value;
 }
 
-/** The value as it is sent: numbers as numbers, and nothing for what was left empty. */
+/** The value as it is sent: typed numbers as numbers, and empty fields left out. */
 export function completed(value) {
   if (value instanceof Typed) return value.toSent();
   if (Array.isArray(value)) return value.map(completed).filter((each) => each !== undefined);
-  // What JSON.rawJSON made is an object without a prototype, and whole.
+  // JSON.rawJSON makes an object without a prototype, which stays as it is.
   if (value && typeof value === "object" && Object.getPrototypeOf(value) === Object.prototype) {
     const entries = Object.entries(value).map(([key, each]) => [key, completed(each)]);
     return Object.fromEntries(entries.filter(([, each]) => each !== undefined));
@@ -126,7 +124,7 @@ export function completed(value) {
   return value;
 }
 
-/** A date and time with an offset as a `datetime-local` field shows it: here, to the second. "" if it is none. */
+/** A date and time with an offset, as a `datetime-local` field shows it: in local time. "" if the text is not one. */
 export function toLocal(text) {
   const found = typeof text === "string" ? new Date(text) : new Date(NaN);
   if (Number.isNaN(found.getTime())) return "";
@@ -134,7 +132,7 @@ export function toLocal(text) {
   return `${day}T${time}`;
 }
 
-/** What such a field holds as an instant with the browser's offset, RFC 3339; undefined if it holds none. */
+/** The content of such a field as RFC 3339 with the browser's offset; undefined if it is empty. */
 export function fromLocal(text) {
   const found = new Date(text);
   if (!text || Number.isNaN(found.getTime())) return undefined;

@@ -11,9 +11,8 @@ let forms = 0;
 const Titled = createContext(false);
 
 /**
- * The fields of an object's schema. `onChange` gets the next value; see form-values.js for what it holds. `errors` is
- * `{name: text}`, what the computer refused: it is shown at the fields until they change. Hand in another object for
- * every refusal.
+ * The fields of an object's schema. `onChange` gets the next value (see form-values.js). `errors`, `{name: text}`, is what
+ * the computer refused; each is shown until its field changes. Hand in a new object for every refusal.
  */
 export function Form({ schema, value, onChange, titled = false, errors = null }) {
   const prefix = useMemo(() => `form-${(forms += 1)}`, []);
@@ -100,7 +99,7 @@ function Line({ schema, required, value, onChange, path, told }) {
 
 /** The local time is shown and typed, an instant with its offset is sent. */
 function DateTime({ required, value, onChange, path, told }) {
-  // What is typed stays as it is until the field is left: another value under the cursor would interrupt the typing.
+  // The typed text stays until the field is left: another text would interrupt the typing.
   const [rough, setRough] = useState(null);
   const input = (event) => {
     setRough(event.currentTarget.value);

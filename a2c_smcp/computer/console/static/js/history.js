@@ -1,4 +1,4 @@
-// Calls that are over. They are searched and filtered at the computer, which keeps more of them than the page has.
+// Ended calls. The computer searches and filters them: it keeps more calls than the page has.
 import { download, get } from "./api.js";
 import { CallDetails, OutcomeOf, toneOf } from "./call-details.js";
 import { html, useMemo, useRedraw, useRef, useState } from "./html.js";
@@ -11,9 +11,6 @@ import { VirtualList } from "./virtual.js";
 import { oneLine, Who } from "./who-called.js";
 
 const OUTCOMES = ["succeeded", "failed", "cancelled", "refused", "unanswered", "nobody", "timed_out"];
-const HEIGHT = 74;
-/** Between two searches, in milliseconds: while calls end, those that match come in by themselves. */
-const PAUSE = 500;
 const NOTHING = { calls: [], more: false };
 const ALL = { q: "", outcome: "", person: "" };
 
@@ -32,7 +29,7 @@ export function History() {
     <${Problem} text=${error} />
     <div ...${props} aria-busy=${loading}>
       ${calls.length
-        ? html`<${VirtualList} class="rows" items=${calls} keyOf=${idOf} estimate=${HEIGHT} row=${row} />`
+        ? html`<${VirtualList} class="rows" items=${calls} keyOf=${idOf} estimate=${74} row=${row} />`
         : loading
           ? html`<${Loading} />`
           : html`<${Empty} icon="calls" title=${t(filtered ? "calls.history.nomatch" : "calls.history.none")} />`}
@@ -50,8 +47,8 @@ function isFiltered(query) {
 }
 
 /**
- * The calls that match, newest first, and whether there are `more`, which `load` brings. While `held` the list stays as
- * it is; `news` counts what it does not show yet.
+ * The calls that match, newest first, and whether there are `more`, which `load` gets. While `held`, the list stays as
+ * it is; `news` counts the calls that it does not show yet.
  */
 function useCalls(query, held) {
   const ended = useStore((state) => state.ended);
@@ -60,7 +57,7 @@ function useCalls(query, held) {
   const newest = useRef(null);
   if (!held) newest.current = ended.at(-1)?.id;
   const search = async (signal) => (filtered ? { key, ...(await get("history", query, signal)) } : null);
-  const { value, error } = useLoaded(search, [key, filtered ? newest.current : null], PAUSE);
+  const { value, error } = useLoaded(search, [key, filtered ? newest.current : null], 500); // milliseconds between two searches: matching calls that end come in by themselves
   const live = useMemo(() => ({ calls: [...ended].reverse(), more: ended.length >= EARLIER }), [ended]);
   const first = filtered ? (value?.key === key ? value : null) : live;
   const list = useRef({ key: null, first: null, calls: [], more: false });
@@ -72,12 +69,12 @@ function useCalls(query, held) {
   const load = async () => {
     const before = list.current.calls.at(-1).id;
     const answer = await get("history", { ...query, before });
-    // Meanwhile it may have become another list.
+    // Meanwhile the list may be another one.
     if (list.current.key !== key || list.current.calls.at(-1)?.id !== before) return;
     list.current = { ...list.current, calls: [...list.current.calls, ...answer.calls], more: answer.more };
     draw();
   };
-  // What was found for other words is shown only until there is an answer, or none will come.
+  // The calls for the old words are shown until the new ones are there, or asking for them has failed.
   const { calls, more } = other && !first && error ? NOTHING : list.current;
   return { calls, more, news: filtered ? 0 : newer(live.calls, calls), loading: !first && !error, error: filtered ? error : null, load };
 }

@@ -5,9 +5,8 @@ import { isOver, onEnd, onRun, runId } from "./session.js";
 import { reduce } from "./state.js";
 import { change, current } from "./store.js";
 
-const SILENCE = 15_000; // three pings
-const LONGEST_PAUSE = 5_000;
-const ALIVE = 20_000; // the computer takes a tab that says nothing for several times as long for closed
+/** Milliseconds. The stream is gone after a silence of three pings. A tab that is silent for long counts as closed. */
+const TIMES = { silence: 15_000, longestPause: 5_000, alive: 20_000 };
 
 let channel = null;
 let waiting = null; // ends the wait for the lock
@@ -21,7 +20,7 @@ export function follow() {
     tell({ kind: "moved" });
     change({ status: "over" });
   });
-  // The loop that reads sees by itself that this is another run.
+  // The loop that reads notices by itself that this is another run.
   onRun(() => !reading && begin());
   begin();
 }
@@ -51,26 +50,26 @@ function begin() {
 }
 
 function sayAlive() {
-  request("alive", { signal: AbortSignal.timeout(ALIVE) }).catch(() => {});
+  request("alive", { signal: AbortSignal.timeout(TIMES.alive) }).catch(() => {});
 }
 
-/** While another tab reads: tell the computer that this one is in use, too, and read if nothing is heard any more. */
+/** While another tab reads: tell the computer that this tab is in use, too, and read if nothing is heard any more. */
 function listen(signal) {
   heard = performance.now();
   let said = -Infinity;
   const watch = setInterval(() => {
     if (signal.aborted) clearInterval(watch);
     if (signal.aborted || reading) return;
-    if (performance.now() - said > ALIVE) {
+    if (performance.now() - said > TIMES.alive) {
       said = performance.now();
       sayAlive();
     }
-    // A tab that hears nothing from the one that reads, for it may be frozen, reads for itself.
-    if (performance.now() - heard > SILENCE) read();
+    // The tab that reads may be frozen: a tab that hears nothing from it reads for itself.
+    if (performance.now() - heard > TIMES.silence) read();
   }, 1_000);
 }
 
-/** Whether this tab is the one that acts for all tabs: each on its own where they cannot agree. */
+/** Whether this tab acts for all tabs. Where tabs cannot agree, each acts for itself. */
 export function isLeading() {
   return telling || channel === null;
 }
@@ -82,7 +81,7 @@ function fromTab(message) {
   }
   if (reading) return;
   heard = performance.now();
-  // The tab that reads was sent away, or found the computer started again: so may this one be.
+  // The tab that reads lost its session, or the computer was started again: the same may be true here.
   if (message.kind === "moved") sayAlive();
   else if (message.kind === "status") change({ status: message.status });
   else if (message.kind === "state") change({ ...message.state, notices: current().notices });
@@ -94,7 +93,7 @@ function shared() {
   return rest;
 }
 
-/** Take a message in; false if something before it is missing. */
+/** Apply a message; false if a message before it is missing. */
 function take(message) {
   if (current().number < 0 && message.kind !== "snapshot") return message.kind === "ping";
   const next = reduce(current(), message);
@@ -127,13 +126,13 @@ async function readOn() {
         pause = 250;
       });
     } catch {
-      // Why it ended does not matter: the next one starts with a snapshot.
+      // Why it ended does not matter: the next stream starts with a snapshot.
     }
     if (isOver()) return;
     status("gone");
     if (run !== runId()) break;
     await new Promise((resolve) => setTimeout(resolve, pause));
-    pause = Math.min(pause * 2, LONGEST_PAUSE);
+    pause = Math.min(pause * 2, TIMES.longestPause);
   }
   tell({ kind: "moved" });
   reading = null;
@@ -142,13 +141,13 @@ async function readOn() {
 
 async function readOnce(run, alive) {
   const stop = new AbortController();
-  let silence = setTimeout(() => stop.abort(), SILENCE);
+  let silence = setTimeout(() => stop.abort(), TIMES.silence);
   try {
     const response = await request("feed", { signal: stop.signal });
     if (!response.ok || run !== runId()) return;
     for await (const message of lines(response.body.getReader())) {
       clearTimeout(silence);
-      silence = setTimeout(() => stop.abort(), SILENCE);
+      silence = setTimeout(() => stop.abort(), TIMES.silence);
       if (!take(message)) return;
       tell(message);
       status("live");

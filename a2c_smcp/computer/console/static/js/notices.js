@@ -1,4 +1,4 @@
-// What the person should know but need not decide: behind a button in the header, so that nothing below it ever moves.
+// Notices: what the person should know but need not decide. They are behind a button in the header, so that nothing moves.
 import { post } from "./api.js";
 import { html } from "./html.js";
 import { Icon } from "./icons.js";
@@ -12,7 +12,7 @@ export function Notices() {
   const notices = useStore((state) => state.notices);
   const last = notices.at(-1);
   const said = t("notices.count", { count: notices.length });
-  // When it closes, what lay under it is in reach again: the click that closes it is for nothing else.
+  // The click that closes it must not press a button below it.
   return html`<button type="button" class="quiet told" popovertarget="notices" aria-label=${said} title=${said} disabled=${!notices.length}>
       <${Icon} name="notice" /><span class="count" data-count=${notices.length} aria-hidden="true">${notices.length}</span>
     </button>

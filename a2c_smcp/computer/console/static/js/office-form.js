@@ -2,31 +2,25 @@
 import { post } from "./api.js";
 import { html, useState } from "./html.js";
 import { t } from "./i18n.js";
-
-const IN_WORDS = [0, 401, 403, 4105];
+import { useAction } from "./parts.js";
 
 export function JoinForm({ url }) {
   const [wish, setWish] = useState({ url, office: "", key: "" });
-  const [state, setState] = useState({ busy: false, error: null });
-  const join = async (event) => {
+  const [join, busy, , error] = useAction(async () => {
+    await post("join-office", wish);
+    setWish((now) => ({ ...now, key: "" }));
+  });
+  const send = (event) => {
     event.preventDefault();
-    if (state.busy) return;
-    setState({ busy: true, error: null });
-    try {
-      await post("join-office", wish);
-      setState({ busy: false, error: null });
-      setWish((now) => ({ ...now, key: "" }));
-    } catch (error) {
-      setState({ busy: false, error: refused(error) });
-    }
+    if (!busy) join();
   };
   const typed = (name) => (event) => setWish({ ...wish, [name]: event.currentTarget.value });
-  return html`<form class="card join" aria-label=${t("office.join")} autocomplete="off" onSubmit=${join}>
+  return html`<form class="card join" aria-label=${t("office.join")} autocomplete="off" onSubmit=${send}>
     <${Field} name="url" label=${t("office.url")} type="url" required=${true} value=${wish.url} onInput=${typed("url")} />
     <${Field} name="office" label=${t("office.office")} required=${true} value=${wish.office} onInput=${typed("office")} />
     <${Field} name="key" label=${t("office.key")} type="password" hint=${t("office.key.hint")} value=${wish.key} onInput=${typed("key")} />
-    ${state.error ? html`<p class="problem" role="alert">${state.error}</p>` : null}
-    <div class="actions"><button type="submit" class="primary" disabled=${state.busy}>${t(state.busy ? "office.joining" : "office.join.do")}</button></div>
+    ${error ? html`<p class="problem" role="alert">${refused(error)}</p>` : null}
+    <div class="actions"><button type="submit" class="primary" disabled=${busy}>${t(busy ? "office.joining" : "office.join.do")}</button></div>
   </form>`;
 }
 
@@ -41,5 +35,5 @@ function Field({ name, label, hint, type = "text", ...props }) {
 }
 
 function refused({ code, message }) {
-  return IN_WORDS.includes(code) ? t(`office.refused.${code}`, { reason: message }) : message;
+  return [0, 401, 403, 4105].includes(code) ? t(`office.refused.${code}`, { reason: message }) : message;
 }

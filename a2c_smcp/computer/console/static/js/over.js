@@ -1,4 +1,4 @@
-// The page of somebody who is not let in: why, and how to get a link.
+// What a person sees who is not let in: the reason, and how to get a link.
 import { advice } from "./door.js";
 import { typedTexts } from "./drafts.js";
 import { html, useEffect, useState } from "./html.js";
@@ -25,7 +25,7 @@ export function Over({ reason = endReason() }) {
   </main>`;
 }
 
-/** What was typed; a password can be copied, but does not show. */
+/** What was typed. A password can be copied, but is not shown. */
 function Unsent({ text, secret }) {
   const said = t("decisions.unsent");
   return html`<div class="typed"><p class="muted">${said}</p>

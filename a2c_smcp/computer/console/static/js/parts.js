@@ -1,9 +1,9 @@
-// Small things that every view is made of.
+// Small parts that all views use.
 import { html, useEffect, useRedraw, useRef, useState } from "./html.js";
 import { Icon } from "./icons.js";
 import { t } from "./i18n.js";
 
-/** Draws again every so often, for clocks that run. */
+/** Draws the component again and again, for clocks. */
 export function useTick(milliseconds, running = true) {
   const tick = useRedraw();
   useEffect(() => {
@@ -14,8 +14,8 @@ export function useTick(milliseconds, running = true) {
 }
 
 /**
- * What `load` resolves to, again whenever `keys` change, with at least `pause` milliseconds between two.
- * Keeps the last good value while a new one is on its way, and when it fails.
+ * What `load` resolves to. It is called again when `keys` change, with at least `pause` milliseconds in between.
+ * The last good value stays while a new one is loaded, and if that fails.
  */
 export function useLoaded(load, keys, pause = 0) {
   const [state, setState] = useState({ value: null, error: null, loading: true });
@@ -42,7 +42,7 @@ export function useLoaded(load, keys, pause = 0) {
   return state;
 }
 
-/** An action that may fail: `[run, isBusy, whatFailed]`; `run` resolves to whether it was done. */
+/** An action that may fail: `[run, isBusy, message, error]`. `run` resolves to whether it was done. */
 export function useAction(action) {
   const [state, setState] = useState({ busy: false, error: null });
   const run = async (...given) => {
@@ -52,11 +52,11 @@ export function useAction(action) {
       setState({ busy: false, error: null });
       return true;
     } catch (error) {
-      setState({ busy: false, error: error.message });
+      setState({ busy: false, error });
       return false;
     }
   };
-  return [run, state.busy, state.error];
+  return [run, state.busy, state.error?.message ?? null, state.error];
 }
 
 export function Problem({ text }) {
@@ -79,7 +79,7 @@ export function Chip({ tone = "plain", children }) {
   return html`<span class=${`chip ${tone}`}>${children}</span>`;
 }
 
-/** A text from outside: exact, scrollable, and reached with the keyboard. */
+/** A text that others wrote: exact, scrollable, and reached with the keyboard. */
 export function Block({ text, label, copy = false }) {
   return html`<div class="block">
     <pre tabindex="0" role="group" aria-label=${label}>${text}</pre>
@@ -99,7 +99,7 @@ export function Copy({ text, class: name = "quiet copy" }) {
   return html`<button type="button" class=${name} onClick=${copy}>${t(done ? "parts.copied" : "parts.copy")}</button>`;
 }
 
-/** A button that opens what it stands above. */
+/** A button that opens what is below it. */
 export function Fold({ title, open = false, children, class: name = "" }) {
   return html`<details class=${`fold ${name}`} open=${open}>
     <summary><${Icon} name="chevron" />${title}</summary>

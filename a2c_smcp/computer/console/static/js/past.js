@@ -1,10 +1,10 @@
-// The calls that are over as one list without gaps, newest first. Pure.
+// The ended calls as one list without gaps, newest first. Pure.
 import { MOST_ENDED } from "./state.js";
 
-/** How many calls that are over a snapshot has at the most; a page with fewer of them has them all. */
+/** A snapshot has at most so many ended calls; a page with fewer has all of them. */
 export const EARLIER = 100;
 
-/** The newest calls, and behind them what the list had already, as long as nothing is missing in between. */
+/** The newest calls, followed by those of the list, if nothing is missing in between. */
 export function joined(first, list) {
   const last = first.calls.at(-1);
   const at = last ? list.calls.findIndex((call) => call.id === last.id) : -1;

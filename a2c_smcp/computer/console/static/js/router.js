@@ -1,5 +1,5 @@
-// Which view shows, by the fragment of the address: `#/tools/greet` is the view "tools" with the rest ["greet"].
-import { useEffect, useState } from "./html.js";
+// Which view is shown: the fragment `#/tools/greet` means the view "tools" with the rest ["greet"].
+import { useListener, useState } from "./html.js";
 
 export const VIEWS = ["decisions", "calls", "servers", "tools", "desktop", "finder", "office"];
 
@@ -26,10 +26,6 @@ export function go(view, ...rest) {
 
 export function useRoute() {
   const [route, setRoute] = useState(read);
-  useEffect(() => {
-    const moved = () => setRoute(read());
-    addEventListener("hashchange", moved);
-    return () => removeEventListener("hashchange", moved);
-  }, []);
+  useListener(window, ["hashchange"], () => setRoute(read()));
   return route;
 }

@@ -1,10 +1,9 @@
-// Adding a server from a paste, and editing the entry of one: checked as the person pauses, then started and written.
+// Adds servers from a paste, and edits the entry of a server. It is checked when the typing pauses, then started and written.
 import { get, post } from "./api.js";
 import { html, useEffect, useState } from "./html.js";
 import { t } from "./i18n.js";
 import { Block, Fold, Loading, Problem, useAction, useLoaded } from "./parts.js";
 
-const PAUSE = 350;
 const EXAMPLE = `{
   "mcpServers": {
     "files": {
@@ -14,10 +13,10 @@ const EXAMPLE = `{
   }
 }`;
 
-// What was pasted is kept while the person looks at another view.
+// A paste is kept while the person looks at another view.
 let draft = "";
 
-/** What saving a text would do, asked for when the typing pauses; null while nothing is known. */
+/** What saving this text would do, asked when the typing pauses; null until there is an answer. */
 function useChecked(text, more) {
   const [checked, setChecked] = useState(null);
   useEffect(() => {
@@ -27,7 +26,7 @@ function useChecked(text, more) {
     const timer = setTimeout(async () => {
       const found = await post("check-servers", { text, ...more }).catch((error) => ({ servers: [], inputs: [], problems: [error.message], warnings: [] }));
       if (!over) setChecked(found);
-    }, PAUSE);
+    }, 350);
     return () => {
       over = true;
       clearTimeout(timer);
@@ -80,7 +79,7 @@ function Editor({ id, label, hint, text, onText, more, action, name, note, place
     try {
       await post("save-servers", { text, ...more });
     } catch (refused) {
-      // A change that was begun before this page was loaded again, or in another one.
+      // Another change is under way: in another page, or from before this page was loaded again.
       setBlocked(refused.code === 429);
       throw refused;
     }

@@ -1,4 +1,4 @@
-// Servers: how each does, its log, how it is added, edited and removed, and the inputs of their configs.
+// Servers: their states and logs, how they are added, edited and removed, and the inputs of their configs.
 import { get, post } from "./api.js";
 import { AskOnce } from "./ask-once.js";
 import { InputForm } from "./decision-forms.js";
@@ -10,7 +10,6 @@ import { AddServer, EditServer } from "./server-editor.js";
 import { useStore } from "./store.js";
 
 const TONES = { running: "ok", failed: "bad", starting: "warn", stopping: "warn", backing_off: "warn" };
-const MANY = 8;
 
 export function Servers() {
   const servers = useStore((state) => state.servers);
@@ -27,7 +26,7 @@ export function Servers() {
       ${adding && home
         ? html`<${AddServer} home=${home} onDone=${close} onClose=${close} />`
         : html`<p class="head"><button type="button" onClick=${() => setAdding(true)}>${t("servers.add")}</button></p>`}
-      ${servers.length > MANY
+      ${servers.length > 8
         ? html`<input type="search" class="filter" aria-label=${t("servers.filter")} placeholder=${t("servers.filter")} value=${filter} onInput=${(event) => setFilter(event.currentTarget.value)} />`
         : null}
       <ul class="rows">${shown.map((server) => html`<${Server} key=${server.name} server=${server} clashes=${clashes.get(server.name)} />`)}</ul>
@@ -35,7 +34,7 @@ export function Servers() {
     <${Inputs} />`;
 }
 
-/** Clashes of tool names, each at one server: the one that fails for it, or the one that came last. */
+/** Clashes of tool names, each shown at one server: the one that came last. A clash that is a server's reason is left out. */
 function useClashes(servers) {
   const stamp = useStore((state) => state.stamps.tools);
   const states = servers.map((server) => server.state).join();

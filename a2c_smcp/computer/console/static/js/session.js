@@ -1,5 +1,5 @@
-// The ways in: the token of a link, which is used once, or the key of a browser that is remembered. Either becomes the
-// key of a session, which lives in this tab only.
+// The ways in: the token of a link, which works once, or the key of a remembered browser. Either one gives the key of a
+// session, which stays in this tab.
 import { dropKey, hasKeys, keptKey, signed } from "./device-key.js";
 import { ask } from "./door.js";
 
@@ -42,17 +42,17 @@ function end(reason) {
   for (const each of told.end) each();
 }
 
-/** Nothing can be done any more: the computer was started again, or had no more room, or does not want this browser. */
+/** The page is over: the computer was started again, had no more room, or refused this browser. */
 export function onEnd(each) {
   told.end.add(each);
 }
 
-/** The computer was started again, and this page has a session with it, too. */
+/** The computer was started again, and this page has a session with the new run. */
 export function onRun(each) {
   told.run.add(each);
 }
 
-/** Come in by this browser's key, or else by the link in the address. Resolves to why that was refused, or to null. */
+/** Come in by this browser's key, or else by the link in the address. Resolves to the reason of a refusal, or to null. */
 export async function enter() {
   const token = takeToken();
   if (!token && sessionKey()) return null;
@@ -65,12 +65,12 @@ export async function enter() {
 
 function takeToken() {
   const match = /^#link=([\w-]+)$/.exec(location.hash);
-  // Out of the address bar and the history first: it is of no use to anybody afterwards.
+  // First it is removed from the address bar and the history.
   if (match) history.replaceState(null, "", location.pathname);
   return match?.[1];
 }
 
-/** Resolves to null if this page is in now, and else to why not. */
+/** Resolves to null if this page is in now, and otherwise to the reason why not. */
 async function enterByKey(token, tries = 2) {
   const { ok, answer: asked } = await ask("challenge", {});
   const kept = ok ? await keptKey(asked.computer) : null;
@@ -82,7 +82,7 @@ async function enterByKey(token, tries = 2) {
     return null;
   }
   if (found.status !== 403) return found.answer.error?.message ?? String(found.status);
-  // A machine that slept meanwhile was too late. Refused twice, it was revoked, or has expired.
+  // A machine that slept may have been too late. After two refusals, the key was revoked or has expired.
   if (tries > 1) return enterByKey(token, tries - 1);
   await dropKey(asked.computer).catch(() => {});
   return UNKNOWN;
@@ -97,7 +97,7 @@ function admit({ key, run, device }) {
   if (before !== run) for (const each of told.run) each();
 }
 
-/** The session with this key is no more: get another one. Resolves to whether there is one; if not, this is the end. */
+/** The session with this key has ended: get a new one. Resolves to whether that worked; if not, the page is over. */
 export function comeBack(lost) {
   if (over) return Promise.resolve(false);
   if (sessionKey() !== lost) return Promise.resolve(true);

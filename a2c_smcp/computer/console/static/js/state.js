@@ -1,7 +1,6 @@
-// What the page knows, as one value. Pure: messages in, the next state out; null means that something was missed.
-/** How many calls that are over are kept here; the computer keeps as many. */
+// What the page knows, as one value. Pure: a message makes the next state; null means that a message was missed.
+/** How many ended calls are kept here; the computer keeps as many. */
 export const MOST_ENDED = 1000;
-const MOST_NOTICES = 5;
 
 export const EMPTY = {
   number: -1,
@@ -36,7 +35,7 @@ export function reduce(state, message, clock = Date.now() / 1000) {
 
 function fromSnapshot(state, message, clock) {
   const there = new Set(message.pending.map((decision) => decision.id));
-  // What was pending and is not any more was decided while we did not listen.
+  // A decision that is not pending any more was made while this page did not listen.
   const gone = state.pending
     .filter((decision) => !there.has(decision.id))
     .map((decision) => ({ ...decision, decided: decision.decided ?? { outcome: "over", by: null } }));
@@ -85,7 +84,7 @@ function withCalls(state, { started = [], progress = {}, ended = [], over = [], 
   const running = [...state.running, ...started.filter((call) => !known.has(call.id))]
     .filter((call) => !gone.has(call.id))
     .map((call) => (progress[call.id] ? { ...call, progress: progress[call.id] } : call));
-  // What is kept has no gaps: before those that were skipped there is nothing.
+  // The kept calls have no gaps: if some were skipped, earlier ones are dropped.
   const before = skipped ? [] : state.ended;
   return { running, ended: ended.length ? [...before, ...ended].slice(-MOST_ENDED) : state.ended };
 }
@@ -114,10 +113,10 @@ function stamped(stamps, names) {
 }
 
 let notice = 0;
-/** A notice that comes again is counted, and not shown twice. */
+/** A repeated notice is counted, and not shown twice. */
 function withNotice(notices, said) {
   const same = notices.find((each) => each.text === said.text && each.server === said.server && each.says === said.says);
   if (same) return notices.map((each) => (each === same ? { ...each, count: each.count + 1 } : each));
   notice += 1;
-  return [...notices, { ...said, id: notice, count: 1 }].slice(-MOST_NOTICES);
+  return [...notices, { ...said, id: notice, count: 1 }].slice(-5);
 }

@@ -1,5 +1,5 @@
-// Buttons that decide something. Such a button takes no click in the half second after it appeared or its box moved:
-// that click was meant for what stood there before. Boxes are compared in each frame, and once more when a click comes.
+// Buttons that decide something. Such a button takes no click in the half second after it appeared or moved: that click
+// was meant for what was there before. Boxes are compared in each frame, and again when a click comes.
 import { html, useEffect, useRedraw, useRef } from "./html.js";
 
 /** How long a button takes no click after it moved, in milliseconds. */
@@ -10,13 +10,13 @@ const DRIFT = 0.5;
 const watched = new Set();
 let frame = 0;
 
-/** The page came to the front, or what lay over a button has gone: every button waits. */
+/** Make every button wait: the page came to the front, or what covered the buttons has gone. */
 export function deafenAll() {
   const now = performance.now();
   for (const each of watched) each.deafen(now);
 }
 
-// A bar of the browser, or a zoom with two fingers, moves the whole page: no box in it has moved then.
+// A bar of the browser, or a zoom with two fingers, moves the whole page, although no box in it has moved.
 for (const [place, event] of [[window, "focus"], [window, "resize"], [visualViewport, "resize"], [visualViewport, "scroll"]]) {
   place?.addEventListener(event, deafenAll);
 }
@@ -79,7 +79,7 @@ class Watched {
   }
 }
 
-/** When the finger moved, not when the page got round to it. */
+/** When the person clicked, not when the page handled the event. */
 function happened(event) {
   return Math.min(event.timeStamp, performance.now());
 }

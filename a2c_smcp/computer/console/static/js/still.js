@@ -1,4 +1,4 @@
-// Lists that do not move under the pointer. What moves all the same is in steady.js.
+// Lists that do not move under the pointer. steady.js is for what moves nevertheless.
 import { useRef, useState } from "./html.js";
 
 /** Whether the pointer, or the focus, is inside an element: `[isInside, propsForTheElement]`. */
@@ -15,8 +15,8 @@ export function useInside() {
 }
 
 /**
- * Items in the order of their first showing. New ones come last. One that goes stays, marked `gone`, as long as `held`:
- * what is below it must not jump up while somebody is about to press a button there.
+ * Items in the order in which they first appeared; new ones come last. While `held`, an item that goes stays and is marked
+ * `gone`: what is below it must not jump up while somebody is about to press a button there.
  */
 export function useStill(items, held) {
   const shown = useRef([]);

@@ -1,4 +1,4 @@
-// The state of this tab, and components that follow a part of it. A burst of messages is drawn once a frame.
+// The state of this tab. Components follow a part of it. Many messages in a short time are drawn once.
 import { useEffect, useRedraw, useRef } from "./html.js";
 import { EMPTY } from "./state.js";
 
@@ -14,7 +14,7 @@ export function change(next) {
   state = { ...state, ...next };
   if (drawing) return;
   drawing = true;
-  // Not requestAnimationFrame: a tab in the background draws no frames, and its title still tells.
+  // Not requestAnimationFrame: a tab in the background draws no frames, but its title must change.
   setTimeout(() => {
     drawing = false;
     for (const told of [...subscribers]) told();

@@ -1,4 +1,4 @@
-// A call that the person makes: a form or JSON, and then what came of it.
+// A call that the person makes: a form or JSON, and then the result.
 import { get, post } from "./api.js";
 import { CallDetails, OutcomeOf } from "./call-details.js";
 import { Progress } from "./calls.js";
@@ -88,7 +88,7 @@ function Answer({ req }) {
   </div>`;
 }
 
-/** A call that the page was told nothing of, for many ended at once: the computer is asked for it. */
+/** Many calls may end at once, so that the page is not told of this one: then it asks the computer. */
 function useFound(req, missing) {
   const [found, setFound] = useState(null);
   useEffect(() => {

@@ -9,8 +9,6 @@ import { path } from "./router.js";
 import { useStore } from "./store.js";
 import { VirtualList } from "./virtual.js";
 
-const HEIGHT = 55;
-
 export function Tools({ rest }) {
   const stamp = useStore((state) => state.stamps.tools);
   const [round, setRound] = useState(0);
@@ -33,7 +31,7 @@ export function Tools({ rest }) {
   </section>`;
 }
 
-/** What was allowed with "always", by the servers' own names; it can be taken back. */
+/** The tools that are always allowed, by the names that their servers gave them. This can be taken back. */
 function Allowed({ allowed, onChange }) {
   const [ask, busy, error] = useAction(async (server, tool) => {
     await post("ask-again", { server, tool });
@@ -61,7 +59,7 @@ function ToolList({ tools, filter, chosen }) {
   return groups.map(
     ([server, found]) => html`<div key=${server} class="group">
       <h2>${server} <span class="muted">${found.length}</span></h2>
-      <${VirtualList} items=${found} keyOf=${nameOf} estimate=${HEIGHT} row=${(tool, attributes) => link(tool, chosen, attributes)} />
+      <${VirtualList} items=${found} keyOf=${nameOf} estimate=${55} row=${(tool, attributes) => link(tool, chosen, attributes)} />
     </div>`,
   );
 }

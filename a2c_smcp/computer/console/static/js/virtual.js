@@ -1,15 +1,13 @@
-// A long list of which only the rows in sight are in the document, whatever their heights are.
-// Its first and its last row are always there, so that Tab enters it from both sides; so is the row that has the focus.
+// A long list: only the rows in sight are in the document. Rows may have any height.
+// The first row, the last row and the row with the focus are always there, so that Tab enters the list from both sides.
 import { html, useEffect, useLayoutEffect, useRedraw, useRef } from "./html.js";
 
-/** How far beyond the window rows are drawn, in pixels. */
-const BEYOND = 400;
-/** No more rows than this are drawn, however low they are. */
-const MOST_ROWS = 300;
+/** How many pixels beyond the window rows are drawn, and how many rows at the most. */
+const DRAWN = { beyond: 400, rows: 300 };
 
 const lists = new Set();
 
-/** Something moved: every list looks again which of its rows are in sight. */
+/** Something moved: every list looks which of its rows are in sight now. */
 function look() {
   for (const each of lists) each();
 }
@@ -30,7 +28,7 @@ export function VirtualList({ items, row, keyOf, estimate, class: name }) {
   const gap = useRef(0);
   const draw = useRedraw();
   const tops = topsOf(items, keyOf, heights.current, estimate, gap.current);
-  // The same rows stay drawn when others come before them: only what is there can be held still.
+  // The same rows stay drawn when others come before them: only a drawn row can be held still.
   range.current = shifted(range.current, indexOf(items, keyOf, top.current));
   top.current = keyAt(items, keyOf, range.current[0]);
   const latest = useRef();
@@ -58,7 +56,7 @@ export function VirtualList({ items, row, keyOf, estimate, class: name }) {
   };
   return html`<ul ref=${element} class=${name} onFocusIn=${focus} onFocusOut=${focus}>
     ${shown.map((at, place) => {
-      // The rows that are left out before this one leave their room behind.
+      // The rows before this one that are not drawn leave their space.
       const room = place ? tops[at] - tops[shown[place - 1] + 1] : 0;
       const attributes = {
         "data-key": keyOf(items[at]),
@@ -82,9 +80,9 @@ function topsOf(items, keyOf, heights, estimate, gap) {
 function inSight(element, tops) {
   const box = element?.getBoundingClientRect();
   if (!box?.width) return [0, 0]; // it is not shown at all
-  const first = rowAt(tops, -box.top - BEYOND);
-  const last = rowAt(tops, window.innerHeight - box.top + BEYOND);
-  return [first, Math.min(last + 1, first + MOST_ROWS, tops.length - 1)];
+  const first = rowAt(tops, -box.top - DRAWN.beyond);
+  const last = rowAt(tops, window.innerHeight - box.top + DRAWN.beyond);
+  return [first, Math.min(last + 1, first + DRAWN.rows, tops.length - 1)];
 }
 
 /** The row at this height of the list. */
@@ -123,7 +121,7 @@ function useSight(element, latest) {
   useLayoutEffect(() => {
     const own = () => latest.current();
     lists.add(own);
-    // In the next frame: what an observer changes at once, it would have to observe at once.
+    // In the next frame: an observer must not change at once what it observes.
     const around = new ResizeObserver(() => requestAnimationFrame(look));
     for (const each of scrollerOf(element.current).children) around.observe(each);
     return () => {
@@ -133,7 +131,7 @@ function useSight(element, latest) {
   }, []);
 }
 
-/** Where the row at the upper edge is before the list is drawn again, if the list begins above the edge. */
+/** The row at the upper edge and its place, before the list is drawn again; null if the list begins below the edge. */
 function rowAtEdge(list) {
   if (!list) return null;
   const scroller = scrollerOf(list);
@@ -144,7 +142,7 @@ function rowAtEdge(list) {
   return y < window.innerHeight ? { row, scroller, y } : null;
 }
 
-/** Scrolls by as much as that row was moved. What other parts of the page move, the browser itself makes up for. */
+/** Scrolls by as much as that row has moved. The browser itself does so when other parts of the page move. */
 function hold(held) {
   if (!held?.row.isConnected) return;
   const moved = held.row.getBoundingClientRect().top - held.y;

@@ -1,4 +1,4 @@
-// How the place is called where somebody decided: this browser, the terminal, or another device by its name.
+// The name of the place where somebody decided: this browser, the terminal, or another device.
 import { t } from "./i18n.js";
 import { deviceName } from "./session.js";
 

@@ -1,4 +1,4 @@
-// Words of strangers: agents, MCP servers and files. They never pass for the page's own, and nothing in them is hidden.
+// Words of agents, MCP servers and files. They never look like words of the page, and nothing in them is hidden.
 import { html } from "./html.js";
 import { t } from "./i18n.js";
 import { Chip } from "./parts.js";
@@ -8,7 +8,7 @@ export function Words({ of }) {
   return html`<span class="words">${of.map((part, at) => (at % 2 ? html`<mark key=${at}>${part}</mark>` : part))}</span>`;
 }
 
-/** A name that somebody gave itself: framed, and marked if letters of several scripts stand in it. */
+/** A name that somebody chose: framed, and marked if it mixes letters of several scripts. */
 export function Name({ of }) {
   return html`<span class="given mono"><${Words} of=${of.words} /></span>${of.mixed ? html` <${Chip} tone="warn">${t("words.mixed")}<//>` : null}`;
 }
