@@ -143,7 +143,7 @@ def element_to_json(element: Element) -> dict[str, Any]:
     values = {item.name: getattr(element, item.name) for item in fields(element)}
     return {
         "category": element.category,
-        **{name: value for name, value in values.items() if value not in (None, "", {})},
+        **{name: value for name, value in values.items() if value not in (None, "", {}, ())},
     }
 
 

@@ -138,9 +138,18 @@ class FormatBounds:
     """Messages within messages, and parts within parts."""
     mail_header: int = 64_000
     """Characters of a header."""
-    slide_levels: int = 20
-    """Groups within groups of shapes."""
+    office_levels: int = 20
+    """Tables within tables, text boxes within text boxes, groups within groups of shapes."""
+    layout_cell: int = 2000
+    """Characters of a cell of a text. A table with a longer one only places what is in it."""
+    drawing_levels: int = 60
+    """Elements of XML within each other, in one drawing."""
     chart_points: int = 200
+    """Points of a chart that are shown as data."""
+    chart_values: int = 10_000
+    """Points of a chart that are read."""
+    chart_summary: int = 4000
+    """Characters of a chart in words."""
 
 
 FORMATS: Final = FormatBounds()

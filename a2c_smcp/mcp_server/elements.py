@@ -82,7 +82,7 @@ class Element:
         return {
             item.name: _as_json(value)
             for item in self._own_fields()
-            if (value := getattr(self, item.name)) not in (None, "", {}) or _required(item)
+            if (value := getattr(self, item.name)) not in (None, "", {}, ()) or _required(item)
         }
 
     @property
@@ -125,12 +125,14 @@ class Heading(Element):
 
 @dataclass(frozen=True, slots=True)
 class List(Element):
-    """A list of texts, with numbers if it is `ordered`."""
+    """A list of texts, with numbers if it is `ordered`, or with labels of its own, such as `a)` or `2.1`."""
 
     category: ClassVar[str] = "list"
 
     items: Sequence[str]
     ordered: bool = False
+    labels: Sequence[str] = ()
+    """The label of each item. An item with an empty one has a bullet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,6 +412,7 @@ _CHECKS: Mapping[str, Callable[[Any], None]] = {
     "bbox": _check_box,
     "level": _check_level,
     "items": _check_texts,
+    "labels": _check_texts,
     "ordered": _check_nothing,
     "headers": _check_texts,
     "rows": _check_rows,

@@ -120,9 +120,11 @@ def _list_markdown(element: List) -> str:
     if not element.items:
         return _placeholder(element)
     lines = []
-    for number, item in enumerate(element.items, 1):
+    labels = [*element.labels, *[""] * len(element.items)]
+    for number, (item, label) in enumerate(zip(element.items, labels, strict=False), 1):
         marker = f"{number}. " if element.ordered else "- "
-        parts = [_inert(part.strip()) for part in _lines(item) if part.strip()] or [""]
+        shown = f"{one_line(label)} {item.lstrip()}" if label else item
+        parts = [_inert(part.strip()) for part in _lines(shown) if part.strip()] or [""]
         lines += [f"{marker}{parts[0]}".rstrip(), *(" " * len(marker) + part for part in parts[1:])]
     return "\n".join(lines)
 
@@ -238,6 +240,7 @@ _PLAIN: Mapping[str, Callable[[Any], str]] = {
     "image": _image_text,
     "formula": lambda element: one_line(element.latex),
     "link": _link_text,
+    **dict.fromkeys(("annotation", "header", "footer"), lambda element: element.text),
 }
 
 

@@ -8,9 +8,9 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from a2c_smcp import demo
+from tests.docs.office_files import slides_file, text_shape, word_file
 
 __all__ = ["FONTS", "PdfLine", "file_of", "make_office_samples", "make_samples", "make_text_samples", "pdf_bytes"]
 
@@ -76,49 +76,57 @@ def _workbook(path: Path) -> None:
 
 
 def _word_file(path: Path) -> None:
-    import docx
+    def paragraph(text: str, style: str = "") -> str:
+        chosen = f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>' if style else ""
+        return f"<w:p>{chosen}<w:r><w:t>{text}</w:t></w:r></w:p>"
 
-    document = docx.Document()
-    document.core_properties.title = "Lease of the garden"
-    document.core_properties.keywords = "lease, garden"
-    document.add_heading("Lease of the garden", 1)
-    document.add_paragraph("The garden is leased for ten years.")
-    document.add_heading("租金", 2)
-    document.add_paragraph("租金每年支付一次，共计一千元。")
-    document.add_paragraph("in spring", style="List Bullet")
-    document.add_paragraph("in cash", style="List Bullet")
-    table = document.add_table(rows=1, cols=2)
-    table.rows[0].cells[0].text, table.rows[0].cells[1].text = "year", "rent"
-    for year in (2024, 2025):
-        cells = table.add_row().cells
-        cells[0].text, cells[1].text = str(year), "1000"
-    document.sections[0].header.paragraphs[0].text = "Draft"
-    document.save(str(path))
+    styles = "".join(
+        f'<w:style w:type="paragraph" w:styleId="{name.replace(" ", "")}"><w:name w:val="{name}"/></w:style>'
+        for name in ("heading 1", "heading 2", "List Bullet")
+    )
+    rows = (("year", "rent"), ("2024", "1000"), ("2025", "1000"))
+    cells = ("".join(f"<w:tc>{paragraph(text)}</w:tc>" for text in row) for row in rows)
+    body = (
+        paragraph("Lease of the garden", "heading1")
+        + paragraph("The garden is leased for ten years.")
+        + paragraph("租金", "heading2")
+        + paragraph("租金每年支付一次，共计一千元。")
+        + paragraph("in spring", "ListBullet")
+        + paragraph("in cash", "ListBullet")
+        + f"<w:tbl>{''.join(f'<w:tr>{row}</w:tr>' for row in cells)}</w:tbl>"
+        + '<w:sectPr><w:headerReference r:id="header1"/></w:sectPr>'
+    )
+    parts = {"styles": f"<w:styles>{styles}</w:styles>", "header1": f"<w:hdr>{paragraph('Draft')}</w:hdr>"}
+    path.write_bytes(word_file(body, parts, title="Lease of the garden", keywords="lease, garden"))
 
 
 def _slides(path: Path) -> None:
-    import pptx
-    from pptx.chart.data import CategoryChartData
-    from pptx.enum.chart import XL_CHART_TYPE
-    from pptx.util import Inches
-
-    deck = pptx.Presentation()
-    first = deck.slides.add_slide(deck.slide_layouts[1])
-    first.shapes.title.text = "The year in the garden"
-    first.placeholders[1].text = "More rain\nMore apples"
-    first.notes_slide.notes_text_frame.text = "Speak slowly."
-    second = deck.slides.add_slide(deck.slide_layouts[5])
-    second.shapes.title.text = "收成"
-    figures: Any = CategoryChartData()  # type: ignore[no-untyped-call]
-    figures.categories = ["apples", "pears"]
-    figures.add_series("2025", (12, 7))
-    box = (Inches(1), Inches(2), Inches(4), Inches(3))
-    second.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, *box, figures)
-    table = second.shapes.add_table(2, 2, Inches(1), Inches(5.5), Inches(4), Inches(1)).table
-    for row, cells in enumerate((("fruit", "kg"), ("apples", "12"))):
-        for column, text in enumerate(cells):
-            table.cell(row, column).text = text
-    deck.save(str(path))
+    notes = f"<p:notes><p:cSld><p:spTree>{text_shape('Speak slowly.', 'body')}</p:spTree></p:cSld></p:notes>"
+    categories, values = (
+        "".join(f'<c:pt idx="{place}"><c:v>{point}</c:v></c:pt>' for place, point in enumerate(points))
+        for points in (("apples", "pears"), (12, 7))
+    )
+    chart = (
+        "<c:chartSpace><c:chart><c:plotArea><c:barChart><c:ser><c:tx><c:v>2025</c:v></c:tx>"
+        f"<c:cat><c:strLit>{categories}</c:strLit></c:cat><c:val><c:numLit>{values}</c:numLit></c:val></c:ser>"
+        "</c:barChart></c:plotArea></c:chart></c:chartSpace>"
+    )
+    rows = "".join(
+        "<a:tr>"
+        + "".join(f"<a:tc><a:txBody><a:p><a:r><a:t>{text}</a:t></a:r></a:p></a:txBody></a:tc>" for text in row)
+        + "</a:tr>"
+        for row in (("fruit", "kg"), ("apples", "12"))
+    )
+    figures = ('<c:chart r:id="chart"/>', f'<a:tbl><a:tblPr firstRow="1"/>{rows}</a:tbl>')
+    frames = (
+        f'<p:graphicFrame><p:nvGraphicFramePr><p:cNvPr id="{number}" name="Figure {number}"/></p:nvGraphicFramePr>'
+        f"<a:graphic><a:graphicData>{inner}</a:graphicData></a:graphic></p:graphicFrame>"
+        for number, inner in enumerate(figures, 2)
+    )
+    first = text_shape("The year in the garden", "title") + text_shape("More rain\nMore apples", "body")
+    second = text_shape("收成", "title") + "".join(frames)
+    parts = [{"notesSlide": notes}, {"chart": chart}]
+    path.write_bytes(slides_file([first, second], parts))
 
 
 # --- PDF

@@ -48,8 +48,10 @@ SHOWN: list[tuple[e.Element, tuple[str, str]]] = [
         e.Link("more", "https://example.com/(x)"),
         ("[more](https://example.com/%28x%29)", "more (https://example.com/(x))"),
     ),
-    (e.Annotation("see below"), ("[annotation: see below]", "[annotation: see below]")),
-    (e.Annotation("word " * 100), (f"[annotation: {'word ' * 99}word]", f"[annotation: {'word ' * 99}word]")),
+    (e.Annotation("see below"), ("[annotation: see below]", "see below")),
+    (e.Annotation("word " * 100), (f"[annotation: {'word ' * 99}word]", "word " * 100)),
+    (e.Footer("long " * 40), (f"[footer: {('long ' * 40).strip()}]", "long " * 40)),
+    (e.List(["x", "y"], labels=["a)", ""]), ("- a) x\n- y", "x\ny")),
     (e.Diagram("flow", summary="A flow"), ("[diagram: A flow]", "[diagram: A flow]")),
     (e.Separator(), ("[separator]", "[separator]")),
 ]

@@ -72,8 +72,9 @@ _MODULES: Final = {
     "ipynb": "notebook",
     "epub": "epub",
     "pdf": "pdf",
-    "docx": "word",
-    "pptx": "slides",
+    **dict.fromkeys(("docx", "docm", "dotx", "dotm"), "word"),
+    **dict.fromkeys(("pptx", "pptm", "ppsx", "ppsm", "potx", "potm"), "slides"),
+    **dict.fromkeys(("odt", "ott", "fodt", "odp", "otp", "fodp", "odg", "fodg"), "opendocument"),
 }
 _NEVER: Final = frozenset(
     re.findall(
@@ -89,8 +90,6 @@ _NAMES: Final = {"pdf": "a PDF file", "images": "an image", "word": "a Word file
 _LIBRARIES: Final = {
     "pdf": "PDF",
     "sheets": "a workbook",
-    "word": "a Word file",
-    "slides": "a PowerPoint file",
     "html": "HTML",
     "images": "an image",
     "mail": "mail",

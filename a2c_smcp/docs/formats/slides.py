@@ -1,27 +1,48 @@
-"""PowerPoint files, by python-pptx: a slide a page, shapes from top to bottom, notes as annotations."""
+"""PowerPoint files, by a walk of our own over their XML: a slide a page, in the order of the file.
 
-from collections.abc import Iterable, Iterator
-from typing import Any, BinaryIO
-from zipfile import BadZipFile
+That order is the one in which PowerPoint reads a slide aloud; only the title comes first wherever it is. A shape that
+is broken, or points at something that is not there, costs what it holds.
+"""
 
-import pptx
-from pptx.exc import PythonPptxError
+from collections.abc import Iterator, Mapping
+from typing import BinaryIO, Final
 
-from a2c_smcp.docs.formats import Properties, check_archive
+from a2c_smcp.docs.formats.blocks import list_of
+from a2c_smcp.docs.formats.drawing import (
+    ALTERNATIVES,
+    CHART,
+    DIAGRAM,
+    DRAWING,
+    RELATION,
+    ShapeParagraph,
+    alternatives,
+    chart_of,
+    diagram_of,
+    paragraphs_of,
+    pixels,
+    table_of,
+)
+from a2c_smcp.docs.formats.office_xml import Node, OfficePackage, OfficePart
 from a2c_smcp.docs.limits import FORMATS, DocumentLimits, Unreadable
 from a2c_smcp.docs.paging import split_table
 from a2c_smcp.mcp_server.documents import Page
-from a2c_smcp.mcp_server.elements import Annotation, Chart, Element, Heading, Image, Link, List, Table, Text
+from a2c_smcp.mcp_server.elements import Annotation, Element, Footer, Heading, Image, Link, Text
 
 __all__ = ["open_document"]
 
+SLIDE: Final = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
+_FRAMES: Final = frozenset((f"{SLIDE}grpSp", f"{SLIDE}spTree"))
+_EDGES: Final = ("ftr", "dt", "sldNum", "hdr")
+
 
 class SlidesDocument:
-    def __init__(self, presentation: Any) -> None:
-        self._slides = list(presentation.slides)
-        told = presentation.core_properties
-        keywords = [word.strip() for word in (told.keywords or "").replace(";", ",").split(",") if word.strip()]
-        self.properties = Properties(told.title or "", keywords, told.subject or "")
+    def __init__(self, main: OfficePart) -> None:
+        self._package = main.package
+        relationships = main.relationships()
+        named = [node.get(f"{RELATION}id") or "" for node in main.root.iter(f"{SLIDE}sldId")]
+        self._slides = [relationships[each].target for each in named if each in relationships]
+        self._authors = _authors(main)
+        self.properties = main.package.properties()
 
     @property
     def page_count(self) -> int:
@@ -30,80 +51,161 @@ class SlidesDocument:
     def page(self, index: int) -> Page:
         if not self._slides:
             return Page("No slides")
-        slide = self._slides[index]
-        title = slide.shapes.title
-        words = " ".join(title.text_frame.text.split()) if title is not None and title.has_text_frame else ""
-        elements: list[Element] = [Heading(words, 1)] if words else []
-        elements += _elements(slide.shapes, None if title is None else title.shape_id, 0)
-        if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
-            notes = slide.notes_slide.notes_text_frame.text.strip()
-            elements += [Annotation(notes)] if notes else []
-        return Page(words or f"Slide {index + 1}", elements)
+        part = self._package.part(self._slides[index])
+        if part is None:
+            return Page(f"Slide {index + 1}", [Text("This slide is missing in the file, or broken.")])
+        elements = list(_Slide(part).elements())
+        heading = next((each.text for each in elements if isinstance(each, Heading)), "")
+        for notes in part.related("notesSlide"):
+            elements += _notes(notes)
+        for comments in part.related("comments"):
+            elements += _comments(comments, self._authors)
+        if part.is_cut:
+            elements.append(Annotation("This slide is broken here: the rest of it cannot be read."))
+        is_hidden = part.root.get("show") in ("0", "false")
+        return Page((heading or f"Slide {index + 1}") + (" (hidden slide)" if is_hidden else ""), elements)
 
 
 def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> SlidesDocument:
-    check_archive(file, limits)
-    try:
-        return SlidesDocument(pptx.Presentation(file))
-    except (PythonPptxError, BadZipFile, KeyError, ValueError) as error:
-        raise Unreadable(f"it is not a PowerPoint file: {' '.join(str(error).split())[:100]}") from None
+    main = OfficePackage(file, limits).main_part("ppt/presentation.xml")
+    if main is None or main.root.tag != f"{SLIDE}presentation":
+        raise Unreadable("it is not a PowerPoint file: it has no presentation that can be read")
+    return SlidesDocument(main)
 
 
-def _elements(shapes: Iterable[Any], title_id: int | None, depth: int) -> Iterator[Element]:
-    for shape in sorted(shapes, key=lambda each: (each.top or 0, each.left or 0)):
-        if shape.shape_id == title_id:
-            continue
-        if hasattr(shape, "shapes"):
-            if depth < FORMATS.slide_levels:
-                yield from _elements(shape.shapes, title_id, depth + 1)
-        elif getattr(shape, "has_table", False):
-            yield from split_table(_table(shape.table))
-        elif getattr(shape, "has_chart", False):
-            yield _chart(shape.chart, shape.name)
-        elif hasattr(shape, "image"):
-            yield _picture(shape)
-        elif shape.has_text_frame:
-            yield from _texts(shape.text_frame)
+class _Slide:
+    """The shapes of a slide, as elements."""
+
+    def __init__(self, part: OfficePart) -> None:
+        self._part = part
+        self._relationships = part.relationships()
+        self._links: list[Link] = []
+
+    def elements(self) -> Iterator[Element]:
+        tree = self._part.root.find(f"{SLIDE}cSld/{SLIDE}spTree")
+        shapes = [] if tree is None else list(_shapes(tree, 0))
+        title = next((shape for shape in shapes if _placeholder(shape) in ("title", "ctrTitle")), None)
+        if title is not None:
+            words = [each.text for each in self._paragraphs(title)]
+            if words:
+                yield Heading(" ".join(" ".join(words).split()), 1)
+        for shape in shapes:
+            if shape is not title:
+                yield from self._shape(shape)
+        yield from dict.fromkeys(self._links)
+
+    def _shape(self, shape: Node) -> Iterator[Element]:
+        if shape.tag == f"{SLIDE}graphicFrame":
+            yield from self._graphic(shape)
+            return
+        if shape.tag == f"{SLIDE}pic":
+            width, height = pixels(shape.find(f"{SLIDE}spPr/{DRAWING}xfrm/{DRAWING}ext"))
+            yield Image(description=_told(shape), width=width, height=height)
+            return
+        found = list(self._paragraphs(shape))
+        if _placeholder(shape) in _EDGES:
+            if found:
+                yield Footer("\n".join(each.text for each in found))
+        elif len(found) == 1:
+            yield Text(found[0].text)
+        elif found:
+            yield list_of([each.item for each in found])
+        elif told := _told(shape):
+            yield Image(description=told)
+
+    def _graphic(self, frame: Node) -> Iterator[Element]:
+        """A table, a chart, SmartArt, or another program's object."""
+        table = frame.find(f".//{DRAWING}tbl")
+        if table is not None:
+            found, links = table_of(table, self._relationships)
+            self._links += links
+            yield from split_table(found)
+            return
+        for node in frame.iter():
+            if node.tag == f"{DIAGRAM}relIds":
+                part = self._target(node.get(f"{RELATION}dm"))
+                if part is not None and (diagram := diagram_of(part)) is not None:
+                    yield diagram
+                return
+            if node.tag == f"{CHART}chart" or node.tag.endswith("/chartex}chart"):
+                part = self._target(node.get(f"{RELATION}id"))
+                if part is not None and (chart := chart_of(part, _name(frame))) is not None:
+                    yield chart
+                return
+        if told := _told(frame):
+            yield Image(description=told)
+
+    def _target(self, relation: str | None) -> OfficePart | None:
+        target = self._relationships.get(relation or "")
+        return None if target is None or target.is_external else self._part.package.part(target.target)
+
+    def _paragraphs(self, shape: Node) -> Iterator[ShapeParagraph]:
+        for paragraph in paragraphs_of(shape.find(f"{SLIDE}txBody"), self._relationships):
+            self._links += paragraph.links
+            yield paragraph
 
 
-def _texts(frame: Any) -> Iterator[Element]:
-    lines = ["".join(run.text for run in each.runs).strip() or each.text.strip() for each in frame.paragraphs]
-    lines = [line for line in lines if line]
-    if len(lines) == 1:
-        yield Text(lines[0])
-    elif lines:
-        yield List(lines)
-    for paragraph in frame.paragraphs:
-        for run in paragraph.runs:
-            if run.hyperlink.address:
-                yield Link(run.text, run.hyperlink.address)
+def _shapes(tree: Node, depth: int) -> Iterator[Node]:
+    """The shapes in the order of the file, those of groups in the place of the group."""
+    for child in tree:
+        if child.tag in _FRAMES:
+            if depth < FORMATS.office_levels:
+                yield from _shapes(child, depth + 1)
+        elif child.tag == ALTERNATIVES:
+            for form in alternatives(child):
+                if shapes := list(_shapes(form, depth + 1)):
+                    yield from shapes
+                    break
+        elif child.tag in (f"{SLIDE}sp", f"{SLIDE}graphicFrame", f"{SLIDE}pic", f"{SLIDE}cxnSp"):
+            yield child
 
 
-def _table(table: Any) -> Table:
-    rows = [[cell.text for cell in row.cells] for row in table.rows]
-    return Table(rows[0], rows[1:]) if table.first_row and rows else Table([], rows)
+def _placeholder(shape: Node) -> str:
+    """What a shape is a place for: `title`, `body`, `ftr`… A shape that is not from the layout has none."""
+    found = shape.find(f"{SLIDE}nvSpPr/{SLIDE}nvPr/{SLIDE}ph")
+    return "" if found is None else found.get("type") or "obj"
 
 
-def _picture(shape: Any) -> Image:
-    told = shape._element.xpath("./p:nvPicPr/p:cNvPr/@descr")
-    try:
-        width, height = shape.image.size
-    except Exception:  # the picture is broken, or of a kind without pixels; the slide is not
-        width = height = None
-    return Image(description=(told[0] if told else "") or shape.name, width=width, height=height)
+def _facts(shape: Node) -> Mapping[str, str]:
+    found = shape.find(f"*/{SLIDE}cNvPr")
+    return {} if found is None else found.attrib
 
 
-def _chart(chart: Any, name: str) -> Chart:
-    title = chart.chart_title.text_frame.text if chart.has_title and chart.chart_title.has_text_frame else name
-    kind = str(chart.chart_type).split(".")[-1].split(" ")[0].lower()
-    plot = chart.plots[0] if len(chart.plots) else None
-    categories = [str(each) for each in plot.categories][: FORMATS.chart_points] if plot is not None else []
-    series = {
-        str(each.name): [value for value in each.values if value is not None][: FORMATS.chart_points]
-        for each in (plot.series if plot is not None else ())
+def _name(shape: Node) -> str:
+    return _facts(shape).get("name") or ""
+
+
+def _told(shape: Node) -> str:
+    """The alternative text of a shape."""
+    facts = _facts(shape)
+    return " ".join((facts.get("descr") or facts.get("title") or "").split())
+
+
+def _notes(part: OfficePart) -> Iterator[Element]:
+    tree = part.root.find(f"{SLIDE}cSld/{SLIDE}spTree")
+    for shape in () if tree is None else _shapes(tree, 0):
+        if _placeholder(shape) in ("body", "obj", ""):
+            lines = [each.text for each in paragraphs_of(shape.find(f"{SLIDE}txBody"), part.relationships())]
+            if lines:
+                yield Annotation("\n".join(lines))
+
+
+def _authors(main: OfficePart) -> dict[str, str]:
+    """Who wrote comments, by id."""
+    return {
+        node.get("id") or "": node.get("name") or ""
+        for kind in ("commentAuthors", "authors")
+        for part in main.related(kind)
+        for node in part.root.iter()
     }
-    told = "; ".join(
-        f"{name}: {', '.join(f'{category} {value:g}' for category, value in zip(categories, values, strict=False))}"
-        for name, values in series.items()
-    )
-    return Chart(title, told[:1000], kind, {"categories": categories, "series": series})
+
+
+def _comments(part: OfficePart, authors: Mapping[str, str]) -> Iterator[Element]:
+    """Comments of old and new files. An answer to a comment is one of its own."""
+    for node in part.root.iter():
+        name = node.tag.rpartition("}")[2]
+        if name in ("cm", "reply"):
+            body = next((child for child in node if child.tag.endswith("}txBody")), None)
+            lines = [each.text for each in paragraphs_of(body, {})] or [node.findtext(f"{SLIDE}text") or ""]
+            if any(lines):
+                yield Annotation("\n".join(lines), authors.get(node.get("authorId") or "", ""))

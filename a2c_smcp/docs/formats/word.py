@@ -1,121 +1,539 @@
-"""Word files, by python-docx: sections as pages; tables, lists, pictures, links, comments, edges as elements."""
+"""Word files, by a walk of our own over their XML: sections as pages.
 
-from collections.abc import Iterator
-from typing import BinaryIO
-from zipfile import BadZipFile
+What a reader of the printed document sees is read once: tracked insertions and not deletions, results of fields and not
+their codes, text boxes, notes, list numbers, equations as LaTeX, and what stands above and below every page.
+"""
 
-import docx
-from docx.document import Document as WordFile
-from docx.opc.exceptions import OpcError
-from docx.oxml.ns import qn
-from docx.table import Table as WordTable
-from docx.text.paragraph import Paragraph
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import BinaryIO, Final
 
-from a2c_smcp.docs.formats import Properties, check_archive
+from a2c_smcp.docs.formats.blocks import Item, Label, ParagraphContent, flat, list_of, only_formula
+from a2c_smcp.docs.formats.drawing import (
+    ALTERNATIVES,
+    CHART,
+    DIAGRAM,
+    DRAWING,
+    RELATION,
+    alternatives,
+    chart_of,
+    diagram_of,
+    integer,
+    paragraphs_of,
+    pixels,
+)
 from a2c_smcp.docs.formats.markdown import SectionedDocument
-from a2c_smcp.docs.limits import DocumentLimits, Unreadable
+from a2c_smcp.docs.formats.office_xml import Node, OfficePackage, OfficePart, Relationship
+from a2c_smcp.docs.formats.omml import EQUATIONS, latex
+from a2c_smcp.docs.formats.word_styles import (
+    WORD,
+    ParagraphStyle,
+    WordLists,
+    WordStyles,
+    outline_level,
+    value_of,
+)
+from a2c_smcp.docs.limits import FORMATS, DocumentLimits, Unreadable
+from a2c_smcp.docs.paging import PAGE
 from a2c_smcp.mcp_server.elements import (
     Annotation,
+    Chart,
     Code,
     Element,
     Footer,
+    Formula,
     Header,
     Heading,
     Image,
     Link,
-    List,
     Table,
     Text,
 )
 
 __all__ = ["open_document"]
 
+_PLACED: Final = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}"
+_VECTOR: Final = "{urn:schemas-microsoft-com:vml}"
+_OFFICE_VECTOR: Final = "{urn:schemas-microsoft-com:office:office}"
+_ID: Final = f"{WORD}id"
+_TEXT, _RUN, _PARAGRAPH, _TABLE = f"{WORD}t", f"{WORD}r", f"{WORD}p", f"{WORD}tbl"
+_ROW, _CELL, _BOX = f"{WORD}tr", f"{WORD}tc", f"{WORD}txbxContent"
+#: What is never shown: deleted and moved-away text, codes of fields, and settings.
+_UNSEEN: Final = frozenset(
+    f"{WORD}{name}"
+    for name in re.findall(
+        r"\w+",
+        "del moveFrom delText delInstrText instrText rPr pPr sdtPr sdtEndPr tblPr tblGrid trPr tcPr sectPr rt",
+    )
+)
+_SIGNS: Final = {
+    f"{WORD}tab": "\t",
+    f"{WORD}ptab": "\t",
+    f"{WORD}br": "\n",
+    f"{WORD}cr": "\n",
+    f"{WORD}noBreakHyphen": "-",
+}
+_GRAPHICS: Final = frozenset((f"{WORD}drawing", f"{WORD}pict", f"{WORD}object"))
+_SYMBOLS: Final = dict(
+    zip(
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz\xa3\xb1\xb3\xb4\xb8\xb9\xa5\xae\xac\xb0\xd7\xe5\xf2\xb7",
+        "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖαβχδεφγηιϕκλμνοπθρστυϖωξψζ≤±≥×÷≠∞→←°⋅∑∫•",
+        strict=True,
+    )
+)
+_WINGDINGS: Final = dict(zip("\xfc\xfb\xa8o\xfe\xfd\xa7\xd8\xe0\xdfJLlnv\xe8\xf0", "✓✗☐☐☑☒▪➢→←☺☹●■❖➔⇨", strict=True))
+_HYPERLINK: Final = re.compile(r'\s*HYPERLINK\s+"([^"]+)"', re.IGNORECASE)
+
 
 def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> SectionedDocument:
-    check_archive(file, limits)
-    try:
-        document = docx.Document(file)
-    except (OpcError, BadZipFile, KeyError, ValueError) as error:
-        raise Unreadable(f"it is not a Word file: {' '.join(str(error).split())[:100]}") from None
-    told = document.core_properties
-    keywords = [word.strip() for word in (told.keywords or "").replace(";", ",").split(",") if word.strip()]
-    properties = Properties(told.title or "", keywords, told.subject or "")
-    elements = list(_elements(document))
+    package = OfficePackage(file, limits)
+    main = package.main_part("word/document.xml")
+    body = None if main is None else main.root.find(f"{WORD}body")
+    if main is None or body is None:
+        raise Unreadable("it is not a Word file: it has no text part that can be read")
+    file_reader = _WordFile(main)
+    elements = file_reader.flow(main.relationships()).read(body)
+    if main.is_cut:
+        elements.append(Annotation("This file is broken here: the rest of its text cannot be read."))
     # Below the title, so that it is not a page of its own.
     at = 1 if elements and isinstance(elements[0], Heading) else 0
-    elements[at:at] = _edges(document, "header")
-    return SectionedDocument(elements, properties)
+    elements[at:at] = file_reader.edges("header", Header)
+    elements += file_reader.edges("footer", Footer)
+    elements += file_reader.comments_left()
+    return SectionedDocument(elements, package.properties())
 
 
-def _elements(document: WordFile) -> Iterator[Element]:
-    items: list[str] = []
-    ordered = False
-    for block in document.iter_inner_content():
-        kind = "" if isinstance(block, WordTable) else _list_kind(block)
-        if items and kind != ("List Number" if ordered else "List Bullet"):
-            yield List(items, ordered)
-            items = []
-        if isinstance(block, WordTable):
-            yield _table(block)
-        elif kind:
-            ordered = kind == "List Number"
-            items.append(block.text)
-        else:
-            yield from _paragraph(block)
-    if items:
-        yield List(items, ordered)
-    yield from _edges(document, "footer")
-    for comment in document.comments:
-        yield Annotation(comment.text, comment.author or "")
+@dataclass(frozen=True, slots=True)
+class _Comment:
+    text: str
+    author: str
 
 
-def _edges(document: WordFile, which: str) -> Iterator[Element]:
-    """What stands above or below every page, once."""
-    kind = Header if which == "header" else Footer
-    seen: set[str] = set()
-    for section in document.sections:
-        edge = getattr(section, which)
-        text = "" if edge.is_linked_to_previous else "\n".join(each.text for each in edge.paragraphs).strip()
-        if text and text not in seen:
-            seen.add(text)
-            yield kind(text)
+class _WordFile:
+    """The parts of a file that its text refers to."""
+
+    def __init__(self, main: OfficePart) -> None:
+        self.main = main
+        self.package = main.package
+        kinds = ("styles", "numbering", "comments", "footnotes", "endnotes")
+        self._related = {kind: list(main.related(kind)) for kind in kinds}
+        self.styles = WordStyles(self._root("styles"))
+        self.lists = WordLists.read(self._root("numbering"), self.styles)
+        self.notes = {kind: self._texts(f"{kind}s", kind) for kind in ("footnote", "endnote")}
+        self._comments = {
+            comment_id: _Comment(text, node.get(f"{WORD}author") or "")
+            for comment_id, (node, text) in self._nodes("comments", "comment").items()
+        }
+        self.note_count = 0
+
+    def _root(self, kind: str) -> Node | None:
+        return next((part.root for part in self._related[kind]), None)
+
+    def _texts(self, kind: str, tag: str) -> dict[str, str]:
+        return {note_id: text for note_id, (_, text) in self._nodes(kind, tag).items()}
+
+    def _nodes(self, kind: str, tag: str) -> dict[str, tuple[Node, str]]:
+        """Notes or comments by id, each with its text. The lines that separate notes have none."""
+        found = {}
+        for part in self._related[kind]:
+            relationships = part.relationships()
+            for node in part.root.iter(f"{WORD}{tag}"):
+                if node.get(f"{WORD}type") in (None, "normal"):
+                    found[node.get(_ID) or ""] = node, self.text_of(node, relationships)
+        return found
+
+    def flow(self, relationships: Mapping[str, Relationship]) -> "_Flow":
+        return _Flow(self, relationships)
+
+    def text_of(self, node: Node, relationships: Mapping[str, Relationship]) -> str:
+        """The text of a part of the file that is shown in one piece."""
+        return flat(self.flow(relationships).read(node))
+
+    def next_note(self) -> int:
+        self.note_count += 1
+        return self.note_count
+
+    def take_comment(self, comment_id: str) -> Annotation | None:
+        """A comment, when the text that it is about was read. Each is taken once."""
+        known = self._comments.pop(comment_id, None)
+        return Annotation(known.text, known.author) if known is not None and known.text else None
+
+    def comments_left(self) -> Iterator[Annotation]:
+        for comment_id in list(self._comments):
+            if (annotation := self.take_comment(comment_id)) is not None:
+                yield annotation
+
+    def edges(self, kind: str, element: type[Header] | type[Footer]) -> list[Element]:
+        """What stands above or below every page: each text once, in the order of the sections that have it."""
+        relationships = self.main.relationships()
+        named = [node.get(f"{RELATION}id") or "" for node in self.main.root.iter(f"{WORD}{kind}Reference")]
+        texts: dict[str, None] = {}
+        for target in dict.fromkeys(relationships[each].target for each in named if each in relationships):
+            part = self.package.part(target)
+            if part is not None and (text := self.text_of(part.root, part.relationships())):
+                texts[text] = None
+        return [element(text) for text in texts]
 
 
-def _style(paragraph: Paragraph) -> str:
-    return (paragraph.style.name or "") if paragraph.style is not None else ""
+@dataclass(slots=True)
+class _Field:
+    """A field under way: its code comes first, then what it shows."""
+
+    code: str = ""
+    shows: bool = False
+    start: int = 0
+    """Where what it shows begins, in the parts of the paragraph."""
 
 
-def _list_kind(paragraph: Paragraph) -> str:
-    """`List Bullet`, `List Number` or nothing."""
-    style = _style(paragraph)
-    if not paragraph.text.strip():
-        return ""
-    if style.startswith("List Number"):
-        return "List Number"
-    numbered = paragraph._p.pPr is not None and paragraph._p.pPr.numPr is not None
-    return "List Bullet" if style.startswith("List") or (numbered and not style.startswith("Heading")) else ""
+class _Flow:
+    """Blocks one after the other: the body, a cell, a text box, a note. Its elements come in the order of the file.
+
+    Links, notes and comments are put at the end of the section that refers to them, so that they do not cut it up.
+    """
+
+    def __init__(self, file: _WordFile, relationships: Mapping[str, Relationship], depth: int = 0) -> None:
+        self._file = file
+        self._relationships = relationships
+        self._depth = depth
+        self._elements: list[Element] = []
+        self._items: list[Item] = []
+        self._code: list[str] = []
+        self._fields: list[_Field] = []
+        self.later: list[Element] = []
+        """What belongs to the end of the section."""
+        self._inline_handlers: dict[str, Callable[[Node, ParagraphContent], None]] = {
+            f"{WORD}fldChar": self._field_sign,
+            f"{WORD}hyperlink": self._hyperlink,
+            f"{WORD}sym": _symbol,
+            f"{WORD}ruby": self._ruby,
+            f"{WORD}footnoteReference": self._note,
+            f"{WORD}endnoteReference": self._note,
+            f"{WORD}commentReference": self._comment,
+            **dict.fromkeys(_GRAPHICS, self._graphics),
+            **dict.fromkeys(EQUATIONS, self._equation),
+        }
+
+    def read(self, node: Node) -> list[Element]:
+        """All elements, what was kept for later included."""
+        self._blocks(node)
+        self._flush()
+        self._elements += self.later
+        return self._elements
+
+    # --- blocks
+
+    def _blocks(self, node: Node) -> None:
+        for child in node:
+            if child.tag == _PARAGRAPH:
+                self._paragraph(child)
+            elif child.tag == _TABLE:
+                self._flush()
+                self._table(child)
+            elif child.tag == ALTERNATIVES:
+                for form in alternatives(child):
+                    self._blocks(form)
+                    break
+            elif child.tag == f"{WORD}altChunk" or child.tag in _UNSEEN:
+                continue
+            elif child.tag == _RUN or child.tag in self._inline_handlers:
+                # Not where it should be; some programs write it so.
+                self._paragraph_of([child], ParagraphStyle(), None)
+            else:
+                self._blocks(child)
+
+    def _paragraph(self, node: Node) -> None:
+        settings = node.find(f"{WORD}pPr")
+        style_id = value_of(settings, "pStyle") or self._file.styles.default
+        style = self._file.styles.style(style_id)
+        direct = None if settings is None else settings.find(f"{WORD}numPr")
+        number_id = value_of(direct, "numId") or style.number_id
+        label = None
+        if number_id and number_id != "0":
+            level = value_of(direct, "ilvl")
+            by_style = self._file.lists.level_of_style(number_id, style_id) if not level else None
+            depth = integer(level) if level else style.number_level if by_style is None else by_style
+            label = self._file.lists.next_label(number_id, depth)
+        outline = value_of(settings, "outlineLvl")
+        if outline and style.level is None:
+            style = ParagraphStyle(style.name, outline_level(outline))
+        self._paragraph_of(node, style, label)
+
+    def _paragraph_of(self, nodes: Node | Sequence[Node], style: ParagraphStyle, label: Label | None) -> None:
+        inline = ParagraphContent()
+        self._inline(nodes, inline)
+        # The code of a field that does not come to its end does not swallow what follows.
+        self._fields = [each for each in self._fields if each.shows]
+        for each in self._fields:
+            each.start = 0
+        raw = inline.text
+        text = raw.strip()
+        if not text and not inline.beside:
+            return
+        if label is None and style.level is None and (style.is_bulleted or style.is_numbered):
+            label = Label("", 0, False) if style.is_bulleted else Label("", 0, True)
+        if style.is_code and text and style.level is None:
+            self._flush_items()
+            self._code.append(raw)
+        elif style.level is not None and text:
+            self._flush()
+            if self._depth == 0:
+                self._elements += self.later
+                self.later = []
+            words = " ".join(text.split())
+            self._elements.append(
+                Heading(f"{label.text} {words}" if label is not None and label.text else words, style.level)
+            )
+        elif label is not None and text:
+            self._flush_code()
+            self._items.append(Item(label, text))
+        elif text:
+            self._flush()
+            formula = only_formula(text)
+            self._elements.append(Formula(formula) if formula else Text(text))
+        if inline.beside:
+            self._flush()
+            self._elements += inline.beside
+
+    def _flush(self) -> None:
+        self._flush_items()
+        self._flush_code()
+
+    def _flush_code(self) -> None:
+        if self._code:
+            self._elements.append(Code("\n".join(self._code)))
+            self._code = []
+
+    def _flush_items(self) -> None:
+        if self._items:
+            self._elements.append(list_of(self._items))
+            self._items = []
+
+    # --- tables
+
+    def _table(self, node: Node) -> None:
+        if self._depth >= FORMATS.office_levels:
+            self._elements.append(Text(" ".join("".join(node.itertext()).split())))
+            return
+        rows: list[list[str]] = []
+        contents: list[list[Element]] = []
+        for row in _inner(node, _ROW):
+            if row.find(f"{WORD}trPr/{WORD}del") is not None:
+                continue
+            cells = [""] * min(integer(value_of(row, "trPr", "gridBefore")), PAGE.columns)
+            for cell in _inner(row, _CELL):
+                settings = cell.find(f"{WORD}tcPr")
+                merge = None if settings is None else settings.find(f"{WORD}vMerge")
+                text = ""
+                if merge is None or merge.get(f"{WORD}val") == "restart":
+                    flow = _Flow(self._file, self._relationships, self._depth + 1)
+                    flow._blocks(cell)
+                    flow._flush()
+                    contents.append(flow._elements)
+                    self.later += flow.later
+                    text = flat(flow._elements)
+                width = min(integer(value_of(settings, "gridSpan"), 1), PAGE.columns)
+                cells += [text, *[""] * (width - 1)]
+            rows.append(cells)
+        if len(contents) == 1 or any(len(cell) > FORMATS.layout_cell for row in rows for cell in row):
+            # One cell, or pages of text in one: the table only places it.
+            self._elements += [element for content in contents for element in content]
+            return
+        if any(map(any, rows)):
+            self._elements.append(Table(rows[0], rows[1:]) if len(rows) > 1 else Table([], rows))
+        self._elements += [each for content in contents for each in content if isinstance(each, Image | Chart)]
+
+    # --- what a paragraph holds
+
+    def _inline(self, nodes: Node | Sequence[Node], inline: ParagraphContent) -> None:
+        parts = inline.parts
+        for node in nodes:
+            tag = node.tag
+            if tag == _TEXT:
+                if node.text and self._is_shown():
+                    parts.append(node.text)
+            elif tag == _RUN:
+                self._inline(node, inline)
+            elif tag in _UNSEEN:
+                if tag == f"{WORD}instrText" and self._fields and not self._fields[-1].shows:
+                    self._fields[-1].code += node.text or ""
+            elif tag in _SIGNS:
+                if self._is_shown():
+                    parts.append(_SIGNS[tag])
+            elif tag in self._inline_handlers:
+                if self._is_shown() or tag == f"{WORD}fldChar":
+                    self._inline_handlers[tag](node, inline)
+            elif tag == ALTERNATIVES:
+                self._alternatives(node, inline)
+            else:
+                self._inline(node, inline)
+
+    def _is_shown(self) -> bool:
+        return all(each.shows for each in self._fields)
+
+    def _alternatives(self, node: Node, inline: ParagraphContent) -> None:
+        """The first form that holds anything."""
+        before = len(inline.parts), len(inline.beside)
+        for form in alternatives(node):
+            self._inline(form, inline)
+            if (len(inline.parts), len(inline.beside)) != before:
+                return
+
+    def _field_sign(self, node: Node, inline: ParagraphContent) -> None:
+        match node.get(f"{WORD}fldCharType"):
+            case "begin":
+                if self._is_shown() and (shown := _form_value(node)):
+                    inline.parts.append(shown)
+                self._fields.append(_Field())
+            case "separate" if self._fields:
+                self._fields[-1].shows = True
+                self._fields[-1].start = len(inline.parts)
+            case "end" if self._fields:
+                done = self._fields.pop()
+                target = _HYPERLINK.match(done.code)
+                if target is not None:
+                    self._link("".join(inline.parts[done.start :]), target[1])
+
+    def _hyperlink(self, node: Node, inline: ParagraphContent) -> None:
+        start = len(inline.parts)
+        self._inline(node, inline)
+        target = self._relationships.get(node.get(f"{RELATION}id") or "")
+        if target is not None and target.is_external:
+            self._link("".join(inline.parts[start:]), target.target)
+
+    def _link(self, text: str, url: str) -> None:
+        link = Link(" ".join(text.split()), url)
+        if link.text and link not in self.later:
+            self.later.append(link)
+
+    def _ruby(self, node: Node, inline: ParagraphContent) -> None:
+        """The words, and how they are read in brackets behind them."""
+        for child in node.findall(f"{WORD}rubyBase"):
+            self._inline(child, inline)
+        reading = "".join(each.text or "" for each in node.iterfind(f"{WORD}rt//{_TEXT}"))
+        inline.parts.append(f"({reading})" if reading.strip() else "")
+
+    def _note(self, node: Node, inline: ParagraphContent) -> None:
+        kind = node.tag.rpartition("}")[2].removesuffix("Reference")
+        text = self._file.notes[kind].get(node.get(_ID) or "")
+        if text:
+            number = self._file.next_note()
+            inline.parts.append(f"[^{number}]")
+            self.later.append(Text(f"[^{number}]: {text}"))
+
+    def _comment(self, node: Node, inline: ParagraphContent) -> None:
+        if (annotation := self._file.take_comment(node.get(_ID) or "")) is not None:
+            self.later.append(annotation)
+
+    def _equation(self, node: Node, inline: ParagraphContent) -> None:
+        if formula := latex(node):
+            inline.parts.append(f"${formula}$")
+
+    def _graphics(self, node: Node, inline: ParagraphContent) -> None:
+        """Pictures, text boxes, charts and SmartArt: in their order, behind the paragraph that they are placed in."""
+        found = _Drawn()
+        self._look(node, found, 0)
+        width, height = pixels(node.find(f"*/{_PLACED}extent"))
+        if found.has_picture or (found.told and not found.elements):
+            inline.beside.append(Image(description="; ".join(found.told), width=width, height=height))
+        inline.beside += found.elements
+
+    def _look(self, node: Node, found: "_Drawn", level: int) -> None:
+        if level > FORMATS.drawing_levels or self._depth > FORMATS.office_levels:
+            return
+        for child in node:
+            tag = child.tag
+            if tag == _BOX:
+                box = _Flow(self._file, self._relationships, self._depth + 1)
+                box._blocks(child)
+                box._flush()
+                found.elements += box._elements
+                self.later += box.later
+            elif tag == ALTERNATIVES:
+                before = len(found.elements), found.has_picture
+                for form in alternatives(child):
+                    self._look(form, found, level + 1)
+                    if (len(found.elements), found.has_picture) != before:
+                        break
+            elif tag == f"{CHART}chart" or tag == f"{DIAGRAM}relIds" or tag.endswith("/chartex}chart"):
+                found.elements += self._figure(child)
+            elif tag == f"{DRAWING}txBody":
+                found.elements += [Text(each.text) for each in paragraphs_of(child, self._relationships)]
+            else:
+                found.note(child)
+                self._look(child, found, level + 1)
+
+    def _figure(self, node: Node) -> Iterator[Element]:
+        """A chart or a SmartArt drawing, if its part can be read."""
+        is_diagram = node.tag == f"{DIAGRAM}relIds"
+        target = self._relationships.get(node.get(f"{RELATION}{'dm' if is_diagram else 'id'}") or "")
+        part = None if target is None or target.is_external else self._file.package.part(target.target)
+        element = None if part is None else diagram_of(part) if is_diagram else chart_of(part, "")
+        if element is not None:
+            yield element
 
 
-def _paragraph(paragraph: Paragraph) -> Iterator[Element]:
-    text = paragraph.text.strip()
-    style = _style(paragraph)
-    if text:
-        if style == "Title":
-            yield Heading(text, 1)
-        elif style.startswith("Heading ") and style[8:].isdigit():
-            yield Heading(text, min(6, max(1, int(style[8:]))))
-        elif "Code" in style or style in ("HTML Preformatted", "macro"):
-            yield Code(paragraph.text)
-        else:
-            yield Text(text)
-    for link in paragraph.hyperlinks:
-        if link.url:
-            yield Link(link.text, link.url)
-    for picture in paragraph._p.iter(qn("wp:docPr")):
-        yield Image(description=picture.get("descr") or picture.get("title") or picture.get("name") or "")
+@dataclass(slots=True)
+class _Drawn:
+    """What a drawing holds."""
+
+    elements: list[Element] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+    """Its alternative texts."""
+    has_picture: bool = False
+
+    def note(self, node: Node) -> None:
+        tag = node.tag
+        if tag == f"{DRAWING}blip" or tag == f"{_VECTOR}imagedata":
+            self.has_picture = True
+            self._tell(node.get(f"{_OFFICE_VECTOR}title"))
+        elif tag.endswith(("}docPr", "}cNvPr")):
+            self._tell(node.get("descr") or node.get("title"))
+        elif tag == f"{_VECTOR}shape":
+            self._tell(node.get("alt"))
+        elif tag == f"{_VECTOR}textpath" and node.get("string"):
+            self.elements.append(Text(node.get("string") or ""))
+
+    def _tell(self, text: str | None) -> None:
+        words = " ".join((text or "").split())
+        if words and words not in self.told:
+            self.told.append(words)
 
 
-def _table(table: WordTable) -> Table:
-    rows = [[cell.text for cell in row.cells] for row in table.rows]
-    headers, body = (rows[0], rows[1:]) if len(rows) > 1 else ([], rows)
-    return Table(headers, body)
+def _inner(node: Node, tag: str) -> Iterator[Node]:
+    """Rows of a table or cells of a row, also those inside content controls and tracked insertions."""
+    for child in node:
+        if child.tag == tag:
+            yield child
+        elif child.tag not in _UNSEEN and child.tag not in (_PARAGRAPH, _TABLE, _ROW, _CELL):
+            yield from _inner(child, tag)
+
+
+def _symbol(node: Node, inline: ParagraphContent) -> None:
+    """A sign of a font that has pictures in place of letters."""
+    try:
+        code = int(node.get(f"{WORD}char") or "", 16)
+    except ValueError:
+        return
+    font = (node.get(f"{WORD}font") or "").lower()
+    if code < 0xF000:
+        inline.parts.append(chr(code) if code >= 32 else "")
+        return
+    table = _SYMBOLS if font == "symbol" else _WINGDINGS if font.startswith("wingdings") else {}
+    inline.parts.append(table.get(chr(code - 0xF000), ""))
+
+
+def _form_value(node: Node) -> str:
+    """The value of a field of a form that has no text of its own: a checkbox, or a choice from a list."""
+    data = node.find(f"{WORD}ffData")
+    box = None if data is None else data.find(f"{WORD}checkBox")
+    if box is not None:
+        state = box.find(f"{WORD}checked")
+        state = box.find(f"{WORD}default") if state is None else state
+        return "☒" if state is not None and state.get(f"{WORD}val", "1") in ("1", "true", "on") else "☐"
+    choice = None if data is None else data.find(f"{WORD}ddList")
+    if choice is not None:
+        entries = [each.get(f"{WORD}val") or "" for each in choice.findall(f"{WORD}listEntry")]
+        chosen = integer(value_of(choice, "result") or value_of(choice, "default"))
+        return entries[chosen] if 0 <= chosen < len(entries) else ""
+    return ""
