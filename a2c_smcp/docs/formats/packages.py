@@ -40,10 +40,12 @@ class Package:
         start: Callable[[str, dict[str, str]], None],
         end: Callable[[str], None] = lambda name: None,
         text: Callable[[str], None] = lambda words: None,
+        *,
+        one_vocabulary: bool = False,
     ) -> None:
         """Call these with what a part holds, as `parse_xml` does."""
         with self.open(name) as file:
-            parse_xml(file, start, end, text)
+            parse_xml(file, start, end, text, one_vocabulary=one_vocabulary)
 
     def ending_with(self, suffix: str) -> Iterator[str]:
         """The names of parts that end so."""
@@ -76,8 +78,13 @@ def parse_xml(
     start: Callable[[str, dict[str, str]], None],
     end: Callable[[str], None],
     text: Callable[[str], None],
+    *,
+    one_vocabulary: bool = False,
 ) -> None:
-    """Call these with the elements of an XML file, without the prefixes of their names. Raises `expat.ExpatError`."""
+    """Call these with the elements of an XML file, without the prefixes of their names. Raises `expat.ExpatError`.
+
+    `one_vocabulary` is faster. Then elements keep their prefixes if the first one has none.
+    """
     names: dict[str, str] = {}
 
     def local(name: str) -> str:
@@ -86,10 +93,18 @@ def parse_xml(
             found = names[name] = name.rpartition(":")[2]
         return found
 
+    def first(name: str, facts: dict[str, str]) -> None:
+        if one_vocabulary and ":" not in name:
+            parser.StartElementHandler = start
+            parser.EndElementHandler = end
+        else:
+            parser.StartElementHandler = lambda name, facts: start(local(name), facts)
+            parser.EndElementHandler = lambda name: end(local(name))
+        start(local(name), facts)
+
     parser = expat.ParserCreate()
     parser.buffer_text = True
-    parser.StartElementHandler = lambda name, facts: start(local(name), facts)
-    parser.EndElementHandler = lambda name: end(local(name))
+    parser.StartElementHandler = first
     parser.CharacterDataHandler = text
     parser.EntityDeclHandler = _refuse_entities
     parser.ParseFile(file)

@@ -3,6 +3,7 @@
 import math
 import struct
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from a2c_smcp.docs.limits import FORMATS
@@ -123,21 +124,21 @@ def column_name(index: int) -> str:
 
 def column_of(cell: str) -> int:
     """The column of a cell such as `AB12`, from 0; -1 if it has none."""
+    return _column_of_letters(cell.strip("$").rstrip("$0123456789"))
+
+
+@lru_cache(20_000)
+def _column_of_letters(letters: str) -> int:
     column = 0
-    for letter in cell:
-        if "A" <= letter <= "Z":
-            column = column * 26 + ord(letter) - 64
-        elif letter != "$":
-            break
+    for letter in letters[:4]:
+        column = column * 26 + ord(letter) - 64 if "A" <= letter <= "Z" else 0
     return column - 1
 
 
 def as_number(text: str) -> float | int | None:
     """The number in a text of XML; `None` if there is none."""
-    try:
+    if text.isdecimal() and len(text) < 16:
         return int(text)
-    except ValueError:
-        pass
     try:
         number = float(text)
     except ValueError:

@@ -111,7 +111,7 @@ def _read_strings(book: _XlsxBook, part: str) -> None:
         if in_text:
             pieces.append(words)
 
-    book.package.parse(part, start, end, text)
+    book.package.parse(part, start, end, text, one_vocabulary=True)
 
 
 def _unescaped(text: str) -> str:
@@ -150,7 +150,7 @@ def _read_people(book: _XlsxBook, part: str) -> None:
 def _fill(sheet: Sheet, book: _XlsxBook, part: str, store: RowStore) -> None:
     reader = _CellReader(sheet, book, store)
     try:
-        book.package.parse(part, reader.start, reader.end, reader.text)
+        book.package.parse(part, reader.start, reader.end, reader.text, one_vocabulary=True)
     except CellBudgetSpent:
         pass
     except BROKEN_PART as error:
