@@ -129,7 +129,7 @@ def test_the_programs_are_typed_as_in_a_users_project(tmp_path: Path) -> None:
     for number, snippet in enumerate(snippets(READMES[0]) + snippets(PROGRAMS)):
         (tmp_path / f"program_{number}.py").write_text(snippet.code)
     result = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), "."],
+        [sys.executable, "-m", "mypy", "--config-file=", "--strict", "--cache-dir", str(tmp_path / "cache"), "."],
         capture_output=True,
         text=True,
         timeout=300,
