@@ -121,6 +121,16 @@ async def test_what_is_no_answer_answers_nothing(message: dict[str, Any]) -> Non
         await outcome(task)
 
 
+async def test_a_caller_that_is_cancelled_when_the_connection_closes_is_cancelled() -> None:
+    wire = Wire()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wire.dispatcher.send_raw_request, "tools/call", {})
+        await settled()
+        wire.dispatcher.close()
+        tasks.cancel_scope.cancel()
+    assert tasks.cancel_scope.cancelled_caught
+
+
 async def test_an_error_is_raised_as_the_server_put_it() -> None:
     wire = Wire()
     request_id, task = await wire.ask()

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 import anyio
 from anyio.abc import TaskStatus
+from anyio.lowlevel import checkpoint_if_cancelled
 from mcp import MCPError
 from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, REQUEST_TIMEOUT, ErrorData, RequestId
 from pydantic import ValidationError
@@ -129,6 +130,10 @@ class PipeDispatcher(Dispatcher[TransportContext]):
             if self._asks.sent(key):
                 self._pipe.write(text)
             message = await answer
+        except MCPError:
+            # A cancelled scope may have ended the connection first. Then its caller is cancelled, and has no error.
+            await checkpoint_if_cancelled()
+            raise
         except BaseException:
             # If this ask has ended, another one may have its id now.
             if self._asks.get(key) is ask and self._asks.withdraw(key):
