@@ -144,6 +144,8 @@ class FormatBounds:
     """Characters of a cell of a text. A table with a longer one only places what is in it."""
     drawing_levels: int = 60
     """Elements of XML within each other, in one drawing."""
+    rtf_groups: int = 10_000
+    """Groups within groups of an RTF file."""
     chart_points: int = 200
     """Points of a chart that are shown as data."""
     chart_values: int = 10_000

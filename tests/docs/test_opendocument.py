@@ -139,6 +139,9 @@ def test_a_flat_file_is_read_and_an_encrypted_one_says_so() -> None:
     body = "<office:body><office:text><text:p>flat</text:p></office:text></office:body>"
     [page] = pages(opened("a.fodt", f"<office:document {ODF_NAMESPACES}>{body}</office:document>".encode()))
     assert page.elements == [Text("flat")]
+    named = f'<!DOCTYPE office:document PUBLIC "-//X//DTD" "office.dtd"><office:document {ODF_NAMESPACES}>{body}'
+    [page] = pages(opened("a.fodt", f"{named}</office:document>".encode()))
+    assert page.elements == [Text("flat")]
     locked = archive({"content.xml": b"\x01\x02", "META-INF/manifest.xml": "<manifest:encryption-data/>"})
     with pytest.raises(Unreadable, match="encrypted"):
         opened("a.odt", locked)

@@ -75,6 +75,7 @@ _MODULES: Final = {
     **dict.fromkeys(("docx", "docm", "dotx", "dotm"), "word"),
     **dict.fromkeys(("pptx", "pptm", "ppsx", "ppsm", "potx", "potm"), "slides"),
     **dict.fromkeys(("odt", "ott", "fodt", "odp", "otp", "fodp", "odg", "fodg"), "opendocument"),
+    "rtf": "rtf",
 }
 _NEVER: Final = frozenset(
     re.findall(

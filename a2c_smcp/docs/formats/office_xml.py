@@ -4,6 +4,7 @@ Knows nothing of what the parts say. A part that is missing, broken or cut costs
 """
 
 import posixpath
+import re
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -30,6 +31,9 @@ _STRICT: Final = (
     (b"http://purl.oclc.org/ooxml/presentationml/main", b"presentationml/2006/main"),
     (b"http://purl.oclc.org/ooxml/drawingml/", b"drawingml/2006/"),
 )
+_PROLOGUE: Final = 2048
+"""Bytes in which the name of a document type is looked for."""
+_NAMED_TYPE: Final = re.compile(rb"<!DOCTYPE[^\[\]<>]*>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,8 @@ def parse_xml(data: bytes) -> XmlPart | None:
     if b"http://purl.oclc.org/ooxml/" in data:
         for strict, usual in _STRICT:
             data = data.replace(strict, b"http://schemas.openxmlformats.org/" + usual)
+    # Old programs name the document type of OpenDocument. A name alone declares nothing.
+    data = _NAMED_TYPE.sub(b"", data[:_PROLOGUE], count=1) + data[_PROLOGUE:]
     builder = _Builder()
     parser = ElementTree.XMLParser(target=builder)
     try:
