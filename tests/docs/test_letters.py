@@ -48,6 +48,7 @@ def test_html_of_mail_is_shown_if_the_plain_text_is_only_a_hint() -> None:
     mail.add_alternative("<style>p{}</style><p>Apples are ripe, and the pears will follow soon.", subtype="html")
     assert "Apples are ripe" in text_of("a.eml", mail.as_bytes())
     assert "p{}" not in text_of("a.eml", mail.as_bytes())
+    assert text_of("a.msg", mail.as_bytes()) == text_of("a.eml", mail.as_bytes())
 
 
 def test_mail_with_wrong_headers_and_encodings_is_read_as_far_as_it_goes() -> None:

@@ -7,6 +7,7 @@ from typing import BinaryIO
 
 import olefile
 
+from a2c_smcp.docs.formats import mail
 from a2c_smcp.docs.formats.html import decoded, html_elements
 from a2c_smcp.docs.formats.letters import Attached, MailLetter, add_forms, instant, letter_document
 from a2c_smcp.docs.formats.markdown import SectionedDocument
@@ -23,6 +24,10 @@ _CODEPAGES = (0x3FFD, 0x3FDE)
 
 
 def open_document(file: BinaryIO, name: str, limits: DocumentLimits) -> SectionedDocument:
+    if file.read(8) != olefile.MAGIC:
+        file.seek(0)
+        return mail.open_document(file, name, limits)  # some programs give that ending to plain mail
+    file.seek(0)
     try:
         with olefile.OleFileIO(file) as container:
             if not container.exists(_PROPERTIES):
