@@ -1,9 +1,9 @@
 """Many servers at once: booting, clashing, changing while they run, dying, and nothing left over in the end."""
 
 import asyncio
-import itertools
 import contextlib
 import gc
+import itertools
 import json
 import os
 import signal
