@@ -61,15 +61,15 @@ class Computer:
 
     Then call its tools with `execute_tool`, or let an agent do so: `SMCPComputerClient` puts the Computer into an
     office. A server is a config model, or a dictionary as in config files, with `${input:id}` in place;
-    `load_config_files` reads such files. An invalid one raises `InvalidConfigError`. The attribute `inputs` has the
-    definitions and values of the inputs, `decisions` what waits for a person.
+    `load_config_files` reads such files. An invalid config raises `InvalidConfigError`. The attribute `inputs` has the
+    definitions and values of the inputs. The attribute `decisions` has the questions that wait for a person.
 
     - `auto_connect=False` starts no server by itself; use `start_server`.
     - `auto_reconnect=False` leaves a server that has died stopped. Otherwise it is restarted, up to `max_restarts`
       times in a row, with growing pauses.
-    - `confirm_callback` is asked `(req_id, server, tool, params)` before a tool without `auto_apply` runs. It is one
-      more place that answers `decisions`. If there is no such place, these calls are refused (4005).
-    - `input_resolver` asks a person for the value of an input. It is one more such place, too. Without one, values come
+    - `confirm_callback` is asked `(req_id, server, tool, params)` before a tool without `auto_apply` runs. It
+      answers `decisions`, as a terminal or a page does. If nobody answers `decisions`, these calls are refused (4005).
+    - `input_resolver` asks a person for the value of an input. It answers `decisions`, too. If nobody does, values come
       from variables, commands and defaults only.
     - `max_calls` calls run at a time on one server; the others wait.
     - `max_message` is how many bytes a message with a result may have, `max_window` how many bytes of a window's text
@@ -175,16 +175,18 @@ class Computer:
         await self.shutdown()
 
     def events(self, limit: int = BUFFERED_EVENTS, *, kinds: Collection[type] | None = None) -> EventStream:
-        """What happens from now on, for one reader: `async with computer.events() as events`, then `async for`.
+        """The events from now on, for one reader: `async with computer.events() as events`, then `async for`.
 
         `a2c_smcp.computer.watching.events` has the classes. At most `limit` events wait for a slow reader; older ones
-        are lost. With `kinds`, only events of these classes are read; an event that nobody reads is not made. If
+        are lost. With `kinds`, the reader gets only events of these classes. An event that nobody reads is not made. If
         somebody reads `CallProgressed`, servers are asked to report their progress.
         """
         return self._events.subscribe(limit, kinds)
 
     def snapshot(self) -> ComputerSnapshot:
-        """The state now, with the number of the last event, for a watcher that begins or has lost events."""
+        """The state now, with the number of the last event. A watcher needs it at its start, and when it has lost
+        events.
+        """
         return ComputerSnapshot(
             number=self._events.number,
             name=self.name,
@@ -269,8 +271,8 @@ class Computer:
         """The windows of all servers as agents see them, at most `size`; or the one with exactly the URI `window`.
 
         Encoded, all windows together have at most `max_bytes`, by default as many as a message may have. Large windows
-        are cut, and the least important ones are left out. The one with the URI `window` is never cut; if it is too
-        large to be read, this raises `PayloadTooLargeError`.
+        are cut, and the least important ones are left out. A window that is asked for by its URI is never cut. If it is
+        too large to be read, this raises `PayloadTooLargeError`.
         """
         limits = self._limits if max_bytes is None else replace(self._limits, message=max_bytes)
         return await self._resources.desktop(size, window, self._log.used_servers, limits)
@@ -286,8 +288,8 @@ class Computer:
     ) -> tuple[list[DPEDocumentSummary], int]:
         """A page of the matching documents, and how many match in all. Do not change the documents.
 
-        With `by_file_name`, the keywords are looked for in the names of files, too; for agents they are not. A negative
-        `offset` or `limit` raises `BadRequestError`.
+        With `by_file_name`, the keywords are also looked for in the names of files; requests of agents do not do that.
+        A negative `offset` or `limit` raises `BadRequestError`.
         """
         used = self._log.used_servers
         return await self._resources.finder(keywords, file_type, used, offset, limit, by_file_name=by_file_name)
@@ -296,7 +298,7 @@ class Computer:
         """Read a window, a document or a part of a document by its URI.
 
         Raises `InvalidWindowURIError` or `InvalidDPEURIError` for an invalid URI, `ForbiddenError` for a listed
-        resource of another kind, `NotFoundError` or a `FinderError` for what does not exist, `RequestTimeoutError`
+        resource of another kind, `NotFoundError` or a `FinderError` if nothing has this URI, `RequestTimeoutError`
         after 10 seconds, and `InternalError` with the server's answer if the server fails.
         """
         try:
@@ -316,12 +318,13 @@ class Computer:
     # --- servers
 
     async def add_or_update_server(self, config: MCPServerConfig | dict[str, Any], *, keeps_new: bool = False) -> None:
-        """Add a server, or change the one of that name. A running server is restarted if the change needs it.
+        """Add a server, or change the server that has this name. A running server is restarted if the change needs
+        it.
 
-        With `auto_connect` this returns once the server runs. Raises what is wrong with the config
-        (`InvalidConfigError`, `VRLSyntaxError`, `InputNotFoundError`), why the server does not start
-        (`ToolExecutionError`), or `ToolNameDuplicatedError`. After an error everything is as before. But with
-        `keeps_new`, a new server that does not start stays, and is started again later.
+        With `auto_connect` this returns once the server runs. Raises `InvalidConfigError`, `VRLSyntaxError` or
+        `InputNotFoundError` if the config is wrong, `ToolExecutionError` if the server does not start, or
+        `ToolNameDuplicatedError`. After an error everything is as before. But with `keeps_new`, a new server that does
+        not start stays, and is started again later.
         """
         with self._announcing_config():
             await self._manager.add_or_update_server(_as_written(config), keeps_new=keeps_new)
@@ -383,7 +386,9 @@ class Computer:
 
     @property
     def confirm_callback(self) -> ConfirmCallback | None:
-        """Asked before a tool without `auto_apply` runs, beside all others who answer `decisions`."""
+        """The function that is asked before a tool without `auto_apply` runs. Other places may answer the same
+        decision.
+        """
         return self._confirm_callback
 
     @confirm_callback.setter
@@ -396,11 +401,13 @@ class Computer:
             self._confirming.begin()
 
     def office_heard(self, connection: str, url: str, event: LinkEvent) -> None:
-        """Called by a client that connects this Computer to a server, for those who watch."""
+        """A client that connects this Computer to a server tells its events here. Watchers of the Computer then see
+        them.
+        """
         self._events.publish(self._offices.hear(connection, url, event))
 
     def office_closed(self, connection: str) -> None:
-        """Called by such a client when it was closed on purpose."""
+        """Such a client says here that it was closed on purpose."""
         if (status := self._offices.close(connection)) is not None:
             self._events.publish(status)
 

@@ -24,7 +24,7 @@ __all__ = ["SHORTEST_LITERAL", "SHORTEST_VALUE", "Redaction", "discreet", "discr
 
 #: Shorter values of inputs are not redacted: they may stand in any text by chance.
 SHORTEST_VALUE: Final = 4
-#: Shorter values in `env` and `headers` that are no placeholders are redacted only if their key names a secret.
+#: Shorter values in `env` and `headers` that are not placeholders are redacted only if their key names a secret.
 SHORTEST_LITERAL: Final = 8
 
 _NAMED_LIKE_A_SECRET: Final = re.compile(
@@ -32,9 +32,9 @@ _NAMED_LIKE_A_SECRET: Final = re.compile(
     re.IGNORECASE,
 )
 _SCHEME: Final = re.compile(r"(?:apikey|basic|bearer|digest|token)\s+(\S+)", re.IGNORECASE)
-#: Such values are no secrets, as in `"disabled": "${input:off}"`.
+#: Such values are not secrets, as in `"disabled": "${input:off}"`.
 _SWITCHES: Final = frozenset({"true", "false", "null", "none"})
-#: How many characters of a text are looked at. No output shows as many.
+#: How many characters of a text are looked at. Every text that is shown is shorter than this.
 _LOOKED_AT: Final = 16 * 1024
 
 #: The userinfo of a URL. Its slashes may be escaped, as in JSON, and the text may be cut before the `@`.
@@ -52,7 +52,7 @@ _INNER: Final = tuple(
         ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "fc00::/7", "fe80::/10"),
     )
 )
-#: Their words come from us, the caller or a person, and never from an MCP server.
+#: The texts of these errors come from us, the caller or a person, and never from an MCP server.
 _OWN_WORDS: Final = (BadRequestError, InvalidDPEURIError, NotFoundError, ToolConfirmationError)
 
 
@@ -118,7 +118,9 @@ class Redaction:
         return _inside(value, self.quote)
 
     def error(self, error: SMCPError) -> SMCPError:
-        """The error as an agent may read it: a server may quote in its own words what was rendered into its config."""
+        """The error as an agent may read it. Without this, a server's own words might quote a value that was
+        rendered into its config.
+        """
         return _reworded(error, self.quote)
 
     def _compiled(self) -> re.Pattern[str]:
@@ -186,7 +188,7 @@ def _inside(value: Any, change: Callable[[str], str]) -> Any:
     def changed(value: Any) -> Any:
         nonlocal seen
         seen += 1
-        if seen > 1000:  # no honest error has as many
+        if seen > 1000:  # no honest error has so many values
             raise RecursionError
         if isinstance(value, str):
             return change(value)
@@ -214,7 +216,7 @@ def _rendered_texts(raw: Any, rendered: Any) -> Iterator[tuple[str, str]]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Every text in a value; a number as it is written into a longer text."""
+    """Every text in a value. A number counts as the text that a longer text would show for it."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-# pydantic validates with this one on Python 3.11; the protocol's structures use it too.
+# On Python 3.11 pydantic needs this `TypedDict`, not the one in `typing`. The protocol's structures use it, too.
 from typing_extensions import TypedDict
 
 from a2c_smcp.types import SERVER_NAME, TOOL_NAME

@@ -19,8 +19,8 @@ def _trim() -> Any:
 class FreedMemory:
     """Call `forgot` after each call. When no call has ended for `quiet` seconds, memory goes back to the system.
 
-    While large calls come, each would have to fetch the memory again. Less than `worth` bytes are not worth the work,
-    which takes some milliseconds.
+    It does not go back while large calls come, because each of them would have to fetch it again. Less than `worth`
+    bytes are not worth the work, which takes some milliseconds.
     """
 
     def __init__(self, *, quiet: float = 0.5, worth: int = 4 * 2**20) -> None:

@@ -75,7 +75,7 @@ class KeptCalls:
     history: int = 10
     all_bytes: int = 16 * 2**20
     one_bytes: int = 2**20
-    """For the arguments of one call, and as many for its result."""
+    """The most that is kept of the arguments of one call. The same number holds for its result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +191,12 @@ class LoggedCall:
     tool: TOOL_NAME | None = None
     progress: ProgressReport | None = None
     is_cancelled: bool = False
-    """Whether somebody at the computer cancelled it. Its own agent does so in another way."""
+    """Whether somebody at the computer cancelled it. A cancel by the call's agent is not noted here."""
     stopped: CallOutcome | None = None
     sent_at: float | None = None
     """Unix time when it went to its MCP server; `None` if it never reached one."""
     error: str | None = None
-    """How it failed there."""
+    """The error with which it failed there."""
     duration: float = 0.0
     size: int = 0
     _result: "CallToolResult | CallToolRet | None" = None
@@ -253,7 +253,7 @@ class LoggedCall:
 
     @property
     def size_of_names(self) -> int:
-        """How many characters an agent chose for it, besides the arguments."""
+        """The size of the texts that the agent chose, without the arguments, in characters."""
         return len(self.req_id) + len(self.name) + len(self.agent or "")
 
     def reached(self, sent_at: float, error: str | None) -> None:
@@ -262,7 +262,7 @@ class LoggedCall:
 
     def end(self, result: "CallToolResult", now: float, most: int) -> None:
         self.duration = now - self.started
-        self.cancel = lambda: None  # the old one holds the call's task
+        self.cancel = lambda: None  # the old function keeps the call's task in memory
         self.size = self.size_of_names + self._keep_arguments(most) + self._keep_result(result, most)
 
     def _keep_arguments(self, most: int) -> int:
@@ -365,7 +365,7 @@ def sorted_json(value: Any) -> bytes:
     """A value as JSON that does not depend on the order of its keys."""
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-    except TypeError:  # what only the standard library takes, such as an integer over 64 bits
+    except TypeError:  # only the standard library takes this value, for example an integer over 64 bits
         return json.dumps(value, sort_keys=True, default=str).encode()
 
 
@@ -399,7 +399,7 @@ def _kept(value: dict[str, Any], room: int) -> tuple[dict[str, Any] | str, int] 
 
 def _weight_of_item(fields: dict[str, Any], most: int) -> int:
     """About how many bytes a content item takes, or a model inside one."""
-    total = 512  # a model of mcp's, without what its fields hold
+    total = 512  # a model of mcp, without the values of its fields
     for value in fields.values():
         if type(value) is str:
             total += len(value)

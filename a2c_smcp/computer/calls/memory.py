@@ -27,7 +27,9 @@ R = TypeVar("R")
 
 
 class CallKey(NamedTuple):
-    """Names a request: two with the same key are one. A tuple, because each call hashes it nine times."""
+    """Names a request: two requests with the same key are the same request. A tuple, because each call hashes it
+    nine times.
+    """
 
     office: str
     agent: str

@@ -60,7 +60,7 @@ CURRENT_CALL: Final[ContextVar[LoggedCall]] = ContextVar("current_call")
 
 
 class ToolCalls:
-    """Runs calls, and keeps the `log` up with them."""
+    """Runs calls, and records them in the `log`."""
 
     def __init__(
         self, manager: MCPServerManager, decisions: DecisionStore, events: EventHub, log: CallLog, redaction: Redaction
@@ -159,7 +159,8 @@ class ToolCalls:
         return with_markers(result, {TOOL_META_MARKER: tool.meta_object} if tool.meta_object is not None else {})
 
     async def _confirm(self, call: LoggedCall, tool: ShownTool, scope: anyio.CancelScope) -> Run | Refuse:
-        """What a person decides; no answer until just before the call's deadline is a refusal, too.
+        """Ask a person, and return the decision. If nobody answers until just before the call's deadline, the call
+        is refused.
 
         A yes is for the tool as it was shown. If its server has changed the description meanwhile, this asks again.
         """
@@ -180,9 +181,10 @@ class ToolCalls:
     async def _ask(
         self, call: LoggedCall, tool: ShownTool, definition: ToolDefinition, scope: anyio.CancelScope
     ) -> Run | Refuse:
-        # The question ends a moment before the call does: after that it would be a timeout of the tool.
+        # The question ends a moment before the call's deadline. If it ended later, the call would fail with a timeout
+        # of the tool.
         expires = anyio.current_effective_deadline() - 0.1
-        # A busy loop may wake after both. That nobody answered is still no timeout of the tool.
+        # A busy event loop may wake after both times. Then the call must still not fail with a timeout of the tool.
         deadline, scope.deadline = scope.deadline, math.inf
         try:
             resolution = await self._decisions.ask_confirmation(call.call, definition, expires=expires)

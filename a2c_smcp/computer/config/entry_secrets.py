@@ -69,7 +69,7 @@ def _replaced(text: str, pieces: Iterable[tuple[Node, str]]) -> str:
 
 
 def _places(entry: str) -> Iterator[_SecretPlace]:
-    """The places in an entry of our own shape, and of a flat one."""
+    """The places of secrets in an entry of our own shape, or in a flat entry."""
     try:
         root = scan(entry)
     except JsoncError as error:

@@ -19,8 +19,8 @@ _ESCAPED: Final = re.compile(r'\\[nrt"\\]')
 def find_env_file(name: str, config_file: str, environ: Mapping[str, str] = os.environ) -> Path:
     """The path of an `envFile`. `${workspaceFolder}`, `${userHome}` and `${env:NAME}` mean the same as in VS Code.
 
-    A relative name starts in the workspace, or without a config file in the working directory. Raises `ValueError` for
-    any other variable, and for an unknown home folder.
+    A relative name starts in the workspace. Without a config file it starts in the working directory. Raises
+    `ValueError` for any other variable, and for an unknown home folder.
     """
     folder = Path(config_file).absolute().parent if config_file else Path.cwd()
     workspace = folder.parent if folder.name == ".vscode" else folder

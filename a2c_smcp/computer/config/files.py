@@ -94,7 +94,7 @@ def usable_config_files(*paths: str | Path, prefix_tools: bool = False) -> Confi
 def read_config_files(*paths: str | Path, inputs: Iterable[str] = (), prefix_tools: bool = False) -> ConfigFiles:
     """Like `load_config_files`, but raises nothing: `problems` says what is wrong.
 
-    The files may refer to each other's inputs, and to `inputs`, the ids of those that are defined elsewhere.
+    The files may refer to each other's inputs, and to `inputs`, the ids of inputs that are defined elsewhere.
     """
     return _together([_read(str(path)) for path in paths], inputs, prefix_tools)
 
@@ -160,7 +160,7 @@ class _ConfigFile:
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
         self.wrong: set[str] = set()
-        #: With those of wrong inputs: a config that refers to one of these is not wrong for that reason.
+        #: The ids of all inputs, also of wrong ones: a server that refers to a wrong input is not wrong itself.
         self.input_ids: set[str] = set()
         self._references: list[tuple[str, bool, str, str]] = []
 
@@ -358,7 +358,7 @@ def _read_collection(data: dict[str, Any], key: str, reading: _ConfigFile) -> No
 
 def _read_named(name: str, raw: object, foreign: bool, reading: _ConfigFile) -> None:
     subject = f"server {name!r}"
-    reading.wrong.add(name)  # until it turns out to be right
+    reading.wrong.add(name)  # in the end, the names of usable servers are taken out
     if not isinstance(raw, dict):
         reading.problem("must be an object", "", subject)
     elif foreign and "server_parameters" not in raw:

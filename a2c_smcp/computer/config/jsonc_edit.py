@@ -52,7 +52,7 @@ def with_member(text: str, node: Node, key: str | None, value: str) -> str:
 
 
 def indented(value: str, indent: str, style: TextStyle) -> str:
-    """A value whose lines, but for the first, are indented by their depth. Lines inside a comment stay."""
+    """A value with its lines indented by their depth, except the first line. Lines inside a comment stay."""
     node = scan(value)
     assert node is not None
     steps = sorted(_steps(node))

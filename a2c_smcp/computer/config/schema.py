@@ -37,34 +37,34 @@ _DESCRIPTIONS: Final[Mapping[str, str]] = {
     "name": "What the server is called, here and in every message about it.",
     "type": "How the MCP server is reached.",
     "server_parameters": "How it is started, or where it is.",
-    "disabled": "It stays in the file and is not started.",
+    "disabled": "If true, the server stays in the file and is not started.",
     "forbidden_tools": "Tools that agents neither see nor call, by their own names or by their aliases.",
-    "tool_meta": "What holds for one tool each, by the name that its server gave it.",
-    "default_tool_meta": "What holds for every tool of this server; tool_meta wins.",
-    "vrl": "A VRL program that runs over every result; what it makes of it stands beside the result.",
+    "tool_meta": "Settings of single tools, by the server's own name for the tool.",
+    "default_tool_meta": "Settings of every tool of this server; tool_meta wins.",
+    "vrl": "A VRL program that runs on every result; its output stands beside the result.",
     "tool_prefix": "Put before the name of every tool that has no alias.",
-    "protocol": "Which era of MCP to speak; without it the computer finds out.",
-    "start_timeout": "How many seconds a start may take: 30, or 180 where the command downloads first.",
-    "auto_apply": "Agents may call it without a person's yes.",
+    "protocol": "Which era of MCP to speak; if it is not set, the computer finds out.",
+    "start_timeout": "How many seconds a start may take: 30, or 180 if the command downloads the server first.",
+    "auto_apply": "If true, agents may call the tool without a person's yes.",
     "alias": "What agents call the tool.",
-    "tags": "Words for agents; the tag dangerous makes a confirmation say so.",
+    "tags": "Words for agents. With the tag dangerous, the person who confirms a call sees a warning.",
     "ret_object_mapper": "Carried to agents, and not used by the computer.",
     "command": "The program, looked up on the PATH.",
     "args": "Its arguments.",
-    "env": "Variables that it gets beside a few of this computer's. Secrets: ${input:id} or ${env:NAME}.",
+    "env": "Variables of the server's process, added to a few of this computer's. Secrets: ${input:id} or ${env:NAME}.",
     "envFile": "A file of NAME=value lines, added to env; the values in env win.",
     "cwd": "The folder that it is started in.",
     "encoding": "The text encoding of its pipes.",
-    "encoding_error_handler": "What to do with bytes that are no text in that encoding.",
+    "encoding_error_handler": "What to do with bytes that are not valid in that encoding.",
     "url": "Where it is: http:// or https://.",
     "headers": "Headers of every request. Secrets: ${input:id} or ${env:NAME}.",
     "timeout": "How long one request may take.",
     "sse_read_timeout": "How long a stream may be silent.",
     "terminate_on_close": "Tell the server when its session ends.",
-    "id": "What ${input:id} calls it.",
+    "id": "The id in ${input:id}.",
     "description": "What the person who is asked reads.",
-    "default": "The value when nobody can be asked; at a prompt it stands there to be changed.",
-    "password": "It is typed unseen, and never shown.",
+    "default": "The value if nobody can be asked. A prompt shows it, and the person may change it.",
+    "password": "If true, the value is not shown, not even while it is typed.",
     "options": "The values to choose from.",
     "shell": "Hand the command to a shell instead of splitting it as a shell would.",
 }
@@ -116,7 +116,7 @@ def schema_text() -> str:
 
 
 def _object_of_our_own() -> Schema:
-    # A file of VS Code's is one whose servers have no server_parameters.
+    # A file is one of VS Code if at least one of its servers has no `server_parameters`.
     flat = {"type": "object", "not": {"additionalProperties": _has("server_parameters")}}
     vs_code = {"required": ["servers"], "properties": {"servers": flat}}
     collection = {"anyOf": [_has("servers"), _has("inputs")]}
@@ -146,7 +146,7 @@ def _definitions() -> Iterable[tuple[str, Schema]]:
 
 
 def _flat(own: Schema, parameters: Schema, types: tuple[str, ...]) -> Schema:
-    """An entry as other programs write it: what belongs to the transport stands beside the rest."""
+    """An entry as other programs write it: the keys of the transport stand beside the other keys."""
     properties = {key: value for key, value in own.items() if key not in ("name", "type", "server_parameters")}
     properties |= {"type": _described("type", {"enum": list(types)})} | parameters["properties"]
     if "stdio" in types:

@@ -200,7 +200,7 @@ class _ConfigDocument:
         self.shape = shape_of({} if self.root is None else without_schema(value_of(self.root)))
         has_key = self.shape in ("mcpServers", "servers")
         self.key = self.shape if has_key else "mcpServers" if self.shape == "empty" else ""
-        """The key that the servers are under, or would be."""
+        """The key whose value holds the servers, or would hold them."""
         found = self.root.get(self.key) if self.root is not None and has_key else self.root
         self.servers: Node | None = found if has_key or self.shape in ("names", "list") else None
         """The object or list that holds the entries; `None` if there is none yet."""

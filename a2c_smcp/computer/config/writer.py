@@ -40,7 +40,7 @@ class StoredEntry:
 
     @property
     def digest(self) -> str:
-        """Differs if this is not the entry that the person looked at."""
+        """The digest of the text. If it differs, the entry is not the one that the person looked at."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
@@ -81,7 +81,9 @@ class ConfigWriter:
     ) -> None:
         self._paths = tuple(paths)
         self.on_written = on_written
-        """The caller calls it after `write`, with what the files say now. `write` itself may run in a thread."""
+        """To be called by the caller of `write`, with what the files say now. `write` does not call it, because
+        `write` may run in a thread.
+        """
         self.home_file = home_file
         self.prefix_tools = prefix_tools
 
@@ -95,7 +97,7 @@ class ConfigWriter:
     def save(self, entries: Mapping[str, str], inputs: Mapping[str, str]) -> FileChange:
         """Put entries, by the names of their servers, and new inputs, by their ids, into one file.
 
-        An entry replaces the old one of its server; that of a new server goes into the home file.
+        An entry replaces the old entry of its server. The entry of a new server goes into the home file.
         """
         places = {name: self._place(name) for name in entries}
         if len(set(places.values())) > 1:

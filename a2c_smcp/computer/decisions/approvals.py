@@ -71,7 +71,7 @@ def approve(meta: ToolMeta | None, *, can_ask: bool, is_allowed: bool = False) -
 
 
 def approve_resolution(resolution: Resolution) -> Run | Refuse:
-    """What to do after a person was asked. That nobody answered is neither a yes nor a person's no."""
+    """What to do after a person was asked. If nobody answered, the call is refused, but not by a person."""
     if resolution.outcome is Outcome.ACCEPTED:
         return Run()
     outcome, explanation = _REFUSALS[resolution.outcome]

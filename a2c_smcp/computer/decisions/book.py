@@ -54,9 +54,9 @@ __all__ = [
 DecisionKind: TypeAlias = Literal["confirmation", "question", "input"]
 KINDS: Final[frozenset[DecisionKind]] = frozenset(get_args(DecisionKind))
 
-#: The name of a program's callbacks among those who decide.
+#: The name of a program's callbacks among the places that decide.
 CALLBACK: Final = "callback"
-#: How many characters of a reason the agent reads.
+#: How many characters of a person's reason the agent reads.
 MAX_REASON: Final = 1000
 
 
@@ -65,7 +65,7 @@ MAX_REASON: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class ToolDefinition:
-    """How an MCP server describes its tool. The person sees it beside a call."""
+    """How an MCP server describes its tool. The person sees this description beside a call."""
 
     title: str | None = None
     description: str = ""
@@ -76,10 +76,12 @@ class ToolDefinition:
     digest: str = ""
     """The digest of the whole description, with that schema."""
     is_dangerous: bool = False
-    """Whether its hints, or the tag `dangerous` in the person's config, say so."""
+    """Whether the tool is dangerous, by its hints or by the tag `dangerous` in the person's config."""
 
     def changes_since(self, before: "ToolDefinition") -> tuple[str, ...]:
-        """Which parts differ from an earlier description, for the person who allowed that one."""
+        """The parts that differ from an earlier description, for the person who allowed the tool with that
+        description.
+        """
         parts = {
             "title": self.title != before.title,
             "description": self.description != before.description,
@@ -177,7 +179,7 @@ Decision: TypeAlias = Confirmation | Question | MissingInput
 
 
 def weight_of_decision(decision: Decision, most: int) -> int:
-    """About how many bytes others have put into it; may stop counting above `most`."""
+    """About how many bytes servers, agents and files have put into it. May stop counting above `most`."""
     match decision:
         case Confirmation():
             return weight(decision.call.arguments, most)
@@ -326,7 +328,9 @@ P = TypeVar("P")
 
 
 class DecisionBook(Generic[P]):
-    """The one register of decisions: an entry of the caller's for each pending one, and how the last ones ended."""
+    """The one register of decisions. It has the caller's entry for each pending decision, and how the last decisions
+    ended.
+    """
 
     def __init__(self, remembered: int = 1000) -> None:
         self._pending: dict[str, P] = {}
@@ -353,7 +357,7 @@ class DecisionBook(Generic[P]):
         """End a pending decision, once. A second time raises like `find`, and changes nothing."""
         self.find(decision_id)
         del self._pending[decision_id]
-        # An error, too, holds on to values: those in the frames of its traceback.
+        # An error keeps values, too: those in the frames of its traceback.
         self._decided.put(decision_id, replace(resolution, value=None, error=None))
 
     def resolution(self, decision_id: str) -> Resolution | None:

@@ -1,4 +1,4 @@
-"""Makes the two callbacks that a program may give a Computer into places that answer decisions."""
+"""Makes places that answer decisions from the two callbacks that a program may give a Computer."""
 
 import inspect
 from collections.abc import Awaitable, Callable

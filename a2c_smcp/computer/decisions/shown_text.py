@@ -27,9 +27,9 @@ __all__ = [
 
 #: Shown instead of a value that nests too deeply.
 TOO_DEEP: Final = "(nested too deeply to be shown)"
-#: The arguments of a call are shown in so many rows. What has more parts is shown as JSON.
+#: How many rows are shown for the arguments of a call. The rest is shown as JSON.
 _MOST_ROWS: Final = 200
-#: Scripts that stand together in one word, as in Japanese, and beside Latin letters.
+#: Scripts that may stand together in one word, as in Japanese, also with Latin letters.
 _EAST_ASIAN: Final = frozenset(
     {"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "KATAKANA-HIRAGANA", "IDEOGRAPHIC"}
 )

@@ -102,7 +102,7 @@ class _Pending:
     """The context of the task that waits. Handlers that ask a person run in copies of it."""
     asking: dict[Attendance, asyncio.Task[None]] = field(default_factory=dict)
     silent: set[Attendance] = field(default_factory=set)
-    """Places that were asked and have no answer."""
+    """The places that were asked and had no answer."""
     somebody_went: bool = False
     error: Exception | None = None
     grace: asyncio.TimerHandle | None = None
@@ -114,11 +114,11 @@ def _ignore(*_: object) -> None:
 
 
 class DecisionStore:
-    """What waits for a decision, who can make it, and which tools need none.
+    """The pending decisions, the places that can answer them, and the tools that need no confirmation.
 
-    `on_event` is called when a decision is asked for or made, and when somebody who can answer comes or goes. It must
-    return at once. When the last one who could answer has gone, a decision waits `grace` seconds for another one: a
-    page may be reloading.
+    `on_event` is called when a decision is asked for or made, and when a place that can answer comes or goes. It must
+    return at once. When the last such place has gone, a decision waits `grace` seconds for another one: a page may be
+    reloading.
     """
 
     def __init__(self, on_event: Callable[[DecisionEvent], None] = _ignore, *, grace: float = 30.0) -> None:
@@ -147,7 +147,7 @@ class DecisionStore:
 
         `by` names the place for people: `terminal`, `browser`. Give the `digest` of what was shown; if something else
         is asked, this raises `DecisionChangedError`. An unknown id raises `NotFoundError`. A value that is not allowed
-        raises what is wrong with it. After an error nothing is decided.
+        raises an error that says why. After an error nothing is decided.
         """
         pending = self._book.find(decision_id)
         if asyncio.get_running_loop().time() >= pending.expires:
@@ -246,10 +246,11 @@ class DecisionStore:
     async def ask_confirmation(
         self, call: WatchedCall, definition: ToolDefinition = _UNKNOWN, *, expires: float = math.inf
     ) -> Resolution:
-        """Wait for a person to say whether this call may run. `definition` is the tool's description, which is shown.
+        """Wait for a person to say whether this call may run. `definition` is the tool's description, which is
+        shown.
 
-        At `expires`, by the loop's clock, the decision ends `UNANSWERED`; with nobody there it does so at once.
-        Cancelling the task that waits withdraws it.
+        At `expires`, by the loop's clock, the decision ends `UNANSWERED`. If nobody can answer, it ends so at once.
+        Cancelling the task that waits withdraws the decision.
         """
         said = None if call.server is None or call.tool is None else self._allowed.get((call.server, call.tool))
         before = said if said is not None and said.digest != definition.digest else None
@@ -319,7 +320,8 @@ class DecisionStore:
             return pending.resolution or self._settle(pending, Resolution(Outcome.UNANSWERED))
         finally:
             if pending.resolution is None:
-                # The end of a call cancels its question. A busy loop may do that first, when both are out of time.
+                # The end of a call cancels its question. If both are out of time, a busy loop may cancel the question
+                # first.
                 outcome = Outcome.WITHDRAWN if loop.time() < expires else Outcome.UNANSWERED
                 self._settle(pending, Resolution(outcome))
 
@@ -335,7 +337,7 @@ class DecisionStore:
     async def _run(self, pending: _Pending, answerer: Attendance, ask: AskHandler) -> None:
         decision = pending.decision
         try:
-            # No deadline here: the handler is cancelled when the decision is made, and can say what came of it.
+            # No deadline here: the handler is cancelled when the decision is made, and can then say how it ended.
             answer = await ask(decision)
             if answer is not None:
                 self.answer(decision.id, answer, by=answerer.name)
@@ -353,7 +355,7 @@ class DecisionStore:
             self._look_after(pending)
 
     def _look_after(self, pending: _Pending) -> None:
-        """End a decision that nobody can answer any more, after somebody came, went, or had no answer."""
+        """After somebody came, went, or had no answer: end the decision if nobody can answer it any more."""
         if pending.grace is not None:
             pending.grace.cancel()
             pending.grace = None
@@ -389,7 +391,7 @@ class DecisionStore:
         return resolution
 
     def _allow_also(self, decision: Confirmation, resolution: Resolution) -> None:
-        """`always` also answers for the pending calls of that tool, if they show the same description."""
+        """`always` also allows the pending calls of that tool that show the same description."""
         call, definition = decision.call, decision.definition
         assert call.server is not None
         assert call.tool is not None

@@ -61,7 +61,7 @@ def _first_bytes(text: str, most: int) -> str:
 
 
 def windows_within(desktops: Sequence[Desktop], most: int) -> list[Desktop]:
-    """The first windows, which are the most important ones, that fit into so many bytes of JSON."""
+    """The first windows that fit into `most` bytes of JSON. The most important windows come first."""
     fit: list[Desktop] = []
     most -= 1  # two brackets, and one comma less than there are windows
     for desktop in desktops:

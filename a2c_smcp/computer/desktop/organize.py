@@ -46,7 +46,7 @@ def organize_desktop(
 def show_windows(
     windows: Sequence[tuple[SERVER_NAME, Resource, ReadResourceResult]], size: int | None, used: Sequence[SERVER_NAME]
 ) -> list[Desktop]:
-    """The same, given the servers of the last calls, oldest first."""
+    """`organize_desktop`, given the servers of the last calls, oldest first, instead of their records."""
     if size is not None and size <= 0:
         return []
     candidates = []
@@ -79,7 +79,8 @@ def windows_to_read(
     """The windows that must still be read, in the order in which they would show; none when the desktop is known.
 
     `read` has what was read so far, with `None` for what could not be read. Every unread window is taken to have text.
-    So this never names more than `size` windows, nor any beside a fullscreen window that may still show.
+    So this never names more than `size` windows. If a fullscreen window of a server may still show, this names no other
+    window of that server.
     """
     if size is not None and size <= 0:
         return []
@@ -116,7 +117,9 @@ def _candidates(listed: Sequence[ListedWindow]) -> list[_Candidate]:
 
 
 def _arrange(candidates: Iterable[_Candidate], used: Sequence[SERVER_NAME]) -> list[_Candidate]:
-    """The windows that show: servers in their order, the windows of each in theirs, and the fullscreen rule."""
+    """The windows that show. Servers come in the order of their use, the windows of a server by priority; a
+    fullscreen window is the only one of its server.
+    """
     by_server: dict[SERVER_NAME, list[_Candidate]] = {}
     for candidate in candidates:
         by_server.setdefault(candidate.server, []).append(candidate)

@@ -1,7 +1,8 @@
 """Reads the windows that a desktop needs, from all servers at once. `organize` decides which windows those are.
 
 A window that hangs or cannot be read is left out with a warning, and the others are shown. If all windows together are
-too large for one message, the least important ones are left out, too, and are not kept while others are read.
+too large for one message, the least important ones are left out, too. Their text is dropped at once, while other
+windows are still being read.
 """
 
 import logging
@@ -31,8 +32,9 @@ __all__ = ["DESKTOP_SECONDS", "READERS", "ReadWindow", "read_desktop"]
 
 logger = logging.getLogger(__name__)
 
-#: How long all windows of a desktop may take. Longer than one window may take, so that others can be read in the place
-#: of one that hangs. Together with the wait for lists before it, shorter than the server waits.
+#: How long the reading of all windows of a desktop may take. This is longer than the deadline of one window: if one
+#: window hangs, there is time to read another one instead. This time and the wait for lists before it are together
+#: shorter than the server's own wait.
 DESKTOP_SECONDS: Final = 12.0
 #: How many windows of one server are read at once.
 READERS: Final = 16
@@ -54,10 +56,11 @@ async def read_desktop(
     limits: DesktopLimits | None = None,
     quote: Callable[[object], str] = str,
 ) -> list[Desktop]:
-    """The windows among these resources as agents see them, within the limits; or the one with the URI `window`, whole.
+    """The windows among these resources as agents see them, within the limits; or the window with the URI `window`,
+    whole.
 
-    Raises `PayloadTooLargeError` if that one is too large to be read. `used` names the servers of the last calls,
-    oldest first. `quote` makes of a server's words what a log line may show.
+    Raises `PayloadTooLargeError` if that window is too large to be read. `used` names the servers of the last calls,
+    oldest first. `quote` makes a server's words safe for a log line.
     """
     reading = _DesktopReading(listed_windows(resources, window), read_window, used, quote)
     if window is not None:

@@ -46,7 +46,7 @@ __all__ = ["FRESH_SECONDS", "WARMING_SECONDS", "FinderAggregator"]
 
 logger = logging.getLogger(__name__)
 
-#: After this time a request has a summary read again, in the background.
+#: A summary that is older than this is read again, in the background, when a request comes.
 FRESH_SECONDS: Final = 60.0
 #: How long a request waits for summaries that are new or have changed.
 WARMING_SECONDS: Final = 5.0
@@ -55,8 +55,8 @@ WARMING_SECONDS: Final = 5.0
 class FinderAggregator:
     """Call `relist`, `mark` and `drop` from the event loop when servers change, and `aclose` in the end.
 
-    Or hand in clients: then `collect_documents` lists their documents itself. `quote` makes of a server's words what a
-    log line may show.
+    Or hand in clients: then `collect_documents` lists their documents itself. `quote` makes a server's words safe for a
+    log line.
     """
 
     def __init__(
@@ -114,9 +114,10 @@ class FinderAggregator:
                 logger.warning("the documents of MCP server %s could not be listed: %s", server, self._quote(error))
 
     def unlisted(self, server: SERVER_NAME, uri: str) -> Set[str]:
-        """The URI of the document that a `dpe://` URI belongs to, if only the server's catalogue names that document.
+        """The URI of the document that a `dpe://` URI belongs to, if only the server's catalogue names that
+        document.
 
-        For the URI of a listed catalogue: the catalogue, and all documents that only it names.
+        If `uri` is a listed catalogue: its URI, and the URIs of all documents that only this catalogue names.
         """
         shelf, parsed = self._shelves.get(server), try_parse_dpe_uri(uri)
         if shelf is None or parsed is None or parsed.host not in shelf.catalogues:
@@ -174,8 +175,9 @@ class FinderAggregator:
         shelf.stale.update(dict.fromkeys(marked))
 
     def mark_all(self, server: SERVER_NAME) -> None:
-        """`mark` all documents of a server. However often this is called, at most one reading waits for the one that
-        runs, and then for as long again as that took.
+        """`mark` all documents of a server. However often this is called, only one further reading waits.
+
+        It waits until the reading before it has ended, and then as long again as that reading took, at most 5 seconds.
         """
         shelf = self._shelves.get(server)
         if shelf is not None and shelf.documents and not shelf.waits_for_turn:
@@ -234,7 +236,7 @@ class FinderAggregator:
         if documents:
             now = self._clock()
             for document in documents:
-                document.read_at = now  # so that the next request does not have it read, too
+                document.read_at = now  # so that the next request does not read it, too
             self._spawn(self._read(shelf, documents), shelf.refreshing)
 
     async def _read(self, shelf: ServerDocuments, documents: Sequence[KnownDocument]) -> None:
@@ -299,7 +301,7 @@ class FinderAggregator:
         try:
             first = await read_page(catalogue)
             if (missing or discovery) and first.count:
-                # A catalogue may claim any size. Without a discovery no more than the listed documents are of use.
+                # A catalogue may claim any size. Without a discovery only the listed documents are needed.
                 most = MAX_DOCUMENTS if discovery else first.count + len(shelf.documents)
                 await for_each(range(first.count, min(first.total_count, most), CATALOGUE_LIMIT), read_from, READERS)
             if discovery is not None:

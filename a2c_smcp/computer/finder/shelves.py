@@ -134,9 +134,9 @@ def put_on_shelf(
     implied: Mapping[tuple[str, str], str],
     catalogues: dict[str, str],
 ) -> list[str]:
-    """Put the listed documents on the shelf, and those that are known by their parts or by a catalogue.
+    """Put documents on the shelf: those that are listed, and those that are known by their parts or by a catalogue.
 
-    Returns the new URIs among the latter, and those of new catalogues.
+    Returns the URIs that are new: of documents that are known by their parts, and of catalogues.
     """
     known, changed = shelf.documents, []
     listed = {(it.host, it.doc_ref) for it in documents.values()} if implied or shelf.told else set()
@@ -158,7 +158,9 @@ def put_on_shelf(
 
 
 def is_catalogue_wanted(shelf: ServerDocuments, host: str, readings: Sequence[DocumentReading]) -> bool:
-    """Whether to read the catalogue: if it is asked for itself, or if that takes fewer requests."""
+    """Whether to read the catalogue. That is so if the catalogue itself was asked for, if only the catalogue names a
+    document, or if it takes fewer requests than its documents.
+    """
     told = shelf.told.get(host, {})
     if any(reading.document.doc_ref in told or not reading.document.doc_ref for reading in readings):
         return True

@@ -44,7 +44,7 @@ class CataloguePage:
     documents: Mapping[str, Fields]
     """By `doc_ref`."""
     count: int
-    """How many entries this page has, with those that name no document. The next page starts there."""
+    """How many entries this page has, including entries that name no document. The next page starts there."""
     total_count: int
 
 
@@ -79,7 +79,7 @@ def is_complete(fields: Fields) -> bool:
 
 
 def merged(entry: Fields, document: Fields) -> Fields:
-    """The fields of a catalogue's entry, and from level 1 those that it lacks."""
+    """The fields of a catalogue's entry. Fields that the entry lacks are taken from level 1."""
     return {**entry, **document, **_given(entry)}
 
 

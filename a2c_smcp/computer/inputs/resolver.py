@@ -190,7 +190,7 @@ class InputResolver:
 
     def _person_asked(self, input_id: str, is_asked: bool) -> None:
         question = self._questions.get(input_id)
-        # A question whose last caller has left, or whose input was defined anew, ends without a word.
+        # Nothing is told for a question whose last caller has left, or whose input has a new definition.
         if question is not None and question.answer is asyncio.current_task():
             question.is_with_person = is_asked
             for server in question.waiting:

@@ -43,7 +43,9 @@ class ToolListing:
     config: MCPServerConfig
     tools: tuple[Tool, ...]
     active: bool = True
-    """Whether the server runs. One that does not keeps its list, so that the error of a call can name it."""
+    """Whether the server runs. A server that does not run keeps its list, so that the error of a call can name the
+    server.
+    """
 
     @property
     def server(self) -> SERVER_NAME:
@@ -156,7 +158,9 @@ def clashes(hidden: Iterable[tuple[TOOL_NAME, tuple[SERVER_NAME, SERVER_NAME]]])
 
 
 def merge_meta(config: MCPServerConfig, original: TOOL_NAME) -> ToolMeta | None:
-    """The tool's own meta; keys that it leaves unset are those of `default_tool_meta`. `None` if there is neither."""
+    """The tool's own meta; keys that are unset there come from `default_tool_meta`. `None` if the config has
+    neither.
+    """
     parts = [meta for meta in (config.default_tool_meta, config.tool_meta.get(original)) if meta is not None]
     merged: dict[str, Any] = {}
     for meta in parts:
@@ -190,7 +194,7 @@ def _smcp_meta(shown: ShownTool) -> dict[str, AttributeValue]:
 
 
 def _attribute(value: Any) -> AttributeValue:
-    """Plain values and lists of one plain type as they are, anything else as JSON."""
+    """A plain value, or a list of values of one plain type, stays as it is. Everything else becomes JSON."""
     if value is None or isinstance(value, str | bool | int | float):
         return value
     if isinstance(value, list):

@@ -57,7 +57,7 @@ class ChangeFeedTimings:
     """The waits of a `ChangeFeed`, in seconds."""
 
     debounce: float = 0.05
-    """How long to collect what is to be watched before the server is told."""
+    """How long to collect changes of the watched resources before the server is told."""
     answer: float = 5.0
     """How long a server may take to acknowledge a stream."""
     subscribe: float = 30.0
@@ -90,7 +90,7 @@ class ChangeFeed:
         wanted = frozenset(uris)
         if wanted != self.watched and not self._over:
             self.watched = wanted
-            if self._settled.is_set():  # if it is not set, a task may wait for this event
+            if self._settled.is_set():  # an event that is not set stays: a task may wait for it
                 self._settled = anyio.Event()
             self._wake.set()
 
@@ -100,7 +100,7 @@ class ChangeFeed:
 
     async def on_message(self, message: IncomingMessage) -> None:
         if self._modern:
-            return  # the listen stream tells it
+            return  # the listen stream tells of the same changes
         match message:
             case types.ToolListChangedNotification():
                 self._tell(ChangeKind.TOOLS)
@@ -110,9 +110,10 @@ class ChangeFeed:
                 self._tell(ChangeKind.RESOURCE, params.uri)
 
     async def run(self, client: Client, dispatcher: PipeDispatcher | None = None) -> None:
-        """Tell the server what is watched, now and when that changes, until cancelled. Returns if it announces nothing.
+        """Tell the server what is watched, now and when that changes, until cancelled.
 
-        Over a pipe, subscriptions go to its dispatcher directly: there may be a hundred thousand.
+        Returns early if the server does not announce changes. Over a pipe, subscriptions go to its dispatcher directly:
+        there may be a hundred thousand.
         """
         self._modern = client.protocol_version in MODERN_PROTOCOL_VERSIONS
         try:

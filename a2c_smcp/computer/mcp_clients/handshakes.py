@@ -21,9 +21,11 @@ class Handshake:
     fixed: str | None = None
     """The mode that the config names, or that its transport needs."""
     is_old: bool = False
-    """Whether the last start that succeeded, or a tool that could not ask, called for `legacy`."""
+    """Whether to start with `legacy`: the last successful start used it, or a tool could not ask the person without
+    it.
+    """
     is_fallback: bool = False
-    """Whether `legacy` was chosen because a tool could not ask. Then it may turn out not to work at all."""
+    """Whether `legacy` was chosen because a tool could not ask the person. The server may not start with it at all."""
     is_modern_only: bool = False
     """Whether the server has refused `legacy`."""
 
@@ -41,16 +43,16 @@ class Handshake:
 
     @property
     def may_fall_back(self) -> bool:
-        """Whether `legacy` may be tried for the sake of a tool that could not ask."""
+        """Whether `legacy` may be tried because a tool could not ask the person."""
         return self.fixed is None and not self.is_modern_only
 
     def fallen_back(self) -> "Handshake":
         return replace(self, is_old=True, is_fallback=True)
 
     def succeeded(self, mode: str) -> "Handshake":
-        """After a start in this mode."""
+        """The next handshake after a successful start in this mode."""
         return replace(self, is_old=mode == LEGACY)
 
     def refused(self) -> "Handshake":
-        """After the fallback did not start."""
+        """The next handshake after `legacy` was tried for a tool, and the server did not start."""
         return replace(self, is_old=False, is_fallback=False, is_modern_only=True)

@@ -12,7 +12,7 @@ from a2c_smcp.utils.json_sizes import is_deeper
 
 __all__ = ["MAX_ITEMS", "MAX_LEVELS", "largest_answer", "too_much"]
 
-#: How many parts a tool's result may have, a resource contents, or a page of a list tools.
+#: How many items an answer may have: in a tool's result, in the contents of a resource, or in one page of tools.
 MAX_ITEMS: Final = 10_000
 #: How deep lists and objects may be nested in a tool's result or in the contents of a resource.
 MAX_LEVELS: Final = 250

@@ -32,9 +32,9 @@ logger = logging.getLogger(__name__)
 
 
 class KeptServer:
-    """`connect` starts the server, `disconnect` stops it; both from any task, and again afterwards.
+    """`connect` starts the server, `disconnect` stops it. Both may be called from any task, and any number of times.
 
-    `old_handshake` says that this server needs the handshake of MCP's older era. What a hook raises is logged.
+    `old_handshake` says that this server needs the handshake of MCP's older era. An error that a hook raises is logged.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class KeptServer:
     async def _closed(self) -> None:
         owner = self._owner
         if owner is not None and not owner.done():
-            # `wait` neither cancels the owner when we are cancelled, nor raises what it raised.
+            # `asyncio.wait` does not cancel the owner if this call is cancelled, and does not raise the owner's error.
             bound = self.options.timings.close + self.options.timings.cancel + 10
             _, late = await asyncio.wait({owner}, timeout=bound)
             if late:
@@ -221,7 +221,7 @@ class KeptServer:
     def _advise(self, session: MCPSession, error: MCPError) -> str:
         """A tool may have failed only because the server was started in a way in which it cannot ask the person.
 
-        Then the server is started again as soon as it is idle. Returns what the caller of the tool is told about that.
+        Then the server is started again as soon as it is idle. Returns a text about that for the caller of the tool.
         """
         if session.is_modern and lacks_back_channel(error) and self._handshake.may_fall_back:
             if not self._handshake.is_old:

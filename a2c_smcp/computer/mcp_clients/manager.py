@@ -57,7 +57,9 @@ class UpdateAction(Enum):
 
 
 def update_action(*, disabled: bool, serves: bool, auto_reconnect: bool, starts: bool) -> UpdateAction:
-    """`disabled` is the new config. `starts` says whether a server that does not serve is to start with it."""
+    """What to do with a new config. `disabled` is about this config; `starts` says whether to start a server that
+    does not serve.
+    """
     if disabled:
         return UpdateAction.STOP
     if serves and not auto_reconnect:
@@ -68,9 +70,9 @@ def update_action(*, disabled: bool, serves: bool, auto_reconnect: bool, starts:
 class MCPServerManager:
     """`initialize` with configs, change what runs at any time, `stop_all` in the end.
 
-    `options.redaction` is that of the `resolver`. `on_event` and `on_resources` are called from the event loop and must
-    return at once: see `ServerBook`. `remembered` knows whose tools were there in earlier runs. A manager that is
-    dropped while its servers run has them stopped.
+    `options.redaction` and the `resolver` must share one `Redaction`. `on_event` and `on_resources` are called from the
+    event loop and must return at once: see `ServerBook`. `remembered` knows whose tools were there in earlier runs. If
+    a manager is dropped while its servers run, they are stopped.
     """
 
     def __init__(
@@ -158,12 +160,12 @@ class MCPServerManager:
     # --- one server
 
     async def add_or_update_server(self, raw: RawConfig, *, keeps_new: bool = False) -> None:
-        """Take a config in; where servers start by themselves, return once it runs.
+        """Take in a config. If servers start by themselves, return once this server runs.
 
-        Raises what is wrong with it (`InvalidConfigError`, `VRLSyntaxError`, `InputNotFoundError`), why it does not
-        start (`ToolExecutionError`), or `ToolNameDuplicatedError`. If it raises, everything is as before, except that
-        a start of the old config that waited for an input was given up. With `keeps_new` a new server that does not
-        start stays, and is tried again like a server of `start_all`.
+        Raises `InvalidConfigError`, `VRLSyntaxError` or `InputNotFoundError` if the config is wrong,
+        `ToolExecutionError` if the server does not start, or `ToolNameDuplicatedError`. If it raises, everything is as
+        before, with one exception: if a start of the old config waited for an input, that start was given up. With
+        `keeps_new`, a new server that does not start stays, and is tried again like a server of `start_all`.
         """
         written = parse_unrendered(raw)
         if written.vrl is not None and not holds_placeholder(written.vrl):
@@ -188,7 +190,9 @@ class MCPServerManager:
             self.serving.show(self.serving.catalogue.remove(name))
 
     async def start_server(self, name: SERVER_NAME) -> None:
-        """Return once the server runs, or raise why it does not; a server that is backing off is started now."""
+        """Return once the server runs, or raise an error that says why not. A server that is backing off is started
+        now.
+        """
         await self._turns.after_these()
         async with self._turns.take(name, is_start=True):
             server = self.book.server(name)
@@ -203,8 +207,8 @@ class MCPServerManager:
     async def restart_server(self, name: SERVER_NAME) -> None:
         """Start a server anew with its config and its inputs as they are now.
 
-        If the config that results is another one than the one that runs, and it cannot be rendered or does not start,
-        the old one goes on running.
+        If the rendered config has changed, the new server starts beside the old one. If it cannot be rendered or does
+        not start, the old server goes on running.
         """
         await self._turns.after_these()
         async with self._turns.take(name, is_start=True):
@@ -290,7 +294,7 @@ class MCPServerManager:
 
     async def _start_again(self, server: ManagedServer) -> None:
         if not self._opened.is_set():
-            raise BadRequestError("no server can be started before the computer is, or after it was shut down")
+            raise BadRequestError("no server can be started before the computer has started, or after it was shut down")
         await self._starts.stop(server)
         await self._starts.start(server)
         if server.state is ServerState.DISABLED:
@@ -341,7 +345,7 @@ class MCPServerManager:
         return self._opened.is_set() and self._auto_connect
 
     def _wait_for(self, name: SERVER_NAME, input_id: str | None) -> None:
-        """A server needs an input that a person is asked for; `None`: not any more."""
+        """A server waits for an input that a person is asked for. With `None`, it does not wait any more."""
         if input_id is None:
             self._waiting.discard(name)
         else:

@@ -145,7 +145,9 @@ async def check_tool_result(client: Client, name: str, result: types.CallToolRes
 
 
 def lacks_back_channel(error: MCPError) -> bool:
-    """Whether a server on mcp's SDK could not ask: its session is of 2026-07-28, but it asks in the older way."""
+    """Whether the error says that a server on mcp's SDK could not ask: its session is of 2026-07-28, but the server
+    asks in the older way.
+    """
     return error.code == types.INVALID_REQUEST and "no back-channel" in error.message
 
 

@@ -199,7 +199,7 @@ class MCPSession:
 async def _read_pages(read: Callable[[str | None], Awaitable[str | None]]) -> None:
     """Read a list to its end. `read` takes the cursor of a page and returns the cursor of the next one, or `None`.
 
-    A server without such a list has an empty one.
+    If the server does not have this method, the list is empty.
     """
     cursors: set[str] = set()
     try:

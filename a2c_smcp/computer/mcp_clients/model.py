@@ -257,7 +257,7 @@ class _Input(_Written):
 
     @property
     def is_password(self) -> bool:
-        """Whether its definition holds a secret: its default."""
+        """Whether its default is a secret."""
         return False
 
     @property

@@ -45,9 +45,10 @@ class Probe:
         is_read: Callable[[], bool],
         answer: Callable[[dict[str, Any]], None],
     ) -> None:
-        """Return when the server speaks or is taken to be stuck. `answer` is given what is said in the server's name.
+        """Return when the server speaks or is taken to be stuck.
 
         `unanswered` returns the requests that wait for an answer; `is_read` tells whether the server has read them.
+        `answer` is called with an answer that we give in the server's name.
         """
         probe = await self._ignored(unanswered, is_read, self._timeouts.probe)
         if probe is None:
@@ -65,7 +66,7 @@ class Probe:
     async def _ignored(
         self, unanswered: Callable[[], Sequence[RequestId]], is_read: Callable[[], bool], seconds: float
     ) -> RequestId | None:
-        """The first request that was read and not answered for so many seconds; `None` once the server speaks."""
+        """The first request that the server has read and not answered for `seconds`; `None` once the server speaks."""
         since: float | None = None
         while not self._heard:
             await anyio.sleep(0.05)  # between two looks at the pipe

@@ -83,7 +83,7 @@ class ProtocolRequests:
             return None, None
         if said.input_requests:
             return {**await self._questions.answer(said.input_requests, call)}, said.request_state
-        # It asks nothing and wants to be called again: pause for so many seconds.
+        # The tool asks nothing and wants to be called again: pause before that.
         await anyio.sleep(backoff(number, first=0.05, longest=0.25))
         return None, said.request_state
 
@@ -134,7 +134,8 @@ class ProtocolRequests:
                 allow_input_required=True,
             )
         except UnicodeEncodeError:
-            # Half a character in the name of a field inside another one, which pydantic does not write.
+            # pydantic cannot write half a character (a lone surrogate) in the name of a nested field. So it is
+            # replaced.
             params = codec.loads(codec.dumps_well_formed(params))
             return await self._send_by_mcp(name, params, progress, answers, state, is_again=is_again)
         except MCPError as error:

@@ -32,7 +32,7 @@ class RememberedTools:
         return self._servers.get(tool)
 
     def note(self, shown: Mapping[TOOL_NAME, SERVER_NAME]) -> None:
-        """These are shown now. The tools of other servers are kept: those servers may be down."""
+        """These tools are shown now. The tools of other servers are kept: those servers may be down."""
         now = set(shown.values())
         kept = {tool: server for tool, server in self._servers.items() if server not in now}
         self._servers = _checked({**kept, **shown})

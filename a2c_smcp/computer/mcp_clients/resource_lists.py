@@ -19,7 +19,7 @@ from a2c_smcp.utils.window_uri import is_window_uri
 
 __all__ = ["MAX_DOCUMENTS", "MAX_WINDOWS", "ListedDocument", "ListedResource", "Pages", "ResourceList"]
 
-#: How many of one server are looked at.
+#: How many windows and documents of one server are looked at.
 MAX_WINDOWS: Final = 10_000
 MAX_DOCUMENTS: Final = 100_000
 
@@ -31,14 +31,18 @@ _PAGE: Final = "a2c-smcp/page"
 
 
 class Pages:
-    """Pages on their way past mcp. Only the last four are kept: the callers of the others have given up."""
+    """The resources of pages, which mcp does not see. Only the last four pages are kept: the callers of older ones
+    have given up.
+    """
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
         self._waiting: dict[int, list[Any]] = {}
 
     def take_out(self, result: Mapping[str, Any]) -> Mapping[str, Any]:
-        """An answer to `resources/list` with a number in `_meta` instead of its resources: `of` returns them."""
+        """An answer to `resources/list` without its resources. A number in `_meta` stands for them: `of` returns
+        them.
+        """
         resources = result.get("resources")
         if not isinstance(resources, list):
             return result

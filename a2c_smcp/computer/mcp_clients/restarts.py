@@ -32,7 +32,7 @@ class Restarts:
     short_lives: int = 0
 
     def after(self, lasted: float | None, options: ConnectionOptions) -> "Restarts | None":
-        """The count for the restart after a life of so many seconds; `None` if the server is not restarted.
+        """The count for the restart after a life of `lasted` seconds; `None` if the server is not restarted.
 
         A server that has never run is not restarted here: its caller is told why it does not start.
         """

@@ -49,7 +49,7 @@ class ManagedConnection:
         self.refresher = Refresher()
         """Reads its tools again. Before it is admitted, only `is_stale` is set."""
         self.invalid: dict[TOOL_NAME, str] = {}
-        """The tools that are hidden because of an invalid definition, as far as that was logged."""
+        """The hidden tools with an invalid definition, and the problem that was logged for each."""
 
     async def close(self) -> None:
         """Close the connection. A cancellation of this call waits until that is done."""
@@ -101,8 +101,8 @@ class ManagedServer:
 class ServerBook:
     """All servers, in config order.
 
-    `on_event` is told of each new status and each line on stderr. `on_resources` is told when a server begins or stops
-    to serve, and of each change of its resources, with the connection that serves now.
+    `on_event` is told of each new status and each line on stderr. `on_resources` is told when a server begins to serve,
+    when it stops to serve, and when its resources change. It also gets the connection that serves now.
     """
 
     def __init__(
@@ -239,9 +239,11 @@ class ServerBook:
         self.set_state(server, ServerState.STARTING, None if said is None else f"it says: {cut(said, 200)}")
 
     def wait_for(self, name: SERVER_NAME, input_id: str | None) -> None:
-        """A server that starts needs an input that a person is asked for; `None`: not any more."""
+        """A server that starts waits for an input that a person is asked for. With `None`, it does not wait any
+        more.
+        """
         server = self.servers.get(name)
-        # One that runs goes on with its old config, and one that has failed is shown so, until the new one serves.
+        # A server that runs with its old config, or has failed, keeps that state until the new config serves.
         if server is not None and server.state is ServerState.STARTING:
             reason = None if input_id is None else f"waits for input {input_id!r}"
             self.set_state(server, ServerState.STARTING, reason, waits_for=input_id)

@@ -1,4 +1,6 @@
-"""One life of an MCP server: the way to it, a session over that, and how both ended. Knows nothing of restarts."""
+"""One life of an MCP server: the transport to it, a session over that transport, and how both ended. Knows nothing
+of restarts.
+"""
 
 import math
 from collections.abc import Callable
@@ -35,7 +37,7 @@ __all__ = ["ServerLife"]
 class ServerLife:
     """`run` starts the server with the handshake `mode`, and returns how its life ended; `stop` ends it.
 
-    `watched` are the resources that the server is asked to watch. `advise` is what an `MCPSession` takes.
+    `watched` are the resources that the server is asked to watch. `advise` is passed to the `MCPSession`.
     """
 
     def __init__(
@@ -111,7 +113,8 @@ class ServerLife:
             try:
                 async with client:
                     if self._mode in MODERN_PROTOCOL_VERSIONS:
-                        # mcp believes that a server speaks a given version, and invents one without capabilities.
+                        # If a version is given, mcp does not ask the server: it assumes that version, and no
+                        # capabilities.
                         await discover(client, self._mode)
                     self.transport.protocol_version = client.protocol_version
                     session = self._session = MCPSession(
@@ -139,12 +142,14 @@ class ServerLife:
             self._hooks.on_stderr(self._options.redaction(line)[:MAX_LOG_LINE])
 
     async def _serve(self, session: MCPSession, on_running: Callable[[], None]) -> None:
-        """Let others use the session until it is over. The deadline of the start ends, that of the closing begins."""
+        """Let others use the session until it is over. The deadline of the start ends here; the deadline of the
+        closing begins at the end.
+        """
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._feed.run, session.client, session.dispatcher)
-                # The server should not show before its changes are heard. But one that came back may have to be told
-                # of a hundred thousand resources, or may answer no subscription at all: it serves all the same.
+                # The server should not be shown before we hear its changes. But a server that came back may have to be
+                # told of a hundred thousand resources, or may answer no subscription at all. It is shown all the same.
                 with anyio.move_on_after(self._timings.feed.answer):
                     await self._feed.settled()
                 await anyio.lowlevel.checkpoint_if_cancelled()  # it may be stopped at the last moment

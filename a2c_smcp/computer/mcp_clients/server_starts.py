@@ -42,7 +42,9 @@ class FailedStart:
 
     @classmethod
     def of(cls, error: Exception, tries: int, options: ConnectionOptions) -> "FailedStart":
-        """`tries` is how many times in a row it did not start before. Only what may pass by itself is tried again."""
+        """`tries` is how many times in a row it did not start before. It is tried again only if the failure may pass
+        by itself.
+        """
         failure = error if isinstance(error, SMCPError) else None
         reason = failure.message if failure else "internal error"
         passes = False
@@ -75,7 +77,7 @@ class ServerStarts:
         self._old_handshakes: dict[SERVER_NAME, RawConfig] = {}
         """The servers that turned out to need the older handshake of MCP, with the configs that they had."""
         self.connections: dict[MCPConnection, asyncio.AbstractEventLoop] = {}
-        """The connections that are not stopped."""
+        """The connections that were not stopped yet."""
         weakref.finalize(self, _abandon, self.connections).atexit = False
 
     async def start(self, server: ManagedServer) -> None:

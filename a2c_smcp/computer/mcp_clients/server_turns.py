@@ -35,7 +35,7 @@ class ServerTurns:
 
     @asynccontextmanager
     async def take(self, name: SERVER_NAME, *, is_start: bool = False) -> AsyncIterator[None]:
-        """Wait for the turn of an operation. An operation that is no start ends the starts before it: they raise
+        """Wait for the turn of an operation. An operation that is not a start ends the starts before it: they raise
         `ServerNotActiveError`.
         """
         lock = self._locks.setdefault(name, asyncio.Lock())
@@ -66,7 +66,7 @@ class ServerTurns:
     # --- starting together
 
     def begin(self, names: Iterable[SERVER_NAME], seconds: float) -> None:
-        """These servers start together. Each of them waits at most so many seconds for those before it."""
+        """These servers start together. Each of them waits at most `seconds` for the servers before it."""
         self._together = {name: asyncio.Event() for name in names}
         self._deadline = anyio.current_time() + seconds
 
@@ -76,22 +76,24 @@ class ServerTurns:
         self._together = {}
 
     async def ended(self) -> None:
-        """Wait until all of them have settled."""
+        """Wait until all servers that start together have settled."""
         for settled in tuple(self._together.values()):
             await settled.wait()
 
     async def after_these(self) -> None:
-        """Wait for them before another operation, no longer than they wait for each other."""
+        """Wait before another operation until the servers that start together have settled, or until the deadline of
+        `begin`.
+        """
         with anyio.CancelScope(deadline=self._deadline):
             await self.ended()
 
     def settle(self, name: SERVER_NAME) -> None:
-        """A server runs, has failed, or waits for a person: the others need not wait for it any more."""
+        """A server runs, has failed, or waits for a person. The other servers need not wait for it any more."""
         if name in self._together:
             self._together[name].set()
 
     async def wait_for_earlier(self, name: SERVER_NAME) -> None:
-        """Wait for those before this one in the config, until the deadline of `begin`."""
+        """Wait until the servers before this one in the config have settled, or until the deadline of `begin`."""
         if name in self._together:
             earlier = list(itertools.takewhile(lambda other: other != name, self._together))
             with anyio.CancelScope(deadline=self._deadline):

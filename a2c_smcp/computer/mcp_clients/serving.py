@@ -1,4 +1,4 @@
-"""The connections that serve: their tools in one catalogue, which follows whatever happens on the servers.
+"""The connections that serve: their tools in one catalogue, which follows every change on the servers.
 
 Starts and stops nothing, but closes a connection that came back and cannot list its tools.
 """
@@ -32,9 +32,8 @@ logger = logging.getLogger(__name__)
 
 
 class ServingConnections:
-    """`admit` lets a connection serve. From then on `moved` and `changed` are to be told what happens on it.
-
-    `remembered` knows whose tools were there in earlier runs.
+    """`admit` lets a connection serve. From then on tell `moved` and `changed` what happens on it. `remembered`
+    knows whose tools were there in earlier runs.
     """
 
     def __init__(self, book: ServerBook, remembered: RememberedTools) -> None:
@@ -103,7 +102,7 @@ class ServingConnections:
             return
         server = self._book.servers[current.config.name]
         if change.new is ServerState.RUNNING:
-            self.relist_soon(current)  # it came back; for others it runs when its tools are known
+            self.relist_soon(current)  # it came back, and is shown as running when its tools are known
             return
         if change.new in (ServerState.STOPPED, ServerState.FAILED):
             current.admitted, server.current = False, None
@@ -114,7 +113,7 @@ class ServingConnections:
         """The server announced a change of its tools or of its resources."""
         if change.kind is not ChangeKind.TOOLS:
             server = self._book.servers.get(current.config.name)
-            # Its resources are listed only while it serves, so before that there is nothing to list again.
+            # The resources of a server are listed only while it serves. Before that there is nothing to list again.
             if server is not None and current.admitted and server.state is ServerState.RUNNING:
                 self._book.tell_resources(server, change)
         elif current.admitted:
@@ -150,7 +149,9 @@ class ServingConnections:
         self._tell_invalid(current)
 
     async def _unlisted(self, current: ManagedConnection, error: SMCPError) -> None:
-        """Its tools cannot be read. A server that serves keeps its old list; one that came back has none, and fails."""
+        """The tools of a server could not be read. If the server serves, its old list stays. If it came back, it has
+        no list, and fails.
+        """
         if not current.admitted or current.connection.state is not ServerState.RUNNING:
             return  # it died, and its tools are read when it is back
         server = self._book.servers[current.config.name]
@@ -172,7 +173,7 @@ class ServingConnections:
 
 
 async def list_tools(connection: MCPConnection) -> list[Tool]:
-    """The tools of a server. Raises `ServerStartError` if it cannot list them: at its next start it may."""
+    """The tools of a server. Raises `ServerStartError` if the server cannot list them; its next start may succeed."""
     try:
         return await connection.list_tools()
     except (MCPError, SMCPError) as error:

@@ -1,6 +1,7 @@
-"""Answers to `tools/list` without the tools whose definition is invalid. Pure: what a server said comes in.
+"""Answers to `tools/list` without the tools whose definition is invalid. Pure: it is given what a server said.
 
-mcp refuses the whole list for one definition that breaks its schema. Then a server whose other tools work has none.
+If one definition breaks mcp's schema, mcp refuses the whole list. Then the server would have no tools, although its
+other tools work.
 """
 
 from collections.abc import Mapping
@@ -17,10 +18,10 @@ __all__ = ["without_invalid_tools"]
 def without_invalid_tools(
     result: Mapping[str, Any], version: str | None
 ) -> tuple[Mapping[str, Any], tuple[tuple[str, str], ...]]:
-    """The result without the tools that this version of MCP does not allow; and each tool that was left out, with what
-    is wrong with it.
+    """The result without the tools that this version of MCP does not allow, and what is wrong with each of these
+    tools.
 
-    A result without tools, or one that is wrong in other ways, comes back as it is.
+    A result without tools, or with other mistakes, comes back as it is.
     """
     tools = result.get("tools")
     if not isinstance(tools, list) or version is None or _problem(result, version) is None:

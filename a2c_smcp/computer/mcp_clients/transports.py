@@ -1,4 +1,4 @@
-"""From a server's config to a dispatcher for mcp's session, past a place that sees every message.
+"""Makes a dispatcher for mcp's session from a server's config. Every message passes through this module.
 
 Knows how to reach a server and that it spoke or went silent; nothing of sessions, restarts or states.
 """
@@ -73,16 +73,16 @@ class ServerTransport:
         """When anything last came over HTTP, by the event loop's clock."""
         self.has_ended = False
         self.failure: Exception | None = None
-        """What the transport reported of its own failure, if it did."""
+        """The error of the transport itself, if it had one."""
         self.on_stuck: Callable[[], None] = ignore
         """Called when a process has read the probe and the handshake, and answered neither."""
         self.on_end: Callable[[], None] = ignore
         self.protocol_version: str | None = None
-        """The version that the handshake agreed on. By it the server's tools are checked one by one."""
+        """The version that the handshake agreed on. The server's tools are checked against this version, one by one."""
         self.pages = Pages()
-        """The resources that the server lists, which the session does not get to see."""
+        """The resources that the server lists, kept away from the session."""
         self.invalid_tools: dict[str, str] = {}
-        """The tools that were left out of the server's lists, and what is wrong with each; for the reader to clear."""
+        """The tools that were left out of the server's lists, and what is wrong with each. Its reader clears it."""
         self._waiting: dict[RequestId, str] = {}
         """The methods of the requests over HTTP that were not answered yet, oldest first."""
         self._http: BoundedTransport | None = None
@@ -108,7 +108,7 @@ class ServerTransport:
             return self.process
         largest = largest_answer(options.max_message)
         if isinstance(config, SSEServerConfig):
-            # mcp's SSE client takes a mebibyte for one event. With a larger one the session would die.
+            # mcp's SSE client reads at most one mebibyte for one event. A larger event would end the session.
             bounds = AnswerBounds(largest, min(largest, 2**20), answers_posts=False)
             self._http = BoundedTransport(config.name, bounds, lambda: self._waiting)
             return self._over_streams(_sse(config.server_parameters, self._http))
@@ -131,7 +131,9 @@ class ServerTransport:
             yield JSONRPCDispatcher(_Watched(incoming, self), _WellFormed(outgoing, self))
 
     def _screen(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
-        """What the session is given of a result; `MCPError` if it would stop the computer."""
+        """The part of a result that the session gets. Raises `MCPError` if the result is so large that it would stop
+        the computer.
+        """
         if problem := too_much(result):
             raise MCPError(PayloadTooLargeError.default_code, problem)
         if method == "resources/list":
@@ -143,7 +145,7 @@ class ServerTransport:
         return dict(usable)
 
     def take(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
-        """Note what came over HTTP. Returns what the session is given of it."""
+        """Note what came over HTTP. Returns the part of it that the session gets."""
         self.heard_at = anyio.current_time()
         if isinstance(item, Exception):
             self.failure = item
@@ -168,7 +170,7 @@ class ServerTransport:
             self._waiting[item.message.id] = item.message.method
 
     def sent(self, item: SessionMessage) -> None:
-        """Note a withdrawal after it went out over HTTP, or could not."""
+        """Note the withdrawal of a request, after it was sent over HTTP or could not be sent."""
         message = item.message
         if isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
             request_id = cancelled_request_id_from_params(message.params)
@@ -237,7 +239,7 @@ class _Watched(_Stream):
 
     @property
     def last_context(self) -> Any:
-        """What mcp's own streams carry besides their items."""
+        """An attribute that mcp's own streams have besides their items."""
         return getattr(self._inner, "last_context", None)
 
     async def receive(self) -> SessionMessage | Exception:

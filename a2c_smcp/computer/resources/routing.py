@@ -45,7 +45,9 @@ class Target:
 
 
 def find_target(uri: str, watch: Watch, order: Iterable[SERVER_NAME]) -> Target:
-    """The server to ask; if several list the resource, the first in this order. Raises why no server can be asked."""
+    """The server to ask; if several list the resource, the first in this order. Raises an error if no server can be
+    asked.
+    """
     order = list(order)
     match uri.partition(":")[0]:
         case "window":
@@ -66,8 +68,8 @@ def _find_window(uri: str, watch: Watch, order: Iterable[SERVER_NAME]) -> Target
 
 
 def _find_document(raw: str, uri: ParsedDPEUri, watch: Watch, order: list[SERVER_NAME]) -> Target:
-    """The server that lists exactly this URI; else one that lists its document; else one that lists parts of that
-    document; else one that lists anything of that host.
+    """The server to ask for a document. The first of these that exists: a server that lists exactly this URI; one
+    that lists its document; one that lists parts of that document; one that lists anything of that host.
     """
     known = {} if uri.doc_ref is None else {name: watch.of(name).documents((uri.host, uri.doc_ref)) for name in order}
 
@@ -125,7 +127,7 @@ def _document_not_found(uri: ParsedDPEUri, unserved_host: str | None = None) -> 
 
 
 def _details(uri: ParsedDPEUri, code: int) -> dict[str, Any]:
-    """The details of a code, for servers that give none."""
+    """The details of an error code, for servers that give no details."""
     match code:
         case DocumentNotFoundError.default_code:
             return {"doc_ref": uri.doc_ref}

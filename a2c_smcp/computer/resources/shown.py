@@ -53,7 +53,7 @@ class ResourceTimings:
     list: float = 2.0
     """How long requests wait for a list, counted from the beginning of its reading."""
     subscribe: float = 1.0
-    """How long a server may take to subscribe us. Then its resources are read anyway."""
+    """How long to wait for a server to accept our subscriptions. After that its resources are read anyway."""
     read: float = 10.0
     warm: float = WARMING_SECONDS
     """How long requests wait for summaries that are new or have changed."""
@@ -79,12 +79,12 @@ class _ServerWindows:
 
     @property
     def says_what_changes(self) -> bool:
-        """Whether it announces changes of its list. Otherwise every request has the list read."""
+        """Whether it announces changes of its list. If not, the list is read for every request."""
         capabilities = self.connection.capabilities
         return bool(capabilities and capabilities.resources and capabilities.resources.list_changed)
 
     def log_ignored(self) -> None:
-        """Log which resources are ignored, if these are others than before."""
+        """Log which resources are ignored, if they are not the same as before."""
         before, self._ignored = self._ignored, self.connection.ignored_resources
         if self._ignored is not None and self._ignored != before:
             logger.warning("MCP server %s: some of its resources are ignored: %s", self.server, self._ignored)
@@ -102,8 +102,8 @@ class _ServerWindows:
 class ShownResources:
     """Call `changed` from the event loop when something happens on a server, and `aclose` in the end.
 
-    `on_event` is called from the event loop and must return at once. `quote` makes of a server's words what a log line
-    may show.
+    `on_event` is called from the event loop and must return at once. `quote` makes a server's words safe for a log
+    line.
     """
 
     def __init__(
@@ -231,7 +231,7 @@ class ShownResources:
             self._refresh_soon(shelf)
 
     async def aclose(self) -> None:
-        """Forget every server. A server that changes afterwards is known again."""
+        """Forget every server. A server that changes after this becomes known again."""
         for server in tuple(self._shelves):
             self._drop(server)
         await self._finder.aclose()
@@ -297,12 +297,12 @@ class ShownResources:
         self._announce_all(changed)
         shelf.listed.set()
         shelf.connection.subscribe(listed.uris)
-        # Nobody announces what changes before we are subscribed. So this waits, but not for long.
+        # Before we are subscribed, nobody announces changes. So this waits, but not for long.
         with anyio.move_on_after(self._timings.subscribe) as late:
             await shelf.subscribed()
         await self._finder.relist(shelf.server, shelf.connection, resources)
         if was_told and Channel.FINDER not in changed:
-            self._finder.mark_all(shelf.server)  # the URIs are the same, so the documents may be others
+            self._finder.mark_all(shelf.server)  # the URIs are the same, so the content of documents may have changed
         if late.cancelled_caught:
             waiting = self._catch_up_when_subscribed(shelf, listed)
             self._keep(shelf, asyncio.create_task(waiting, name=f"subscriptions of MCP server {shelf.server}"))

@@ -34,12 +34,12 @@ __all__ = ["AgentCalls"]
 
 logger = logging.getLogger(__name__)
 
-#: One name for all agents in the limited log: an agent may give itself many names.
+#: All agents have one name in the limited log, because an agent may give itself many names.
 _AGENTS: Final = "what agents asked for"
 
 
 class _Call:
-    """A tool call that runs in the task of its first request, and what repeats of that request wait on."""
+    """A tool call. It runs in the task of its first request; repeats of that request wait for its `reply`."""
 
     def __init__(self) -> None:
         task = asyncio.current_task()
@@ -50,7 +50,7 @@ class _Call:
         self._replied: asyncio.Future[Encoded | None] | None = None
 
     def cancel(self) -> None:
-        """Have `result` return a cancelled call's result, unless the call has ended."""
+        """Make `result` return the result of a cancelled call, unless the call has ended."""
         if self._runs and not self.is_cancelled:
             self.is_cancelled = True
             self.task.cancel()
@@ -81,8 +81,8 @@ class _Call:
 
 
 class AgentCalls:
-    """Answers requests for tool calls. `check` returns a request that was received, or raises what is wrong with it.
-    `send` sends the reports of a call's progress.
+    """Answers requests for tool calls. `check` returns the received request, or raises if it is invalid. `send`
+    sends the reports of a call's progress.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class AgentCalls:
         return [call.task for call in self._memory.all_running()]
 
     def cancel_all(self, office: str) -> None:
-        """Cancel the calls from an office that the Computer has left. Their agent knows that it has gone."""
+        """Cancel the calls from an office that the Computer has left. Their agent knows that the Computer has gone."""
         for call in self._memory.all_running(office):
             call.cancel()
 

@@ -66,7 +66,8 @@ class SMCPComputerClient:
 
     Then `await client.join_office("lab")`: from then on the client answers the requests of the office's agent, and
     announces what changes. It neither starts nor stops the Computer, which has its own `async with`. If the connection
-    is lost, the client connects and joins again by itself. It calls `on_event` for each of these events.
+    is lost, the client connects and joins again by itself. `on_event` is called when the connection or the office
+    changes.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class SMCPComputerClient:
     # --- lifecycle
 
     async def connect(self) -> None:
-        """Connect. Raises `UnauthorizedError`, the class of another refusal, or `ConnectionLostError`."""
+        """Connect. Raises `UnauthorizedError`, the error class of another refusal, or `ConnectionLostError`."""
         await self._link.open()
         if not self._tasks:
             self._tasks = {asyncio.create_task(self._follow()), asyncio.create_task(self._announce())}
@@ -213,7 +214,7 @@ class SMCPComputerClient:
 
     def _heard(self, event: LinkEvent) -> None:
         if isinstance(event, Joined):
-            self._wake.set()  # announce what changed while it was not there
+            self._wake.set()  # announce what changed while the computer was not in the office
         self._computer.office_heard(self._id, self._link.options.url, event)
         self._on_event(event)
 
@@ -241,7 +242,7 @@ class SMCPComputerClient:
                     if (refusal := error_from_payload(reply[0] if reply else None)) is not None:
                         raise refusal
                 except ConnectionLostError:
-                    self._to_announce.add(announcement)  # for when the connection is back
+                    self._to_announce.add(announcement)  # it is announced when the connection is back
                     break
                 except TooManyRequestsError:
                     self._to_announce.add(announcement)

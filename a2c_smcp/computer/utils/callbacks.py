@@ -1,4 +1,4 @@
-"""Callbacks: one that does nothing, and those that keep nothing alive."""
+"""Callbacks: one that does nothing, and one that does not keep its object alive."""
 
 import weakref
 from collections.abc import Callable

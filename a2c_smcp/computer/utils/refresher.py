@@ -7,10 +7,10 @@ __all__ = ["Refresher"]
 
 
 class Refresher:
-    """If something changes during a reading, even many times, it is read once more afterwards. Before that comes a
-    pause as long as the reading was, so that constant changes do not take all of this computer's time.
+    """If something changes during a reading, even many times, it is read once more afterwards.
 
-    It keeps `read` only while it runs, so that it keeps nothing else alive.
+    Before that comes a pause as long as the reading was, at most half a second, so that constant changes do not take
+    all of this computer's time. A `Refresher` keeps `read` only while it runs, so that it keeps nothing else alive.
     """
 
     def __init__(self) -> None:

@@ -28,8 +28,8 @@ class Channel(Enum):
 
 
 def channel_of(uri: str) -> Channel | None:
-    """The channel of a resource, by its URI's scheme; `None` for a resource of neither channel. The rest of the URI
-    may be invalid.
+    """The channel of a resource, by its URI's scheme; `None` if the resource belongs to no channel. The rest of the
+    URI may be invalid.
     """
     if is_window_uri(uri):
         return Channel.DESKTOP
@@ -45,11 +45,11 @@ class Listed:
     def __init__(self, uris: Iterable[str] = ()) -> None:
         self.channels: Mapping[Channel, set[str]] = {channel: set() for channel in Channel}
         self._hosts: dict[str, set[str]] = {}
-        """The listed documents of each host; empty for a host of which only other levels are listed."""
+        """The listed documents of each host. Empty if only catalogues, pages or elements of the host are listed."""
         self._documents: dict[DocumentRef, str | set[str]] = {}
-        """The URI of each document, or a set if it has several."""
+        """The URI of each document, or a set of URIs if it has several."""
         self._implied: dict[DocumentRef, str] = {}
-        """The URIs of documents of which a page or an element is listed."""
+        """The URIs of documents that are known because one of their pages or elements is listed."""
         self._others: set[int] = set()
         self.add(uris)
 
@@ -82,8 +82,9 @@ class Listed:
             self._documents[ref] = {known, uri}
 
     def documents(self, ref: DocumentRef) -> Set[str]:
-        """The URIs of a document, or of all documents of a host. For a document of which only parts are listed, this is
-        the URI that the parts begin with.
+        """The URIs of a document, or of all documents of a host.
+
+        If only parts of a document are listed, its URI is the one that these parts begin with.
         """
         host, doc_ref = ref
         if doc_ref is not None:

@@ -186,7 +186,7 @@ class DecisionDecided:
 
 @dataclass(frozen=True, slots=True)
 class AnswerersChanged:
-    """Somebody who can decide came or went. `names` are there now."""
+    """A place that can decide came or went. `names` are the places now."""
 
     names: tuple[str, ...]
 
@@ -256,7 +256,7 @@ class EventStream:
         """The classes of events that it reads; `None` for all."""
         self.number = 0
         """The number of the event that was returned last."""
-        # A single event always fits: it never counts for more than all may have.
+        # A single event always fits: its size counts as at most `BUFFERED_BYTES`.
         self._waiting: BoundedDict[int, tuple[ComputerEvent, int]] = BoundedDict(
             limit, heaviest=BUFFERED_BYTES, weigh=lambda waiting: min(waiting[1], BUFFERED_BYTES)
         )
@@ -314,7 +314,7 @@ class EventHub:
         self.number = 0
         """The number of the last event."""
         self._streams: set[EventStream] = set()
-        #: The classes that some reader reads; `None` for all.
+        #: The classes that at least one reader reads; `None` if a reader reads all.
         self._wanted: frozenset[type] | None = frozenset()
 
     def wants(self, kind: type) -> bool:

@@ -1,4 +1,5 @@
-"""Publishes changes at a pace that agents can follow: of each `AnnouncedEvent` the first at once, then one in 100 ms.
+"""Publishes changes at a pace that agents can follow. The first `AnnouncedEvent` of a kind is published at once,
+then one in 100 ms.
 
 `Pace` decides when; this module has the timers. All other events are published at once.
 """
@@ -38,7 +39,7 @@ class PacedEvents:
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
-            self._publish(event)  # before anything runs
+            self._publish(event)  # no event loop runs yet
             return
         kind, now = type(event), loop.time()
         pace = self._paces[kind] = self._paces.get(kind, Pace(ANNOUNCE_SECONDS)).change(now)
@@ -51,7 +52,7 @@ class PacedEvents:
             self._waiting[kind] = (loop.call_at(pace.due, self._send, event), event)
 
     def flush(self) -> None:
-        """Publish what still waits. The next change of each kind is published at once."""
+        """Publish the changes that still wait. The next change of each kind is published at once."""
         for timer, event in tuple(self._waiting.values()):
             timer.cancel()
             self._publish(event)

@@ -1,10 +1,12 @@
 """The questions that an MCP server asks while its tools run, and their way to a person and back.
 
-Knows MCP's elicitation in both eras, and one session. Who the person is and how they are asked is up to the `Asker`.
+Knows MCP's elicitation in both eras, and one session. The `Asker` knows who the person is, and how to ask them.
 
 Before 2026-07-28 a question is a request of the server. It does not say which call it belongs to: that is certain only
 if exactly one call runs. Since then a question is the answer to a call, and the call is sent again with what the person
-said. A question ends with the calls that it may belong to, and with the session.
+said.
+
+A question ends with the calls that it may belong to, and with the session.
 """
 
 import logging
@@ -47,9 +49,9 @@ class _QuestionBounds:
     """How many questions a person is asked at most."""
 
     waiting: int = 16
-    """Questions of one server at a time. Each further one is answered `cancel`."""
+    """How many questions of one server may wait. Every question above this is answered `cancel`."""
     asked: int = 10
-    """Questions of one call before 2026-07-28, and those that belong to no call."""
+    """How many questions one call may ask before 2026-07-28. The same number holds for all questions without a call."""
 
 
 _MOST: Final = _QuestionBounds()
@@ -81,7 +83,9 @@ class ServerQuestion:
 
 
 class Asker(Protocol):
-    """Puts questions to a person. It decides what a call is: here calls are only passed on."""
+    """Puts questions to a person. The asker chooses the values that stand for calls; this module only passes them
+    on.
+    """
 
     def can_ask(self) -> bool:
         """Whether somebody can answer now."""
@@ -93,7 +97,7 @@ class Asker(Protocol):
         """The person's answer. Cancelling this withdraws the question."""
 
     def done(self, question: ServerQuestion) -> None:
-        """The server says that the person has done what the question asked for: that answers the question."""
+        """The server says that the person has done what the question asked for. That answers the question."""
 
 
 class AskedCall:
@@ -144,9 +148,10 @@ class Questions:
         return can_ask
 
     def is_missed_by(self, error: MCPError) -> bool:
-        """Whether a call failed only because the server was told at its start that nobody answers. Somebody can now.
+        """Whether a call failed only because the server was told at its start that nobody answers, and somebody
+        answers now.
 
-        Since 2026-07-28 every call tells it again.
+        Since 2026-07-28 the server is told with every call.
         """
         required = error.data.get("requiredCapabilities") if isinstance(error.data, Mapping) else None
         return (
@@ -161,7 +166,7 @@ class Questions:
     # --- what runs
 
     def begin(self, progress: CallProgress | None) -> AskedCall:
-        """The current task begins a call that may ask. `end` it."""
+        """The current task begins a call that may ask. The caller must `end` it."""
         call = AskedCall(self._asker.current_call() if self._asker is not None else None, progress)
         self._calls.append(call)
         return call
@@ -177,7 +182,7 @@ class Questions:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """While a resource is read. Nobody is asked about that: it happens in the background."""
+        """Enter this while a resource is read. Nobody is asked about that, because it happens in the background."""
         self._reads += 1
         try:
             yield
@@ -191,7 +196,7 @@ class Questions:
         calls = list(self._calls)
         if self.is_modern or (self._reads and not calls):
             return self._unasked("a resource is read, and nobody is asked about that")
-        # It is not known which of them asks: it counts for the one that has asked least.
+        # It is not known which of these calls asks. The question counts for the call that has asked least.
         asking = min(calls, key=lambda each: each.asked, default=self._no_call)
         if asking.asked >= _MOST.asked:
             return self._unasked(f"it has asked {_MOST.asked} times")
@@ -202,7 +207,7 @@ class Questions:
             return error.error
 
     def on_message(self, message: IncomingMessage) -> None:
-        """The server may say that the person has done what a URL was for."""
+        """The server may say that the person has done what they were sent to a URL for."""
         if isinstance(message, ElicitCompleteNotification):
             for waiting in self._waiting:
                 if waiting.elicitation_id == message.params.elicitation_id and self._asker is not None:

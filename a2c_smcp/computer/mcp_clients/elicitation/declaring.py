@@ -1,7 +1,7 @@
-"""What we declare to MCP servers: that a person answers their questions, while there is one.
+"""What we declare to MCP servers: that a person answers their questions, while there is such a person.
 
-It matters to servers: one that cannot ask may act without asking. mcp's client always declares what it has a callback
-for. Here that declaration is removed if nobody would answer.
+This matters, because a server that cannot ask may act without asking. mcp's client always declares what it has a
+callback for. Here that declaration is removed if nobody would answer.
 """
 
 from collections.abc import Callable, Mapping

@@ -27,7 +27,7 @@ class _FormBounds:
 
     fields: int = 100
     options: int = 1000
-    schema_bytes: int = 1024 * 1024  # about; of the whole schema, also of the parts that no form shows
+    schema_bytes: int = 1024 * 1024  # roughly, and for the whole schema, with the parts that no form shows
     schema_levels: int = 16
     text: int = 100_000  # characters that a person may type into one field
 
@@ -111,7 +111,7 @@ class FormField:
         return self._written_option(value) if isinstance(value, str) and self.options else str(value)
 
     def _written_option(self, value: str) -> str:
-        """The option itself, or its number if `read` could not read it."""
+        """The option itself; or its number, if `read` would not understand the option."""
         if value and value == value.strip() and "," not in value:
             return value
         return str([option.value for option in self.options].index(value) + 1)

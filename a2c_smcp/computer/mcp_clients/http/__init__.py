@@ -1,1 +1,1 @@
-"""What an MCP server that is reached over HTTP may send, and why one cannot be reached."""
+"""How much an MCP server may send over HTTP, and why a server cannot be reached."""

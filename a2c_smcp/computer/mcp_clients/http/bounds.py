@@ -1,9 +1,9 @@
-"""What an MCP server may send us over HTTP, counted before it is kept. Knows HTTP and the ids of JSON-RPC.
+"""How much an MCP server may send us over HTTP, counted before it is kept. Knows HTTP and the ids of JSON-RPC.
 
 mcp's HTTP clients read any answer into memory, and some failures in the middle of an answer end their session with all
 its calls. So the answers pass through `BoundedTransport`. It replaces an answer that is too large, or cut short, with a
-JSON-RPC error for the same request. mcp fails that one call with it. If it does not know the request, it raises
-`RefusedAnswerError`.
+JSON-RPC error for the same request. Then mcp fails only that call. If the transport does not know the request, it
+raises `RefusedAnswerError`.
 """
 
 import json
@@ -43,14 +43,14 @@ _exchange: ContextVar["_Exchange | None"] = ContextVar("_exchange", default=None
 class _Costs:
     """What the answers of one server may cost."""
 
-    small: int = 1024 * 1024  # bytes of an answer that needs no place
-    large_answers: int = 4  # places for larger ones: the others wait
-    # Opening a stream and reading an event cost time, too: the pace counts so many bytes for each.
+    small: int = 1024 * 1024  # bytes; a larger answer needs one of the places below
+    large_answers: int = 4  # places: if all are taken, a large answer waits
+    # Opening a stream and reading an event cost time, too. The pace counts each as this many bytes.
     event: int = 16 * 1024
     stream: int = 1024 * 1024
-    reads_a_turn: int = 16  # pieces of one body before other tasks get a turn: a piece may be one byte
-    ends: int = 4096  # bytes at the ends of a request that are searched for its id
-    logged: int = 3  # refusals
+    reads_a_turn: int = 16  # pieces of one body that are read before other tasks get a turn: a piece may be one byte
+    ends: int = 4096  # bytes at each end of a request that are searched for its id
+    logged: int = 3  # how many refusals are logged
 
 
 _COSTS: Final = _Costs()
@@ -61,19 +61,21 @@ class AnswerBounds:
     """How much one server may send."""
 
     body: int
-    """Bytes of an answer that is no stream of events."""
+    """Bytes of an answer that is not a stream of events."""
     event: int
     """Bytes of one event."""
     events_per_second: int = 32 * 1024 * 1024
-    """Bytes of events, on average over all streams; what comes faster waits."""
+    """Bytes of events, on average over all streams. Faster events wait."""
     resumptions: int = 500
     """How many times the stream of one answer may be resumed. After a thousand times mcp's session would die."""
     answers_posts: bool = True
-    """Whether the response to a POST answers it. With SSE all answers come on one stream."""
+    """Whether a server answers a POST in its response. With SSE all answers come on one stream instead."""
 
 
 class RefusedAnswerError(httpx2.StreamError):
-    """An answer that is not read. With a `StreamError` mcp fails one call, with other errors the whole session."""
+    """An answer that is not read. On a `StreamError` mcp fails only one call; on other errors it fails the whole
+    session.
+    """
 
     def __init__(self, message: str, code: int = _TOO_LARGE) -> None:
         super().__init__(message)
@@ -100,7 +102,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         self._pace = EventPace(bounds.events_per_second)
         self._refusals = 0
         self.failed: int | Exception | None = None
-        """The status, or the error, of the last request that mattered, if it failed."""
+        """The status or the error of the last request, if it failed. The status of a GET counts only with SSE."""
         self.large_answers = anyio.Semaphore(_COSTS.large_answers)
 
     async def __aenter__(self) -> "BoundedTransport":
@@ -118,7 +120,9 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         await self._client.__aexit__(exc_type, exc_value, traceback)
 
     def withdraw(self, request_id: RequestId) -> None:
-        """Nobody waits for this request any more: stop reading its answer. Before 2026-07-28 mcp itself reads on."""
+        """Nobody waits for this request any more: stop reading its answer. Before 2026-07-28 mcp itself would read
+        on.
+        """
         if (exchange := self._exchanges.get(request_id)) is not None:
             exchange.withdraw()
 
@@ -142,7 +146,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         except Exception as error:
             self.failed = error
             raise
-        # A server that answers POSTs may refuse the stream of a GET.
+        # A server that answers POSTs may refuse the stream of a GET. That is no failure.
         if request.method == "POST" or not self.bounds.answers_posts:
             self.failed = response.status_code if response.status_code >= 400 else None
             if response.status_code == 404 and self._is_of_a_session(request):
@@ -153,7 +157,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
     def _is_of_a_session(self, request: httpx2.Request) -> bool:
         if self.bounds.answers_posts:
             return _SESSION_HEADER in request.headers
-        return request.method == "POST"  # its address was told in the stream of the session
+        return request.method == "POST"  # the stream of the session told its address
 
     async def _exchange_of(self, request: httpx2.Request) -> "_Exchange":
         if not self.bounds.answers_posts:
@@ -169,7 +173,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         return exchange
 
     def pause_after(self, size: int) -> float:
-        """Count bytes of an event stream. Returns for how many seconds nothing more of it is to be read."""
+        """Count bytes of an event stream. Returns for how many seconds nothing more of it should be read."""
         return self._pace.spend(size, anyio.current_time())
 
     def note(self, why: RefusedAnswerError, failed: int) -> None:
@@ -203,7 +207,7 @@ class _Exchange:
 
 
 class _Body(httpx2.AsyncByteStream):
-    """The body of a response as mcp gets it: all of it, or whole events, or an error instead."""
+    """The body of a response as mcp gets it: the whole body, or whole events, or an error instead."""
 
     def __init__(self, transport: BoundedTransport, exchange: _Exchange, response: httpx2.Response) -> None:
         self._transport = transport
@@ -222,7 +226,7 @@ class _Body(httpx2.AsyncByteStream):
         for name in ("content-encoding", "content-length", "transfer-encoding"):
             self.headers.pop(name, None)
         if self._has_events:
-            self.headers["content-type"] = _EVENTS  # without a charset: it is UTF-8, by its definition
+            self.headers["content-type"] = _EVENTS  # without a charset, because a stream of events is always UTF-8
 
     async def aclose(self) -> None:
         self._leave_place()
@@ -313,7 +317,7 @@ class _Body(httpx2.AsyncByteStream):
         return RefusedAnswerError(f"an event of the server has more than {self._bounds.event} bytes")
 
     def _instead(self, refusal: RefusedAnswerError) -> bytes:
-        """What mcp is given instead of an answer. If mcp waits for no answer, the refusal is raised."""
+        """The bytes that mcp gets instead of an answer. If mcp waits for no answer, the refusal is raised."""
         if self._exchange.request_id is None and self._has_events:
             raise httpx2.SSEError(str(refusal)) from refusal  # a start then fails with these words
         if self._exchange.request_id is None or self._response.status_code >= 400:

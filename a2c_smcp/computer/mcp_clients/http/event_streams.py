@@ -7,7 +7,7 @@ from a2c_smcp.utils.pipes import Line, LineSplitter, LongLine
 __all__ = ["EventPace", "EventSplitter", "as_event", "message_in"]
 
 _END = b"\n\n"
-#: The server's wish to pause before a stream is opened again, in milliseconds, if that is 100 s or more.
+#: The pause that the server wants before a stream is opened again, in milliseconds, if that is 100 s or more.
 _LONG_PAUSE = re.compile(rb"^retry: ?\d{6,}$", re.MULTILINE)
 _LONGEST_PAUSE = b"retry: 60000"
 _OTHER_FIELDS = (b"id:", b"event:", b"retry:", b":")
@@ -46,12 +46,14 @@ class EventSplitter:
         return [event for event in map(self._readable, found) if event and not _is_comment(event)]
 
     def _readable(self, event: Line) -> Line:
-        """An event in valid UTF-8. Each invalid byte becomes three bytes, so that the event may grow over the limit."""
+        """An event in valid UTF-8. Each invalid byte becomes three bytes, so the event may become larger than the
+        limit.
+        """
         if isinstance(event, LongLine):
             return event
-        event = event.lstrip(b"\n")  # of several blank lines
+        event = event.lstrip(b"\n")  # left over from several blank lines
         if b"retry:" in event:
-            # mcp would wait so long, even when the call of the request is over.
+            # mcp would wait for this whole pause, even if the call is over.
             event = _LONG_PAUSE.sub(_LONGEST_PAUSE, event)
         if event.isascii():
             return event
@@ -86,7 +88,7 @@ class EventPace:
         self._at = 0.0
 
     def spend(self, size: float, now: float) -> float:
-        """Count these bytes. Returns for how many seconds nothing more is to be read."""
+        """Count these bytes. Returns for how many seconds nothing more should be read."""
         self._left = min(self._per_second, self._left + (now - self._at) * self._per_second) - size
         self._at = now
         return max(0.0, -self._left / self._per_second)

@@ -44,7 +44,7 @@ _OnReport: TypeAlias = Callable[[float, float | None, str | None], None]
 
 
 class InvalidAnswerError(MCPError):
-    """A server answered with something that is no answer in JSON-RPC."""
+    """A server answered with something that is not an answer in JSON-RPC."""
 
     def __init__(self) -> None:
         super().__init__(INTERNAL_ERROR, "the server answered with something that is no MCP result")
@@ -63,7 +63,7 @@ class _Waiter:
 
 
 class PipeDispatcher(Dispatcher[TransportContext]):
-    """The requests of one session. While `run` runs, `take` is to be given each message of the server.
+    """The requests of one session. While `run` runs, give each message of the server to `take`.
 
     `screen` takes the method and the result of every request, and returns the result that the session sees.
     """
@@ -71,8 +71,8 @@ class PipeDispatcher(Dispatcher[TransportContext]):
     def __init__(self, pipe: Pipe, screen: Callable[[str, dict[str, Any]], dict[str, Any]] | None = None) -> None:
         self._pipe = pipe
         self._screen = screen
-        # An id is also a progress token. Servers count their own requests from 0 or 1, and one that keeps both kinds in
-        # one table must not mix them up. Some servers keep ids in 32 bits.
+        # An id is also a progress token. Servers count their own requests from 0 or 1. If a server keeps its ids and
+        # ours in one table, it must not mix them up. Some servers keep ids in 32 bits.
         self._ids = itertools.count(2**30)
         self._asks: AskTable[RequestId, _Waiter] = AskTable()
         self._handlers: ServerInitiated | None = None
@@ -85,7 +85,7 @@ class PipeDispatcher(Dispatcher[TransportContext]):
 
     @property
     def unanswered(self) -> list[RequestId]:
-        """The ids of the requests that the server was sent and has not answered."""
+        """The ids of the requests that were sent to the server, and that it has not answered yet."""
         return [ask.waiter.request_id for ask in self._asks.waiting() if ask.was_sent]
 
     # --- for mcp's session
@@ -99,11 +99,12 @@ class PipeDispatcher(Dispatcher[TransportContext]):
     ) -> dict[str, Any]:
         """The result of a request. If this is cancelled, or its time is up, the server is told.
 
-        `on_report` is called with each report of progress, in the callback that read it. It must not wait or raise. The
-        `on_progress` of mcp's options has a task for each report, and a server may report thousands of times.
+        `on_report` is called with each report of progress, in the callback that read the report. It must not wait or
+        raise. It exists because the `on_progress` of mcp's options starts a task for each report, and a server may
+        report thousands of times.
 
         Raises `MCPError` with what the server answered, or when the connection is closed or the time is up;
-        `InvalidAnswerError` when what came is no answer.
+        `InvalidAnswerError` when the message is not a valid answer.
         """
         if self._over.is_set():
             raise _closed()
@@ -184,7 +185,7 @@ class PipeDispatcher(Dispatcher[TransportContext]):
     # --- for the pipes
 
     def take(self, message: Mapping[str, Any]) -> None:
-        """Act on a message of the server. What is no JSON-RPC message is skipped."""
+        """Act on a message of the server. A message that is not JSON-RPC is skipped."""
         method, params = message.get("method"), message.get("params")
         if method is None:
             self._take_answer(message)
@@ -194,7 +195,7 @@ class PipeDispatcher(Dispatcher[TransportContext]):
             logger.debug("a message that is not JSON-RPC was skipped")
         elif message.get("id") is None:
             if method == "notifications/progress" and params is not None:
-                # mcp's session would hand it to its handlers, and none of them wants it.
+                # mcp's session would give it to its handlers, and no handler needs it.
                 self._take_progress(self._handlers, params)
                 return
             self._handlers.take_notification(method, params)
@@ -216,8 +217,10 @@ class PipeDispatcher(Dispatcher[TransportContext]):
     # --- requests of ours
 
     async def _wait_for_room(self, answer: asyncio.Future[Mapping[str, Any]]) -> None:
-        """Wait until the pipe takes more, or the session is closed. A request is not written before: a server that does
-        not read would find it later, when its caller has given up.
+        """Wait until the pipe takes more, or the session is closed.
+
+        A request is not written before that. Otherwise a server that does not read would find it later, when its caller
+        has given up.
         """
         while self._pipe.is_full() and not answer.done():
             flushing: asyncio.Future[Any] = asyncio.ensure_future(self._pipe.flushed())

@@ -19,7 +19,7 @@ _MEMBER: Final = re.compile(rb"\s*(%b)\s*:\s*(%b|-?\d+|true|false|null)\s*" % (_
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """Which request a line answers."""
+    """The request that a line answers."""
 
     is_answer: bool
     """`False` for a line with a `method`: it is a request or a notification of the server."""

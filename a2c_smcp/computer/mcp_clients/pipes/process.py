@@ -5,8 +5,8 @@ dropped, the group is killed when the `Process` is collected. If this process is
 Linux, gets a SIGTERM. A descendant that starts a session of its own is out of reach.
 """
 
-# The standard library imports this when an executor is first used. If another thread did so in the middle of our fork,
-# the hooks of the fork would release a lock that they never took.
+# The standard library imports this when an executor is first used. If another thread imported it in the middle of our
+# fork, the hooks of the fork would release a lock that they never took.
 import concurrent.futures.thread  # noqa: F401
 import ctypes
 import logging
@@ -77,7 +77,7 @@ class Process:
 
     @property
     def has_unread(self) -> bool:
-        """Whether the child has not read everything yet. On a system that cannot tell, it counts as read."""
+        """Whether the child has not read everything yet. `False` on a system that cannot tell."""
         if sys.platform != "linux" or self.stdin.closed:
             return False
         import fcntl
@@ -99,11 +99,11 @@ class Process:
                     await anyio.wait_readable(pidfd)
                 finally:
                     os.close(pidfd)
-        # Other systems are asked now and then. In most cases EOF on stdout comes first.
+        # On other systems, look now and then. In most cases EOF on stdout comes first.
         await self._until(self._has_exited, math.inf, every=0.5)
 
     async def stop(self, timings: StdioTimings) -> None:
-        """Wait for its exit, then SIGTERM, wait, SIGKILL. Needs no other task: those may be cancelled."""
+        """Wait for its exit, then SIGTERM, wait, SIGKILL. Needs no other task, because other tasks may be cancelled."""
         if not await self._until(self._has_exited, timings.eof):
             self._signal(signal.SIGTERM)
         if not await self._until(self._group_is_gone, timings.terminate):
@@ -113,7 +113,9 @@ class Process:
                 logger.warning("MCP server %d survived SIGKILL", self.pid)
 
     def destroy(self) -> None:
-        """Kill what is left, and close the pipes. Needs no event loop. After `stop` nothing is left."""
+        """Kill the processes that are left, and close the pipes. Needs no event loop. After `stop` no process is
+        left.
+        """
         if not self._over:
             self._signal(signal.SIGKILL)
             with suppress(subprocess.TimeoutExpired):
@@ -133,18 +135,18 @@ class Process:
 
     def _has_exited(self) -> bool:
         if self.exit_code is None and self._popen.poll() is not None:
-            self._signal(signal.SIGTERM)  # at once, to whatever it left behind
+            self._signal(signal.SIGTERM)  # at once, to all processes that it left behind
         return self.exit_code is not None
 
     def _group_is_gone(self) -> bool:
-        # Asked only once the leader is reaped: a zombie counts as a member.
+        # Look only once the leader is reaped: a zombie still counts as a member of the group.
         if self._has_exited() and not self._over:
             with suppress(ChildProcessError):
                 os.waitpid(-self.pid, os.WNOHANG)  # in a container we may be the init process, which reaps orphans
             try:
                 os.killpg(self.pid, 0)
             except ProcessLookupError:
-                self._over = True  # another process may get its number from now on
+                self._over = True  # from now on another process may get this number
             except OSError:
                 pass
         return self._over

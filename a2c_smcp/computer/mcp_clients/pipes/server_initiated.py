@@ -37,7 +37,8 @@ __all__ = ["Pipe", "ServerInitiated", "encode"]
 
 logger = logging.getLogger(__name__)
 
-#: How many notifications are handled, and answers wait for room in the pipe, before reading pauses.
+#: The notifications that are being handled and the answers that wait for room in the pipe. Reading pauses at this
+#: number.
 _MOST_UNDER_WAY: Final = 64
 _TRANSPORT: Final = TransportContext(kind="stdio", can_send_request=True)
 
@@ -90,7 +91,7 @@ class ServerInitiated:
             self.start(partial(self.on_notify, _MessageContext(self.outbound, None, None), method, params))
 
     def start(self, react: Callable[[], Awaitable[None]]) -> None:
-        """Call this in a task. What it raises is logged."""
+        """Call `react` in a task. An error that it raises is logged."""
         self._under_way += 1
         if self._under_way >= _MOST_UNDER_WAY:
             self.pipe.pause()

@@ -41,10 +41,10 @@ _LOGGED: Final = 3
 class StdioTransport:
     """An async context manager that runs a server and yields the dispatcher of its session. Entered once.
 
-    `on_end` is called when the server ends the session. `screen` is the dispatcher's. `redaction` takes secrets out of
-    what the server writes to stderr. `probe` watches the first requests, if they are a probe. `largest_answer` of
-    `max_message` is how long a line of stdout may be. A longer line is not kept, and the request that it answers fails
-    with code 413. A request whose answer cannot be read fails, too.
+    `on_end` is called when the server ends the session. `screen` is passed to the dispatcher. `redaction` takes secrets
+    out of what the server writes to stderr. `probe` watches the first requests, if they are a probe. `largest_answer`
+    of `max_message` is how long a line of stdout may be. A longer line is not kept, and the request that it answers
+    fails with code 413. A request whose answer cannot be read fails, too.
 
     Entering raises `OSError` if the command cannot be run, `ValueError` if its parameters are impossible.
     """
@@ -152,7 +152,7 @@ class StdioTransport:
         self, process: Process, dispatcher: PipeDispatcher, reader: LineReader, writer: Writer
     ) -> None:
         dispatcher.close()
-        reader.resume()  # its last words are dropped, but a full pipe would block it
+        reader.resume()  # what the server still writes is dropped, but a full pipe would block the server
         with anyio.move_on_after(self._timings.flush):
             await writer.flushed()
         writer.close()
@@ -207,7 +207,9 @@ class StdioTransport:
             return (json.dumps(json.loads(text), separators=(",", ":")) + "\n").encode(encoding, errors)
 
     def _failures(self, line: LongLine) -> list[dict[str, Any]]:
-        """An error for the request that a long line answers. If the line does not show which: for all that wait."""
+        """An error for the request that a long line answers. If the line does not show which request, an error for
+        each that waits.
+        """
         answered = answered_by(line)
         if not answered.is_answer or self.dispatcher is None:
             failed = []
