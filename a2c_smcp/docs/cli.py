@@ -69,12 +69,21 @@ def serve(
     """Serve folders as an MCP server, over stdio unless --http is given. Changes are told as they happen."""
     _check_system()
     from a2c_smcp.docs.index import cache_folder
+    from a2c_smcp.docs.recognition import Recognition
     from a2c_smcp.docs.server import docs_server
 
     configure_logging("warning")
     limits = _limits(max_size, max_pages, seconds)
     kept = cache or cache_folder()
-    library = _library(folders, limits, cache=kept, absolute_uris=absolute_uris, workers=workers, include=include or ())
+    library = _library(
+        folders,
+        limits,
+        cache=kept,
+        absolute_uris=absolute_uris,
+        workers=workers,
+        include=include or (),
+        recognition=Recognition.if_installed(),
+    )
     try:
         server = docs_server(library, host)
         with _progress_bar(library) if sys.stderr.isatty() else nullcontext():

@@ -14,6 +14,7 @@ from a2c_smcp.docs.folder import Folder
 from a2c_smcp.docs.limits import DocumentLimits
 from a2c_smcp.docs.page_cache import page_cache
 from a2c_smcp.docs.queries import parse_query
+from a2c_smcp.docs.recognition import OCR_PICTURE, Recognition, is_picture_only
 from a2c_smcp.docs.served import FolderChange, ServedFile
 from a2c_smcp.docs.walking import include_rules
 from a2c_smcp.docs.workers import Workers
@@ -67,6 +68,7 @@ class Library:
         cache: Path | None = None,
         absolute_uris: bool = False,
         workers: int = 2,
+        recognition: Recognition | None = None,
         include: Sequence[str] = (),
     ) -> None:
         """`include` are patterns as in a `.gitignore`: what they name is served even if it would be left out.
@@ -76,6 +78,7 @@ class Library:
         limits = limits or DocumentLimits()
         included = include_rules(include)
         self.workers = Workers(limits, workers)
+        self._recognition = recognition
         pages = page_cache(limits.cached_bytes)
         real = [os.path.realpath(root) for root in roots]
         _check(roots, real)
@@ -101,6 +104,8 @@ class Library:
     async def running(self) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self.workers)
+            if self._recognition is not None:
+                await stack.enter_async_context(self._recognition.running())
             for folder in self.folders:
                 await stack.enter_async_context(folder.running())
             yield
@@ -186,7 +191,18 @@ class Library:
         return None if file is None else file[1].document
 
     async def page(self, doc_ref: str, page_index: int) -> Page:
-        return await (await self._folder(doc_ref)).page(doc_ref, page_index)
+        if (found := await self._served(doc_ref)) is None:
+            raise DocumentNotFoundError(doc_ref)
+        folder, file = found
+        page = await folder.page(doc_ref, page_index)
+        if self._recognition is None or not is_picture_only(page):
+            return page
+        return self._recognition.page(
+            (folder.root, file.found, page_index),
+            page,
+            lambda: folder.picture(doc_ref, page_index, None, OCR_PICTURE),
+            lambda: self._changed(FolderChange(False, (doc_ref,))),
+        )
 
     async def page_summaries(self, doc_ref: str, offset: int, limit: int) -> Sequence[PageSummary]:
         return await (await self._folder(doc_ref)).page_summaries(doc_ref, offset, limit)
