@@ -99,12 +99,10 @@ class PipeDispatcher(Dispatcher[TransportContext]):
     ) -> dict[str, Any]:
         """The result of a request. If this is cancelled, or its time is up, the server is told.
 
-        `on_report` is called with each report of progress, in the callback that read the report. It must not wait or
-        raise. It exists because the `on_progress` of mcp's options starts a task for each report, and a server may
-        report thousands of times.
-
-        Raises `MCPError` with what the server answered, or when the connection is closed or the time is up;
-        `InvalidAnswerError` when the message is not a valid answer.
+        `on_report` is called with each report of progress, in the callback that read it. It must not wait or raise. The
+        `on_progress` of mcp's options starts a task for each report, and a server may report thousands of times. Raises
+        `MCPError` with the server's answer, or if the connection is closed or the time is up; `InvalidAnswerError` if
+        the answer is not one.
         """
         if self._over.is_set():
             raise _closed()
