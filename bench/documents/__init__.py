@@ -2,8 +2,9 @@
 
 A *word* is a run of letters in lower case, or a number, or one Chinese, Japanese or Korean character. A word that a
 hyphen divides is one word, in every reader's text. A number counts by its first three significant digits: one reader
-says 0.125 where another says 12.5 %. Zeros count for nothing: a date without a time is often given one. Addresses of
-links are left out: some readers write them between the words.
+says 0.125 where another says 12.5 %. Zeros are left out. A date, a time, or both together are one word, whatever they
+are: one reader shows the parts that a sheet shows, and another one all of them. Addresses of links are left out: some
+readers write them between the words.
 
 A *5-gram* is five such words in a row. A 5-gram *counts* if at least two other readers found it. Readers that are made
 of one another have one vote: markitdown reads Word files by mammoth, for example.

@@ -16,17 +16,21 @@ _LENGTH: Final = 5
 _CJK: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _DIVIDED: Final = re.compile("(?<=[^\\W\\d_])[-\u2010\u2011\u00ad\u0002\ufffe]\\s*(?=[^\\W\\d_])")
 _ADDRESS: Final = re.compile(r"""\(<?(?:[a-z]+:|/|\#|\.{1,2}/)[^\s)]*(?:\s"[^"]*")?\)|\b[a-z]+://\S+""", re.IGNORECASE)
-_WORD: Final = re.compile(rf"\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?|[{_CJK}]|[^\W\d_{_CJK}]+")
+_MOMENT: Final = re.compile(
+    r"\d{4}-\d\d-\d\d(?:[ t]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?|\b\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?", re.IGNORECASE
+)
+_WORD: Final = re.compile(rf"\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?(?:e[-+]\d+)?|[{_CJK}]|[^\W\d_{_CJK}]+")
+_NOTHING: Final = 1e-6
+"""A smaller number is 0 where it is shown."""
 
 
 def words(text: str) -> Iterator[str]:
-    without = _ADDRESS.sub(" ", unicodedata.normalize("NFKC", text))
-    joined = _DIVIDED.sub("", without).lower()
-    for word in _WORD.findall(joined):
+    without = _MOMENT.sub(" moment ", _ADDRESS.sub(" ", unicodedata.normalize("NFKC", text)))
+    for word in _WORD.findall(_DIVIDED.sub("", without).lower()):
         if not word[0].isdigit():
             yield word
-        elif digits := re.sub(r"\D", "", word).strip("0"):
-            yield digits[:3]
+        elif (value := float(word.replace(",", ""))) > _NOTHING:
+            yield f"{value:.2e}".partition("e")[0].rstrip("0.")
 
 
 def grams(text: str) -> Grams:
