@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from a2c_smcp.docs.formats.msg import unpacked_rtf
 from a2c_smcp.docs.limits import Unreadable
 from a2c_smcp.mcp_server.elements import Code, Heading, Image, Text
 from a2c_smcp.mcp_server.rendering import elements_text
@@ -63,6 +64,11 @@ def test_a_message_of_outlook_is_shown_like_mail() -> None:
         "Attachments:\n\nplan.png (image/png, 5,000 bytes)\n\nAn attached message:\n\n"
         "The first one\n\nIt was only words."
     )
+
+
+def test_packed_rtf_of_outlook_is_unpacked() -> None:
+    packed = "2d0000002b0000004c5a4675f1c5c7a703000a007263706731323542320af32068656c090020627705b06c647d0a800fa0"
+    assert unpacked_rtf(bytes.fromhex(packed)) == b"{\\rtf1\\ansi\\ansicpg1252\\pard hello world}\r\n"
 
 
 def notebook(*cells: dict[str, Any]) -> bytes:

@@ -1,25 +1,33 @@
 """Mail as Outlook keeps it (`.msg`), by a walk of our own: headers, words, and the names of what is attached."""
 
 import codecs
+import io
 import struct
 from datetime import UTC, datetime, timedelta
 from typing import BinaryIO
 
 import olefile
 
-from a2c_smcp.docs.formats import mail
+from a2c_smcp.docs.formats import mail, rtf
 from a2c_smcp.docs.formats.html import decoded, html_elements
 from a2c_smcp.docs.formats.letters import Attached, MailLetter, add_forms, instant, letter_document
 from a2c_smcp.docs.formats.markdown import SectionedDocument
 from a2c_smcp.docs.limits import FORMATS, DocumentLimits, Unreadable
 
-__all__ = ["open_document"]
+__all__ = ["open_document", "unpacked_rtf"]
 
 _PROPERTIES = "__properties_version1.0"
 _SUBJECT, _BODY, _HTML, _RTF = 0x0037, 0x1000, 0x1013, 0x1009
 _SENDER, _SENDER_ADDRESS, _SENDER_SMTP = 0x0C1A, 0x0C1F, 0x5D01
 _TO, _CC, _BCC = 0x0E04, 0x0E03, 0x0E02
 _SENT, _DELIVERED = 0x0039, 0x0E06
+#: What every packed RTF may refer to.
+_KNOWN_RTF = (
+    rb"{\rtf1\ansi\mac\deff0\deftab720{\fonttbl;}{\f0\fnil \froman \fswiss \fmodern \fscript \fdecor MS Sans Serif"
+    rb"SymbolArialTimes New RomanCourier{\colortbl\red0\green0\blue0"
+    b"\r\n"
+    rb"\par \pard\plain\f0\fs20\b\i\u\tab\tx"
+)
 _CODEPAGES = (0x3FFD, 0x3FDE)
 
 
@@ -103,8 +111,13 @@ class _Storage:
         source = decoded(html) if html else self._text(_HTML)
         shown = html_elements(source) if source else []
         add_forms(letter, plain, shown)
-        if not letter.body and self._read(f"__substg1.0_{_RTF:04X}0102"):
-            letter.add_text("Left out here: the words of this message, which it has as compressed RTF only.")
+        if not letter.body and (packed := self._read(f"__substg1.0_{_RTF:04X}0102")):
+            try:
+                document = rtf.open_document(io.BytesIO(unpacked_rtf(packed)), "body.rtf", DocumentLimits())
+            except Unreadable as problem:
+                letter.add_text(f"Left out here: the words of this message, which are in RTF: {problem.reason}")
+                return
+            letter.body += [each for index in range(document.page_count) for each in document.page(index).elements]
 
     def _attachments(self) -> list[list[str]]:
         depth = len(self._place)
@@ -126,6 +139,38 @@ def _add_attached(letter: MailLetter, container: olefile.OleFileIO, place: list[
     size = container.get_size(data) if container.exists(data) else 0
     name = storage._text(0x3707) or storage._text(0x3704) or storage._text(0x3001)
     letter.attached.append(Attached(name, storage._text(0x370E), size))
+
+
+def unpacked_rtf(data: bytes) -> bytes:
+    """What Outlook has packed: bytes as they are, and pairs of place and length in the last 4,096 bytes."""
+    if data[8:12] != b"LZFu":
+        return data[16:]
+    window = bytearray(_KNOWN_RTF.ljust(4096, b"\0"))
+    at, place = 16, len(_KNOWN_RTF)
+    out = bytearray()
+
+    def put(byte: int) -> None:
+        nonlocal place
+        window[place] = byte
+        place = (place + 1) % 4096
+        out.append(byte)
+
+    while at < len(data):
+        marks = data[at]
+        at += 1
+        for bit in range(8):
+            if not marks >> bit & 1:
+                if at < len(data):
+                    put(data[at])
+                at += 1
+                continue
+            pair = int.from_bytes(data[at : at + 2], "big")
+            at += 2
+            if pair >> 4 == place or at > len(data):
+                return bytes(out)
+            for back in range((pair & 15) + 2):
+                put(window[((pair >> 4) + back) % 4096])
+    return bytes(out)
 
 
 def _is_known(encoding: str) -> bool:
